@@ -1,0 +1,1 @@
+"""codecgen: binary formats as YAML in, codecs and documents out."""

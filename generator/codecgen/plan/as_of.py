@@ -1,0 +1,153 @@
+"""The model as it stood at a release: what came later is not there, and old names are back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codecgen.schema.model import (
+    ArrayType,
+    BitMember,
+    BitsType,
+    Field,
+    Formerly,
+    Layout,
+    Model,
+    Reference,
+    ScalarType,
+    Since,
+    StructType,
+)
+
+
+def release_key(release: str) -> tuple[int, ...]:
+    """For ordering: ``0.11.0`` < ``2.1`` < ``2.10``. Zeros at the end do not count."""
+    parts = [int(part) for part in release.split(".")]
+    while parts and parts[-1] == 0:
+        parts.pop()
+    return tuple(parts)
+
+
+def exists(since: Since | None, release: str) -> bool:
+    """Whether something with this ``since`` is there at a release."""
+    if since is None or since.release is None:
+        return True
+    return release_key(since.release) <= release_key(release)
+
+
+def as_of(model: Model, release: str | None) -> Model:
+    """The model at a release; the model itself for None. Drafts have no release and stay out."""
+    if release is None:
+        return model
+    enums = {
+        name: replace(e, values=tuple(v for v in e.values if exists(v.since, release)))
+        for name, e in model.enums.items()
+    }
+    known = {name: {v.name for v in e.values} for name, e in enums.items()}
+    layouts = {}
+    for name, layout in model.layouts.items():
+        if layout.draft is None and exists(layout.since, release) and _version_exists(layout, release):
+            layouts[name] = _layout(layout, release, known)
+    kept = _closed(layouts)
+    choices = {}
+    for name, choice in model.choices.items():
+        cases = tuple(
+            (key, ref)
+            for key, ref in choice.cases
+            if _refers(ref, kept)
+            and (choice.given is None or key in known.get(choice.given, set()))
+        )
+        if cases and exists(choice.since, release):
+            choices[name] = replace(choice, cases=cases)
+    used = _enums_in_use(kept) | {c.given for c in choices.values() if c.given}
+    return replace(
+        model,
+        layouts=kept,
+        enums={name: e for name, e in enums.items() if name in used},
+        choices=choices,
+    )
+
+
+def _version_exists(layout: Layout, release: str) -> bool:
+    if not layout.version_notes:
+        return True
+    return any(exists(since, release) for since, _ in layout.version_notes.values())
+
+
+def _layout(layout: Layout, release: str, known: dict[str, set[str]]) -> Layout:
+    versions = layout.versions
+    if versions is not None and layout.version_notes:
+        there = [v for v, (since, _) in layout.version_notes.items() if exists(since, release)]
+        missing = [v for v in layout.version_notes if v not in there]
+        if missing and there:
+            versions = replace(versions, high=max(there))
+    fields = []
+    for f in layout.fields:
+        if not exists(f.since, release):
+            continue
+        fields.append(_renamed(_field(f, release, known), f.formerly, release))
+    derived = tuple(d for d in layout.derived if exists(d.since, release))
+    return replace(layout, fields=tuple(fields), derived=derived, versions=versions)
+
+
+def _renamed(f: Field, formerly: Formerly | None, release: str) -> Field:
+    """The field, spelled as it was. Its name in code stays, so that callers and expressions do."""
+    if formerly is None or release_key(release) >= release_key(formerly.until):
+        return f
+    return replace(f, spelled=formerly.name)
+
+
+def _field(f: Field, release: str, known: dict[str, set[str]]) -> Field:
+    if isinstance(f.type, BitsType):
+        members = tuple(_bit(m, known) for m in f.type.members if exists(m.since, release))
+        return replace(f, type=replace(f.type, members=members))
+    if isinstance(f.type, ScalarType) and f.type.only and f.type.enum:
+        only = tuple(v for v in f.type.only if v in known.get(f.type.enum, set()))
+        return replace(f, type=replace(f.type, only=only))
+    return f
+
+
+def _bit(m: BitMember, known: dict[str, set[str]]) -> BitMember:
+    if m.only is None or m.enum is None:
+        return m
+    return replace(m, only=tuple(v for v in m.only if v in known.get(m.enum, set())))
+
+
+def _refers(ref: Reference, layouts: dict[str, Layout]) -> bool:
+    layout = layouts.get(ref.layout)
+    if layout is None:
+        return False
+    return ref.version is None or layout.versions is None or ref.version in layout.versions
+
+
+def _closed(layouts: dict[str, Layout]) -> dict[str, Layout]:
+    """Without the layouts that hold one that is gone."""
+    while True:
+        kept = {
+            name: layout
+            for name, layout in layouts.items()
+            if all(_refers(ref, layouts) for ref in _held(layout))
+        }
+        if len(kept) == len(layouts):
+            return kept
+        layouts = kept
+
+
+def _held(layout: Layout) -> list[Reference]:
+    out = []
+    for f in layout.fields:
+        if isinstance(f.type, StructType):
+            out.append(f.type.layout)
+        elif isinstance(f.type, ArrayType) and isinstance(f.type.element, Reference):
+            out.append(f.type.element)
+    return out
+
+
+def _enums_in_use(layouts: dict[str, Layout]) -> set[str]:
+    out = set()
+    for layout in layouts.values():
+        for f in layout.fields:
+            if isinstance(f.type, ScalarType) and f.type.enum:
+                out.add(f.type.enum)
+            elif isinstance(f.type, BitsType):
+                out |= {m.enum for m in f.type.members if m.enum}
+    return out

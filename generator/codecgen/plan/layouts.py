@@ -1,0 +1,189 @@
+"""Layouts with their versions told apart: for every field, where it lies and how long it is, if that is fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from codecgen.schema.model import (
+    INTEGERS,
+    ArrayType,
+    BitMember,
+    BitsType,
+    BytesType,
+    Choice,
+    Enum,
+    Field,
+    Layout,
+    Manifest,
+    Model,
+    Reference,
+    Run,
+    ScalarType,
+    StructType,
+)
+
+_OTHER_SIZES = {"f64": 8, "bool": 1, "uuid": 16}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPlan:
+    """A field in one version.
+
+    ``offset`` is the byte in the layout where it begins, when that is fixed; ``size`` its length in bytes, when
+    that is fixed. ``measures`` and ``covers`` have their first field filled in (``rest`` is spelled out).
+    """
+
+    field: Field
+    offset: int | None
+    size: int | None
+    measures: Run | None
+    covers: Run | None
+
+    @property
+    def name(self) -> str:
+        return self.field.name
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutPlan:
+    """A layout in one version (None for a layout without versions)."""
+
+    layout: Layout
+    version: int | None
+    fields: tuple[FieldPlan, ...]
+
+    @property
+    def name(self) -> str:
+        return self.layout.name
+
+    @property
+    def least(self) -> int:
+        """The fewest bytes that the layout can take: the fixed fields that are always there."""
+        return sum(f.size or 0 for f in self.fields if f.field.when is None)
+
+    @property
+    def size(self) -> int | None:
+        """Its length in bytes, when that is fixed."""
+        sizes = [f.size for f in self.fields]
+        if any(size is None for size in sizes) or any(f.field.when for f in self.fields):
+            return None
+        return sum(size or 0 for size in sizes)
+
+    def field(self, name: str) -> FieldPlan | None:
+        return next((f for f in self.fields if f.name == name), None)
+
+    def run(self, run: Run) -> tuple[FieldPlan, ...]:
+        """The fields of a run."""
+        names = [f.name for f in self.fields]
+        first = names.index(run.first)
+        last = names.index(run.last) if run.last is not None else len(names) - 1
+        return self.fields[first : last + 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that targets emit from. ``versions`` has the plans of each layout, oldest version first."""
+
+    model: Model
+    versions: Mapping[str, tuple[LayoutPlan, ...]]
+    release: str | None = None
+
+    @property
+    def manifest(self) -> Manifest:
+        return self.model.manifest
+
+    def of(self, ref: Reference) -> tuple[LayoutPlan, ...]:
+        """The plans that a reference can mean: one version, or all of them."""
+        plans = self.versions[ref.layout]
+        return plans if ref.version is None else tuple(p for p in plans if p.version == ref.version)
+
+    def modules(self) -> Mapping[str, tuple[Enum | Layout | Choice, ...]]:
+        return self.model.modules()
+
+    def spelling(self, name: str, spelled: str | None) -> str:
+        """How the format's own documents write a name."""
+        if spelled is not None and "_" not in spelled:
+            return spelled
+        name = spelled or name
+        if self.manifest.spelling == "snake":
+            return name
+        head, *rest = name.split("_")
+        return head + "".join(part.capitalize() for part in rest)
+
+
+def make_plan(model: Model, release: str | None = None) -> Plan:
+    """The plan of a model without faults (the checks have passed)."""
+    plans: dict[str, tuple[LayoutPlan, ...]] = {}
+
+    def plan_of(name: str) -> tuple[LayoutPlan, ...]:
+        if name not in plans:
+            plans[name] = ()  # a layout that holds itself has no fixed size
+            layout = model.layouts[name]
+            plans[name] = tuple(_plan(layout, v, model, plan_of) for v in layout.all_versions())
+        return plans[name]
+
+    for name in model.layouts:
+        plan_of(name)
+    return Plan(model, plans, release)
+
+
+def _plan(layout: Layout, version: int | None, model: Model, plan_of: object) -> LayoutPlan:
+    fields = []
+    offset: int | None = 0
+    there = layout.fields_of(version)
+    for i, f in enumerate(there):
+        f = _in_version(f, version, model)
+        size = _size(f, version, plan_of)
+        following = there[i + 1].name if i + 1 < len(there) else f.name
+        fields.append(
+            FieldPlan(f, offset, size, _spelled_out(f.measures, following), _spelled_out(f.covers, following))
+        )
+        fixed = offset is not None and size is not None and f.when is None
+        offset = offset + size if fixed else None  # type: ignore[operator]
+    return LayoutPlan(layout, version, tuple(fields))
+
+
+def _spelled_out(run: Run | None, following: str) -> Run | None:
+    if run is None or run.first:
+        return run
+    return replace(run, first=following)
+
+
+def _in_version(f: Field, version: int | None, model: Model) -> Field:
+    if not isinstance(f.type, BitsType):
+        return f
+    members = [m for m in f.type.members if m.versions is None or version in m.versions]
+    return replace(f, type=replace(f.type, members=tuple(spread(f.type.base, members))))
+
+
+def spread(base: str, members: list[BitMember]) -> list[BitMember]:
+    """The members with the reserved one over the bits that are left (the lowest run of them that is longest)."""
+    width = INTEGERS[base][0] * 8
+    taken = {bit for m in members if not m.reserved for bit in range(m.low, m.high + 1)}
+    out = []
+    for m in members:
+        if not m.reserved:
+            out.append(m)
+            continue
+        free = [bit for bit in range(width) if bit not in taken]
+        if free:
+            out.append(replace(m, low=free[0], high=free[-1]))
+    return out
+
+
+def _size(f: Field, version: int | None, plan_of: object) -> int | None:
+    match f.type:
+        case ScalarType(name):
+            return INTEGERS[name][0] if name in INTEGERS else _OTHER_SIZES.get(name)
+        case BitsType(base):
+            return INTEGERS[base][0]
+        case BytesType(length):
+            return length if isinstance(length, int) else None
+        case StructType(ref):
+            plans = plan_of(ref.layout)  # type: ignore[operator]
+            wanted = version if ref.version is None else ref.version
+            found = [p for p in plans if p.version in (wanted, None)]
+            return found[0].size if found else None
+        case ArrayType():
+            return None

@@ -1,0 +1,411 @@
+"""How long the encoding of a value is, from the plan alone: nothing is encoded."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
+from codecgen.plan.names import enum_of
+from codecgen.schema.expression import Binary, EndOf, If, Node, Not, Null, Number, Path
+from codecgen.schema.model import (
+    INTEGERS,
+    VARINTS,
+    ArrayType,
+    BitMember,
+    BitsType,
+    BytesType,
+    Compression,
+    Overhead,
+    OverheadOf,
+    Reference,
+    ScalarType,
+    StructType,
+)
+
+Value = Mapping[str, object]
+
+_MOST = {32: 5, 64: 10}
+_OTHER_SIZES = {"f64": 8, "bool": 1, "uuid": 16}
+_COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class SizeError(ValueError):
+    """The length cannot be told: a value is missing or of the wrong kind, or it would be compressed."""
+
+
+def varint_size(name: str, value: int) -> int:
+    """Bytes of a number in one of the variable-length types."""
+    bits, signed = VARINTS[name]
+    if not (-(1 << bits - 1) <= value < 1 << bits - 1 if signed else 0 <= value < 1 << bits):
+        raise SizeError(f"{value} does not fit {name}")
+    raw = (value << 1) ^ (value >> bits - 1) if signed else value
+    return max(1, -(-(raw & (1 << bits) - 1).bit_length() // 7))
+
+
+def scalar_bounds(name: str) -> tuple[int, int]:
+    """The fewest and the most bytes of a number, a boolean, a uuid, a length or a count."""
+    if name in INTEGERS:
+        return INTEGERS[name][0], INTEGERS[name][0]
+    if name in _OTHER_SIZES:
+        return _OTHER_SIZES[name], _OTHER_SIZES[name]
+    return 1, _MOST[32 if name == "compact" else VARINTS[name][0]]
+
+
+def length_size(name: str, length: int) -> int:
+    """Bytes of a length or a count (-1 is null) in one of the types for lengths."""
+    if name == "compact":
+        return varint_size("uvarint", length + 1)
+    return varint_size(name, length) if name in VARINTS else INTEGERS[name][0]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a layout takes beside what it carries: its fewest and its most bytes. ``most`` is None where there is no
+    telling. ``payload`` names the fields whose contents (bytes, elements) come on top."""
+
+    least: int
+    most: int | None
+    payload: tuple[str, ...]
+
+
+def bounds(plan: Plan, layout: LayoutPlan) -> Bounds:
+    """The fewest and the most bytes of a layout beside the contents of its bytes, texts and arrays.
+
+    The fewest are those of a value without any field that may be left out.
+    """
+    least = 0
+    most: int | None = 0
+    payload = []
+    before: _FieldBounds | None = None
+    for fp in layout.fields:
+        low, high, carries = _field_bounds(plan, layout, fp)
+        if fp.field.when is not None:
+            if before is not None and opposite(before.when, fp.field.when.node):
+                # One of the two is always there.
+                low = min(low, before.least)
+                high = None if high is None or before.most is None else max(0, high - before.most)
+                before = None
+            else:
+                before = _FieldBounds(fp.field.when.node, low, high)
+                low = 0
+        else:
+            before = None
+        least += low
+        most = None if most is None or high is None else most + high
+        if carries:
+            payload.append(fp.name)
+    return Bounds(least, most, tuple(payload))
+
+
+@dataclass(frozen=True, slots=True)
+class _FieldBounds:
+    """A field that may be left out."""
+
+    when: Node
+    least: int
+    most: int | None
+
+
+def opposite(one: Node, other: Node) -> bool:
+    """Whether of two conditions exactly one holds, as can be seen from how they are written."""
+    return _normal(Not(one)) == _normal(other)
+
+
+_NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+def _normal(node: Node) -> object:
+    """A form in which equal conditions are equal: without places, and with ``not`` moved inwards."""
+    match node:
+        case Not(Binary(op, left, right)) if op in _NEGATED:
+            return (_NEGATED[op], _normal(left), _normal(right))
+        case Not(Not(inner)):
+            return _normal(inner)
+        case Not(operand):
+            return ("not", _normal(operand))
+        case Binary(op, left, right):
+            return (op, _normal(left), _normal(right))
+        case Path(names):
+            return names
+        case _:
+            return repr(node)
+
+
+def _field_bounds(plan: Plan, layout: LayoutPlan, fp: FieldPlan) -> tuple[int, int | None, bool]:
+    match fp.field.type:
+        case ScalarType(name) | BitsType(name):
+            return *scalar_bounds(name), False
+        case BytesType(length):
+            if isinstance(length, int):
+                return length, length, False
+            return *((0, 0) if length == "rest" else scalar_bounds(length)), True
+        case ArrayType() as array:
+            prefixes = [scalar_bounds(name) for name in (array.count, array.length) if name]
+            return sum(low for low, _ in prefixes), sum(high for _, high in prefixes), True
+        case StructType(ref):
+            if ref.layout == layout.name:
+                return 0, None, True
+            held = [bounds(plan, p) for p in _possible(plan, ref, layout)]
+            highs = [b.most for b in held]
+            most = None if None in highs else max(high for high in highs if high is not None)
+            return min(b.least for b in held), most, any(b.payload for b in held)
+
+
+def _possible(plan: Plan, ref: Reference, around: LayoutPlan) -> tuple[LayoutPlan, ...]:
+    """The plans that a reference inside a layout can mean."""
+    plans = plan.of(ref)
+    if ref.version is None and plan.model.layouts[ref.layout].version_is is None:
+        return tuple(p for p in plans if p.version in (around.version, None)) or plans
+    return plans
+
+
+# ---------------------------------------------------------------- values
+
+
+def encoded_size(plan: Plan, layout: LayoutPlan, value: Value) -> int:
+    """The length in bytes of a value in a layout. The value is what a builder takes: mappings of fields, of which
+    those that the builder works out may be left out. Raises :class:`SizeError`."""
+    return _Sizer(plan, layout, value).total()
+
+
+class _Sizer:
+    """Sizes the fields of one value, in the order of the bytes."""
+
+    def __init__(self, plan: Plan, layout: LayoutPlan, value: Value) -> None:
+        self.plan = plan
+        self.layout = layout
+        self.this: dict[str, object] = dict(value)
+        self.sizes: dict[str, int] = {}
+
+    def total(self) -> int:
+        for fp in self.layout.fields:
+            self.sizes[fp.name] = self.field(fp)
+        for fp in reversed(self.layout.fields):
+            if fp.measures is not None and fp.size is None and self.there(fp):
+                run = sum(self.sizes[f.name] for f in self.layout.run(fp.measures))
+                self.sizes[fp.name] = self.scalar(fp.field.type, run)
+        return sum(self.sizes.values())
+
+    def there(self, fp: FieldPlan) -> bool:
+        return fp.field.when is None or bool(self.evaluate(fp.field.when.node))
+
+    def field(self, fp: FieldPlan) -> int:
+        f = fp.field
+        if not self.there(fp):
+            self.this[f.name] = None
+            return 0
+        if f.measures is not None or f.checksum is not None:
+            return fp.size or 0  # lengths of varying size wait for the run that they measure
+        if f.counts is not None:
+            self.this[f.name] = len(_items(self.this.get(f.counts)))
+        elif f.is_version:
+            self.this[f.name] = self.layout.version
+        elif f.const is not None:
+            self.this[f.name] = f.const
+        elif f.name not in self.this and f.default is not None:
+            self.this[f.name] = self.evaluate(f.default.node)
+        value = self.this.get(f.name)
+        match f.type:
+            case BitsType(base, members):
+                self.this[f.name] = self.bits(members, value)
+                return INTEGERS[base][0]
+            case ScalarType():
+                return fp.size if fp.size is not None else self.scalar(f.type, value)
+            case BytesType() as type_:
+                return self.bytes(type_, value)
+            case ArrayType() as array:
+                return self.array(array, value)
+            case StructType(ref):
+                return self.held(ref, value)
+
+    def scalar(self, type_: object, value: object) -> int:
+        assert isinstance(type_, ScalarType)
+        if type_.enum is not None:
+            value = self.number(type_.enum, value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise SizeError(f"{self.layout.name}: a number is needed, not {value!r}")
+        return varint_size(type_.name, value)
+
+    def bits(self, members: Iterable[BitMember], value: object) -> dict[str, object]:
+        """All bits named, so that conditions can ask for them; enum values as numbers."""
+        given = value if isinstance(value, Mapping) else {}
+        out: dict[str, object] = {}
+        for m in members:
+            part = given.get(m.name)
+            if part is None:
+                part = self.evaluate(m.default.node) if m.default is not None else 0
+            out[m.name] = part if m.enum is None else self.number(m.enum, part)
+        return out
+
+    def bytes(self, type_: BytesType, value: object) -> int:
+        if isinstance(type_.length, int):
+            return type_.length
+        if value is None:
+            if type_.null is None or type_.length == "rest":
+                raise SizeError(f"{self.layout.name}: null is not allowed")
+            return length_size(type_.length, -1 if type_.length == "compact" else type_.null)
+        if isinstance(value, str):
+            value = value.encode("utf-8")
+        if not isinstance(value, bytes | bytearray | memoryview):
+            raise SizeError(f"{self.layout.name}: bytes are needed, not {value!r}")
+        prefix = 0 if type_.length == "rest" else length_size(type_.length, len(value))
+        return prefix + len(value)
+
+    def array(self, array: ArrayType, value: object) -> int:
+        items = _items(value)
+        element = array.element
+        if isinstance(element, Reference):
+            size = sum(self.held(element, item) for item in items)
+        elif element.name in VARINTS:
+            size = sum(self.scalar(element, item) for item in items)
+        else:
+            size = scalar_bounds(element.name)[0] * len(items)
+        if array.compression is not None and (items or not array.counted_by):
+            self.uncompressed(array.compression)
+        if array.length is not None:
+            size += length_size(array.length, size)
+        if array.count is not None:
+            size += length_size(array.count, len(items))
+        return size
+
+    def uncompressed(self, compression: Compression) -> None:
+        """Raise for a run that is compressed: its length depends on the compressor."""
+        path = compression.by.node
+        enum = (
+            enum_of(path, self.layout.layout, self.plan.model) if isinstance(path, Path) else None
+        )
+        codec = self.evaluate(path)
+        names = {v.value: v.name for v in self.plan.model.enums[enum].values} if enum else {}
+        if names.get(codec if isinstance(codec, int) else -1) != "none":
+            raise SizeError(f"{self.layout.name}: the length of a compressed run is not known")
+
+    def held(self, ref: Reference, value: object) -> int:
+        if not isinstance(value, Mapping):
+            raise SizeError(f"{ref.layout}: a mapping is needed, not {value!r}")
+        return encoded_size(self.plan, self.plan_of(ref, value), value)
+
+    def plan_of(self, ref: Reference, value: Value) -> LayoutPlan:
+        plans = _possible(self.plan, ref, self.layout)
+        by = self.plan.model.layouts[ref.layout].version_is
+        if len(plans) > 1 and by is not None:
+            plans = tuple(p for p in plans if p.version == value.get(by))
+        if len(plans) != 1:
+            raise SizeError(f"{ref.layout}: the value does not say which version it is of")
+        return plans[0]
+
+    def number(self, enum: str, value: object) -> int:
+        """The number of a value of an enum, which may be given by name."""
+        if isinstance(value, int):
+            return int(value)
+        word = str(value).lower()
+        for v in self.plan.model.enums[enum].values:
+            if word in (v.name, (v.spelled or v.name).lower()):
+                return v.value
+        raise SizeError(f"{value!r} is not a value of {enum}")
+
+    # ------------------------------------------------------------ expressions
+
+    def evaluate(self, node: Node) -> object:
+        match node:
+            case Number(value):
+                return value
+            case Null():
+                return None
+            case Path(names):
+                return self.path(names)
+            case EndOf(end, array, path):
+                items = _items(self.path(array.names))
+                item: object = (items[0] if end == "first" else items[-1]) if items else None
+                for name in path.names if path and item is not None else ():
+                    item = item.get(name) if isinstance(item, Mapping) else None
+                return item
+            case Not(operand):
+                return not self.evaluate(operand)
+            case If(condition, then, otherwise):
+                return self.evaluate(then if self.evaluate(condition) else otherwise)
+            case Binary("and", left, right):
+                return self.evaluate(left) and self.evaluate(right)
+            case Binary("or", left, right):
+                return self.evaluate(left) or self.evaluate(right)
+            case Binary(op, left, right):
+                return self.binary(op, left, right)
+
+    def binary(self, op: str, left: Node, right: Node) -> object:
+        a, b = self.operand(left, right), self.operand(right, left)
+        if op == "==":
+            return a == b
+        if op == "!=":
+            return a != b
+        if not isinstance(a, int) or not isinstance(b, int):
+            raise SizeError(f"{self.layout.name}: {op} needs two numbers, not {a!r} and {b!r}")
+        if op in _COMPARISONS:
+            return _COMPARISONS[op](a, b)
+        return a + b if op == "+" else a - b
+
+    def operand(self, node: Node, other: Node) -> object:
+        """The value of one side; a word that is a value of the other side's enum is that value's number."""
+        for path, word in ((node, other), (other, node)):
+            if isinstance(path, Path) and isinstance(word, Path) and len(word.names) == 1:
+                enum = enum_of(path, self.layout.layout, self.plan.model)
+                if enum is not None and word.names[0] in {
+                    v.name for v in self.plan.model.enums[enum].values
+                }:
+                    value = word.names[0] if word is node else self.path(path.names)
+                    return self.number(enum, value)
+        return self.evaluate(node)
+
+    def path(self, names: tuple[str, ...]) -> object:
+        if names == ("version",) and self.layout.field("version") is None:
+            return self.layout.version
+        value: object = self.this
+        for name in names:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return value
+
+
+def _items(value: object) -> list[object] | tuple[object, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple):
+        raise SizeError(f"a list is needed, not {value!r}")
+    return value
+
+
+# ---------------------------------------------------------------- overhead tables
+
+
+@dataclass(frozen=True, slots=True)
+class OverheadRow:
+    """One line of an overhead table: for so many messages, the bytes that each column's layout adds."""
+
+    messages: int
+    bytes: tuple[int, ...]
+
+
+def overhead_rows(plan: Plan, overhead: Overhead) -> tuple[OverheadRow, ...]:
+    """The table: what the layouts take less what they carry. Raises :class:`SizeError`."""
+    return tuple(
+        OverheadRow(n, tuple(_overhead(plan, column, n) for column in overhead.columns))
+        for n in overhead.batch_sizes
+    )
+
+
+def _overhead(plan: Plan, column: OverheadOf, messages: int) -> int:
+    layout = plan.of(column.layout)[-1]
+    items = [
+        {name: bytes(size) for name, size in column.sizes.items()}
+        | ({column.number: i} if column.number is not None else {})
+        for i in range(messages)
+    ]
+    if column.array is not None:
+        size = encoded_size(plan, layout, {column.array: items})
+    else:
+        size = sum(encoded_size(plan, layout, item) for item in items)
+    return size - messages * sum(column.sizes.values())

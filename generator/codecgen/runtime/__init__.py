@@ -1,0 +1,1 @@
+"""What generated codecs stand on: small, bounded, tested; imports nothing else of this project."""

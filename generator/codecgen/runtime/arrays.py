@@ -1,0 +1,282 @@
+"""Elements one after the other, perhaps compressed together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import construct
+
+from codecgen.runtime.compression import compress, decompress
+from codecgen.runtime.errors import (
+    BuildError,
+    CodecError,
+    CompressionError,
+    LengthError,
+    LimitError,
+    TrailingError,
+    UnsupportedCodec,
+    ValueRefused,
+)
+from codecgen.runtime.primitives import Codec
+from codecgen.runtime.source import Condition, Session, Source
+
+
+class Compressed:
+    """How a run is compressed: by the codec that ``by`` finds in the fields before it.
+
+    ``codecs`` has the name of the codec for each number (None: not compressed), ``variants`` the names under which
+    a codec is (written, read) here, ``limit`` the most bytes that a run may hold when the caller sets no limit.
+    """
+
+    def __init__(
+        self,
+        by: Condition,
+        codecs: Mapping[int, str | None],
+        limit: int,
+        variants: Mapping[str, tuple[str, str]] | None = None,
+    ) -> None:
+        self.by = by
+        self.codecs = codecs
+        self.limit = limit
+        self.variants = variants or {}
+
+    def codec(self, this: Any) -> str | None:
+        """The name of the codec, None for no compression."""
+        number = self.by(this)
+        if int(number) in self.codecs:
+            return self.codecs[int(number)]
+        label = getattr(number, "label", None)
+        if label is None:
+            raise ValueRefused(f"{number} is not the number of a codec")
+        raise UnsupportedCodec(f"{label} is not used in this format")
+
+    def open(self, source: Source, this: Any) -> Source:
+        """The decompressed stream of all that is left in the window."""
+        try:
+            codec = self.codec(this)
+        except CodecError as error:
+            where = source.where()
+            raise error.located(position=where.position, file=where.file) from None
+        if codec is None:
+            return source
+        start = source.pos
+        limits = source.session.limits
+        limit = self.limit if limits.decompressed is None else limits.decompressed
+        variant = self.variants[codec][1] if codec in self.variants else None
+        data = memoryview(source.data)[start : source.end]
+        source.pos = source.end
+        stream = decompress(codec, data, limit=limit, variant=variant)
+        where = source.where(start)
+        for note in stream.notes:
+            error = CompressionError(note).located(position=where.position, file=where.file)
+            source.session.tolerate(error)
+        pending = stream.error
+        if pending is not None:
+            pending.located(position=where.position, file=where.file)
+        return Source(
+            stream.data,
+            source.session,
+            origin=where.position or 0,
+            inner=True,
+            pending=pending,
+        )
+
+    def pack(self, data: bytes, this: Any, session: Session) -> bytes:
+        try:
+            codec = self.codec(this)
+        except CodecError as error:
+            raise BuildError(error.reason) from None
+        if codec is None:
+            return data
+        variant = self.variants[codec][0] if codec in self.variants else None
+        return compress(codec, data, level=session.level, variant=variant)
+
+
+class Array(Codec):
+    """Elements one after the other.
+
+    Their number stands in front (``count``, larger by ``plus``), in the field ``counted_by`` before, or they
+    reach to the end of the run. ``length`` in front is the length of the run in bytes. With ``closes`` nothing
+    may follow the last element in its run.
+
+    Freedoms for lenient readers: ``bytes_after_none``, ``truncated_tail``; ``version`` with ``mixed_versions``.
+    """
+
+    def __init__(
+        self,
+        element: Codec,
+        *,
+        count: Codec | None = None,
+        plus: int = 0,
+        counted_by: str | None = None,
+        length: Codec | None = None,
+        compressed: Compressed | None = None,
+        closes: bool = False,
+        nesting: int | None = None,
+        at_least: int = 0,
+        version: int | None = None,
+        accepts: frozenset[str] = frozenset(),
+    ) -> None:
+        super().__init__()
+        self.element = element
+        self.count = count
+        self.plus = plus
+        self.counted_by = counted_by
+        self.length = length
+        self.compressed = compressed
+        self.closes = closes or compressed is not None or length is not None
+        self.nesting = nesting
+        self.at_least = at_least
+        self.version = version
+        self.accepts = accepts
+
+    def read(self, source: Source, this: Any) -> construct.ListContainer:
+        return construct.ListContainer(self.items(source, this))
+
+    def items(self, source: Source, this: Any) -> Iterator[Any]:
+        """The elements, parsed as they are asked for. The last one comes only when all behind it is well."""
+        number = self.number(source, this)
+        run = self.run(source, this, number)
+        if run is None:
+            return
+        run.session.depth += 1
+        try:
+            yield from self.elements(run, this, number)
+        finally:
+            run.session.depth -= 1
+
+    def number(self, source: Source, this: Any) -> int | None:
+        """How many elements there are, None when only the end of the run tells."""
+        start = source.pos
+        if self.count is not None:
+            number = self.count.read(source, this) - self.plus
+        elif self.counted_by is not None:
+            number = this[self.counted_by]
+        else:
+            return None
+        if number < 0:
+            raise LengthError(f"count is {number}: it cannot be negative", source.where(start))
+        least = getattr(self.element, "least", self.element.size) or 1
+        if self.count is not None and number * least > source.left:
+            reason = f"count is {number}, but {source.left} bytes are left"
+            raise LengthError(reason, source.where(start))
+        if number > source.session.limits.elements:
+            limit = source.session.limits.elements
+            raise LimitError(f"count is {number}, more than the limit of {limit}", source.where(start))
+        return int(number)
+
+    def run(self, source: Source, this: Any, number: int | None) -> Source | None:
+        """The bytes that the elements lie in; None when there are none to look for."""
+        if self.nesting is not None and source.session.nesting >= self.nesting:
+            reason = "elements of this array must not hold such an array themselves"
+            raise ValueRefused(reason, source.where())
+        if number == 0 and self.closes and self.length is None:
+            if source.left:
+                error = TrailingError(f"{source.left} bytes follow a count of 0", source.where())
+                if "bytes_after_none" not in self.accepts:
+                    raise error
+                source.session.tolerate(error)
+                source.pos = source.end
+            return None
+        if self.length is not None:
+            start = source.pos
+            n = self.length.read(source, this)
+            if n < 0:
+                raise LengthError(f"length is {n}: there must be a run here", source.where(start))
+            source = source.window(n, "length")
+        return source if self.compressed is None else self.compressed.open(source, this)
+
+    def elements(self, run: Source, this: Any, number: int | None) -> Iterator[Any]:
+        session = run.session
+        i = 0
+        item = None
+        while i != number if number is not None else self.more(run):
+            try:
+                if self.nesting is not None:
+                    session.nesting += 1
+                if session.trace is not None:
+                    session.prefix.append(f"[{i}]")
+                noticed = len(session.findings)
+                item = self.element.read(run, this)
+                for finding in session.findings[noticed:]:
+                    prefixed(finding, f"[{i}]")
+            except CodecError as error:
+                raise prefixed(error, f"[{i}]") from None
+            finally:
+                if self.nesting is not None:
+                    session.nesting -= 1
+                if session.trace is not None:
+                    session.prefix.pop()
+            if self.version is not None:
+                self.same_version(item, i, run)
+            i += 1
+            if i > session.limits.elements:
+                raise LimitError(f"more than {session.limits.elements} elements", run.where())
+            if i != number:
+                yield item
+        if i < self.at_least:
+            raise LengthError(f"{i} elements, where at least {self.at_least} must be", run.where())
+        if self.closes:
+            if run.left:
+                reason = f"{run.left} bytes follow the last of {i} elements"
+                raise TrailingError(reason, run.where())
+            if run.pending is not None:
+                raise run.pending
+        if number:
+            yield item  # the last one of a count, now that nothing follows it
+
+    def more(self, run: Source) -> bool:
+        """Whether another element follows in a run without a count."""
+        if not run.left:
+            return False
+        whole = getattr(self.element, "frame", None)
+        if "truncated_tail" in self.accepts and whole is not None and run.pending is None:
+            size = whole(run)
+            if size is None or size > run.left:
+                error = TrailingError(f"the last element is cut off after {run.left} bytes", run.where())
+                run.session.tolerate(error)
+                run.pos = run.end
+                return False
+        return True
+
+    def same_version(self, item: Any, i: int, run: Source) -> None:
+        found = item.get(getattr(self.element, "by", ""), self.version)
+        if found != self.version:
+            reason = f"element of version {found} inside version {self.version}"
+            error = ValueRefused(reason, run.where()).located(path=f"[{i}]")
+            if "mixed_versions" not in self.accepts:
+                raise error
+            run.session.tolerate(error)
+
+    def write(self, value: Any, this: Any, session: Session) -> bytes:
+        if not isinstance(value, list | tuple):
+            raise BuildError(f"a list is needed, not {value!r}")
+        if len(value) < self.at_least:
+            raise BuildError(f"at least {self.at_least} elements are needed")
+        parts = []
+        for i, item in enumerate(value):
+            try:
+                parts.append(self.element.write(item, this, session))
+            except BuildError as error:
+                raise prefixed(error, f"[{i}]") from None
+        data = b"".join(parts)
+        if self.compressed is not None and not (self.counted_by and not value):
+            data = self.compressed.pack(data, this, session)
+        if self.length is not None:
+            data = self.length.write(len(data), this, session) + data
+        if self.count is not None:
+            data = self.count.write(len(value) + self.plus, this, session) + data
+        return data
+
+
+E = TypeVar("E", bound=CodecError)
+
+
+def prefixed(error: E, name: str) -> E:
+    """The error with a path that begins with ``name``."""
+    path = error.where.path
+    joined = name if not path else name + path if path.startswith("[") else f"{name}.{path}"
+    error.where = replace(error.where, path=joined)
+    return error

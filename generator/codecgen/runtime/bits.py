@@ -1,0 +1,135 @@
+"""An integer whose bits have meanings of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import construct
+
+from codecgen.runtime.enums import Enumeration
+from codecgen.runtime.errors import BuildError, ValueRefused
+from codecgen.runtime.primitives import Codec, EnumField, Integer, whole_number
+from codecgen.runtime.source import Condition, Session, Source
+
+
+class Bit:
+    """Bits ``low`` to ``high`` (0 is the least significant).
+
+    One bit without an enum is a boolean, several are a number. ``reserved`` bits have no meaning: strict
+    readers want them 0, lenient ones keep them. ``default`` is a function of the layout around the bits.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        low: int,
+        high: int | None = None,
+        *,
+        enum: type[Enumeration] | None = None,
+        only: tuple[Enumeration, ...] | None = None,
+        keep_unknown: bool = False,
+        reserved: bool = False,
+        default: Condition | None = None,
+    ) -> None:
+        self.name = name
+        self.low = low
+        self.width = (low if high is None else high) - low + 1
+        self.mask = (1 << self.width) - 1
+        self.reserved = reserved
+        self.default = default
+        self.flag = self.width == 1 and enum is None and not reserved
+        self.enum = None if enum is None else EnumField(Integer(8, False), enum, only, keep_unknown)
+
+    def number(self, value: Any) -> int:
+        """The bits for a value."""
+        if self.enum is not None:
+            return whole_number(self.enum.number(value), 0, self.mask, f"{self.width} bits")
+        if self.flag:
+            if not isinstance(value, bool):
+                raise BuildError(f"true or false is needed, not {value!r}")
+            return int(value)
+        return whole_number(value, 0, self.mask, f"{self.width} bits")
+
+
+class Bits(Codec):
+    """Named bits of an integer, as a Container."""
+
+    def __init__(self, base: Integer, *bits: Bit) -> None:
+        super().__init__()
+        self.base = base
+        self.bits = bits
+        self.size: int = base.size
+        self.all = (1 << 8 * base.size) - 1
+        self.by_name = {bit.name: bit for bit in bits}
+
+    def read(self, source: Source, this: Any) -> construct.Container:
+        pos = source.pos
+        raw = self.base.read(source, this) & self.all
+        out = construct.Container()
+        for bit in self.bits:
+            part = raw >> bit.low & bit.mask
+            if bit.flag:
+                out[bit.name] = bool(part)
+            elif bit.enum is not None:
+                noticed = len(source.session.findings)
+                try:
+                    out[bit.name] = bit.enum.member(part, source, pos)
+                except ValueRefused as error:
+                    raise error.located(path=bit.name) from None
+                for finding in source.session.findings[noticed:]:
+                    finding.located(path=bit.name)
+            else:
+                if bit.reserved and part:
+                    wrong = ValueRefused(f"reserved bits are set ({raw:#x})", source.where(pos))
+                    source.session.tolerate(wrong.located(path=bit.name))
+                out[bit.name] = part
+        return out
+
+    def write(self, value: Any, this: Any, session: Session) -> bytes:
+        return self.base.write(self.number(value, this), this, session)
+
+    def number(self, value: Any, this: Any = None) -> int:
+        """The integer that a mapping of bits is written as."""
+        given = value or {}
+        if not isinstance(given, dict):
+            raise BuildError(f"a mapping of bits is needed, not {value!r}")
+        unknown = [name for name in given if name not in self.by_name and name[:1] != "_"]
+        if unknown:
+            raise BuildError(f"{unknown[0]!r} is not one of the bits {', '.join(self.by_name)}")
+        raw = 0
+        for bit in self.bits:
+            try:
+                raw |= bit.number(self.effective(bit, given, this)) << bit.low
+            except BuildError as error:
+                raise error.located(path=bit.name) from None
+        if self.base.signed and raw >> (8 * self.size - 1):
+            raw -= self.all + 1
+        return raw
+
+    def raw(self, value: Any) -> int:
+        """The integer that parsed bits came from, also where a strict builder would refuse them."""
+        raw = 0
+        for bit in self.bits:
+            raw |= (int(value[bit.name]) & bit.mask) << bit.low
+        signed = self.base.signed and raw >> (8 * self.size - 1)
+        return raw - (self.all + 1) if signed else raw
+
+    def effective(self, bit: Bit, given: dict[str, Any], this: Any) -> Any:
+        """The value to write: what is given, or the default."""
+        if bit.name in given:
+            return given[bit.name]
+        if bit.default is not None:
+            return bit.default(this)
+        return False if bit.flag else 0
+
+    def filled(self, value: Any, this: Any) -> construct.Container:
+        """The value with all bits named, so that conditions can ask for them."""
+        given = value or {}
+        out = construct.Container()
+        for bit in self.bits:
+            part = self.effective(bit, given, this)
+            if bit.enum is not None:
+                member = bit.enum.enum.of(part)
+                part = part if member is None else member
+            out[bit.name] = part
+        return out

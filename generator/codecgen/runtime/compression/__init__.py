@@ -1,0 +1,71 @@
+"""Compressed runs: read with a limit and as far as they go, and written, by the name of a codec.
+
+A codec reads everything that the most lenient reader in wide use reads, says where it had to stop, and
+names the spellings that a strict reader refuses. Bad data never raises: it is an ``error`` beside the
+bytes that were recovered before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from codecgen.runtime.compression import gzip, lz4, none, snappy, zstd
+from codecgen.runtime.compression.base import Codec, Decompressed
+from codecgen.runtime.errors import BuildError, UnsupportedCodec
+
+__all__ = ["CODECS", "Codec", "Decompressed", "compress", "decompress"]
+
+CODECS: Mapping[str, Codec] = MappingProxyType(
+    {codec.name: codec for codec in (none.CODEC, gzip.CODEC, snappy.CODEC, lz4.CODEC, zstd.CODEC)}
+)
+
+
+def decompress(
+    codec: str, data: bytes | memoryview, *, limit: int, variant: str | None = None
+) -> Decompressed:
+    """Decompress one whole run to at most ``limit`` bytes.
+
+    Raises only ``UnsupportedCodec``: for a codec or variant that does not exist and for a missing library.
+    """
+    if limit < 0:
+        raise ValueError(f"limit is {limit}, but a limit is at least 0")
+    found = _codec(codec)
+    if variant is not None and variant not in found.read_variants:
+        raise _no_variant("read", codec, variant, found.read_variants)
+    return found.read(_view(data), limit, variant)
+
+
+def compress(
+    codec: str, data: bytes | memoryview, *, level: int | None = None, variant: str | None = None
+) -> bytes:
+    """Compress ``data`` to one whole run."""
+    found = _codec(codec)
+    if variant is not None and variant not in found.write_variants:
+        raise _no_variant("write", codec, variant, found.write_variants)
+    if level is not None and level not in found.levels and level != found.default_level:
+        if not found.levels:
+            raise BuildError(f"codec {codec!r} has no levels, but level {level} was asked for")
+        raise BuildError(
+            f"codec {codec!r} has the levels {found.levels.start} to {found.levels.stop - 1}, not {level}"
+        )
+    return found.write(_view(data), found.default_level if level is None else level, variant)
+
+
+def _view(data: bytes | memoryview) -> memoryview:
+    view = memoryview(data)
+    return view if view.format == "B" and view.ndim == 1 else view.cast("B")
+
+
+def _codec(name: str) -> Codec:
+    try:
+        return CODECS[name]
+    except KeyError:
+        raise UnsupportedCodec(f"unknown codec {name!r} (known: {', '.join(CODECS)})") from None
+
+
+def _no_variant(verb: str, codec: str, variant: str, known: tuple[str, ...]) -> UnsupportedCodec:
+    names = ", ".join(known) or "none"
+    return UnsupportedCodec(
+        f"codec {codec!r} has no variant {variant!r} to {verb} (known: {names})"
+    )

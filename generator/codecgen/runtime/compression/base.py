@@ -1,0 +1,66 @@
+"""What all codecs share: the result of reading, the description of a codec, and how errors are worded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from codecgen.runtime.errors import CompressionError, LimitError, UnsupportedCodec, Where
+
+
+@dataclass(frozen=True, slots=True)
+class Decompressed:
+    """What a compressed run holds.
+
+    ``data`` is everything that could be recovered, in order, up to the first error; ``error`` says why it
+    ended there (None: the stream is whole); ``unused`` counts the compressed bytes after the end of the
+    stream that were ignored; ``notes`` names spellings that a strict reader refuses.
+    """
+
+    data: bytes
+    error: CompressionError | LimitError | None = None
+    unused: int = 0
+    notes: tuple[str, ...] = ()
+
+
+class Reader(Protocol):
+    def __call__(self, data: memoryview, limit: int, variant: str | None, /) -> Decompressed: ...
+
+
+class Writer(Protocol):
+    def __call__(
+        self, data: memoryview, level: int | None, variant: str | None, /
+    ) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """A codec. ``package`` is what pip installs for it (None: Python's own library is enough)."""
+
+    name: str
+    read: Reader
+    write: Writer
+    package: str | None = None
+    levels: range = range(0)
+    default_level: int | None = None
+    read_variants: tuple[str, ...] = ()
+    write_variants: tuple[str, ...] = ()
+
+
+def bad(codec: str, what: str, at: int, delivered: int) -> CompressionError:
+    """The error that ends a stream: at which compressed byte, and after how many delivered bytes."""
+    return CompressionError(
+        f"{codec}: {what} at byte {at} of the compressed run", Where(stream_position=delivered)
+    )
+
+
+def over_limit(codec: str, limit: int, read: int, delivered: int) -> LimitError:
+    return LimitError(
+        f"{codec}: the run decompresses to more than the limit of {limit} bytes "
+        f"({read} compressed bytes read)",
+        Where(stream_position=delivered),
+    )
+
+
+def missing(codec: str, package: str) -> UnsupportedCodec:
+    return UnsupportedCodec(f"codec {codec!r} needs the package {package}: pip install {package}")

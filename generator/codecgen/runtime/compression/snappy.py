@@ -1,0 +1,166 @@
+"""snappy: blocks in the framing of the xerial library, or one raw block.
+
+A block says its own length first. That number is compared with the limit and with what the block can
+hold at all before anything is allocated for it.
+"""
+
+from __future__ import annotations
+
+import struct
+from io import BytesIO
+from types import ModuleType
+
+from codecgen.runtime.compression.base import Codec, Decompressed, bad, missing, over_limit
+from codecgen.runtime.errors import CompressionError, LimitError
+
+_NAME = "snappy"
+_PACKAGE = "cramjam"
+_MAGIC = b"\x82SNAPPY\x00"
+_HEADER = _MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
+_VERSIONS = struct.Struct(">ii")
+_CHUNK = struct.Struct(">i")
+_REPEATED = _CHUNK.unpack(_MAGIC[:4])[0]
+_LARGEST_CHUNK = 512 << 20
+# Three bytes copy at most 64: a block that claims more per byte does not hold it.
+_MOST_PER_BYTE = 22
+# A block of at most this is decompressed apart and copied, which is quicker for small ones.
+_COPIED = 64 << 10
+_BLOCKS = {"xerial": 32 << 10, "xerial-1k": 1 << 10}
+
+
+def _library() -> ModuleType:
+    try:
+        import cramjam
+    except ImportError as cause:
+        raise missing(_NAME, _PACKAGE) from cause
+    return cramjam
+
+
+def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
+    if not data:
+        return Decompressed(b"", bad(_NAME, "no data", 0, 0))
+    framed = len(data) >= len(_HEADER) and bytes(data[: len(_MAGIC)]) == _MAGIC
+    library = _library()
+    if variant == "raw" or (variant is None and not framed):
+        out = BytesIO()
+        error = _block(library, data, 0, len(data), out, limit)
+        return Decompressed(out.getvalue(), error)
+    if not framed:
+        return Decompressed(b"", bad(_NAME, "not a xerial header", 0, 0))
+    return _read_framed(library, data, limit)
+
+
+def _read_framed(library: ModuleType, data: memoryview, limit: int) -> Decompressed:
+    out = BytesIO()
+    notes: list[str] = []
+    _note_versions(data, 0, notes)
+    at, end = len(_HEADER), len(data)
+    error: CompressionError | LimitError | None = None
+    while end - at >= _CHUNK.size:
+        (size,) = _CHUNK.unpack_from(data, at)
+        if size == _REPEATED:
+            error = _repeated_header(data, at, out.tell())
+            if error:
+                break
+            _note_versions(data, at, notes)
+            at += len(_HEADER)
+            continue
+        if size <= 0 or size > _LARGEST_CHUNK:
+            error = bad(_NAME, f"a chunk has the length {size}", at, out.tell())
+        elif size > end - at - _CHUNK.size:
+            rest = end - at - _CHUNK.size
+            error = bad(_NAME, f"a chunk of {size} bytes, but {rest} are left,", at, out.tell())
+        else:
+            at += _CHUNK.size
+            error = _block(library, data, at, at + size, out, limit)
+            at += size
+        if error:
+            break
+    unused = 0 if error else end - at
+    if unused:
+        notes.append(f"snappy: {unused} bytes after the last chunk are ignored")
+    return Decompressed(out.getvalue(), error, unused, tuple(notes))
+
+
+def _repeated_header(data: memoryview, at: int, delivered: int) -> CompressionError | None:
+    """Check a header between chunks. Unlike those of the first one its numbers matter."""
+    if len(data) - at < len(_HEADER):
+        return bad(_NAME, "a repeated header is cut off", len(data), delivered)
+    if bytes(data[at : at + len(_MAGIC)]) != _MAGIC:
+        return bad(_NAME, "a repeated header has another magic", at, delivered)
+    version, _ = _VERSIONS.unpack_from(data, at + len(_MAGIC))
+    if version < 1:
+        at += len(_MAGIC)
+        return bad(_NAME, f"a repeated header has the version {version}", at, delivered)
+    return None
+
+
+def _note_versions(data: memoryview, at: int, notes: list[str]) -> None:
+    version, compatible = _VERSIONS.unpack_from(data, at + len(_MAGIC))
+    if (version, compatible) != (1, 1):
+        notes.append(
+            f"snappy: the header at byte {at} has version {version}, compatible with {compatible}, "
+            "not 1 and 1"
+        )
+
+
+def _block(
+    library: ModuleType, data: memoryview, start: int, end: int, out: BytesIO, limit: int
+) -> CompressionError | LimitError | None:
+    """Decompress one raw block to the end of ``out``, or leave ``out`` as it is and say why."""
+    done = out.tell()
+    size, after = _declared(data, start, end)
+    if size < 0:
+        return bad(_NAME, "a block does not begin with its length", start, done)
+    if size > limit - done:
+        return over_limit(_NAME, limit, after, done)
+    if size > _MOST_PER_BYTE * (end - start):
+        what = f"a block of {end - start} bytes claims to hold {size}"
+        return bad(_NAME, what, start, done)
+    block = data[start:end]
+    try:
+        if size <= _COPIED:
+            got = out.write(library.snappy.decompress_raw(block))
+        else:
+            # Straight to its place: the buffer is stretched, filled, and later handed out uncopied.
+            out.seek(done + size - 1)
+            out.write(b"\x00")
+            with out.getbuffer() as room:
+                got = library.snappy.decompress_raw_into(block, room[done:])
+    except library.DecompressionError:
+        got = -1
+    if got == size:
+        return None
+    out.seek(done)
+    out.truncate()
+    return bad(_NAME, "a block is damaged; it begins", start, done)
+
+
+def _declared(data: memoryview, start: int, end: int) -> tuple[int, int]:
+    """The length at the beginning of a block (7 bits a byte, lowest first, 32 in all) and where it ends.
+
+    The length is -1 when there is none.
+    """
+    value = 0
+    for index in range(min(5, end - start)):
+        byte = data[start + index]
+        value |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            return value if value <= 0xFFFFFFFF else -1, start + index + 1
+    return -1, start
+
+
+def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
+    compress_raw = _library().snappy.compress_raw
+    if variant == "raw":
+        return bytes(compress_raw(data))
+    parts: list[bytes] = [_HEADER]
+    step = _BLOCKS[variant or "xerial"]
+    for at in range(0, len(view), step):
+        block = bytes(compress_raw(view[at : at + step]))
+        parts += (_CHUNK.pack(len(block)), block)
+    return b"".join(parts)
+
+
+_VARIANTS = (*_BLOCKS, "raw")
+CODEC = Codec(_NAME, _read, _write, _PACKAGE, read_variants=_VARIANTS, write_variants=_VARIANTS)

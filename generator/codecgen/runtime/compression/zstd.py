@@ -1,0 +1,199 @@
+"""zstd: frames one after the other are one stream.
+
+The blocks of a frame are counted here before it is decompressed: their headers bound what it can hold,
+whatever content size the frame declares. A frame whose bound fits is decompressed in one call; any other,
+and one that does not decompress, goes block by block, so that nothing before the damage is lost.
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import TYPE_CHECKING, NamedTuple
+
+from codecgen.runtime.compression.base import Codec, Decompressed, bad, missing, over_limit
+from codecgen.runtime.errors import CompressionError, LimitError
+
+if TYPE_CHECKING:
+    from zstandard import ZstdDecompressor
+
+_NAME = "zstd"
+_PACKAGE = "zstandard"
+_MAGIC = b"\x28\xb5\x2f\xfd"
+_SKIPPABLE = b"\x2a\x4d\x18"  # after a byte 0x50 to 0x5f
+_LARGEST_WINDOW = (1 << 27) + 1  # the default of libzstd's stream reader
+_LARGEST_BLOCK = 128 << 10
+_RAW, _RLE, _RESERVED = 0, 1, 3
+_CUT_OFF = "the frame is cut off"
+# A frame goes in one call when its blocks hold at most this, or this many times its compressed size: room
+# is made for what the blocks may hold, and many small blocks would ask for far more than they need.
+_ONE_CALL, _ONE_CALL_RATIO = 4 << 20, 32
+
+
+class _Header(NamedTuple):
+    blocks_at: int
+    block_size: int
+    content_size: int | None
+    checksum: bool
+
+
+def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
+    try:
+        import zstandard
+    except ImportError as cause:
+        raise missing(_NAME, _PACKAGE) from cause
+
+    decompressor = zstandard.ZstdDecompressor()
+    out = BytesIO()
+    at, end = 0, len(data)
+    error: CompressionError | LimitError | None = None
+    while at < end and error is None:
+        if _is_skippable(data, at):
+            cut_off = end - at < 8
+            at += 8 + int.from_bytes(data[at + 4 : at + 8], "little")
+            if cut_off or at > end:
+                error = bad(_NAME, "a skippable frame is cut off", end, out.tell())
+            continue
+        header = _frame_header(data, at, out.tell())
+        if isinstance(header, CompressionError):
+            error = header
+            break
+        room = limit - out.tell()
+        frame_end, most = _measure(data, header)
+        if _fits(header, frame_end - at, most, room):
+            try:
+                got = decompressor.decompress(data[at:frame_end], max_output_size=min(most, room))
+            except zstandard.ZstdError:
+                pass  # damaged, or more than the limit: block by block
+            else:
+                if at == 0 and frame_end == end:
+                    return Decompressed(got)
+                out.write(got)
+                at = frame_end
+                continue
+        at, error = _by_blocks(decompressor, data, at, header, out, limit)
+    return Decompressed(out.getvalue(), error)
+
+
+def _is_skippable(data: memoryview, at: int) -> bool:
+    """Whether a skippable frame begins at ``at``, be it cut off within its magic."""
+    magic = bytes(data[at + 1 : at + 4])
+    return data[at] & 0xF0 == 0x50 and magic == _SKIPPABLE[: len(data) - at - 1]
+
+
+def _frame_header(data: memoryview, at: int, delivered: int) -> _Header | CompressionError:
+    end = len(data)
+    if bytes(data[at : at + 4]) != _MAGIC[: end - at]:
+        return bad(_NAME, "not a zstd frame", at, delivered)
+    if end - at < 5:
+        return bad(_NAME, _CUT_OFF + " in its header", end, delivered)
+    descriptor = data[at + 4]
+    if descriptor & 0x08:
+        return bad(_NAME, "the reserved bit of the frame header is set", at + 4, delivered)
+    single_segment = bool(descriptor & 0x20)
+    window_at = at + 5
+    dictionary_at = window_at + (0 if single_segment else 1)
+    size_at = dictionary_at + (0, 1, 2, 4)[descriptor & 3]
+    blocks_at = size_at + (1 if single_segment else 0, 2, 4, 8)[descriptor >> 6]
+    if blocks_at > end:
+        return bad(_NAME, _CUT_OFF + " in its header", end, delivered)
+    content_size = None
+    if blocks_at > size_at:
+        content_size = int.from_bytes(data[size_at:blocks_at], "little")
+        if blocks_at - size_at == 2:
+            content_size += 256
+    if single_segment:
+        window = content_size or 0
+    else:
+        base = 1 << (10 + (data[window_at] >> 3))
+        window = base + base // 8 * (data[window_at] & 7)
+    if window > _LARGEST_WINDOW:
+        what = f"the frame needs a window of {window} bytes, more than {_LARGEST_WINDOW},"
+        return bad(_NAME, what, window_at, delivered)
+    return _Header(blocks_at, min(window, _LARGEST_BLOCK), content_size, bool(descriptor & 0x04))
+
+
+def _measure(data: memoryview, header: _Header) -> tuple[int, int]:
+    """Where the frame ends, and the most bytes that its blocks hold; (0, 0) if it does not end well."""
+    at, most = header.blocks_at, 0
+    while at + 3 <= len(data):
+        word = int.from_bytes(data[at : at + 3], "little")
+        kind, size = word >> 1 & 3, word >> 3
+        if kind == _RESERVED or size > header.block_size:
+            break
+        at += 3 + (1 if kind == _RLE else size)
+        most += size if kind in (_RAW, _RLE) else header.block_size
+        if word & 1:
+            at += 4 if header.checksum else 0
+            return (at, most) if at <= len(data) else (0, 0)
+    return 0, 0
+
+
+def _fits(header: _Header, size: int, most: int, room: int) -> bool:
+    """Whether the frame may be decompressed in one call: never with room for more than it can hold.
+
+    zstandard makes room for a declared content size, and takes a declared 0 without looking at the blocks.
+    """
+    if not 0 < most <= max(_ONE_CALL, _ONE_CALL_RATIO * size) or room == 0:
+        return False
+    return header.content_size is None or 0 < header.content_size <= min(most, room)
+
+
+def _by_blocks(
+    decompressor: ZstdDecompressor,
+    data: memoryview,
+    at: int,
+    header: _Header,
+    out: BytesIO,
+    limit: int,
+) -> tuple[int, CompressionError | LimitError | None]:
+    """Decompress the frame at ``at`` block by block; return where it ends and why it ended early."""
+    from zstandard import ZstdError
+
+    stream = decompressor.decompressobj()
+    before = out.tell()
+    end, to = len(data), header.blocks_at
+    last = False
+    while True:
+        try:
+            out.write(stream.decompress(data[at:to]))
+        except ZstdError as error:
+            why = str(error).rpartition(": ")[2]
+            return at, bad(_NAME, f"the frame is damaged ({why})", at, out.tell())
+        if out.tell() > limit:
+            out.truncate(limit)
+            return to, over_limit(_NAME, limit, to, limit)
+        if stream.eof:
+            # libzstd's stream reader does not compare when the last block is empty.
+            if header.content_size not in (None, out.tell() - before):
+                what = f"the frame declares {header.content_size} bytes of content, it has "
+                what += f"{out.tell() - before}; it ends"
+                return to, bad(_NAME, what, to, out.tell())
+            return to, None
+        at = to
+        if at == end:
+            return at, bad(_NAME, _CUT_OFF, end, out.tell())
+        if last:
+            to = min(end, at + 4)  # the checksum
+        elif end - at < 3:
+            to = end
+        else:
+            word = int.from_bytes(data[at : at + 3], "little")
+            last = bool(word & 1)
+            to = min(end, at + 3 + (1 if word >> 1 & 3 == _RLE else word >> 3))
+
+
+def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
+    try:
+        import zstandard
+    except ImportError as cause:
+        raise missing(_NAME, _PACKAGE) from cause
+    # The frame is written as a stream of unknown length, as by the reference: no declared content size,
+    # a window that does not shrink to the data, and a flush before the end.
+    stream = zstandard.ZstdCompressor(level=3 if level is None else level).compressobj()
+    parts = []
+    if len(data):
+        parts = [stream.compress(data), stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)]
+    return b"".join((*parts, stream.flush(zstandard.COMPRESSOBJ_FLUSH_FINISH)))
+
+
+CODEC = Codec(_NAME, _read, _write, _PACKAGE, levels=range(-131072, 23), default_level=3)

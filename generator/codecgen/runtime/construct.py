@@ -1,0 +1,41 @@
+"""What generated Construct codecs import: one name for all of it."""
+
+from codecgen.runtime.arrays import Array, Compressed
+from codecgen.runtime.bits import Bit, Bits
+from codecgen.runtime.enums import Enumeration
+from codecgen.runtime.layout import Choice, Field, Layout, Lazy, end_of
+from codecgen.runtime.primitives import (
+    Boolean,
+    Bytes,
+    Codec,
+    EnumField,
+    Float64,
+    Integer,
+    Text,
+    Uuid,
+    Varint,
+    wrap,
+)
+
+__all__ = [
+    "Array",
+    "Bit",
+    "Bits",
+    "Boolean",
+    "Bytes",
+    "Choice",
+    "Codec",
+    "Compressed",
+    "EnumField",
+    "Enumeration",
+    "Field",
+    "Float64",
+    "Integer",
+    "Layout",
+    "Lazy",
+    "Text",
+    "Uuid",
+    "Varint",
+    "end_of",
+    "wrap",
+]

@@ -1,0 +1,26 @@
+"""Named numbers."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, Self
+
+
+class Enumeration(IntEnum):
+    """A number with a name, and the way the format's own documents write it (``label``)."""
+
+    @property
+    def label(self) -> str:
+        labels: dict[str, str] = getattr(type(self), "LABELS", lambda: {})()
+        return labels.get(self.name, self.name.lower())
+
+    @classmethod
+    def of(cls, value: Any) -> Self | None:
+        """The member for a member, a number, a name or a label; None when there is none."""
+        if isinstance(value, str):
+            wanted = value.lower()
+            return next((m for m in cls if wanted in (m.name.lower(), m.label.lower())), None)
+        if isinstance(value, bool) or not isinstance(value, int):
+            return None
+        found = cls._value2member_map_.get(int(value))
+        return found if isinstance(found, cls) else None

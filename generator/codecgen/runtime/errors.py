@@ -1,0 +1,116 @@
+"""The errors of generated codecs: what is wrong, and where, as fields and as one line of text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A place in the input. Every part may be unknown.
+
+    ``position`` is a byte of the file (or of the bytes that were handed in); inside a compressed run it is
+    where the compressed run begins, and ``stream_position`` is the byte in the decompressed stream.
+    ``path`` names the field with indices (``records[17].headers[2].key``), ``schema`` the line of YAML
+    that describes it (``records/record.yaml:12``).
+    """
+
+    path: str | None = None
+    position: int | None = None
+    stream_position: int | None = None
+    file: str | None = None
+    schema: str | None = None
+
+    def __str__(self) -> str:
+        parts = []
+        if self.path:
+            parts.append(self.path)
+        if self.position is not None:
+            at = f"byte {self.position}"
+            if self.file:
+                at += f" of {self.file}"
+            parts.append(at)
+        elif self.file:
+            parts.append(self.file)
+        if self.stream_position is not None:
+            parts.append(f"byte {self.stream_position} of the decompressed stream")
+        if self.schema:
+            parts.append(self.schema)
+        return ", ".join(parts)
+
+
+class CodecError(Exception):
+    """Base of all errors that codecs raise. ``reason`` says what is wrong, ``where`` says where."""
+
+    def __init__(self, reason: str, where: Where | None = None) -> None:
+        super().__init__(reason, where or Where())
+
+    @property
+    def reason(self) -> str:
+        """What is wrong."""
+        return str(self.args[0])
+
+    @reason.setter
+    def reason(self, reason: str) -> None:
+        self.args = (reason, self.where)
+
+    @property
+    def where(self) -> Where:
+        """Where it is wrong."""
+        where: Where = self.args[1]
+        return where
+
+    @where.setter
+    def where(self, where: Where) -> None:
+        self.args = (self.reason, where)
+
+    def located(self, **known: str | int | None) -> Self:
+        """The same error with those parts of the place filled in that are still unknown."""
+        new = {name: value for name, value in known.items() if getattr(self.where, name) is None}
+        self.where = replace(self.where, **new)  # type: ignore[arg-type]
+        return self
+
+    def __str__(self) -> str:
+        where = str(self.where)
+        return f"{self.reason} ({where})" if where else self.reason
+
+
+class ParseError(CodecError):
+    """The bytes are not what the layout says."""
+
+
+class TruncatedError(ParseError):
+    """The bytes end before the value does."""
+
+
+class LengthError(ParseError):
+    """A length or a count says something that the bytes cannot hold."""
+
+
+class ChecksumError(ParseError):
+    """The bytes do not have the checksum that they carry."""
+
+
+class ValueRefused(ParseError):
+    """The bytes are whole but hold a value that the layout does not allow."""
+
+
+class TrailingError(ParseError):
+    """Bytes are left over where the layout ends."""
+
+
+class CompressionError(ParseError):
+    """A compressed run does not decompress."""
+
+
+class LimitError(ParseError):
+    """The input asks for more than a stated limit (memory, depth, count)."""
+
+
+class UnsupportedCodec(CompressionError):
+    """The library for a compression codec is not installed, or the layout does not allow the codec."""
+
+
+class BuildError(CodecError):
+    """The values cannot be written in this layout."""

@@ -1,0 +1,269 @@
+"""The expression language of schemas: fields, numbers, + and -, comparisons, if/then/else. Nothing else.
+
+    expression := "if" expression "then" expression "else" expression | or
+    or         := and ("or" and)*
+    and        := not ("and" not)*
+    not        := "not" not | comparison
+    comparison := sum (("==" | "!=" | "<" | "<=" | ">" | ">=") sum)?
+    sum        := atom (("+" | "-") atom)*
+    atom       := number | "-" number | "null" | path | ("first"|"last") "(" path ")" ("." path)? | "(" expression ")"
+    path       := name ("." name)*
+
+An expression is data: it is parsed here, checked against the layout, and written out again by the targets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """``attributes.compression``; ``column`` is where it stands in the expression's text."""
+
+    names: tuple[str, ...]
+    column: int = 0
+
+    def __str__(self) -> str:
+        return ".".join(self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class EndOf:
+    """``first(array).path`` or ``last(array).path``."""
+
+    end: str
+    array: Path
+    path: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """``+``, ``-``, a comparison, ``and``, ``or``."""
+
+    operator: str
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    operand: Node
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    condition: Node
+    then: Node
+    otherwise: Node
+
+
+Node = Number | Null | Path | EndOf | Binary | Not | If
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression, its text, and the line of YAML where it stands."""
+
+    node: Node
+    text: str
+    file: str
+    line: int
+    column: int
+
+    def paths(self) -> Iterator[Path]:
+        """All field paths in it, also those inside ``first`` and ``last``."""
+        yield from _paths(self.node)
+
+    def __str__(self) -> str:
+        return " ".join(self.text.split())
+
+
+class ExpressionError(ValueError):
+    """The text is not an expression. ``column`` counts from 0 in the text, ``width`` is that of the token."""
+
+    def __init__(self, reason: str, column: int, width: int = 1) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.column = column
+        self.width = width
+
+
+MAX_DEPTH = 40
+MAX_TOKENS = 400
+MAX_DIGITS = 20
+_TOKEN = re.compile(r"\s*(?:([0-9]+)|([A-Za-z_][A-Za-z0-9_]*)|(==|!=|<=|>=|[-+().<>]))")
+_KEYWORDS = {"if", "then", "else", "and", "or", "not", "null", "first", "last"}
+_COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
+
+
+def parse(text: str, file: str = "", line: int = 1, column: int = 1) -> Expression:
+    """Parse ``text``. Raises :class:`ExpressionError`."""
+    return Expression(_Parser(text).parse(), text, file, line, column)
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[tuple[str, int]] = []
+        at = 0
+        while text[at:].strip():
+            match = _TOKEN.match(text, at)
+            if match is None:
+                bad = at + len(text[at:]) - len(text[at:].lstrip())
+                raise ExpressionError(f"{text[bad]!r} has no meaning in an expression", bad)
+            token = match.group(1) or match.group(2) or match.group(3)
+            if match.group(1) and len(token) > MAX_DIGITS:
+                start = match.end() - len(token)
+                raise ExpressionError(f"a number of more than {MAX_DIGITS} digits", start, len(token))
+            self.tokens.append((token, match.end() - len(token)))
+            at = match.end()
+            if len(self.tokens) > MAX_TOKENS:
+                raise ExpressionError(f"longer than {MAX_TOKENS} words", at)
+        self.at = 0
+        self.depth = 0
+
+    def parse(self) -> Node:
+        node = self.expression()
+        if self.at < len(self.tokens):
+            token, column = self.tokens[self.at]
+            raise ExpressionError(f"{token!r} does not belong here", column, len(token))
+        return node
+
+    def peek(self) -> str:
+        return self.tokens[self.at][0] if self.at < len(self.tokens) else ""
+
+    def next(self) -> tuple[str, int]:
+        if self.at >= len(self.tokens):
+            raise ExpressionError("the expression ends too early", max(len(self.text) - 1, 0))
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def expect(self, wanted: str) -> None:
+        token, column = self.next()
+        if token != wanted:
+            raise ExpressionError(f"{wanted!r} is expected, not {token!r}", column, len(token))
+
+    def expression(self) -> Node:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise ExpressionError(f"nested more than {MAX_DEPTH} deep", 0)
+        try:
+            if self.peek() != "if":
+                return self.disjunction()
+            self.next()
+            condition = self.expression()
+            self.expect("then")
+            then = self.expression()
+            self.expect("else")
+            return If(condition, then, self.expression())
+        finally:
+            self.depth -= 1
+
+    def disjunction(self) -> Node:
+        node = self.conjunction()
+        while self.peek() == "or":
+            self.next()
+            node = Binary("or", node, self.conjunction())
+        return node
+
+    def conjunction(self) -> Node:
+        node = self.negation()
+        while self.peek() == "and":
+            self.next()
+            node = Binary("and", node, self.negation())
+        return node
+
+    def negation(self) -> Node:
+        if self.peek() != "not":
+            return self.comparison()
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise ExpressionError(f"nested more than {MAX_DEPTH} deep", 0)
+        self.next()
+        node = Not(self.negation())
+        self.depth -= 1
+        return node
+
+    def comparison(self) -> Node:
+        node = self.sum()
+        if self.peek() in _COMPARISONS:
+            operator, _ = self.next()
+            node = Binary(operator, node, self.sum())
+        return node
+
+    def sum(self) -> Node:
+        node = self.atom()
+        while self.peek() in ("+", "-"):
+            operator, _ = self.next()
+            node = Binary(operator, node, self.atom())
+        return node
+
+    def atom(self) -> Node:
+        token, column = self.next()
+        if token == "(":
+            node = self.expression()
+            self.expect(")")
+            return node
+        if token == "-":
+            digits, at = self.next()
+            if not digits.isdigit():
+                raise ExpressionError("a number is expected after '-'", at, len(digits))
+            return Number(-int(digits))
+        if token.isdigit():
+            return Number(int(token))
+        if token == "null":
+            return Null()
+        if token in ("first", "last"):
+            self.expect("(")
+            array = self.path(*self.next())
+            self.expect(")")
+            rest = None
+            if self.peek() == ".":
+                self.next()
+                rest = self.path(*self.next())
+            return EndOf(token, array, rest)
+        return self.path(token, column)
+
+    def path(self, token: str, column: int) -> Path:
+        names = [self.name(token, column)]
+        while self.peek() == ".":
+            self.next()
+            names.append(self.name(*self.next()))
+        return Path(tuple(names), column)
+
+    def name(self, token: str, column: int) -> str:
+        if token in _KEYWORDS or not (token[0].isalpha() or token[0] == "_"):
+            raise ExpressionError(f"a field is expected, not {token!r}", column, len(token))
+        return token
+
+
+def _paths(node: Node) -> Iterator[Path]:
+    match node:
+        case Path():
+            yield node
+        case EndOf(_, array, _):
+            yield array
+        case Binary(_, left, right):
+            yield from _paths(left)
+            yield from _paths(right)
+        case Not(operand):
+            yield from _paths(operand)
+        case If(condition, then, otherwise):
+            yield from _paths(condition)
+            yield from _paths(then)
+            yield from _paths(otherwise)
+        case _:
+            return

@@ -1,0 +1,392 @@
+"""The keys of the schema language, as data: the loader reads by these tables, and the JSON Schema is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from codecgen.schema.model import FREEDOMS, INTEGERS, LENGTHS, SCALARS
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Any text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A snake_case name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Text without blanks: a spelling that the format's own documents use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of a few words."""
+
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """An expression."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A version range: ``1``, ``0-2``, ``1+``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """A range of bits: ``3``, ``0..2``."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutName:
+    """A layout, perhaps in one version: ``message@0``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A release: ``0.11.0``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hex:
+    """Bytes in hexadecimal digits, with blanks where one likes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anything:
+    """Any YAML (the values of an example)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list; a single value stands for a list of one."""
+
+    item: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """A mapping from names (or numbers) to values of one kind, in order."""
+
+    value: Kind
+    numbers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """The first kind that fits: text or number, mapping, list."""
+
+    kinds: tuple[Kind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A form (a mapping with known keys)."""
+
+    form: str
+
+
+Kind = (
+    Text
+    | Name
+    | Word
+    | Integer
+    | Boolean
+    | OneOf
+    | Code
+    | Range
+    | Bits
+    | LayoutName
+    | Release
+    | Hex
+    | Anything
+    | ListOf
+    | MapOf
+    | Either
+    | Use
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    kind: Kind
+    doc: str
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A mapping with known keys. ``one_of``: groups of keys of which exactly one must be there."""
+
+    doc: str
+    keys: Mapping[str, Key]
+    one_of: tuple[tuple[str, ...], ...] = ()
+    together: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+_SINCE = Key(Use("since"), "From which release on it exists, and which documents brought it.")
+_UNTIL = Key(Use("since"), "In which release it ended.")
+_DOC = Key(Text(), "What it is, in a sentence. Plain text.")
+_SPELLED = Key(Word(), "How the format's own documents write the name, where the rule of the manifest does not give it.")
+_ACCEPTS = Key(ListOf(OneOf(tuple(FREEDOMS))), "What lenient readers take, and strict ones refuse.")
+_VERSIONS = Key(Range(), "The versions in which it exists.")
+_MISPRINT = Key(Use("misprint"), "What a document about the format says wrongly about it.")
+_RUN = Either((OneOf(("rest",)), Use("run")))
+_ENUM = Key(Name(), "The enum whose values the number stands for.")
+_ONLY = Key(ListOf(Name()), "The values of the enum that may stand here.")
+
+FORMS: Mapping[str, Form] = {
+    "manifest": Form(
+        "What holds for the directory as a whole.",
+        {
+            "package": Key(Name(), "Name of the Python package that is generated.", True),
+            "title": Key(Text(), "Title of the documents.", True),
+            "doc": _DOC,
+            "spelling": Key(OneOf(("camel", "snake")), "How the format's own documents write names."),
+            "release_line": Key(Name(), "The key under `since` that names a release."),
+            "releases": Key(ListOf(Release()), "The releases, oldest first."),
+            "links": Key(MapOf(Text()), "Where the documents under `since` are; {} stands for the number."),
+            "documents": Key(Use("documents"), "Which documents are written."),
+        },
+    ),
+    "documents": Form(
+        "Which documents are written.",
+        {"as_of": Key(ListOf(Release()), "Releases as of which the tables are written too.")},
+    ),
+    "layout": Form(
+        "The fields of a structure, in the order of the bytes.",
+        {
+            "layout": Key(Name(), "Its name.", True),
+            "doc": _DOC,
+            "since": _SINCE,
+            "draft": Key(Use("since"), "The documents that proposed it, if it never shipped."),
+            "endian": Key(OneOf(("big", "little")), "Order of the bytes of a number; big by default."),
+            "versions": Key(Range(), "The versions of the layout."),
+            "version_is": Key(Name(), "The field that holds the version. Without it the caller says which."),
+            "version_notes": Key(MapOf(Use("version_note"), numbers=True), "Which releases wrote a version."),
+            "accepts": _ACCEPTS,
+            "fields": Key(
+                MapOf(Either((OneOf(SCALARS), Use("field")))),
+                "The fields, in the order of the bytes. A bare word is a type.",
+                True,
+            ),
+            "derived": Key(MapOf(Anything()), "Values worked out from the fields."),
+            "examples": Key(ListOf(Use("example")), "Bytes beside what they mean."),
+            "overhead": Key(Use("overhead"), "A table of the bytes that layouts add to what they carry."),
+        },
+    ),
+    "version_note": Form(
+        "Which releases wrote a version.", {"since": _SINCE, "until": _UNTIL, "doc": _DOC}
+    ),
+    "field": Form(
+        "A field.",
+        {
+            "type": Key(OneOf(SCALARS), "A number, a boolean, a uuid."),
+            "bits": Key(OneOf(tuple(INTEGERS)), "An integer whose bits have meanings of their own."),
+            "bytes": Key(Either((OneOf((*LENGTHS, "rest")), Integer())), "Bytes, by the type of their length, a number, or the rest."),
+            "string": Key(Either((OneOf((*LENGTHS, "rest")), Integer())), "Text in UTF-8, likewise."),
+            "array": Key(Either((OneOf(SCALARS), LayoutName())), "Elements one after the other."),
+            "layout": Key(LayoutName(), "Another layout."),
+            "members": Key(MapOf(Use("bit")), "The bits, the least significant is 0."),
+            "count": Key(OneOf(LENGTHS), "Type of the number of elements in front of an array."),
+            "length": Key(OneOf(tuple(n for n in LENGTHS if n != "compact")), "Type of the length in bytes in front of an array."),
+            "until": Key(OneOf(("end",)), "The array reaches to the end of the run that it stands in."),
+            "compressed": Key(Use("compressed"), "The array is compressed."),
+            "nesting": Key(Integer(), "How deep the array may hold its own layout."),
+            "at_least": Key(Integer(), "The fewest elements."),
+            "null": Key(Integer(), "The length that means null."),
+            "doc": _DOC,
+            "versions": _VERSIONS,
+            "since": _SINCE,
+            "when": Key(Code(), "The field is there only when this holds."),
+            "default": Key(Either((ListOf(Anything()), Code())), "What the builder writes when no value is given."),
+            "none": Key(Integer(), "The number that means that there is no value; also the default."),
+            "const": Key(Integer(), "The only value."),
+            "is": Key(OneOf(("version",)), "The field holds the version of the layout."),
+            "enum": _ENUM,
+            "only": _ONLY,
+            "measures": Key(_RUN, "The field is the length in bytes of a run of fields."),
+            "counts": Key(Name(), "The field is the number of elements of an array."),
+            "checksum": Key(OneOf(("crc32", "crc32c")), "The field is a checksum."),
+            "covers": Key(_RUN, "The run of fields that the checksum is taken over."),
+            "valid": Key(Code(), "What the format says of the value. Strict readers refuse the rest."),
+            "refuse": Key(Code(), "What every reader refuses."),
+            "accepts": _ACCEPTS,
+            "unit": Key(Word(), "Unit of the number."),
+            "spelled": _SPELLED,
+            "formerly": Key(Use("formerly"), "A name that it had before."),
+            "misprint": _MISPRINT,
+            "hidden": Key(Boolean(), "Left out of summaries."),
+        },
+        one_of=(("type", "bits", "bytes", "string", "array", "layout"),),
+        together={
+            "members": ("bits",),
+            "bits": ("members",),
+            "null": ("bytes", "string"),
+            "enum": ("type",),
+            "only": ("enum",),
+            "covers": ("checksum",),
+            "checksum": ("covers",),
+            "count": ("array",),
+            "length": ("array",),
+            "until": ("array",),
+            "compressed": ("array",),
+            "nesting": ("array",),
+            "at_least": ("array",),
+        },
+    ),
+    "bit": Form(
+        "One bit, or a few beside each other.",
+        {
+            "at": Key(Bits(), "Which bits: `3` or `0..2`."),
+            "reserved": Key(OneOf(("keep",)), "All bits that no other member has; kept as they are."),
+            "enum": _ENUM,
+            "only": _ONLY,
+            "doc": _DOC,
+            "versions": _VERSIONS,
+            "since": _SINCE,
+            "spelled": _SPELLED,
+            "default": Key(Code(), "What the builder writes when no value is given."),
+            "misprint": _MISPRINT,
+        },
+        one_of=(("at", "reserved"),),
+        together={"only": ("enum",)},
+    ),
+    "run": Form(
+        "Consecutive fields, both ends included.",
+        {
+            "from": Key(Name(), "The first field.", True),
+            "to": Key(Name(), "The last field; the end of the layout when it is left out."),
+        },
+    ),
+    "compressed": Form(
+        "A run that is compressed.",
+        {
+            "by": Key(Code(), "The field that names the codec.", True),
+            "limit": Key(Integer(), "The most bytes that it may decompress to, unless the caller says more.", True),
+            "refuses": Key(ListOf(Name()), "Codecs that may not be used here."),
+            "variants": Key(MapOf(Use("variant")), "Codecs that are spelled differently here."),
+        },
+    ),
+    "variant": Form(
+        "Another spelling of a codec.",
+        {
+            "versions": _VERSIONS,
+            "write": Key(Word(), "Name of the variant that is written.", True),
+            "read": Key(Word(), "Name of the variant that is read.", True),
+        },
+    ),
+    "derived": Form(
+        "A value worked out from fields.",
+        {
+            "type": Key(OneOf(("i8", "i16", "i32", "i64")), "Its type; sums wrap in it.", True),
+            "is": Key(Code(), "How it is worked out.", True),
+            "doc": _DOC,
+            "unit": Key(Word(), "Unit of the number."),
+            "versions": _VERSIONS,
+            "since": _SINCE,
+        },
+    ),
+    "formerly": Form(
+        "A name that something had before.",
+        {
+            "name": Key(Name(), "The name.", True),
+            "until": Key(Release(), "The release in which it changed.", True),
+        },
+    ),
+    "misprint": Form(
+        "What a document about the format says wrongly.",
+        {
+            "as": Key(Text(), "What it says; `missing` when it leaves the field out.", True),
+            "doc": Key(Text(), "What is right, and why it matters."),
+            "until": Key(Release(), "The release in which the document was mended."),
+            "versions": _VERSIONS,
+        },
+    ),
+    "example": Form(
+        "Bytes beside what they mean.",
+        {
+            "name": Key(Text(), "A few words.", True),
+            "doc": _DOC,
+            "version": Key(Integer(), "The version of the layout that the bytes are in."),
+            "hex": Key(Hex(), "The bytes."),
+            "build": Key(Boolean(), "The bytes are what the builder makes of the values."),
+            "is": Key(Anything(), "What they mean. Fields that the builder works out may be left out.", True),
+        },
+        one_of=(("hex", "build"),),
+    ),
+    "overhead": Form(
+        "A table of the bytes that layouts add to what they carry.",
+        {
+            "doc": _DOC,
+            "sizes": Key(ListOf(Integer()), "Numbers of messages: the rows.", True),
+            "of": Key(ListOf(Use("overhead_of")), "The columns.", True),
+            "notes": Key(Text(), "What a reader should know beside the table."),
+        },
+    ),
+    "overhead_of": Form(
+        "A column of an overhead table.",
+        {
+            "title": Key(Text(), "Its title.", True),
+            "layout": Key(LayoutName(), "The layout.", True),
+            "array": Key(Name(), "The array that holds the messages, when one layout holds them all."),
+            "each": Key(MapOf(Integer()), "The bytes of a message's fields.", True),
+            "number": Key(Name(), "The field of a message that counts from 0."),
+        },
+    ),
+    "choice": Form(
+        "One of several layouts.",
+        {
+            "choice": Key(Name(), "Its name.", True),
+            "doc": _DOC,
+            "since": _SINCE,
+            "by": Key(Name(), "The field, at the same byte in all of them, whose value decides."),
+            "given": Key(Name(), "The enum whose value, which the caller has from elsewhere, decides."),
+            "cases": Key(MapOf(LayoutName(), numbers=True), "The layout for each value.", True),
+        },
+        one_of=(("by", "given"),),
+    ),
+    "enums": Form(
+        "Names for numbers.", {"enums": Key(MapOf(Use("enum")), "The enums.", True)}
+    ),
+    "enum": Form(
+        "Names for numbers.",
+        {
+            "doc": _DOC,
+            "unknown": Key(OneOf(("refuse", "keep")), "What a strict reader does with other numbers; refuse by default."),
+            "values": Key(MapOf(Either((Integer(), Use("enum_value")))), "The values.", True),
+        },
+    ),
+    "enum_value": Form(
+        "A value of an enum.",
+        {
+            "value": Key(Integer(), "The number.", True),
+            "doc": _DOC,
+            "since": _SINCE,
+            "spelled": _SPELLED,
+        },
+    ),
+    "since": Form("A release, and documents to read. The keys are those of the manifest.", {}),
+}
+"""Every mapping of the language. ``since`` takes the release line of the manifest and its links as keys."""
+
+DOCUMENTS = ("layout", "choice", "enums")
+"""What a YAML document can be: it has the key of that name."""

@@ -1,0 +1,494 @@
+"""A schema directory -> a :class:`Model` and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from codecgen.diagnostics import Diagnostic
+from codecgen.schema import grammar, source
+from codecgen.schema.expression import Expression
+from codecgen.schema.expression import Path as FieldPath
+from codecgen.schema.expression import parse as parse_expression
+from codecgen.schema.model import (
+    ArrayType,
+    BitMember,
+    BitsType,
+    BytesType,
+    Choice,
+    Compression,
+    Derived,
+    Enum,
+    EnumValue,
+    Example,
+    Field,
+    FieldType,
+    Formerly,
+    Layout,
+    Manifest,
+    Misprint,
+    Model,
+    Overhead,
+    OverheadOf,
+    Reference,
+    Run,
+    ScalarType,
+    Since,
+    Span,
+    StructType,
+    Versions,
+)
+from codecgen.schema.reader import Reader, Record, Value, hex_bytes
+
+MANIFEST = "codecgen.yaml"
+_NOWHERE = Span(MANIFEST, 1, 1, 1)
+
+
+def read_files(directory: Path) -> dict[str, str]:
+    """The text of every YAML file below a directory, by its path relative to it (with ``/``).
+
+    Hidden files are passed over. Bytes that are not UTF-8 become lone surrogates, which :func:`load` reports; of
+    a file that is too large no more is read than it takes to see that.
+    """
+    out = {}
+    for path in directory.rglob("*.y*ml"):
+        name = path.relative_to(directory)
+        hidden = any(part.startswith(".") for part in name.parts)
+        if path.suffix in (".yaml", ".yml") and path.is_file() and not hidden:
+            with path.open("rb") as file:
+                data = file.read(source.MAX_BYTES + 1)
+            text = data.decode("utf-8", "surrogateescape")
+            out[name.as_posix()] = text.replace("\r\n", "\n")
+    return dict(sorted(out.items()))
+
+
+def load(files: Mapping[str, str]) -> tuple[Model | None, list[Diagnostic]]:
+    """The model of the files, and findings. The model is None when there is no manifest; what does not fit its
+    form is left out of it."""
+    if MANIFEST not in files:
+        message = f"the schema directory has no {MANIFEST}"
+        help = f"write one with the keys package and title; {len(files)} other YAML files were found"
+        return None, [Diagnostic("C025", message, _NOWHERE, help=help)]
+    documents, diagnostics = source.load(MANIFEST, files[MANIFEST])
+    if len(documents) != 1:
+        if not diagnostics:
+            diagnostics = [Diagnostic("C025", f"{MANIFEST} holds one document", _NOWHERE)]
+        return None, diagnostics
+    reader = Reader()
+    record = reader.record(documents[0], "manifest")
+    diagnostics += reader.diagnostics
+    if record is None:
+        return None, diagnostics
+    manifest = _manifest(record)
+    builder = _Builder(manifest)
+    for file, text in files.items():
+        if file.endswith(".yml"):
+            help = f'name it "{file.removesuffix(".yml")}.yaml"'
+            place = Span(file, 1, 1, 1)
+            diagnostics.append(Diagnostic("C025", "schema files end in .yaml", place, help=help))
+        elif file != MANIFEST:
+            documents, found = source.load(file, text)
+            diagnostics += found
+            for document in documents:
+                builder.document(document)
+    return builder.model(files), diagnostics + builder.reader.diagnostics
+
+
+def _manifest(r: Record) -> Manifest:
+    documents = r["documents"]
+    return Manifest(
+        package=str(r["package"]),
+        title=r.text("title"),
+        doc=r.text("doc"),
+        span=r.span,
+        spelling=cast(Any, r["spelling"] or "snake"),
+        release_line=cast(str | None, r["release_line"]),
+        releases=_words(r["releases"]),
+        links={k: str(v) for k, v in _map(r["links"])},
+        as_of=_words(documents["as_of"]) if isinstance(documents, Record) else (),
+        places=r.places(),
+    )
+
+
+def _words(value: object) -> tuple[str, ...]:
+    return tuple(str(v.value) for v in cast(tuple[Value, ...], value or ()))
+
+
+def _map(value: object) -> list[tuple[str, Any]]:
+    """The entries of a MapOf: (key, value)."""
+    entries = cast(dict[str, Value], value or {})
+    return [(key, cast(Any, entry.value)[1].value) for key, entry in entries.items()]
+
+
+def _keys(value: object) -> dict[str, Span]:
+    return {key: entry.span for key, entry in cast(dict[str, Value], value or {}).items()}
+
+
+class _Builder:
+    def __init__(self, manifest: Manifest) -> None:
+        self.manifest = manifest
+        self.reader = Reader(manifest.release_line, tuple(manifest.links))
+        self.layouts: dict[str, Layout] = {}
+        self.enums: dict[str, Enum] = {}
+        self.choices: dict[str, Choice] = {}
+        self.declared: dict[str, Span] = {}
+        self.broken: set[str] = set()
+
+    def model(self, files: Mapping[str, str]) -> Model:
+        layouts = {name: _with_codecs(layout) for name, layout in self.layouts.items()}
+        broken = frozenset(self.broken - set(self.declared))
+        return Model(self.manifest, layouts, self.enums, self.choices, dict(files), broken)
+
+    # ------------------------------------------------------------ documents
+
+    def document(self, node: source.Mapping) -> None:
+        kinds = [kind for kind in grammar.DOCUMENTS if node.get(kind) is not None]
+        if len(kinds) != 1:
+            words = ", ".join(grammar.DOCUMENTS)
+            place = node.entries[0][0].span if node.entries else node.span
+            self.reader.report("C005", f"a document has exactly one of the keys {words}", place)
+            return
+        record = self.reader.record(node, kinds[0])
+        if record is None:
+            self.broken |= _names(node.get(kinds[0]))
+            return
+        build: dict[str, Callable[[Record], None]] = {
+            "layout": self.layout,
+            "choice": self.choice,
+            "enums": self.enum_table,
+        }
+        build[kinds[0]](record)
+
+    def declare(self, name: str, span: Span) -> bool:
+        if name in self.declared:
+            first = self.declared[name]
+            self.reader.report("C008", f'"{name}" is declared twice', span, help=f"first at {first}")
+            return False
+        self.declared[name] = span
+        return True
+
+    def layout(self, r: Record) -> None:
+        name = str(r["layout"])
+        if not self.declare(name, r.at("layout")):
+            return
+        accepts = frozenset(_words(r["accepts"]))
+        fields = tuple(
+            self.field(key, value, _keys(r["fields"])[key], accepts) for key, value in _map(r["fields"])
+        )
+        notes: dict[int, tuple[Since | None, Since | None]] = {}
+        for key, n in _map(r["version_notes"]):
+            if key.isdecimal():
+                notes[int(key)] = (cast(Since | None, n["since"]), cast(Since | None, n["until"]))
+            else:
+                self.reader.report("C006", f'a version is a number, not "{key}"', n.span)
+        counted = {f.counts: f.name for f in fields if f.counts}
+        fields = tuple(
+            replace(f, type=replace(f.type, counted_by=counted[f.name]))
+            if f.name in counted and isinstance(f.type, ArrayType)
+            else f
+            for f in fields
+        )
+        overhead = r["overhead"]
+        self.layouts[name] = Layout(
+            name=name,
+            doc=r.text("doc"),
+            span=r.at("layout"),
+            fields=fields,
+            endian=cast(Any, r["endian"] or "big"),
+            versions=cast(Versions | None, r["versions"]),
+            version_is=cast(str | None, r["version_is"]),
+            version_notes=notes,
+            since=cast(Since | None, r["since"]),
+            draft=cast(Since | None, r["draft"]),
+            accepts=accepts,
+            derived=tuple(self.derived(r)),
+            examples=tuple(self.example(v.value) for v in cast(tuple[Any, ...], r["examples"] or ())),
+            overhead=self.overhead(overhead) if isinstance(overhead, Record) else None,
+            places=r.places("since", "draft", "endian", "versions", "version_is", "version_notes", "accepts"),
+        )
+
+    def choice(self, r: Record) -> None:
+        name = str(r["choice"])
+        if not self.declare(name, r.at("choice")):
+            return
+        cases: list[tuple[int | str, Reference]] = []
+        for key, entry in cast(dict[str, Value], r["cases"]).items():
+            inner = cast(Any, entry.value)[1]
+            cases.append((int(key) if key.isdecimal() else key, _reference(inner.value, inner.span)))
+        self.choices[name] = Choice(
+            name=name,
+            doc=r.text("doc"),
+            span=r.at("choice"),
+            by=cast(str | None, r["by"]),
+            given=cast(str | None, r["given"]),
+            cases=tuple(cases),
+            since=cast(Since | None, r["since"]),
+            places=r.places(),
+        )
+
+    def enum_table(self, r: Record) -> None:
+        for name, entry in cast(dict[str, Value], r["enums"]).items():
+            key, inner = cast(Any, entry.value)
+            if not self.declare(name, key.span):
+                continue
+            e = cast(Record, inner.value)
+            values = []
+            for value_name, value_entry in cast(dict[str, Value], e["values"]).items():
+                value_key, value = cast(Any, value_entry.value)
+                v = value.value
+                if isinstance(v, int):
+                    values.append(EnumValue(value_name, v, value_key.span))
+                else:
+                    values.append(
+                        EnumValue(
+                            name=value_name,
+                            value=v["value"],
+                            span=value_key.span,
+                            doc=v.text("doc"),
+                            since=v["since"],
+                            spelled=v["spelled"],
+                            places=v.places(),
+                        )
+                    )
+            self.enums[name] = Enum(
+                name, e.text("doc"), key.span, tuple(values), e["unknown"] == "keep"
+            )
+
+    # ------------------------------------------------------------ fields
+
+    def field(self, name: str, value: object, span: Span, accepts: frozenset[str]) -> Field:
+        if isinstance(value, str):
+            return Field(name, ScalarType(value), span, accepts=accepts)
+        r = cast(Record, value)
+        default = r["default"]
+        if isinstance(default, tuple):  # the empty list, which is what the builder takes for arrays anyway
+            if default or "array" not in r:
+                message = "the empty list is the only list that can be a default, and only of an array"
+                self.reader.report("C017", message, r.at("default"))
+            default = None
+        return Field(
+            name=name,
+            type=self.type(r),
+            span=span,
+            doc=r.text("doc"),
+            versions=cast(Versions | None, r["versions"]),
+            since=cast(Since | None, r["since"]),
+            when=cast(Expression | None, r["when"]),
+            default=cast(Expression | None, default) or _none_default(r),
+            none=cast(int | None, r["none"]),
+            const=cast(int | None, r["const"]),
+            is_version=r["is"] == "version",
+            measures=_run(r, "measures"),
+            counts=cast(str | None, r["counts"]),
+            checksum=cast(str | None, r["checksum"]),
+            covers=_run(r, "covers"),
+            valid=cast(Expression | None, r["valid"]),
+            refuse=cast(Expression | None, r["refuse"]),
+            accepts=accepts | frozenset(_words(r["accepts"])),
+            unit=cast(str | None, r["unit"]),
+            spelled=cast(str | None, r["spelled"]),
+            formerly=_formerly(r["formerly"]),
+            misprint=_misprint(r["misprint"]),
+            hidden=bool(r["hidden"]),
+            places=r.places(),
+        )
+
+    def type(self, r: Record) -> FieldType:
+        only = _words(r["only"]) or None
+        if "type" in r:
+            return ScalarType(str(r["type"]), cast(str | None, r["enum"]), only)
+        if "bits" in r:
+            members = tuple(
+                self.bit(key, value, _keys(r["members"])[key]) for key, value in _map(r["members"])
+            )
+            return BitsType(str(r["bits"]), members)
+        for key in ("bytes", "string"):
+            if key in r:
+                length = cast(str | int, r[key])
+                null = cast(int | None, r["null"])
+                return BytesType(length, key == "string", null)
+        if "layout" in r:
+            return StructType(_reference(r["layout"], r.at("layout")))
+        element = r["array"]
+        compressed = r["compressed"]
+        return ArrayType(
+            element=ScalarType(element) if isinstance(element, str) else _reference(element, r.at("array")),
+            count=cast(str | None, r["count"]),
+            length=cast(str | None, r["length"]),
+            compression=_compression(compressed) if isinstance(compressed, Record) else None,
+            nesting=cast(int | None, r["nesting"]),
+            at_least=cast(int, r["at_least"] or 0),
+        )
+
+    def bit(self, name: str, r: Record, span: Span) -> BitMember:
+        low, high = cast(tuple[int, int], r["at"] or (0, 0))
+        return BitMember(
+            name=name,
+            low=low,
+            high=high,
+            span=r.at("at") if "at" in r else span,
+            doc=r.text("doc"),
+            enum=cast(str | None, r["enum"]),
+            only=_words(r["only"]) or None,
+            reserved="reserved" in r,
+            versions=cast(Versions | None, r["versions"]),
+            since=cast(Since | None, r["since"]),
+            spelled=cast(str | None, r["spelled"]),
+            default=cast(Expression | None, r["default"]),
+            misprint=_misprint(r["misprint"]),
+            places=r.places(),
+        )
+
+    # ------------------------------------------------------------ beside the fields
+
+    def derived(self, r: Record) -> list[Derived]:
+        out = []
+        for name, node in _map(r["derived"]):
+            span = _keys(r["derived"])[name]
+            if isinstance(node, source.Mapping) and node.get("is") is None:
+                for key, child in node.entries:
+                    found = self.reader.record(child, "derived")
+                    if found is not None:
+                        out.append(_derived(key.text, found, key.span, name))
+            else:
+                found = self.reader.record(node, "derived")
+                if found is not None:
+                    out.append(_derived(name, found, span, None))
+        return out
+
+    def example(self, r: Record) -> Example:
+        return Example(
+            name=r.text("name"),
+            doc=r.text("doc"),
+            data=cast(bytes | None, r["hex"]),
+            value=plain(cast(source.Node, r["is"])),
+            version=cast(int | None, r["version"]),
+            span=r.at("name"),
+            places=r.places("version", "hex", "build", "is"),
+        )
+
+    def overhead(self, r: Record) -> Overhead:
+        columns = []
+        for value in cast(tuple[Value, ...], r["of"]):
+            c = cast(Record, value.value)
+            columns.append(
+                OverheadOf(
+                    title=c.text("title"),
+                    layout=_reference(c["layout"], c.at("layout")),
+                    sizes={key: int(size) for key, size in _map(c["each"])},
+                    array=cast(str | None, c["array"]),
+                    number=cast(str | None, c["number"]),
+                    places=c.places(),
+                )
+            )
+        sizes = tuple(int(cast(int, v.value)) for v in cast(tuple[Value, ...], r["sizes"]))
+        return Overhead(r.text("doc"), sizes, tuple(columns), r.text("notes"), r.span)
+
+
+def plain(node: source.Node) -> object:
+    """Example values as Python: ``{hex: ..}`` is bytes, when it has hexadecimal digits; text stays text (a bytes
+    field takes it as UTF-8)."""
+    if isinstance(node, source.Sequence):
+        return [plain(item) for item in node.items]
+    if isinstance(node, source.Mapping):
+        if [key.text for key, _ in node.entries] == ["hex"]:
+            value = node.entries[0][1]
+            data = hex_bytes(value.text) if isinstance(value, source.Scalar) else None
+            if data is not None:
+                return data
+        return {key.text: plain(child) for key, child in node.entries}
+    if not node.plain:
+        return node.text
+    words: dict[str, object] = {"null": None, "~": None, "": None, "true": True, "false": False}
+    if node.text in words:
+        return words[node.text]
+    digits = node.text[1:] if node.text.startswith("-") else node.text
+    return int(node.text) if digits.isdecimal() and len(digits) <= 20 else node.text
+
+
+def _reference(value: object, span: Span) -> Reference:
+    name, version = cast(tuple[str, int | None], value)
+    return Reference(name, version, span)
+
+
+def _none_default(r: Record) -> Expression | None:
+    if "none" not in r:
+        return None
+    span = r.at("none")
+    return parse_expression(str(r["none"]), span.file, span.line, span.column)
+
+
+def _run(r: Record, key: str) -> Run | None:
+    value = r[key]
+    if value is None:
+        return None
+    if isinstance(value, Record):
+        return Run(str(value["from"]), cast(str | None, value["to"]), value.at("from"))
+    return Run("", None, r.at(key))  # "rest": from the next field on
+
+
+def _formerly(value: object) -> Formerly | None:
+    return Formerly(str(value["name"]), str(value["until"])) if isinstance(value, Record) else None
+
+
+def _misprint(value: object) -> Misprint | None:
+    if not isinstance(value, Record):
+        return None
+    until = cast(str | None, value["until"])
+    return Misprint(value.text("as"), value.text("doc"), until, cast(Versions | None, value["versions"]))
+
+
+def _compression(r: Record) -> Compression:
+    variants = tuple(
+        (codec, cast(Versions | None, v["versions"]), str(v["write"]), str(v["read"]))
+        for codec, v in _map(r["variants"])
+    )
+    by = cast(Expression, r["by"])
+    limit = cast(int, r["limit"])
+    return Compression(by, "", limit, _words(r["refuses"]), variants, r.places())
+
+
+def _with_codecs(layout: Layout) -> Layout:
+    """The layout with the enum of its codecs filled in: that of the field that names the codec."""
+    fields = []
+    for f in layout.fields:
+        if isinstance(f.type, ArrayType) and f.type.compression is not None:
+            enum = _enum_at(f.type.compression.by, layout)
+            compression = replace(f.type.compression, enum=enum)
+            f = replace(f, type=replace(f.type, compression=compression))
+        fields.append(f)
+    return replace(layout, fields=tuple(fields))
+
+
+def _enum_at(by: Expression, layout: Layout) -> str:
+    names = by.node.names if isinstance(by.node, FieldPath) else ()
+    field = next((f for f in layout.fields if names and f.name == names[0]), None)
+    if field is not None and isinstance(field.type, ScalarType) and len(names) == 1:
+        return field.type.enum or ""
+    if field is not None and isinstance(field.type, BitsType) and len(names) == 2:
+        return next((m.enum or "" for m in field.type.members if m.name == names[1]), "")
+    return ""
+
+
+def _names(node: source.Node | None) -> set[str]:
+    """The names that a document declares."""
+    if isinstance(node, source.Scalar):
+        return {node.text.strip()}
+    return {key.text for key, _ in node.entries} if isinstance(node, source.Mapping) else set()
+
+
+def _derived(name: str, r: Record, span: Span, array: str | None) -> Derived:
+    return Derived(
+        name=name,
+        type=str(r["type"]),
+        value=cast(Expression, r["is"]),
+        span=span,
+        array=array,
+        doc=r.text("doc"),
+        unit=cast(str | None, r["unit"]),
+        versions=cast(Versions | None, r["versions"]),
+        since=cast(Since | None, r["since"]),
+        places=r.places(),
+    )

@@ -1,0 +1,347 @@
+"""Nodes -> values, by the tables of the grammar. What does not fit becomes a diagnostic and is left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codecgen.diagnostics import Diagnostic, did_you_mean
+from codecgen.schema import expression, grammar
+from codecgen.schema.model import SCALARS, Since, Span, Versions
+from codecgen.schema.source import Mapping, Node, Scalar, Sequence
+
+NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+_WORD = re.compile(r"\S{1,80}\Z")
+_RELEASE = re.compile(r"\d{1,4}(\.\d{1,4}){0,3}\Z", re.ASCII)
+_RANGE = re.compile(r"(\d{1,5})(?:(\+)|-(\d{1,5}))?\Z", re.ASCII)
+_BITS = re.compile(r"(\d{1,2})(?:\.\.(\d{1,2}))?\Z", re.ASCII)
+_LAYOUT = re.compile(r"([a-z][a-z0-9_]*)(?:@(\d{1,5}))?\Z", re.ASCII)
+_NUMBER = re.compile(r"[0-9]{1,5}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value that fits its kind, and where it stands."""
+
+    value: object
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A mapping that fits its form: the values by key. ``since`` forms are read into :class:`Since`."""
+
+    form: str
+    values: dict[str, Value]
+    span: Span
+
+    def __getitem__(self, key: str) -> object:
+        return self.values[key].value if key in self.values else None
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.values
+
+    def at(self, key: str) -> Span:
+        """Where the value of a key stands (the record itself when the key is not given)."""
+        return self.values[key].span if key in self.values else self.span
+
+    def places(self, *keys: str) -> dict[str, Span]:
+        """Where the values of keys stand (of all keys, unless some are named)."""
+        out: dict[str, Span] = {}
+        for key in keys or tuple(self.values):
+            if key in self.values:
+                _add_places(out, key, self.values[key])
+        return out
+
+    def text(self, key: str) -> str:
+        value = self[key]
+        return " ".join(value.split()) if isinstance(value, str) else ""
+
+
+def _add_places(out: dict[str, Span], path: str, value: Value) -> None:
+    out[path] = value.span
+    inner = value.value
+    if isinstance(inner, Record):
+        for key, item in inner.values.items():
+            _add_places(out, f"{path}.{key}", item)
+    elif isinstance(inner, dict):
+        for key, item in inner.items():
+            out[f"{path}.{key}"] = item.span
+    elif isinstance(inner, tuple) and all(isinstance(item, Value) for item in inner):
+        for i, item in enumerate(inner):
+            _add_places(out, f"{path}.{i}", item)
+
+
+class Reader:
+    """Reads nodes. Findings gather in ``diagnostics``."""
+
+    def __init__(self, release_line: str | None = None, links: tuple[str, ...] = ()) -> None:
+        self.diagnostics: list[Diagnostic] = []
+        self.release_line = release_line
+        self.links = links
+
+    def report(self, code: str, message: str, span: Span, label: str = "", help: str = "") -> None:
+        self.diagnostics.append(Diagnostic(code, message, span, label, help))
+
+    def record(self, node: Node, form_name: str) -> Record | None:
+        """A mapping by its form, or None after a report."""
+        form = grammar.FORMS[form_name]
+        if not isinstance(node, Mapping):
+            self.report("C006", f"{_a(form_name)} is a mapping", node.span)
+            return None
+        values: dict[str, Value] = {}
+        good = True
+        for key, child in node.entries:
+            spec = form.keys.get(key.text)
+            if spec is None:
+                hint = did_you_mean(key.text, form.keys) or f"known here: {', '.join(form.keys)}"
+                self.report("C004", f'unknown key "{key.text}"', key.span, "not a key here", hint)
+                good = False
+                continue
+            value = self.value(child, spec.kind)
+            if value is None:
+                good = False
+            else:
+                values[key.text] = value
+        given = {key.text for key, _ in node.entries}
+        anchor = node.entries[0][0].span if node.entries else node.span
+        for name, spec in form.keys.items():
+            if spec.required and name not in given:
+                self.report("C005", f'{_a(form_name)} needs the key "{name}"', anchor)
+                good = False
+        for group in form.one_of:
+            present = [name for name in group if name in given]
+            if len(present) != 1:
+                words = ", ".join(f'"{name}"' for name in group)
+                code = "C011" if present else "C005"
+                self.report(code, f"{_a(form_name)} has exactly one of {words}", anchor)
+                good = False
+        for name, needs in form.together.items():
+            if name in given and not any(need in given for need in needs):
+                words = " or ".join(f'"{need}"' for need in needs)
+                self.report("C011", f'"{name}" goes with {words}', node.get(name).span)  # type: ignore[union-attr]
+                good = False
+        return Record(form_name, values, node.span) if good else None
+
+    def value(self, node: Node, kind: grammar.Kind) -> Value | None:
+        """A value by its kind, or None after a report."""
+        match kind:
+            case grammar.Anything():
+                return Value(node, node.span)
+            case grammar.Use("since"):
+                since = self.since(node)
+                return None if since is None else Value(since, node.span)
+            case grammar.Use(form):
+                record = self.record(node, form)
+                return None if record is None else Value(record, node.span)
+            case grammar.ListOf(item):
+                return self.list(node, item)
+            case grammar.MapOf(item, numbers):
+                return self.map(node, item, numbers)
+            case grammar.Either(kinds):
+                return self.value(node, _pick(node, kinds))
+            case _:
+                return self.scalar(node, kind)
+
+    def list(self, node: Node, kind: grammar.Kind) -> Value | None:
+        nodes = node.items if isinstance(node, Sequence) else (node,)
+        values = [self.value(item, kind) for item in nodes]
+        if any(value is None for value in values):
+            return None
+        return Value(tuple(values), node.span)
+
+    def map(self, node: Node, kind: grammar.Kind, numbers: bool) -> Value | None:
+        if not isinstance(node, Mapping):
+            self.report("C006", "a mapping is expected here", node.span)
+            return None
+        out: dict[str, Value] = {}
+        good = True
+        for key, child in node.entries:
+            if not (NAME.match(key.text) or (numbers and _NUMBER.match(key.text))):
+                self.report("C007", f"{key.text!r} is not a name", key.span, help=_NAME_HELP)
+                good = False
+                continue
+            value = self.value(child, kind)
+            if value is None:
+                good = False
+            else:
+                out[key.text] = Value((key, value), key.span)
+        return Value(out, node.span) if good else None
+
+    def scalar(self, node: Node, kind: grammar.Kind) -> Value | None:
+        if not isinstance(node, Scalar):
+            self.report("C006", f"{_kind_words(kind)} is expected here", node.span)
+            return None
+        text = node.text.strip()
+        value: object = None
+        code, help = "C006", ""
+        match kind:
+            case grammar.Text():
+                value = node.text
+            case grammar.Name():
+                value = text if NAME.match(text) else None
+                code, help = "C007", _NAME_HELP
+            case grammar.Word():
+                value = text if _WORD.match(text) else None
+            case grammar.Integer():
+                value = _integer(text) if node.plain else None
+            case grammar.Boolean():
+                value = {"true": True, "false": False}.get(text) if node.plain else None
+            case grammar.OneOf(words):
+                value = text if text in words else None
+                code = "C013" if words == SCALARS or "varint" in words else "C006"
+                help = did_you_mean(text, words) or f"known here: {', '.join(words)}"
+            case grammar.Range():
+                value, code = _range(text), "C010"
+                help = "write 1, 0-2 or 1+"
+            case grammar.Bits():
+                value = _bits(text)
+                help = "write 3 or 0..2"
+            case grammar.LayoutName():
+                found = _LAYOUT.match(text)
+                value = (found[1], None if found[2] is None else int(found[2])) if found else None
+                code, help = "C007", "write the name of a layout, or name@version"
+            case grammar.Release():
+                value = text if _RELEASE.match(text) else None
+            case grammar.Hex():
+                value = hex_bytes(text)
+            case grammar.Code():
+                return self.code(node)
+        if value is None:
+            self.report(code, f"{_kind_words(kind)} is expected, not {_short(text)}", node.span, help=help)
+            return None
+        return Value(value, node.span)
+
+    def code(self, node: Scalar) -> Value | None:
+        span = node.span
+        try:
+            parsed = expression.parse(node.text, span.file, span.line, span.column)
+        except expression.ExpressionError as error:
+            place = span
+            if node.plain and "\n" not in node.text:
+                start = span.column + error.column
+                place = Span(span.file, span.line, start, start + error.width)
+            self.report("C009", error.reason, place)
+            return None
+        return Value(parsed, span)
+
+    def since(self, node: Node) -> Since | None:
+        if not isinstance(node, Mapping):
+            self.report("C006", "a mapping with a release and documents is expected here", node.span)
+            return None
+        release: str | None = None
+        references: list[tuple[str, tuple[int, ...]]] = []
+        place = node.span
+        good = True
+        for key, child in node.entries:
+            if key.text == self.release_line and self.release_line is not None:
+                value = self.value(child, grammar.Release())
+                release = str(value.value) if value else None
+                place = child.span
+                good = good and value is not None
+            elif key.text in self.links:
+                numbers = self.list(child, grammar.Integer())
+                if numbers is None:
+                    good = False
+                else:
+                    references.append((key.text, tuple(_numbers(numbers))))
+            else:
+                known = [self.release_line, *self.links] if self.release_line else list(self.links)
+                hint = did_you_mean(key.text, known) or "the manifest names what may stand here"
+                self.report("C004", f'unknown key "{key.text}"', key.span, help=hint)
+                good = False
+        return Since(release, tuple(references), place) if good else None
+
+
+_NAME_HELP = "names are lower-case letters, digits and _, and begin with a letter"
+
+
+def _numbers(value: Value) -> Iterator[int]:
+    assert isinstance(value.value, tuple)
+    for item in value.value:
+        yield item.value
+
+
+def _pick(node: Node, kinds: tuple[grammar.Kind, ...]) -> grammar.Kind:
+    """The alternative that fits the shape of a node, so that its own report is about that one."""
+    for kind in kinds:
+        if isinstance(kind, grammar.Use | grammar.MapOf) and isinstance(node, Mapping):
+            return kind
+        if isinstance(kind, grammar.ListOf) and isinstance(node, Sequence):
+            return kind
+        if isinstance(node, Scalar):
+            if isinstance(kind, grammar.OneOf) and node.text in kind.words:
+                return kind
+            if isinstance(kind, grammar.Integer) and _integer(node.text) is not None:
+                return kind
+    if isinstance(node, Scalar):
+        loose = [k for k in kinds if isinstance(k, grammar.LayoutName | grammar.Code | grammar.Text)]
+        plain = [k for k in kinds if not isinstance(k, grammar.Use | grammar.ListOf | grammar.MapOf)]
+        return (loose or plain or list(kinds))[0]
+    return kinds[0]
+
+
+def _integer(text: str) -> int | None:
+    return int(text) if re.fullmatch(r"-?[0-9]{1,20}", text) else None
+
+
+def _range(text: str) -> Versions | None:
+    found = _RANGE.match(text)
+    if not found:
+        return None
+    low = int(found[1])
+    high = None if found[2] else int(found[3]) if found[3] else low
+    return Versions(low, high) if high is None or low <= high else None
+
+
+def _bits(text: str) -> tuple[int, int] | None:
+    found = _BITS.match(text)
+    if not found:
+        return None
+    low = int(found[1])
+    high = int(found[2]) if found[2] else low
+    return (low, high) if low <= high else None
+
+
+def hex_bytes(text: str) -> bytes | None:
+    """Bytes of hexadecimal digits with blanks between them, None when it is something else."""
+    digits = "".join(text.split())
+    if len(digits) % 2 or not re.fullmatch(r"[0-9a-fA-F]*", digits):
+        return None
+    return bytes.fromhex(digits)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "...")
+
+
+def _a(word: str) -> str:
+    word = word.replace("_", " ")
+    return f"an {word}" if word[0] in "aeio" else f"a {word}"
+
+
+def _kind_words(kind: grammar.Kind) -> str:
+    match kind:
+        case grammar.OneOf(words):
+            return "one of " + ", ".join(words) if len(words) <= 6 else "a type"
+        case grammar.Integer():
+            return "a number"
+        case grammar.Boolean():
+            return "true or false"
+        case grammar.Name():
+            return "a name"
+        case grammar.Word():
+            return "a word"
+        case grammar.Range():
+            return "a version range"
+        case grammar.Bits():
+            return "a range of bits"
+        case grammar.LayoutName():
+            return "a layout"
+        case grammar.Release():
+            return "a release"
+        case grammar.Hex():
+            return "an even number of hexadecimal digits"
+        case _:
+            return "text"

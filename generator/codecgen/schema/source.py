@@ -1,0 +1,143 @@
+"""YAML text -> a tree of plain nodes with their places. No tags, no anchors, no surprises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from codecgen.diagnostics import Diagnostic
+from codecgen.schema.model import Span
+
+MAX_BYTES = 1 << 20
+MAX_DEPTH = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A single value. ``plain`` is false for text in quotes or blocks."""
+
+    text: str
+    plain: bool
+    span: Span
+    block: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    items: tuple[Node, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """Keys in order; each key is a scalar node."""
+
+    entries: tuple[tuple[Scalar, Node], ...]
+    span: Span
+
+    def get(self, key: str) -> Node | None:
+        return next((value for k, value in self.entries if k.text == key), None)
+
+
+Node = Scalar | Sequence | Mapping
+
+
+def load(file: str, text: str) -> tuple[list[Mapping], list[Diagnostic]]:
+    """The documents of one YAML file. ``file`` is the name that diagnostics show."""
+    if len(text.encode("utf-8", "surrogateescape")) > MAX_BYTES:
+        message = f"the file is larger than {MAX_BYTES} bytes"
+        return [], [Diagnostic("C026", message, Span(file, 1, 1, 2))]
+    bad = _not_utf8(file, text)
+    if bad is not None:
+        return [], [bad]
+    reader = _Reader(file)
+    try:
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            reader.check(event)
+            if reader.depth > MAX_DEPTH:
+                break
+        if reader.diagnostics:
+            return [], reader.diagnostics
+        roots = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        reason = error.problem or "the file is not YAML"
+        return [], [Diagnostic("C001", reason, Span(file, line, column, column + 1))]
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        reason = str(error).splitlines()[0] if str(error) else "the file is not YAML"
+        return [], [Diagnostic("C001", reason, Span(file, 1, 1, 2))]
+    documents = []
+    for root in roots:
+        if root is None:
+            continue
+        node = reader.convert(root)
+        if isinstance(node, Mapping):
+            documents.append(node)
+        else:
+            reader.report("C006", "a document is a mapping", node.span)
+    return documents, reader.diagnostics
+
+
+def _not_utf8(file: str, text: str) -> Diagnostic | None:
+    """A finding for the first byte that is not UTF-8 (such bytes come as lone surrogates)."""
+    for number, line in enumerate(text.split("\n"), 1):
+        try:
+            line.encode("utf-8")
+        except UnicodeEncodeError as error:
+            at = error.start + 1
+            return Diagnostic("C001", "the file is not UTF-8 text", Span(file, number, at, at + 1))
+    return None
+
+
+class _Reader:
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.diagnostics: list[Diagnostic] = []
+        self.depth = 0
+
+    def report(self, code: str, message: str, span: Span, help: str = "") -> None:
+        self.diagnostics.append(Diagnostic(code, message, span, help=help))
+
+    def span(self, start: yaml.Mark | Any, end: yaml.Mark | Any) -> Span:
+        end_column = end.column + 1 if end.line == start.line else start.column + 2
+        return Span(self.file, start.line + 1, start.column + 1, end_column)
+
+    def check(self, event: yaml.Event) -> None:
+        span = self.span(event.start_mark, event.end_mark)
+        if isinstance(event, yaml.CollectionStartEvent):
+            self.depth += 1
+            if self.depth > MAX_DEPTH:
+                self.report("C026", f"nested more than {MAX_DEPTH} deep", span)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self.depth -= 1
+        if isinstance(event, yaml.AliasEvent):
+            self.report("C002", "aliases are not used in schemas", span, "write the value out")
+        elif getattr(event, "anchor", None):
+            self.report("C002", "anchors are not used in schemas", span, "write the value out")
+        elif tag := getattr(event, "tag", None):
+            self.report("C002", f"tags are not used in schemas: {tag}", span)
+
+    def convert(self, node: yaml.Node) -> Node:
+        span = self.span(node.start_mark, node.end_mark)
+        if isinstance(node, yaml.ScalarNode):
+            plain = node.style is None
+            return Scalar(str(node.value), plain, span, node.style in (">", "|"))
+        if isinstance(node, yaml.SequenceNode):
+            return Sequence(tuple(self.convert(item) for item in node.value), span)
+        entries: list[tuple[Scalar, Node]] = []
+        seen: set[str] = set()
+        for key, value in node.value:
+            name = self.convert(key)
+            if not isinstance(name, Scalar):
+                self.report("C006", "a key is a word", name.span)
+            elif name.text == "<<":
+                self.report("C002", "merge keys are not used in schemas", name.span)
+            elif name.text in seen:
+                self.report("C003", f'"{name.text}" is given twice', name.span)
+            else:
+                seen.add(name.text)
+                entries.append((name, self.convert(value)))
+        return Mapping(tuple(entries), span)

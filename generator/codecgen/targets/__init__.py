@@ -1,0 +1,16 @@
+"""Targets: each is one module with one function ``emit(plan) -> Emitted``, and one line in the registry below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from codecgen.plan import Plan
+from codecgen.targets import construct
+from codecgen.targets.emitted import Emitted
+
+TARGETS: Mapping[str, Callable[[Plan], Emitted]] = {
+    "construct": construct.emit,
+}
+"""Name on the command line -> target."""
+
+__all__ = ["TARGETS", "Emitted"]

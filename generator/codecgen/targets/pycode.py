@@ -1,0 +1,101 @@
+"""Python source as a tree, printed the way a formatter would leave it."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+
+WIDTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """``head(item, name=item)``; also ``{..}``, ``[..]`` and ``(..)`` with an empty head and other brackets."""
+
+    head: str
+    items: tuple[tuple[str, Code], ...]
+    brackets: str = "()"
+
+
+Code = str | Call
+
+
+def call(head: str, *args: Code, **named: Code | None) -> Call:
+    """A call; named arguments that are None are left out."""
+    items = [("", arg) for arg in args]
+    items += [(f"{name}=", value) for name, value in named.items() if value is not None]
+    return Call(head, tuple(items))
+
+
+def mapping(items: list[tuple[str, Code]]) -> Call:
+    return Call("", tuple((f"{key}: ", value) for key, value in items), "{}")
+
+
+def listing(items: list[Code]) -> Call:
+    return Call("", tuple(("", item) for item in items), "[]")
+
+
+def string(text: str) -> str:
+    """A Python literal for any text: nothing in it can end the literal."""
+    body = repr(text)
+    if body.startswith("'") and '"' not in text:
+        inner = body[1:-1].replace("\\'", "'")
+        return f'"{inner}"'
+    return body
+
+
+def flat(code: Code) -> str:
+    """The code on one line."""
+    if isinstance(code, str):
+        return code
+    opening, closing = code.brackets
+    items = ", ".join(name + flat(item) for name, item in code.items)
+    if code.brackets == "()" and not code.head and len(code.items) == 1:
+        items += ","
+    return f"{code.head}{opening}{items}{closing}"
+
+
+def render(code: Code, indent: int = 0, before: int = 0, after: int = 0) -> str:
+    """The code, broken into lines of at most :data:`WIDTH` where that can be done.
+
+    ``before`` and ``after`` are the characters on the same line in front and behind.
+    """
+    line = flat(code)
+    if isinstance(code, str) or not code.items or before + len(line) + after <= WIDTH:
+        return line
+    opening, closing = code.brackets
+    pad = " " * (indent + 4)
+    lines = [code.head + opening]
+    for name, item in code.items:
+        body = render(item, indent + 4, len(pad) + len(name), 1)
+        lines.append(f"{pad}{name}{body},")
+    lines.append(" " * indent + closing)
+    return "\n".join(lines)
+
+
+def assign(target: str, code: Code) -> str:
+    """``target = code``."""
+    return f"{target} = {render(code, 0, len(target) + 3)}"
+
+
+def docstring(*paragraphs: str, indent: int = 0) -> str:
+    """A docstring of wrapped paragraphs. Quotes and backslashes in it stay data."""
+    pad = " " * indent
+    safe = [p.replace("\\", "\\\\").replace('"""', "'''").strip() for p in paragraphs if p.strip()]
+    wrapped = [
+        "\n".join(textwrap.wrap(p, WIDTH - indent - 4, break_long_words=False, break_on_hyphens=False))
+        for p in safe
+    ]
+    text = "\n\n".join(wrapped)
+    if text.endswith('"'):
+        text += " "
+    if "\n" not in text:
+        return f'{pad}"""{text}"""'
+    lines = [pad + line if line else "" for line in text.split("\n")]
+    return f'{pad}"""{lines[0].lstrip()}\n' + "\n".join(lines[1:]) + f'\n{pad}"""'
+
+
+def comment(text: str, indent: int = 0) -> str:
+    """Comment lines."""
+    pad = " " * indent
+    return "\n".join(f"{pad}# {line}" for line in textwrap.wrap(text, WIDTH - indent - 2))

@@ -1,0 +1,179 @@
+"""A segment as JSON lines: file, batch, record and end objects."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from codecgen.runtime.errors import CodecError
+from kafka_log.model import Batch, Control, Record
+from kafka_log.reader import SegmentReader
+
+TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
+
+
+def objects(reader: SegmentReader, *, records: bool = True) -> Iterator[dict[str, Any]]:
+    """The objects for one file, in order. ``records=False`` gives digests instead of records."""
+    path = reader.path
+    yield {
+        "type": "file",
+        "file": path.name,
+        "mode": "deep" if records else "digest",
+        "via": "file",
+        "iterator": "streaming",
+        "sizeInBytes": path.stat().st_size,
+        "sha256": file_digest(path),
+    }
+    whole = hashlib.sha256()
+    failed: CodecError | None = None
+    try:
+        for batch in reader:
+            yield batch_object(batch, whole)
+            if records:
+                for record in batch.records:
+                    yield record_object(record)
+    except CodecError as error:
+        failed = error
+    end = reader.end
+    if end is None:
+        assert failed is not None
+        raise failed
+    out: dict[str, Any] = {
+        "type": "end",
+        "batches": end.batches,
+        "records": end.records,
+        "recordsSha256": whole.hexdigest(),
+        "validBytes": end.valid_bytes,
+        "iteratedBytes": end.iterated_bytes,
+        "trailingBytes": end.trailing_bytes,
+        "stop": end.stop,
+    }
+    if end.error is not None or failed is not None:
+        out["stop"] = "error"
+        out["exception"] = error_object(end.error or failed)
+    if end.lost:
+        out["lost"] = [
+            {
+                "start": lost.start,
+                "end": lost.end,
+                "afterOffset": lost.after_offset,
+                "beforeOffset": lost.before_offset,
+                "reason": lost.reason,
+            }
+            for lost in end.lost
+        ]
+    yield out
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def batch_object(batch: Batch, whole: Any) -> dict[str, Any]:
+    """A batch as JSON values; ``whole`` takes the canonical bytes of its records too."""
+    digest = hashlib.sha256()
+    for record in batch.records:
+        data = canonical(record)
+        digest.update(data)
+        whole.update(data)
+    crc = next((f for f in batch.findings if f.where.path == "crc"), None)
+    out: dict[str, Any] = {
+        "type": "batch",
+        "position": batch.position,
+        "sizeInBytes": batch.size,
+        "baseOffset": batch.base_offset,
+        "lastOffset": batch.last_offset,
+        "nextOffset": batch.next_offset,
+        "magic": batch.magic,
+        "crc": batch.crc,
+        "isValid": batch.is_valid,
+        "ensureValid": None if crc is None else error_object(crc),
+        "attributes": batch.attributes,
+    }
+    if batch.base_timestamp is not None:
+        out["baseTimestamp"] = batch.base_timestamp
+    out |= {
+        "compression": batch.compression,
+        "timestampType": TIMESTAMP_TYPES[batch.timestamp_type],
+        "maxTimestamp": batch.max_timestamp,
+        "producerId": batch.producer_id,
+        "producerEpoch": batch.producer_epoch,
+        "baseSequence": batch.base_sequence,
+        "lastSequence": batch.last_sequence,
+        "isTransactional": batch.is_transactional,
+        "isControl": batch.is_control,
+        "partitionLeaderEpoch": batch.partition_leader_epoch,
+        "deleteHorizonMs": batch.delete_horizon,
+        "count": batch.count,
+        "recordsDecoded": len(batch.records),
+        "recordsSha256": digest.hexdigest(),
+    }
+    if batch.problems:
+        out["errors"] = [{"at": p.at, **error_object(p.error)} for p in batch.problems]
+    return out
+
+
+def record_object(record: Record) -> dict[str, Any]:
+    """A record as JSON values; bytes are standard Base64."""
+    out: dict[str, Any] = {
+        "type": "record",
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "sequence": record.sequence,
+        "key": text(record.key),
+        "value": text(record.value),
+        "headers": [[key, text(value)] for key, value in record.headers],
+    }
+    if record.control is not None:
+        out["control"] = control_object(record.control)
+    if record.crc_error is not None:
+        out["crcError"] = error_object(record.crc_error)
+    return out
+
+
+def control_object(control: Control) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    if control.type is not None:
+        out |= {"typeId": control.type_id, "type": control.type}
+    if control.value is not None:
+        if "coordinatorEpoch" in control.value:
+            out["coordinatorEpoch"] = control.value["coordinatorEpoch"]
+        else:
+            out["data"] = control.value
+    if control.error is not None:
+        out |= error_object(control.error)
+    return out
+
+
+def error_object(error: CodecError) -> dict[str, Any]:
+    """An error with its place as fields."""
+    where = error.where
+    out: dict[str, Any] = {"error": type(error).__name__, "message": error.reason}
+    for name in ("path", "position", "stream_position", "schema"):
+        value = getattr(where, name)
+        if value is not None:
+            out["streamPosition" if name == "stream_position" else name] = value
+    return out
+
+
+def text(data: bytes | None) -> str | None:
+    return None if data is None else base64.b64encode(data).decode("ascii")
+
+
+def canonical(record: Record) -> bytes:
+    """The bytes of a record that digests are taken over: offset, timestamp, sequence, key, value, headers."""
+    parts = [struct.pack(">qqi", record.offset, record.timestamp, record.sequence)]
+    parts += [_blob(record.key), _blob(record.value), struct.pack(">i", len(record.headers))]
+    for key, value in record.headers:
+        parts += [_blob(key.encode("utf-8")), _blob(value)]
+    return b"".join(parts)
+
+
+def _blob(data: bytes | None) -> bytes:
+    return b"\xff\xff\xff\xff" if data is None else struct.pack(">i", len(data)) + data

@@ -1,0 +1,126 @@
+"""What a reader gives: batches, records, and what went wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from codecgen.runtime.errors import CodecError
+
+
+class Policy(StrEnum):
+    """How a reader takes what others wrote. docs/policies.md has the table."""
+
+    STRICT = "strict"
+    """Only what the formats allow. The first problem is raised."""
+    KAFKA = "kafka"
+    """What Apache Kafka's reader accepts, with its result. Problems are attached to the batches."""
+    SALVAGE = "salvage"
+    """Like kafka, but only batches that are whole; after damage it goes on, and says what was lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with a batch. ``at`` is ``records``, ``crc``, or the name of a value that cannot be had."""
+
+    at: str
+    error: CodecError
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What a control record says.
+
+    ``type_id`` and ``type`` are None when the key cannot be read. ``value`` is the parsed value with the names
+    of Kafka's documents; ``error`` why the key or the value cannot be read.
+    """
+
+    type_id: int | None
+    type: str | None
+    value: dict[str, Any] | None = None
+    error: CodecError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record. Timestamps are in milliseconds, -1 for none; ``sequence`` is -1 for none."""
+
+    offset: int
+    timestamp: int
+    sequence: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    control: Control | None = None
+    crc_error: CodecError | None = None
+
+
+@dataclass(slots=True)
+class Batch:
+    """A record batch, or a message of the older formats (a wrapper with what it holds).
+
+    ``position`` is its first byte in the file, ``size`` its length in bytes. Values that the format of ``magic``
+    does not have are -1, None or False, as in Apache Kafka's own reader. A value that cannot be read is None,
+    and ``problems`` says why. ``timestamp_type`` is -1 (none), 0 (CreateTime) or 1 (LogAppendTime).
+    """
+
+    position: int
+    size: int
+    magic: int
+    base_offset: int | None
+    last_offset: int
+    next_offset: int
+    crc: int
+    is_valid: bool
+    attributes: int
+    base_timestamp: int | None
+    compression: str | None
+    timestamp_type: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    last_sequence: int
+    is_transactional: bool
+    is_control: bool
+    partition_leader_epoch: int
+    delete_horizon: int | None
+    count: int | None
+    records: list[Record] = field(default_factory=list)
+    problems: tuple[Problem, ...] = ()
+    findings: tuple[CodecError, ...] = ()
+    """What a strict reader would have refused, but this policy takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A run of bytes that could not be read, and what it may have held.
+
+    ``after_offset`` is the last offset before it, ``before_offset`` the first one behind it (None: unknown).
+    """
+
+    start: int
+    end: int
+    reason: str
+    after_offset: int | None = None
+    before_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How reading a file ended.
+
+    ``stop`` is ``eof``, ``partial`` (it ended quietly with bytes left over) or ``error`` (what ``error`` says).
+    ``valid_bytes`` is the end of the last batch before the first that fails its checksum, ``iterated_bytes`` the
+    end of the last batch.
+    """
+
+    batches: int
+    records: int
+    valid_bytes: int
+    iterated_bytes: int
+    trailing_bytes: int
+    stop: str
+    error: CodecError | None = None
+    lost: tuple[Lost, ...] = ()

@@ -1,0 +1,190 @@
+"""Segments: any mix of versions, batch by batch, under a policy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from codecgen.runtime.errors import ChecksumError, CodecError, ParseError, TrailingError, Where
+from codecgen.runtime.source import Limits
+from kafka_log import framing
+from kafka_log.engine import ENGINES
+from kafka_log.model import Batch, End, Lost, Policy
+from kafka_log.salvage import next_entry
+
+
+class SegmentReader:
+    """Reads one file of batches: a segment (``.log``), or a KRaft snapshot (``.checkpoint``).
+
+    Iterate to get :class:`Batch` objects in the order of the file; then ``end`` says how it ended. Memory holds
+    one batch at a time. ``start`` and ``stop`` bound the bytes to read (``start`` must be the first byte of a batch;
+    entries that begin before ``stop`` are read). ``records=False`` reads headers only.
+
+    Raises :class:`ParseError` for the first problem under ``strict``; OSError when the file cannot be read.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        policy: Policy | str = Policy.KAFKA,
+        limits: Limits | None = None,
+        engine: str = "construct",
+        start: int = 0,
+        stop: int | None = None,
+        records: bool = True,
+    ) -> None:
+        self.path = Path(path)
+        self.policy = Policy(policy)
+        self.limits = limits or Limits()
+        if engine not in ENGINES:
+            raise ValueError(f"no engine is called {engine!r}; known: {', '.join(ENGINES)}")
+        self.engine = ENGINES[engine]
+        self.start = start
+        self.stop = stop
+        self.records = records
+        self.end: End | None = None
+
+    def __iter__(self) -> Iterator[Batch]:
+        with self.path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            yield from _Run(self, file.fileno(), size).batches()
+
+
+class _Run:
+    """One pass over a file."""
+
+    def __init__(self, reader: SegmentReader, descriptor: int, size: int) -> None:
+        self.reader = reader
+        self.descriptor = descriptor
+        self.size = size
+        self.name = os.fspath(reader.path)
+        self.position = reader.start
+        self.count = self.record_count = 0
+        self.valid = reader.start
+        self.all_valid = True
+        self.lost: list[Lost] = []
+        self.last_offset: int | None = None
+
+    def read(self, position: int, n: int) -> bytes:
+        """``n`` bytes of the file. A file that became shorter while it was read gives fewer."""
+        os.lseek(self.descriptor, position, os.SEEK_SET)
+        parts = []
+        while n > 0:
+            part = os.read(self.descriptor, min(n, 1 << 24))
+            if not part:
+                break
+            parts.append(part)
+            n -= len(part)
+        return b"".join(parts)
+
+    def batches(self) -> Iterator[Batch]:
+        reader = self.reader
+        stop = self.size if reader.stop is None else min(reader.stop, self.size)
+        while self.position < stop:
+            try:
+                size = self.next_size()
+            except ParseError as error:
+                if reader.policy is Policy.SALVAGE and self.skip(str(error)):
+                    continue
+                return self.finish("error", error)
+            if size is None:
+                if reader.policy is Policy.SALVAGE and self.skip("the rest is no whole batch"):
+                    continue
+                if reader.policy is Policy.STRICT:
+                    raise self.cut_off()
+                return self.finish("partial", None)
+            data = self.read(self.position, size)
+            batch = self.decode(data)
+            if batch is None:
+                continue
+            self.position += size
+            yield batch
+        self.finish("eof" if self.position >= self.size else "partial", None)
+
+    def next_size(self) -> int | None:
+        """Length of the next entry, None when the file ends before the entry does."""
+        left = self.size - self.position
+        # Apache Kafka's file reader wants one byte more than the head of an entry.
+        if left <= framing.HEAD:
+            return None
+        try:
+            _, size = framing.peek(self.read(self.position, framing.HEAD), self.position, self.name)
+        except ParseError:
+            if self.reader.policy is Policy.STRICT:
+                self.finish("error", None)
+            raise
+        return size if size <= left else None
+
+    def decode(self, data: bytes) -> Batch | None:
+        """The batch; None when it was given up for lost."""
+        reader = self.reader
+        try:
+            batch = reader.engine(
+                data, self.position, self.name, reader.policy, reader.limits, reader.records
+            )
+        except CodecError as error:
+            if reader.policy is Policy.STRICT:
+                raise
+            if reader.policy is Policy.KAFKA:
+                self.finish("error", error)
+                raise
+            self.skip(str(error))
+            return None
+        wrong = next((f for f in batch.findings if is_batch_crc(f)), None)
+        if reader.policy is Policy.SALVAGE and wrong is not None:
+            self.skip(str(wrong))
+            return None
+        if reader.policy is Policy.SALVAGE and batch.problems:
+            self.note_lost_records(batch)
+        self.count += 1
+        self.record_count += len(batch.records)
+        self.all_valid = self.all_valid and batch.is_valid
+        if self.all_valid:
+            self.valid = self.position + len(data)
+        self.last_offset = batch.last_offset
+        return batch
+
+    def note_lost_records(self, batch: Batch) -> None:
+        after = batch.records[-1].offset if batch.records else None
+        reason = f"{len(batch.records)} records could be read: {batch.problems[-1].error}"
+        end = batch.position + batch.size
+        self.lost.append(Lost(batch.position, end, reason, after, batch.next_offset))
+
+    def skip(self, reason: str) -> bool:
+        """Go on at the next batch that is whole; what is in between is lost. False when there is none."""
+        start = self.position
+        found = next_entry(self.read, start + 1, self.size, self.name, self.last_offset)
+        if found is None:
+            self.lost.append(Lost(start, self.size, reason, self.last_offset, None))
+            self.position = self.size
+            return True
+        position, offset = found
+        self.lost.append(Lost(start, position, reason, self.last_offset, offset))
+        self.position = position
+        return True
+
+    def cut_off(self) -> ParseError:
+        left = self.size - self.position
+        where = Where(position=self.position, file=self.name)
+        return TrailingError(f"{left} bytes at the end are no whole batch", where)
+
+    def finish(self, stop: str, error: CodecError | None) -> None:
+        self.reader.end = End(
+            batches=self.count,
+            records=self.record_count,
+            valid_bytes=self.valid,
+            iterated_bytes=self.position,
+            trailing_bytes=self.size - self.position,
+            stop=stop,
+            error=error,
+            lost=tuple(self.lost),
+        )
+        if error is not None and self.reader.policy is Policy.STRICT:
+            raise error
+
+
+def is_batch_crc(finding: CodecError) -> bool:
+    """Whether a finding says that a batch's own checksum is wrong."""
+    return isinstance(finding, ChecksumError) and finding.where.path == "crc"
