@@ -63,10 +63,10 @@ def discover(paths: Iterable[str | os.PathLike[str]] | str | os.PathLike[str]) -
     """
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
-    found: dict[Path, Partition] = {}
+    found: dict[tuple[Path, str], Partition] = {}
     for path in map(Path, paths):
         for partition in _below(path):
-            key = partition.directory.resolve()
+            key = (partition.directory.resolve(), partition.topic)
             if key in found:
                 both = {s.path: s for s in (*found[key].segments, *partition.segments)}
                 ordered = tuple(sorted(both.values(), key=lambda s: s.base_offset))

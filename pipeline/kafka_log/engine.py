@@ -31,6 +31,7 @@ def construct_engine(
     """Decode one entry that begins at ``position`` of ``file``.
 
     Under ``strict`` the first problem is raised; otherwise problems are in the batch, with the records before them.
+    Without ``with_records`` record batches are not decompressed, and have no records.
     """
     session = Session(strict=policy is Policy.STRICT, limits=limits, file=file)
     source = Source(data, session, origin=position)
@@ -39,8 +40,10 @@ def construct_engine(
     opened = layout.open(source)
     if opened.error is not None and session.strict:
         raise opened.error
-    decode = _record_batch if layout is RECORD_BATCH else _message
-    batch = decode(layout, opened, session, position, len(data), with_records)
+    if layout is RECORD_BATCH:
+        batch = _record_batch(layout, opened, session, position, len(data), with_records)
+    else:
+        batch = _message(layout, opened, session, position, len(data))
     batch.findings = tuple(session.findings)
     if opened.error is not None:
         batch.problems += (Problem("records", opened.error),)
@@ -143,9 +146,7 @@ def _raw_attributes(attributes: Any, layout: Layout) -> int:
 # ---------------------------------------------------------------- messages
 
 
-def _message(
-    layout: Layout, opened: Opened, session: Session, position: int, size: int, with_records: bool
-) -> Batch:
+def _message(layout: Layout, opened: Opened, session: Session, position: int, size: int) -> Batch:
     fields = opened.fields
     if opened.error is not None:
         for f in layout.fields:
@@ -195,8 +196,7 @@ def _message(
             inner = [_plain_message(fields, layout, session, batch)]
         elif inner:
             batch.base_offset = inner[0].offset
-        if with_records:
-            batch.records = inner
+        batch.records = inner  # they had to be parsed for the offsets anyway
     batch.problems = tuple(problems)
     return batch
 
@@ -205,7 +205,12 @@ def _plain_message(fields: Any, layout: Layout, session: Session, batch: Batch) 
     errors = [e for e in session.findings if isinstance(e, ChecksumError)]
     timestamp = fields.timestamp if "timestamp" in layout.by_name else -1
     return Record(
-        fields.offset, timestamp, -1, fields.key, fields.value, crc_error=errors[0] if errors else None
+        fields.offset,
+        timestamp,
+        -1,
+        fields.key,
+        fields.value,
+        crc_error=errors[0] if errors else None,
     )
 
 

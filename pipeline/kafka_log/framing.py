@@ -6,7 +6,7 @@ from codecgen.runtime.construct import Layout
 from codecgen.runtime.source import Session, Source
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 
-HEAD = LOG_ENTRY.offset + LOG_ENTRY.codec.size
+HEAD = RECORD_BATCH.offset_of("magic") + RECORD_BATCH.size_of("magic")
 """Bytes up to and with the magic byte: what it takes to know what an entry is, and how long."""
 
 NEWEST = max(LOG_ENTRY.cases)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 from codecgen.runtime.errors import ChecksumError, CodecError, ParseError, TrailingError, Where
@@ -80,28 +80,41 @@ class _Run:
         return b"".join(parts)
 
     def batches(self) -> Iterator[Batch]:
+        """All batches; then the reader's ``end`` is set, also when an error is raised."""
+        try:
+            stop = yield from self.run()
+        except CodecError as error:
+            self.finish("error", error)
+            if self.reader.policy is Policy.STRICT:
+                raise
+        else:
+            self.finish(stop, None)
+
+    def run(self) -> Generator[Batch, None, str]:
         reader = self.reader
+        salvage = reader.policy is Policy.SALVAGE
         stop = self.size if reader.stop is None else min(reader.stop, self.size)
         while self.position < stop:
             try:
                 size = self.next_size()
-            except ParseError as error:
-                if reader.policy is Policy.SALVAGE and self.skip(str(error)):
-                    continue
-                return self.finish("error", error)
-            if size is None:
-                if reader.policy is Policy.SALVAGE and self.skip("the rest is no whole batch"):
-                    continue
-                if reader.policy is Policy.STRICT:
+                if size is None:
+                    if reader.policy is Policy.KAFKA:
+                        return "partial"
                     raise self.cut_off()
-                return self.finish("partial", None)
-            data = self.read(self.position, size)
-            batch = self.decode(data)
-            if batch is None:
+                data = self.read(self.position, size)
+                batch = reader.engine(
+                    data, self.position, self.name, reader.policy, reader.limits, reader.records
+                )
+                if salvage:
+                    self.believe(batch)
+            except CodecError as error:
+                if not salvage:
+                    raise
+                self.skip(str(error))
                 continue
-            self.position += size
+            self.count_in(batch)
             yield batch
-        self.finish("eof" if self.position >= self.size else "partial", None)
+        return "eof" if self.position >= self.size else "partial"
 
     def next_size(self) -> int | None:
         """Length of the next entry, None when the file ends before the entry does."""
@@ -109,42 +122,25 @@ class _Run:
         # Apache Kafka's file reader wants one byte more than the head of an entry.
         if left <= framing.HEAD:
             return None
-        try:
-            _, size = framing.peek(self.read(self.position, framing.HEAD), self.position, self.name)
-        except ParseError:
-            if self.reader.policy is Policy.STRICT:
-                self.finish("error", None)
-            raise
+        _, size = framing.peek(self.read(self.position, framing.HEAD), self.position, self.name)
         return size if size <= left else None
 
-    def decode(self, data: bytes) -> Batch | None:
-        """The batch; None when it was given up for lost."""
-        reader = self.reader
-        try:
-            batch = reader.engine(
-                data, self.position, self.name, reader.policy, reader.limits, reader.records
-            )
-        except CodecError as error:
-            if reader.policy is Policy.STRICT:
-                raise
-            if reader.policy is Policy.KAFKA:
-                self.finish("error", error)
-                raise
-            self.skip(str(error))
-            return None
-        wrong = next((f for f in batch.findings if is_batch_crc(f)), None)
-        if reader.policy is Policy.SALVAGE and wrong is not None:
-            self.skip(str(wrong))
-            return None
-        if reader.policy is Policy.SALVAGE and batch.problems:
+    def believe(self, batch: Batch) -> None:
+        """Refuse a batch whose own checksum is wrong; note what is missing of one that is cut short."""
+        for finding in batch.findings:
+            if is_batch_crc(finding):
+                raise finding
+        if batch.problems:
             self.note_lost_records(batch)
+
+    def count_in(self, batch: Batch) -> None:
+        self.position += batch.size
         self.count += 1
         self.record_count += len(batch.records)
         self.all_valid = self.all_valid and batch.is_valid
         if self.all_valid:
-            self.valid = self.position + len(data)
+            self.valid = self.position
         self.last_offset = batch.last_offset
-        return batch
 
     def note_lost_records(self, batch: Batch) -> None:
         after = batch.records[-1].offset if batch.records else None
@@ -152,18 +148,13 @@ class _Run:
         end = batch.position + batch.size
         self.lost.append(Lost(batch.position, end, reason, after, batch.next_offset))
 
-    def skip(self, reason: str) -> bool:
-        """Go on at the next batch that is whole; what is in between is lost. False when there is none."""
+    def skip(self, reason: str) -> None:
+        """Go on at the next batch that is whole; what is in between is lost."""
         start = self.position
         found = next_entry(self.read, start + 1, self.size, self.name, self.last_offset)
-        if found is None:
-            self.lost.append(Lost(start, self.size, reason, self.last_offset, None))
-            self.position = self.size
-            return True
-        position, offset = found
+        position, offset = (self.size, None) if found is None else found
         self.lost.append(Lost(start, position, reason, self.last_offset, offset))
         self.position = position
-        return True
 
     def cut_off(self) -> ParseError:
         left = self.size - self.position
@@ -181,8 +172,6 @@ class _Run:
             error=error,
             lost=tuple(self.lost),
         )
-        if error is not None and self.reader.policy is Policy.STRICT:
-            raise error
 
 
 def is_batch_crc(finding: CodecError) -> bool:

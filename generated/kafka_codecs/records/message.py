@@ -35,7 +35,7 @@ MESSAGE_V0 = Layout(
         spelled="messageSize",
     ),
     Field("crc", Integer(4, signed=False), line=20, checksum="crc32", covers=("magic", None)),
-    Field("magic", Integer(1), line=26, version=0, spelled="magicByte"),
+    Field("magic", Integer(1), line=26, version=0, spelled="magic_byte"),
     Field(
         "attributes",
         Bits(
@@ -106,7 +106,7 @@ MESSAGE_V1 = Layout(
         spelled="messageSize",
     ),
     Field("crc", Integer(4, signed=False), line=20, checksum="crc32", covers=("magic", None)),
-    Field("magic", Integer(1), line=26, version=1, spelled="magicByte"),
+    Field("magic", Integer(1), line=26, version=1, spelled="magic_byte"),
     Field(
         "attributes",
         Bits(
@@ -166,7 +166,7 @@ MESSAGE_V1 = Layout(
     trailing=True,
 )
 
-MESSAGE = Choice(
+MESSAGE: Choice = Choice(
     "message",
     by="magic",
     cases={0: MESSAGE_V0, 1: MESSAGE_V1},

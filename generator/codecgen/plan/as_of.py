@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from codecgen.plan.names import spell
 from codecgen.schema.model import (
     ArrayType,
     BitMember,
@@ -11,6 +12,7 @@ from codecgen.schema.model import (
     Field,
     Formerly,
     Layout,
+    Manifest,
     Model,
     Reference,
     ScalarType,
@@ -45,8 +47,12 @@ def as_of(model: Model, release: str | None) -> Model:
     known = {name: {v.name for v in e.values} for name, e in enums.items()}
     layouts = {}
     for name, layout in model.layouts.items():
-        if layout.draft is None and exists(layout.since, release) and _version_exists(layout, release):
-            layouts[name] = _layout(layout, release, known)
+        if (
+            layout.draft is None
+            and exists(layout.since, release)
+            and _version_exists(layout, release)
+        ):
+            layouts[name] = _layout(layout, release, known, model.manifest)
     kept = _closed(layouts)
     choices = {}
     for name, choice in model.choices.items():
@@ -73,7 +79,7 @@ def _version_exists(layout: Layout, release: str) -> bool:
     return any(exists(since, release) for since, _ in layout.version_notes.values())
 
 
-def _layout(layout: Layout, release: str, known: dict[str, set[str]]) -> Layout:
+def _layout(layout: Layout, release: str, known: dict[str, set[str]], manifest: Manifest) -> Layout:
     versions = layout.versions
     if versions is not None and layout.version_notes:
         there = [v for v, (since, _) in layout.version_notes.items() if exists(since, release)]
@@ -84,16 +90,16 @@ def _layout(layout: Layout, release: str, known: dict[str, set[str]]) -> Layout:
     for f in layout.fields:
         if not exists(f.since, release):
             continue
-        fields.append(_renamed(_field(f, release, known), f.formerly, release))
+        fields.append(_renamed(_field(f, release, known), f.formerly, release, manifest))
     derived = tuple(d for d in layout.derived if exists(d.since, release))
     return replace(layout, fields=tuple(fields), derived=derived, versions=versions)
 
 
-def _renamed(f: Field, formerly: Formerly | None, release: str) -> Field:
+def _renamed(f: Field, formerly: Formerly | None, release: str, manifest: Manifest) -> Field:
     """The field, spelled as it was. Its name in code stays, so that callers and expressions do."""
     if formerly is None or release_key(release) >= release_key(formerly.until):
         return f
-    return replace(f, spelled=formerly.name)
+    return replace(f, spelled=spell(formerly.name, manifest.spelling))
 
 
 def _field(f: Field, release: str, known: dict[str, set[str]]) -> Field:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from codecgen.plan.names import spell
 from codecgen.schema.model import (
     INTEGERS,
     ArrayType,
@@ -103,13 +104,7 @@ class Plan:
 
     def spelling(self, name: str, spelled: str | None) -> str:
         """How the format's own documents write a name."""
-        if spelled is not None and "_" not in spelled:
-            return spelled
-        name = spelled or name
-        if self.manifest.spelling == "snake":
-            return name
-        head, *rest = name.split("_")
-        return head + "".join(part.capitalize() for part in rest)
+        return spell(name, self.manifest.spelling) if spelled is None else spelled
 
 
 def make_plan(model: Model, release: str | None = None) -> Plan:
@@ -137,7 +132,13 @@ def _plan(layout: Layout, version: int | None, model: Model, plan_of: object) ->
         size = _size(f, version, plan_of)
         following = there[i + 1].name if i + 1 < len(there) else f.name
         fields.append(
-            FieldPlan(f, offset, size, _spelled_out(f.measures, following), _spelled_out(f.covers, following))
+            FieldPlan(
+                f,
+                offset,
+                size,
+                _spelled_out(f.measures, following),
+                _spelled_out(f.covers, following),
+            )
         )
         fixed = offset is not None and size is not None and f.when is None
         offset = offset + size if fixed else None  # type: ignore[operator]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from codecgen.schema.expression import Path
 from codecgen.schema.model import ArrayType, BitsType, Layout, Model, Reference, ScalarType
 
@@ -28,3 +30,9 @@ def element_layout(layout: Layout, array: str | None, model: Model) -> Layout | 
         return None
     element = field.type.element
     return model.layouts.get(element.layout) if isinstance(element, Reference) else None
+
+
+def spell(name: str, style: Literal["camel", "snake"]) -> str:
+    """A snake_case name in the style of a format's own documents."""
+    head, *rest = name.split("_")
+    return name if style == "snake" else head + "".join(part.capitalize() for part in rest)

@@ -70,8 +70,8 @@ class Compressed:
         stream = decompress(codec, data, limit=limit, variant=variant)
         where = source.where(start)
         for note in stream.notes:
-            error = CompressionError(note).located(position=where.position, file=where.file)
-            source.session.tolerate(error)
+            finding = CompressionError(note).located(position=where.position, file=where.file)
+            source.session.tolerate(finding)
         pending = stream.error
         if pending is not None:
             pending.located(position=where.position, file=where.file)
@@ -164,7 +164,9 @@ class Array(Codec):
             raise LengthError(reason, source.where(start))
         if number > source.session.limits.elements:
             limit = source.session.limits.elements
-            raise LimitError(f"count is {number}, more than the limit of {limit}", source.where(start))
+            raise LimitError(
+                f"count is {number}, more than the limit of {limit}", source.where(start)
+            )
         return int(number)
 
     def run(self, source: Source, this: Any, number: int | None) -> Source | None:
@@ -235,7 +237,9 @@ class Array(Codec):
         if "truncated_tail" in self.accepts and whole is not None and run.pending is None:
             size = whole(run)
             if size is None or size > run.left:
-                error = TrailingError(f"the last element is cut off after {run.left} bytes", run.where())
+                error = TrailingError(
+                    f"the last element is cut off after {run.left} bytes", run.where()
+                )
                 run.session.tolerate(error)
                 run.pos = run.end
                 return False

@@ -11,7 +11,7 @@ class Enumeration(IntEnum):
 
     @property
     def label(self) -> str:
-        labels: dict[str, str] = getattr(type(self), "LABELS", lambda: {})()
+        labels: dict[str, str] = getattr(type(self), "LABELS", dict)()
         return labels.get(self.name, self.name.lower())
 
     @classmethod

@@ -9,7 +9,7 @@ from typing import Any
 
 import construct
 
-from codecgen.runtime.arrays import Array, prefixed
+from codecgen.runtime.arrays import Array, E, prefixed
 from codecgen.runtime.bits import Bits
 from codecgen.runtime.checksums import checksum as checksum_function
 from codecgen.runtime.errors import (
@@ -97,7 +97,9 @@ class _Frame:
     def __init__(self, source: Source) -> None:
         self.obj = construct.Container()
         self.source = source
-        self.windows: list[tuple[Source, bool]] = []  # (the window around, does it end with the layout)
+        self.windows: list[
+            tuple[Source, bool]
+        ] = []  # (the window around, does it end with the layout)
         self.opened: dict[str, bool] = {}
         self.starts: dict[str, tuple[int, int]] = {}
         self.verified: set[str] = set()
@@ -226,7 +228,9 @@ class Layout(Codec):
         source = Source(data, session, origin=position)
         obj = self.read(source, None)
         if source.left:
-            error = TrailingError(f"{source.left} bytes follow the {self.layout_name}", source.where())
+            error = TrailingError(
+                f"{source.left} bytes follow the {self.layout_name}", source.where()
+            )
             if not self.trailing:
                 raise error
             session.tolerate(error)
@@ -290,7 +294,9 @@ class Layout(Codec):
             obj[f.name] = value
             frame.starts[f.name] = (start, source.pos)
             if f.const is not None and value != f.const:
-                wrong = ValueRefused(f"{value} stands where only {f.const} may", source.where(start))
+                wrong = ValueRefused(
+                    f"{value} stands where only {f.const} may", source.where(start)
+                )
                 if f.is_version:
                     raise wrong
                 session.tolerate(wrong)
@@ -321,7 +327,9 @@ class Layout(Codec):
             except LengthError as error:
                 error.where = around.where(frame.starts[measure.name][0])
                 raise self.at(error, measure) from None
-            frame.windows.append((around, measure.measures is not None and measure.measures[1] is None))
+            frame.windows.append(
+                (around, measure.measures is not None and measure.measures[1] is None)
+            )
             frame.opened[measure.name] = True
         for check in f.checked_by:
             if check.covers is not None and check.covers[1] is None and frame.ends_known:
@@ -337,7 +345,8 @@ class Layout(Codec):
         around, to_end = frame.windows.pop()
         if window.left:
             error = TrailingError(
-                f"{window.left} bytes are left of the run that {self.layout_name} measures", window.where()
+                f"{window.left} bytes are left of the run that {self.layout_name} measures",
+                window.where(),
             )
             if not (self.trailing and to_end):
                 raise error.located(schema=self.source_file)
@@ -347,7 +356,11 @@ class Layout(Codec):
     def _finish(self, frame: _Frame) -> None:
         last = frame.source.pos
         for f in self.fields:
-            if f.covers is not None and f.name not in frame.verified and frame.obj[f.name] is not None:
+            if (
+                f.covers is not None
+                and f.name not in frame.verified
+                and frame.obj[f.name] is not None
+            ):
                 first, end = f.covers
                 begin = self._start_of(first, frame)
                 self._verify(f, frame, begin, self._end_of(end, frame) if end else last)
@@ -394,13 +407,15 @@ class Layout(Codec):
         window = source.window(n, f.name)
         return f.codec.read(window, frame.obj)
 
-    def at(self, error: CodecError, f: Field, source: Source | None = None) -> CodecError:
+    def at(self, error: E, f: Field, source: Source | None = None) -> E:
         """The error with this field in front of its path, and the field's line of YAML if none is known."""
         prefixed(error, f.name)
         error.located(schema=f"{self.source_file}:{f.line}" if f.line else self.source_file)
         if source is not None and error.where.position is None:
             where = source.where()
-            error.located(position=where.position, stream_position=where.stream_position, file=where.file)
+            error.located(
+                position=where.position, stream_position=where.stream_position, file=where.file
+            )
         return error
 
     # ------------------------------------------------------------ building
@@ -425,7 +440,9 @@ class Layout(Codec):
 
     def _given(self, value: Any) -> construct.Container:
         if not isinstance(value, dict):
-            raise BuildError(f"a mapping with the fields of {self.layout_name} is needed, not {value!r}")
+            raise BuildError(
+                f"a mapping with the fields of {self.layout_name} is needed, not {value!r}"
+            )
         for name in value:
             if name not in self.by_name and not str(name).startswith("_"):
                 close = difflib.get_close_matches(str(name), self.by_name, n=1)
@@ -533,7 +550,9 @@ class Choice(Codec):
         layout = self.cases.get(value)
         if layout is None:
             known = ", ".join(str(case) for case in self.cases)
-            error = ValueRefused(f"{value} is none of {known}", source.where(source.pos + self.offset))
+            error = ValueRefused(
+                f"{value} is none of {known}", source.where(source.pos + self.offset)
+            )
             raise prefixed(error, self.by).located(schema=self.source_file)
         return layout
 

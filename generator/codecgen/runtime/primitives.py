@@ -63,7 +63,9 @@ class Integer(Codec):
         self.size: int = size
         self.signed = signed
         code = {1: "b", 2: "h", 4: "i", 8: "q"}[size]
-        self._struct = struct.Struct((">" if endian == "big" else "<") + (code if signed else code.upper()))
+        self._struct = struct.Struct(
+            (">" if endian == "big" else "<") + (code if signed else code.upper())
+        )
         self.low = -(1 << (8 * size - 1)) if signed else 0
         self.high = (1 << (8 * size - 1)) - 1 if signed else (1 << (8 * size)) - 1
         self.label = ("" if signed else "u") + INTEGER_NAMES[size]
@@ -121,7 +123,8 @@ class Varint(Codec):
         if (byte == 0 and pos - start > 1) or raw > self.mask:
             raw &= self.mask
             error = ValueRefused(
-                f"{self.label} is not in its shortest form ({pos - start} bytes)", source.where(start)
+                f"{self.label} is not in its shortest form ({pos - start} bytes)",
+                source.where(start),
             )
             if not self.overlong:
                 raise error
@@ -228,7 +231,9 @@ class EnumField(Codec):
     def unknown(self, number: int, source: Source, pos: int) -> ParseError:
         known = ", ".join(f"{m.value} {m.label}" for m in self.only or self.enum)
         name = self.enum.__name__
-        return ValueRefused(f"{number} is not a {name} that may stand here ({known})", source.where(pos))
+        return ValueRefused(
+            f"{number} is not a {name} that may stand here ({known})", source.where(pos)
+        )
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
         return self.base.write(self.number(value), this, session)
@@ -288,7 +293,9 @@ class Bytes(Codec):
         if n > source.end - source.pos:
             if source.pending is not None:
                 raise source.pending
-            raise LengthError(f"length is {n}, but {source.left} bytes are left", source.where(start))
+            raise LengthError(
+                f"length is {n}, but {source.left} bytes are left", source.where(start)
+            )
         return self.value(source.take(n), source, source.pos - n)
 
     def value(self, data: bytes, source: Source, pos: int) -> Any:

@@ -133,7 +133,9 @@ class Source:
         """Count a layout inside a layout."""
         self.session.depth += 1
         if self.session.depth > self.session.limits.depth:
-            raise LimitError(f"layouts lie more than {self.session.limits.depth} deep", self.where())
+            raise LimitError(
+                f"layouts lie more than {self.session.limits.depth} deep", self.where()
+            )
 
     # What construct's own classes ask of a stream, so that they can stand inside our layouts.
     def read(self, n: int = -1) -> bytes:

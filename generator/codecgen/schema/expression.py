@@ -127,7 +127,9 @@ class _Parser:
             token = match.group(1) or match.group(2) or match.group(3)
             if match.group(1) and len(token) > MAX_DIGITS:
                 start = match.end() - len(token)
-                raise ExpressionError(f"a number of more than {MAX_DIGITS} digits", start, len(token))
+                raise ExpressionError(
+                    f"a number of more than {MAX_DIGITS} digits", start, len(token)
+                )
             self.tokens.append((token, match.end() - len(token)))
             at = match.end()
             if len(self.tokens) > MAX_TOKENS:

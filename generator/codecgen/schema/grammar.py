@@ -145,7 +145,10 @@ class Form:
 _SINCE = Key(Use("since"), "From which release on it exists, and which documents brought it.")
 _UNTIL = Key(Use("since"), "In which release it ended.")
 _DOC = Key(Text(), "What it is, in a sentence. Plain text.")
-_SPELLED = Key(Word(), "How the format's own documents write the name, where the rule of the manifest does not give it.")
+_SPELLED = Key(
+    Word(),
+    "How the format's own documents write the name, where the rule of the manifest does not give it.",
+)
 _ACCEPTS = Key(ListOf(OneOf(tuple(FREEDOMS))), "What lenient readers take, and strict ones refuse.")
 _VERSIONS = Key(Range(), "The versions in which it exists.")
 _MISPRINT = Key(Use("misprint"), "What a document about the format says wrongly about it.")
@@ -160,10 +163,14 @@ FORMS: Mapping[str, Form] = {
             "package": Key(Name(), "Name of the Python package that is generated.", True),
             "title": Key(Text(), "Title of the documents.", True),
             "doc": _DOC,
-            "spelling": Key(OneOf(("camel", "snake")), "How the format's own documents write names."),
+            "spelling": Key(
+                OneOf(("camel", "snake")), "How the format's own documents write names."
+            ),
             "release_line": Key(Name(), "The key under `since` that names a release."),
             "releases": Key(ListOf(Release()), "The releases, oldest first."),
-            "links": Key(MapOf(Text()), "Where the documents under `since` are; {} stands for the number."),
+            "links": Key(
+                MapOf(Text()), "Where the documents under `since` are; {} stands for the number."
+            ),
             "documents": Key(Use("documents"), "Which documents are written."),
         },
     ),
@@ -178,10 +185,16 @@ FORMS: Mapping[str, Form] = {
             "doc": _DOC,
             "since": _SINCE,
             "draft": Key(Use("since"), "The documents that proposed it, if it never shipped."),
-            "endian": Key(OneOf(("big", "little")), "Order of the bytes of a number; big by default."),
+            "endian": Key(
+                OneOf(("big", "little")), "Order of the bytes of a number; big by default."
+            ),
             "versions": Key(Range(), "The versions of the layout."),
-            "version_is": Key(Name(), "The field that holds the version. Without it the caller says which."),
-            "version_notes": Key(MapOf(Use("version_note"), numbers=True), "Which releases wrote a version."),
+            "version_is": Key(
+                Name(), "The field that holds the version. Without it the caller says which."
+            ),
+            "version_notes": Key(
+                MapOf(Use("version_note"), numbers=True), "Which releases wrote a version."
+            ),
             "accepts": _ACCEPTS,
             "fields": Key(
                 MapOf(Either((OneOf(SCALARS), Use("field")))),
@@ -190,7 +203,9 @@ FORMS: Mapping[str, Form] = {
             ),
             "derived": Key(MapOf(Anything()), "Values worked out from the fields."),
             "examples": Key(ListOf(Use("example")), "Bytes beside what they mean."),
-            "overhead": Key(Use("overhead"), "A table of the bytes that layouts add to what they carry."),
+            "overhead": Key(
+                Use("overhead"), "A table of the bytes that layouts add to what they carry."
+            ),
         },
     ),
     "version_note": Form(
@@ -200,15 +215,27 @@ FORMS: Mapping[str, Form] = {
         "A field.",
         {
             "type": Key(OneOf(SCALARS), "A number, a boolean, a uuid."),
-            "bits": Key(OneOf(tuple(INTEGERS)), "An integer whose bits have meanings of their own."),
-            "bytes": Key(Either((OneOf((*LENGTHS, "rest")), Integer())), "Bytes, by the type of their length, a number, or the rest."),
-            "string": Key(Either((OneOf((*LENGTHS, "rest")), Integer())), "Text in UTF-8, likewise."),
+            "bits": Key(
+                OneOf(tuple(INTEGERS)), "An integer whose bits have meanings of their own."
+            ),
+            "bytes": Key(
+                Either((OneOf((*LENGTHS, "rest")), Integer())),
+                "Bytes, by the type of their length, a number, or the rest.",
+            ),
+            "string": Key(
+                Either((OneOf((*LENGTHS, "rest")), Integer())), "Text in UTF-8, likewise."
+            ),
             "array": Key(Either((OneOf(SCALARS), LayoutName())), "Elements one after the other."),
             "layout": Key(LayoutName(), "Another layout."),
             "members": Key(MapOf(Use("bit")), "The bits, the least significant is 0."),
             "count": Key(OneOf(LENGTHS), "Type of the number of elements in front of an array."),
-            "length": Key(OneOf(tuple(n for n in LENGTHS if n != "compact")), "Type of the length in bytes in front of an array."),
-            "until": Key(OneOf(("end",)), "The array reaches to the end of the run that it stands in."),
+            "length": Key(
+                OneOf(tuple(n for n in LENGTHS if n != "compact")),
+                "Type of the length in bytes in front of an array.",
+            ),
+            "until": Key(
+                OneOf(("end",)), "The array reaches to the end of the run that it stands in."
+            ),
             "compressed": Key(Use("compressed"), "The array is compressed."),
             "nesting": Key(Integer(), "How deep the array may hold its own layout."),
             "at_least": Key(Integer(), "The fewest elements."),
@@ -217,8 +244,13 @@ FORMS: Mapping[str, Form] = {
             "versions": _VERSIONS,
             "since": _SINCE,
             "when": Key(Code(), "The field is there only when this holds."),
-            "default": Key(Either((ListOf(Anything()), Code())), "What the builder writes when no value is given."),
-            "none": Key(Integer(), "The number that means that there is no value; also the default."),
+            "default": Key(
+                Either((ListOf(Anything()), Code())),
+                "What the builder writes when no value is given.",
+            ),
+            "none": Key(
+                Integer(), "The number that means that there is no value; also the default."
+            ),
             "const": Key(Integer(), "The only value."),
             "is": Key(OneOf(("version",)), "The field holds the version of the layout."),
             "enum": _ENUM,
@@ -227,7 +259,9 @@ FORMS: Mapping[str, Form] = {
             "counts": Key(Name(), "The field is the number of elements of an array."),
             "checksum": Key(OneOf(("crc32", "crc32c")), "The field is a checksum."),
             "covers": Key(_RUN, "The run of fields that the checksum is taken over."),
-            "valid": Key(Code(), "What the format says of the value. Strict readers refuse the rest."),
+            "valid": Key(
+                Code(), "What the format says of the value. Strict readers refuse the rest."
+            ),
             "refuse": Key(Code(), "What every reader refuses."),
             "accepts": _ACCEPTS,
             "unit": Key(Word(), "Unit of the number."),
@@ -257,7 +291,9 @@ FORMS: Mapping[str, Form] = {
         "One bit, or a few beside each other.",
         {
             "at": Key(Bits(), "Which bits: `3` or `0..2`."),
-            "reserved": Key(OneOf(("keep",)), "All bits that no other member has; kept as they are."),
+            "reserved": Key(
+                OneOf(("keep",)), "All bits that no other member has; kept as they are."
+            ),
             "enum": _ENUM,
             "only": _ONLY,
             "doc": _DOC,
@@ -281,7 +317,11 @@ FORMS: Mapping[str, Form] = {
         "A run that is compressed.",
         {
             "by": Key(Code(), "The field that names the codec.", True),
-            "limit": Key(Integer(), "The most bytes that it may decompress to, unless the caller says more.", True),
+            "limit": Key(
+                Integer(),
+                "The most bytes that it may decompress to, unless the caller says more.",
+                True,
+            ),
             "refuses": Key(ListOf(Name()), "Codecs that may not be used here."),
             "variants": Key(MapOf(Use("variant")), "Codecs that are spelled differently here."),
         },
@@ -329,7 +369,11 @@ FORMS: Mapping[str, Form] = {
             "version": Key(Integer(), "The version of the layout that the bytes are in."),
             "hex": Key(Hex(), "The bytes."),
             "build": Key(Boolean(), "The bytes are what the builder makes of the values."),
-            "is": Key(Anything(), "What they mean. Fields that the builder works out may be left out.", True),
+            "is": Key(
+                Anything(),
+                "What they mean. Fields that the builder works out may be left out.",
+                True,
+            ),
         },
         one_of=(("hex", "build"),),
     ),
@@ -347,7 +391,9 @@ FORMS: Mapping[str, Form] = {
         {
             "title": Key(Text(), "Its title.", True),
             "layout": Key(LayoutName(), "The layout.", True),
-            "array": Key(Name(), "The array that holds the messages, when one layout holds them all."),
+            "array": Key(
+                Name(), "The array that holds the messages, when one layout holds them all."
+            ),
             "each": Key(MapOf(Integer()), "The bytes of a message's fields.", True),
             "number": Key(Name(), "The field of a message that counts from 0."),
         },
@@ -359,19 +405,22 @@ FORMS: Mapping[str, Form] = {
             "doc": _DOC,
             "since": _SINCE,
             "by": Key(Name(), "The field, at the same byte in all of them, whose value decides."),
-            "given": Key(Name(), "The enum whose value, which the caller has from elsewhere, decides."),
+            "given": Key(
+                Name(), "The enum whose value, which the caller has from elsewhere, decides."
+            ),
             "cases": Key(MapOf(LayoutName(), numbers=True), "The layout for each value.", True),
         },
         one_of=(("by", "given"),),
     ),
-    "enums": Form(
-        "Names for numbers.", {"enums": Key(MapOf(Use("enum")), "The enums.", True)}
-    ),
+    "enums": Form("Names for numbers.", {"enums": Key(MapOf(Use("enum")), "The enums.", True)}),
     "enum": Form(
         "Names for numbers.",
         {
             "doc": _DOC,
-            "unknown": Key(OneOf(("refuse", "keep")), "What a strict reader does with other numbers; refuse by default."),
+            "unknown": Key(
+                OneOf(("refuse", "keep")),
+                "What a strict reader does with other numbers; refuse by default.",
+            ),
             "values": Key(MapOf(Either((Integer(), Use("enum_value")))), "The values.", True),
         },
     ),

@@ -69,7 +69,9 @@ def load(files: Mapping[str, str]) -> tuple[Model | None, list[Diagnostic]]:
     form is left out of it."""
     if MANIFEST not in files:
         message = f"the schema directory has no {MANIFEST}"
-        help = f"write one with the keys package and title; {len(files)} other YAML files were found"
+        help = (
+            f"write one with the keys package and title; {len(files)} other YAML files were found"
+        )
         return None, [Diagnostic("C025", message, _NOWHERE, help=help)]
     documents, diagnostics = source.load(MANIFEST, files[MANIFEST])
     if len(documents) != 1:
@@ -137,7 +139,10 @@ class _Builder:
         self.broken: set[str] = set()
 
     def model(self, files: Mapping[str, str]) -> Model:
-        layouts = {name: _with_codecs(layout) for name, layout in self.layouts.items()}
+        layouts = {
+            name: _with_versions(_with_codecs(layout), self.layouts)
+            for name, layout in self.layouts.items()
+        }
         broken = frozenset(self.broken - set(self.declared))
         return Model(self.manifest, layouts, self.enums, self.choices, dict(files), broken)
 
@@ -164,7 +169,9 @@ class _Builder:
     def declare(self, name: str, span: Span) -> bool:
         if name in self.declared:
             first = self.declared[name]
-            self.reader.report("C008", f'"{name}" is declared twice', span, help=f"first at {first}")
+            self.reader.report(
+                "C008", f'"{name}" is declared twice', span, help=f"first at {first}"
+            )
             return False
         self.declared[name] = span
         return True
@@ -175,7 +182,8 @@ class _Builder:
             return
         accepts = frozenset(_words(r["accepts"]))
         fields = tuple(
-            self.field(key, value, _keys(r["fields"])[key], accepts) for key, value in _map(r["fields"])
+            self.field(key, value, _keys(r["fields"])[key], accepts)
+            for key, value in _map(r["fields"])
         )
         notes: dict[int, tuple[Since | None, Since | None]] = {}
         for key, n in _map(r["version_notes"]):
@@ -204,9 +212,13 @@ class _Builder:
             draft=cast(Since | None, r["draft"]),
             accepts=accepts,
             derived=tuple(self.derived(r)),
-            examples=tuple(self.example(v.value) for v in cast(tuple[Any, ...], r["examples"] or ())),
+            examples=tuple(
+                self.example(v.value) for v in cast(tuple[Any, ...], r["examples"] or ())
+            ),
             overhead=self.overhead(overhead) if isinstance(overhead, Record) else None,
-            places=r.places("since", "draft", "endian", "versions", "version_is", "version_notes", "accepts"),
+            places=r.places(
+                "since", "draft", "endian", "versions", "version_is", "version_notes", "accepts"
+            ),
         )
 
     def choice(self, r: Record) -> None:
@@ -216,7 +228,9 @@ class _Builder:
         cases: list[tuple[int | str, Reference]] = []
         for key, entry in cast(dict[str, Value], r["cases"]).items():
             inner = cast(Any, entry.value)[1]
-            cases.append((int(key) if key.isdecimal() else key, _reference(inner.value, inner.span)))
+            cases.append(
+                (int(key) if key.isdecimal() else key, _reference(inner.value, inner.span))
+            )
         self.choices[name] = Choice(
             name=name,
             doc=r.text("doc"),
@@ -263,9 +277,13 @@ class _Builder:
             return Field(name, ScalarType(value), span, accepts=accepts)
         r = cast(Record, value)
         default = r["default"]
-        if isinstance(default, tuple):  # the empty list, which is what the builder takes for arrays anyway
+        if isinstance(
+            default, tuple
+        ):  # the empty list, which is what the builder takes for arrays anyway
             if default or "array" not in r:
-                message = "the empty list is the only list that can be a default, and only of an array"
+                message = (
+                    "the empty list is the only list that can be a default, and only of an array"
+                )
                 self.reader.report("C017", message, r.at("default"))
             default = None
         return Field(
@@ -314,7 +332,9 @@ class _Builder:
         element = r["array"]
         compressed = r["compressed"]
         return ArrayType(
-            element=ScalarType(element) if isinstance(element, str) else _reference(element, r.at("array")),
+            element=ScalarType(element)
+            if isinstance(element, str)
+            else _reference(element, r.at("array")),
             count=cast(str | None, r["count"]),
             length=cast(str | None, r["length"]),
             compression=_compression(compressed) if isinstance(compressed, Record) else None,
@@ -437,7 +457,9 @@ def _misprint(value: object) -> Misprint | None:
     if not isinstance(value, Record):
         return None
     until = cast(str | None, value["until"])
-    return Misprint(value.text("as"), value.text("doc"), until, cast(Versions | None, value["versions"]))
+    return Misprint(
+        value.text("as"), value.text("doc"), until, cast(Versions | None, value["versions"])
+    )
 
 
 def _compression(r: Record) -> Compression:
@@ -458,6 +480,27 @@ def _with_codecs(layout: Layout) -> Layout:
             enum = _enum_at(f.type.compression.by, layout)
             compression = replace(f.type.compression, enum=enum)
             f = replace(f, type=replace(f.type, compression=compression))
+        fields.append(f)
+    return replace(layout, fields=tuple(fields))
+
+
+def _with_versions(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
+    """The layout with the versions of references filled in where there is one only, and the layout has others."""
+
+    def named(ref: Reference) -> Reference:
+        held = layouts.get(ref.layout)
+        v = held.versions if held is not None else None
+        single = v is not None and v.low == v.high and v != layout.versions
+        if held is None or v is None or ref.version is not None or not single or held.version_is:
+            return ref
+        return replace(ref, version=v.low)
+
+    fields = []
+    for f in layout.fields:
+        if isinstance(f.type, StructType):
+            f = replace(f, type=StructType(named(f.type.layout)))
+        elif isinstance(f.type, ArrayType) and isinstance(f.type.element, Reference):
+            f = replace(f, type=replace(f.type, element=named(f.type.element)))
         fields.append(f)
     return replace(layout, fields=tuple(fields))
 

@@ -416,9 +416,7 @@ class Model:
         things: list[Enum | Layout | Choice] = [*self.enums.values(), *self.layouts.values()]
         for thing in (*things, *self.choices.values()):
             out.setdefault(thing.span.file, []).append(thing)
-        return {
-            file: tuple(sorted(out[file], key=lambda t: t.span.line)) for file in sorted(out)
-        }
+        return {file: tuple(sorted(out[file], key=lambda t: t.span.line)) for file in sorted(out)}
 
     def references(self, layout: Layout) -> Iterator[Reference]:
         """The layouts that a layout holds."""

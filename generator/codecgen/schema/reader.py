@@ -209,7 +209,9 @@ class Reader:
             case grammar.Code():
                 return self.code(node)
         if value is None:
-            self.report(code, f"{_kind_words(kind)} is expected, not {_short(text)}", node.span, help=help)
+            self.report(
+                code, f"{_kind_words(kind)} is expected, not {_short(text)}", node.span, help=help
+            )
             return None
         return Value(value, node.span)
 
@@ -228,7 +230,9 @@ class Reader:
 
     def since(self, node: Node) -> Since | None:
         if not isinstance(node, Mapping):
-            self.report("C006", "a mapping with a release and documents is expected here", node.span)
+            self.report(
+                "C006", "a mapping with a release and documents is expected here", node.span
+            )
             return None
         release: str | None = None
         references: list[tuple[str, tuple[int, ...]]] = []
@@ -276,8 +280,12 @@ def _pick(node: Node, kinds: tuple[grammar.Kind, ...]) -> grammar.Kind:
             if isinstance(kind, grammar.Integer) and _integer(node.text) is not None:
                 return kind
     if isinstance(node, Scalar):
-        loose = [k for k in kinds if isinstance(k, grammar.LayoutName | grammar.Code | grammar.Text)]
-        plain = [k for k in kinds if not isinstance(k, grammar.Use | grammar.ListOf | grammar.MapOf)]
+        loose = [
+            k for k in kinds if isinstance(k, grammar.LayoutName | grammar.Code | grammar.Text)
+        ]
+        plain = [
+            k for k in kinds if not isinstance(k, grammar.Use | grammar.ListOf | grammar.MapOf)
+        ]
         return (loose or plain or list(kinds))[0]
     return kinds[0]
 

@@ -71,8 +71,6 @@ def load(file: str, text: str) -> tuple[list[Mapping], list[Diagnostic]]:
         return [], [Diagnostic("C001", reason, Span(file, 1, 1, 2))]
     documents = []
     for root in roots:
-        if root is None:
-            continue
         node = reader.convert(root)
         if isinstance(node, Mapping):
             documents.append(node)

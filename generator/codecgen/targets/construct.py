@@ -82,7 +82,9 @@ def _init(plan: Plan, names: Mapping[tuple[str, ...], tuple[str, ...]]) -> str:
     return "\n".join([*lines, "]"]) + "\n"
 
 
-def _in_order(things: tuple[Enum | Layout | Choice, ...], plan: Plan) -> list[Enum | Layout | Choice]:
+def _in_order(
+    things: tuple[Enum | Layout | Choice, ...], plan: Plan
+) -> list[Enum | Layout | Choice]:
     """Enums first, then layouts after those that they hold, then choices."""
     layouts = {t.name: t for t in things if isinstance(t, Layout)}
     out: list[Enum | Layout | Choice] = [t for t in things if isinstance(t, Enum)]

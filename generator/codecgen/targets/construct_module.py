@@ -144,13 +144,11 @@ class Module:
             self.parts.append(self.one(plans[0]))
         self.parts += [self.one(plan) for plan in plans[1:]]
         if layout.versions is not None:
-            cases = [
-                (str(plan.version), symbol(layout.name, plan.version))
-                for plan in plans
-            ]
+            cases = [(str(plan.version), symbol(layout.name, plan.version)) for plan in plans]
             name = symbol(layout.name)
             self.exported.append(name)
             if layout.version_is is not None:
+                name += f": {self.use('Choice')}"
                 code: Code = call(
                     self.use("Choice"),
                     string(layout.name),
@@ -210,7 +208,12 @@ class Module:
         self, layout: Layout, this: str = "this", array: str | None = None, bits: int | None = None
     ) -> PythonExpressions:
         return PythonExpressions(
-            layout, self.plan.model, lambda e: self.refer(e, class_name(e)), this=this, array=array, bits=bits
+            layout,
+            self.plan.model,
+            lambda e: self.refer(e, class_name(e)),
+            this=this,
+            array=array,
+            bits=bits,
         )
 
     def function(self, expressions: PythonExpressions, code: Expression | None) -> str | None:
@@ -244,7 +247,10 @@ class Module:
         if name in INTEGERS:
             size, signed = INTEGERS[name]
             return call(
-                self.use("Integer"), str(size), signed=None if signed else "False", endian=endian if size > 1 else None
+                self.use("Integer"),
+                str(size),
+                signed=None if signed else "False",
+                endian=endian if size > 1 else None,
             )
         if name in VARINTS:
             bits, signed = VARINTS[name]
@@ -334,7 +340,9 @@ class Module:
         if isinstance(element, Reference):
             inner = self.reference(element, plan)
             held = self.plan.model.layouts[element.layout]
-            mixed = held.name == plan.name and held.version_is is not None and element.version is None
+            mixed = (
+                held.name == plan.name and held.version_is is not None and element.version is None
+            )
         else:
             inner = self.scalar(element.name, plan.layout, accepts)
         count, plus = (None, None)
@@ -348,7 +356,9 @@ class Module:
             count=count,
             plus=plus,
             counted_by=None if type_.counted_by is None else string(type_.counted_by),
-            length=None if type_.length is None else self.scalar(type_.length, plan.layout, accepts),
+            length=None
+            if type_.length is None
+            else self.scalar(type_.length, plan.layout, accepts),
             compressed=self.compressed(type_.compression, plan) if type_.compression else None,
             closes="True" if measured and index == len(plan.fields) - 1 else None,
             nesting=None if type_.nesting is None else str(type_.nesting),
@@ -370,7 +380,9 @@ class Module:
                 continue
             if value.name != "none" and value.name not in CODECS:
                 known = ", ".join(sorted(CODECS))
-                self.refuse(f'no codec is called "{value.name}"', value.span, f"known: {known}, none")
+                self.refuse(
+                    f'no codec is called "{value.name}"', value.span, f"known: {known}, none"
+                )
             codec = "None" if value.name == "none" else string(value.name)
             codecs.append((f"{name}.{value.name.upper()}", codec))
         variants: list[tuple[str, Code]] = []
@@ -391,7 +403,11 @@ class Module:
     def derived(self, layout: Layout, d: Derived) -> None:
         name = d.name if d.array is None else f"{d.array}_{d.name}"
         if name in self.functions:
-            self.refuse(f'two layouts of this file derive "{name}"', d.span, "put them into files of their own")
+            self.refuse(
+                f'two layouts of this file derive "{name}"',
+                d.span,
+                "put them into files of their own",
+            )
             return
         self.functions[name] = d
         self.std.add("Container")
@@ -441,7 +457,7 @@ class Module:
 def import_key(name: str) -> tuple[int, str]:
     """The order of sorted imports: constants, classes, functions."""
     kind = 0 if name.isupper() else 1 if name[:1].isupper() else 2
-    return kind, name
+    return kind, name.lower()
 
 
 def _folded(line: str) -> list[str]:
@@ -465,4 +481,3 @@ def _import(module: str, names: set[str]) -> str:
     if len(line) <= 100:
         return line
     return "\n".join([f"from {module} import (", *(f"    {name}," for name in ordered), ")"])
-

@@ -117,6 +117,8 @@ class PythonExpressions:
     def logical(self, operator: str, node: Node) -> str:
         text = self.text(node)
         mixed = isinstance(node, If) or (
-            isinstance(node, Binary) and node.operator in ("and", "or") and node.operator != operator
+            isinstance(node, Binary)
+            and node.operator in ("and", "or")
+            and node.operator != operator
         )
         return f"({text})" if mixed else text

@@ -48,7 +48,7 @@ def flat(code: Code) -> str:
     """The code on one line."""
     if isinstance(code, str):
         return code
-    opening, closing = code.brackets
+    opening, closing = tuple(code.brackets)
     items = ", ".join(name + flat(item) for name, item in code.items)
     if code.brackets == "()" and not code.head and len(code.items) == 1:
         items += ","
@@ -63,7 +63,7 @@ def render(code: Code, indent: int = 0, before: int = 0, after: int = 0) -> str:
     line = flat(code)
     if isinstance(code, str) or not code.items or before + len(line) + after <= WIDTH:
         return line
-    opening, closing = code.brackets
+    opening, closing = tuple(code.brackets)
     pad = " " * (indent + 4)
     lines = [code.head + opening]
     for name, item in code.items:
@@ -83,7 +83,9 @@ def docstring(*paragraphs: str, indent: int = 0) -> str:
     pad = " " * indent
     safe = [p.replace("\\", "\\\\").replace('"""', "'''").strip() for p in paragraphs if p.strip()]
     wrapped = [
-        "\n".join(textwrap.wrap(p, WIDTH - indent - 4, break_long_words=False, break_on_hyphens=False))
+        "\n".join(
+            textwrap.wrap(p, WIDTH - indent - 4, break_long_words=False, break_on_hyphens=False)
+        )
         for p in safe
     ]
     text = "\n\n".join(wrapped)

@@ -7,6 +7,8 @@ from typing import Protocol
 
 from codecgen.runtime.errors import CompressionError, LimitError, UnsupportedCodec, Where
 
+_MOST_NOTES = 16
+
 
 @dataclass(frozen=True, slots=True)
 class Decompressed:
@@ -28,9 +30,7 @@ class Reader(Protocol):
 
 
 class Writer(Protocol):
-    def __call__(
-        self, data: memoryview, level: int | None, variant: str | None, /
-    ) -> bytes: ...
+    def __call__(self, data: memoryview, level: int | None, variant: str | None, /) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,12 @@ def over_limit(codec: str, limit: int, read: int, delivered: int) -> LimitError:
         f"({read} compressed bytes read)",
         Where(stream_position=delivered),
     )
+
+
+def remark(notes: list[str], text: str) -> None:
+    """Add a note, unless there are many: a stream may hold the same oddity a million times."""
+    if len(notes) < _MOST_NOTES:
+        notes.append(text)
 
 
 def missing(codec: str, package: str) -> UnsupportedCodec:

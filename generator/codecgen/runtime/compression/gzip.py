@@ -1,7 +1,8 @@
 """gzip: members one after the other are one stream, and what follows the last one is ignored.
 
-The members are walked here and only the deflate data goes to zlib. zlib's own gzip reader refuses what
-others accept (bytes after the last member, reserved flag bits) and drops the output of a call that fails.
+The members are walked here and only the deflate data goes to zlib. zlib's own gzip
+reader refuses what others accept (bytes after the last member, reserved flag bits), and a call of it
+that fails loses its output.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import zlib
 from io import BytesIO
 from typing import Any
 
-from codecgen.runtime.compression.base import Codec, Decompressed, bad, over_limit
+from codecgen.runtime.compression.base import Codec, Decompressed, bad, over_limit, remark
 from codecgen.runtime.errors import CompressionError, LimitError
 
 _NAME = "gzip"
@@ -20,51 +21,43 @@ _DEFLATE = 8
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT, _RESERVED = 0x02, 0x04, 0x08, 0x10, 0xE0
 _HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"  # no time, no extra flags, system unknown
 _TRAILER = struct.Struct("<II")
-# A whole member after another one takes a header and a trailer more: fewer bytes are never looked at.
+# After a member, fewer bytes than a header and a trailer with something between are not looked at.
 _SHORTEST_NEXT = 10 + 8 + 1
-# One call to zlib when a member inflates to no more than this; above it the output goes to a buffer that
-# grows in place, because zlib's own growing output is copied once more when it is finished.
+# The first call to zlib gets at most this. What comes after it goes to a buffer that grows in place:
+# output that grows within a call is copied once more when the call ends.
 _ONE_CALL = 4 << 20
 _STEP = 1 << 18
 
 
-class _Header(Exception):
-    """A member does not begin here."""
-
-    def __init__(self, what: str, at: int) -> None:
-        super().__init__(what)
-        self.what = what
-        self.at = at
-
-
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
     notes: list[str] = []
-    try:
-        start = _member_header(data, 0, notes)
-    except _Header as error:
-        return Decompressed(b"", bad(_NAME, error.what, error.at, 0))
-    out: BytesIO | None = None
+    start = _member_header(data, 0, 0, notes)
+    if isinstance(start, CompressionError):
+        return Decompressed(b"", start)
+    error: CompressionError | LimitError | None
+    out = BytesIO()
     inflater = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
         first = inflater.decompress(data[start:], min(limit + 1, _ONE_CALL))
     except zlib.error:
-        inflater, first = zlib.decompressobj(-zlib.MAX_WBITS), b""
-    if inflater.eof and len(first) <= limit:
-        at = len(data) - len(inflater.unused_data)
-        if problem := _trailer(data, at, zlib.crc32(first), len(first), len(first)):
-            return Decompressed(first, problem, 0, tuple(notes))
-        at += _TRAILER.size
-        if at == len(data):
-            return Decompressed(first, None, 0, tuple(notes))
-        out = BytesIO()
-        out.write(first)
+        # Damaged: from the beginning, in steps that keep what comes before the damage.
+        inflater, first, at = zlib.decompressobj(-zlib.MAX_WBITS), b"", start
     else:
-        # Too large for one call, damaged or cut: from the beginning, in steps.
-        out = BytesIO()
-        del first, inflater
-        at, error_ = _member(data, start, out, limit)
-        if error_:
-            return Decompressed(out.getvalue(), error_, 0, tuple(notes))
+        at = len(data) - len(inflater.unconsumed_tail) - len(inflater.unused_data)
+        if len(first) > limit:
+            return Decompressed(first[:limit], over_limit(_NAME, limit, at, limit))
+        if inflater.eof:
+            error = _trailer(data, at, zlib.crc32(first), len(first), len(first))
+            at += _TRAILER.size
+            if error or at == len(data):
+                return Decompressed(first, error, 0, tuple(notes))
+    out.write(first)
+    if not inflater.eof:
+        crc, size = zlib.crc32(first), len(first)
+        del first
+        at, error = _inflate(inflater, data, at, out, limit, crc, size)
+        if error:
+            return Decompressed(out.getvalue(), error, 0, tuple(notes))
     return _more_members(data, at, out, limit, notes)
 
 
@@ -73,69 +66,84 @@ def _more_members(
 ) -> Decompressed:
     """Members until the end, or until something that is none."""
     while len(data) - at >= _SHORTEST_NEXT:
-        try:
-            start = _member_header(data, at, notes)
-        except _Header:
+        start = _member_header(data, at, out.tell(), notes)
+        if isinstance(start, CompressionError):
             break
-        at, error = _member(data, start, out, limit)
+        at, error = _inflate(zlib.decompressobj(-zlib.MAX_WBITS), data, start, out, limit)
         if error:
             return Decompressed(out.getvalue(), error, 0, tuple(notes))
     unused = len(data) - at
     if unused:
-        notes.append(f"gzip: {unused} bytes after the last member are ignored")
+        remark(notes, f"gzip: {unused} bytes after the last member are ignored")
     return Decompressed(out.getvalue(), None, unused, tuple(notes))
 
 
-def _member_header(data: memoryview, at: int, notes: list[str]) -> int:
-    """Where the deflate data of the member at ``at`` begins."""
-    if len(data) == at:
-        raise _Header("no data where a member is expected", at)
-    if bytes(data[at : at + 2]) != _MAGIC:
-        raise _Header("not a gzip member", at)
+def _member_header(
+    data: memoryview, at: int, delivered: int, notes: list[str]
+) -> int | CompressionError:
+    """Where the deflate data of the member at ``at`` begins, or why no member begins there."""
+    if at == len(data):
+        return bad(_NAME, "no data", at, delivered)
+    if bytes(data[at : at + 2]) != _MAGIC[: len(data) - at]:
+        return bad(_NAME, "not a gzip member", at, delivered)
     if len(data) - at < len(_HEADER):
-        raise _Header("the member's header is cut off", len(data))
+        return _header_cut_off(data, delivered)
     if data[at + 2] != _DEFLATE:
-        raise _Header(f"unknown compression method {data[at + 2]}", at + 2)
+        what = f"unknown compression method {data[at + 2]}"
+        return bad(_NAME, what, at + 2, delivered)
     flags = data[at + 3]
     end = at + len(_HEADER)
     if flags & _FEXTRA:
-        if len(data) - end < 2:
-            raise _Header("the member's header is cut off", len(data))
         end += 2 + int.from_bytes(data[end : end + 2], "little")
     for flag in (_FNAME, _FCOMMENT):
         if flags & flag:
             end = _after_zero(data, end)
     if flags & _FHCRC:
-        if len(data) - end < 2:
-            raise _Header("the member's header is cut off", len(data))
-        if int.from_bytes(data[end : end + 2], "little") != zlib.crc32(data[at:end]) & 0xFFFF:
-            raise _Header("the header's checksum is wrong", end)
         end += 2
     if end > len(data):
-        raise _Header("the member's header is cut off", len(data))
+        return _header_cut_off(data, delivered)
+    if flags & _FHCRC:
+        stored, computed = (
+            int.from_bytes(data[end - 2 : end], "little"),
+            zlib.crc32(data[at : end - 2]),
+        )
+        if stored != computed & 0xFFFF:
+            return bad(_NAME, "the header's checksum is wrong", end - 2, delivered)
     if flags & _RESERVED:
-        notes.append(f"gzip: reserved flag bits are set in byte {at + 3}")
+        remark(notes, f"gzip: reserved flag bits are set in the header at byte {at}")
     return end
 
 
+def _header_cut_off(data: memoryview, delivered: int) -> CompressionError:
+    return bad(_NAME, "the member's header is cut off", len(data), delivered)
+
+
 def _after_zero(data: memoryview, at: int) -> int:
+    """The byte after the next zero, past the end of ``data`` if there is none."""
     while at < len(data):
         piece = bytes(data[at : at + 256])
         zero = piece.find(0)
         if zero >= 0:
             return at + zero + 1
         at += len(piece)
-    raise _Header("the member's header is cut off", len(data))
+    return len(data) + 1
 
 
-def _member(
-    data: memoryview, at: int, out: BytesIO, limit: int
+def _inflate(
+    inflater: Any,
+    data: memoryview,
+    at: int,
+    out: BytesIO,
+    limit: int,
+    crc: int = 0,
+    size: int = 0,
 ) -> tuple[int, CompressionError | LimitError | None]:
-    """Inflate the member whose deflate data begins at ``at``; return where the next one may begin."""
-    inflater = zlib.decompressobj(-zlib.MAX_WBITS)
-    crc, size = 0, 0
-    # The pieces grow: a long member takes few calls, and a run of tiny ones does not copy the rest each time.
-    piece, pending, length = b"", False, 512
+    """Inflate the rest of a member, from ``at`` on; return where the next one may begin.
+
+    ``crc`` and ``size`` are those of what was inflated already.
+    """
+    # The pieces grow: a long member takes few calls, and tiny ones do not copy the rest each time.
+    piece, pending, length = b"", size > 0, 512
     while True:
         if not piece and not pending:
             piece = bytes(data[at : at + length])
@@ -145,11 +153,11 @@ def _member(
         room = limit - out.tell()
         try:
             got = inflater.decompress(piece, min(room + 1, _STEP))
-        except zlib.error as error:
+        except zlib.error as failure:
             left = _salvage(before, piece, out, limit)
             if out.tell() > limit:
                 return at, _cut(out, limit, at - left)
-            why = str(error).rpartition(": ")[2]
+            why = str(failure).rpartition(": ")[2]
             return at, bad(_NAME, f"deflate data is damaged ({why})", at - left, out.tell())
         crc, size = zlib.crc32(got, crc), size + len(got)
         out.write(got)
@@ -157,8 +165,7 @@ def _member(
             return at, _cut(out, limit, at - len(inflater.unconsumed_tail or inflater.unused_data))
         if inflater.eof:
             at -= len(inflater.unused_data)
-            problem = _trailer(data, at, crc, size, out.tell())
-            return at + _TRAILER.size, problem
+            return at + _TRAILER.size, _trailer(data, at, crc, size, out.tell())
         piece, pending = inflater.unconsumed_tail, len(got) == _STEP
         if not piece and not pending and at == len(data):
             return at, bad(_NAME, "the deflate data is cut off", at, out.tell())
@@ -167,8 +174,8 @@ def _member(
 def _salvage(inflater: Any, piece: bytes, out: BytesIO, limit: int) -> int:
     """Write what inflates before the damage; return how much of ``piece`` is left.
 
-    A call that fails loses its output, so the last byte that can be fed is found by halving, and then how
-    much comes out of the byte after it. zlib looks ahead: a byte that comes out together with the damage is lost.
+    A call that fails loses its output, so the last byte that can be fed is found by halving, and then
+    how much comes out of the byte after it.
     """
     feed, most = len(piece), _STEP
     while feed and most and out.tell() <= limit:

@@ -10,7 +10,7 @@ import struct
 from io import BytesIO
 from typing import NamedTuple
 
-from codecgen.runtime.compression.base import Codec, Decompressed, bad, missing, over_limit
+from codecgen.runtime.compression.base import Codec, Decompressed, bad, missing, over_limit, remark
 from codecgen.runtime.errors import CompressionError, LimitError
 
 _NAME = "lz4"
@@ -56,7 +56,7 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
         at, error = _after_blocks(data, at, frame, out, notes)
     unused = 0 if error else len(data) - at
     if unused:
-        notes.append(f"lz4: {unused} bytes after the frame are ignored")
+        remark(notes, f"lz4: {unused} bytes after the frame are ignored")
     return Decompressed(out.getvalue(), error, unused, tuple(notes))
 
 
@@ -65,8 +65,8 @@ def _blocks(
 ) -> tuple[int, CompressionError | LimitError | None]:
     """Decompress the blocks; return where the end mark is, or why they end before it."""
     try:
-        import lz4.block  # type: ignore[import-untyped]
-        import lz4.frame  # type: ignore[import-untyped]
+        import lz4.block
+        import lz4.frame
     except ImportError as cause:
         raise missing(_NAME, _NAME) from cause
 
@@ -85,19 +85,18 @@ def _blocks(
         at = start + size + (_SIZE.size if frame.block_checksums else 0)
         if at > end:
             return at, bad(_NAME, _CUT_OFF + " in a block", end, total)
-        block: bytes | memoryview
-        try:
-            if frame.block_checksums:
-                # liblz4 verifies it as part of a frame, so each block gets a frame of its own.
-                block = lz4.frame.decompress(_one_block(frame, data, start, at))
-            elif word & _STORED:
-                block = data[start:at]
-            else:
-                most = min(frame.block_size, _MOST_PER_BYTE * size)
-                block = lz4.block.decompress(data[start:at], uncompressed_size=most)
-        except (lz4.block.LZ4BlockError, RuntimeError):
-            what = " or does not have its checksum" if frame.block_checksums else ""
-            return at, bad(_NAME, f"a block is damaged{what}; it begins", start, total)
+        if frame.block_checksums:
+            try:
+                lz4.frame.decompress(_stored_block(frame, data[start:at], size))
+            except RuntimeError:
+                return at, bad(_NAME, "a block does not have its checksum; it begins", start, total)
+        block: bytes | memoryview = data[start : start + size]
+        if not word & _STORED:
+            most = min(frame.block_size, _MOST_PER_BYTE * size)
+            try:
+                block = lz4.block.decompress(block, uncompressed_size=most)
+            except lz4.block.LZ4BlockError:
+                return at, bad(_NAME, "a block is damaged; it begins", start, total)
         total += len(block)
         if total > limit:
             out.write(block[: limit - total])  # less than 0: all but what is too much
@@ -134,7 +133,8 @@ def _frame_header(data: memoryview, unchecked: bool, notes: list[str]) -> _Frame
         what = f"the header has the checksum {computed:#04x}, but says {stored:#04x}"
         if not unchecked:
             return bad(_NAME, what, checksum_at, 0)
-        notes.append(f"lz4: {what}")
+        if stored != _header_checksum(bytes(data[:checksum_at])):  # the legacy one is well known
+            remark(notes, f"lz4: {what}")
     return _Frame(
         checksum_at + 1, _BLOCK_SIZES[bd >> 4], bd, bool(flg & 0x10), bool(flg & 0x04), content_size
     )
@@ -145,7 +145,7 @@ def _after_blocks(
 ) -> tuple[int, CompressionError | None]:
     """Read the end mark at ``at`` and what follows it; return where the frame ends."""
     if data[at + 3]:
-        notes.append(f"lz4: the end mark at byte {at} has the bit of a stored block")
+        remark(notes, f"lz4: the end mark at byte {at} has the bit of a stored block")
     at += _SIZE.size
     if frame.content_checksum:
         # Skipped and not verified: so does the reference.
@@ -153,18 +153,22 @@ def _after_blocks(
         if at > len(data):
             return at, bad(_NAME, "the content checksum is cut off", len(data), out.tell())
     if frame.content_size not in (None, out.tell()):
-        notes.append(
+        remark(
+            notes,
             f"lz4: the header declares {frame.content_size} bytes of content, "
-            f"the frame has {out.tell()}"
+            f"the frame has {out.tell()}",
         )
     return at, None
 
 
-def _one_block(frame: _Frame, data: memoryview, start: int, end: int) -> bytes:
-    """A frame with this one block and its checksum."""
+def _stored_block(frame: _Frame, block: memoryview, size: int) -> bytes:
+    """A frame in which liblz4 finds ``block``, stored as it is, and verifies the checksum at its end.
+
+    The checksum is over the bytes of the block, compressed or not. Bounded by the block's own size.
+    """
     descriptor = bytes((0x70, frame.bd))
     header = (_MAGIC, descriptor, bytes((_header_checksum(descriptor),)))
-    return b"".join((*header, data[start - _SIZE.size : end], bytes(_SIZE.size)))
+    return b"".join((*header, _SIZE.pack(size | _STORED), block, bytes(_SIZE.size)))
 
 
 def _header_checksum(data: bytes) -> int:
@@ -196,8 +200,8 @@ def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
     descriptor = bytes((_FLG_WRITTEN, _BD_WRITTEN))
     hashed = _MAGIC + descriptor if variant == LEGACY_HEADER_CHECKSUM else descriptor
     parts: list[bytes | memoryview] = [_MAGIC, descriptor, bytes((_header_checksum(hashed),))]
-    for at in range(0, len(view), _BLOCK_WRITTEN):
-        plain = view[at : at + _BLOCK_WRITTEN]
+    for at in range(0, len(data), _BLOCK_WRITTEN):
+        plain = data[at : at + _BLOCK_WRITTEN]
         block = lz4.block.compress(plain, **how)
         if len(block) < len(plain):
             parts += (_SIZE.pack(len(block)), block)

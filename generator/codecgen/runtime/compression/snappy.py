@@ -10,7 +10,7 @@ import struct
 from io import BytesIO
 from types import ModuleType
 
-from codecgen.runtime.compression.base import Codec, Decompressed, bad, missing, over_limit
+from codecgen.runtime.compression.base import Codec, Decompressed, bad, missing, over_limit, remark
 from codecgen.runtime.errors import CompressionError, LimitError
 
 _NAME = "snappy"
@@ -78,7 +78,7 @@ def _read_framed(library: ModuleType, data: memoryview, limit: int) -> Decompres
             break
     unused = 0 if error else end - at
     if unused:
-        notes.append(f"snappy: {unused} bytes after the last chunk are ignored")
+        remark(notes, f"snappy: {unused} bytes after the last chunk are ignored")
     return Decompressed(out.getvalue(), error, unused, tuple(notes))
 
 
@@ -98,9 +98,10 @@ def _repeated_header(data: memoryview, at: int, delivered: int) -> CompressionEr
 def _note_versions(data: memoryview, at: int, notes: list[str]) -> None:
     version, compatible = _VERSIONS.unpack_from(data, at + len(_MAGIC))
     if (version, compatible) != (1, 1):
-        notes.append(
+        remark(
+            notes,
             f"snappy: the header at byte {at} has version {version}, compatible with {compatible}, "
-            "not 1 and 1"
+            "not 1 and 1",
         )
 
 
@@ -156,8 +157,8 @@ def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
         return bytes(compress_raw(data))
     parts: list[bytes] = [_HEADER]
     step = _BLOCKS[variant or "xerial"]
-    for at in range(0, len(view), step):
-        block = bytes(compress_raw(view[at : at + step]))
+    for at in range(0, len(data), step):
+        block = bytes(compress_raw(data[at : at + step]))
         parts += (_CHUNK.pack(len(block)), block)
     return b"".join(parts)
 

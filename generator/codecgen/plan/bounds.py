@@ -1,0 +1,135 @@
+"""The fewest and the most bytes that layouts take, from the plan alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
+from codecgen.schema.expression import Binary, Node, Not, Path
+from codecgen.schema.model import (
+    INTEGERS,
+    VARINTS,
+    ArrayType,
+    BitsType,
+    BytesType,
+    Reference,
+    ScalarType,
+    StructType,
+)
+
+_MOST = {32: 5, 64: 10}
+_OTHER_SIZES = {"f64": 8, "bool": 1, "uuid": 16}
+
+
+def scalar_bounds(name: str) -> tuple[int, int]:
+    """The fewest and the most bytes of a number, a boolean, a uuid, a length or a count."""
+    if name in INTEGERS:
+        return INTEGERS[name][0], INTEGERS[name][0]
+    if name in _OTHER_SIZES:
+        return _OTHER_SIZES[name], _OTHER_SIZES[name]
+    return 1, _MOST[32 if name == "compact" else VARINTS[name][0]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a layout takes beside what it carries: its fewest and its most bytes. ``most`` is None where there is no
+    telling. ``payload`` names the fields whose contents (bytes, elements) come on top."""
+
+    least: int
+    most: int | None
+    payload: tuple[str, ...]
+
+
+def bounds(plan: Plan, layout: LayoutPlan, inside: frozenset[str] = frozenset()) -> Bounds:
+    """The fewest and the most bytes of a layout beside the contents of its bytes, texts and arrays.
+
+    The fewest are those of a value without any field that may be left out. ``inside`` names the layouts that are
+    being worked out already.
+    """
+    inside |= {layout.name}
+    least = 0
+    most: int | None = 0
+    payload = []
+    before: _FieldBounds | None = None
+    for fp in layout.fields:
+        low, high, carries = _field_bounds(plan, layout, fp, inside)
+        if fp.field.when is not None:
+            if before is not None and opposite(before.when, fp.field.when.node):
+                # One of the two is always there.
+                low = min(low, before.least)
+                high = None if high is None or before.most is None else max(0, high - before.most)
+                before = None
+            else:
+                before = _FieldBounds(fp.field.when.node, low, high)
+                low = 0
+        else:
+            before = None
+        least += low
+        most = None if most is None or high is None else most + high
+        if carries:
+            payload.append(fp.name)
+    return Bounds(least, most, tuple(payload))
+
+
+@dataclass(frozen=True, slots=True)
+class _FieldBounds:
+    """A field that may be left out."""
+
+    when: Node
+    least: int
+    most: int | None
+
+
+def opposite(one: Node, other: Node) -> bool:
+    """Whether of two conditions exactly one holds, as can be seen from how they are written."""
+    return _normal(Not(one)) == _normal(other)
+
+
+_NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+def _normal(node: Node) -> object:
+    """A form in which equal conditions are equal: without places, and with ``not`` moved inwards."""
+    match node:
+        case Not(Binary(op, left, right)) if op in _NEGATED:
+            return (_NEGATED[op], _normal(left), _normal(right))
+        case Not(Not(inner)):
+            return _normal(inner)
+        case Not(operand):
+            return ("not", _normal(operand))
+        case Binary(op, left, right):
+            return (op, _normal(left), _normal(right))
+        case Path(names):
+            return names
+        case _:
+            return repr(node)
+
+
+def _field_bounds(
+    plan: Plan, layout: LayoutPlan, fp: FieldPlan, inside: frozenset[str]
+) -> tuple[int, int | None, bool]:
+    match fp.field.type:
+        case ScalarType(name) | BitsType(name):
+            return *scalar_bounds(name), False
+        case BytesType(length):
+            if isinstance(length, int):
+                return length, length, False
+            return *((0, 0) if length == "rest" else scalar_bounds(length)), True
+        case ArrayType() as array:
+            prefixes = [scalar_bounds(name) for name in (array.count, array.length) if name]
+            return sum(low for low, _ in prefixes), sum(high for _, high in prefixes), True
+        case StructType(ref):
+            if ref.layout in inside:
+                return 0, None, True
+            held = [bounds(plan, p, inside) for p in possible(plan, ref, layout)]
+            highs = [b.most for b in held]
+            most = None if None in highs else max(high for high in highs if high is not None)
+            return min(b.least for b in held), most, any(b.payload for b in held)
+
+
+def possible(plan: Plan, ref: Reference, around: LayoutPlan) -> tuple[LayoutPlan, ...]:
+    """The plans that a reference inside a layout can mean."""
+    plans = plan.of(ref)
+    if ref.version is None and plan.model.layouts[ref.layout].version_is is None:
+        return tuple(p for p in plans if p.version in (around.version, None)) or plans
+    return plans

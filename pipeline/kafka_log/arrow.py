@@ -1,0 +1,280 @@
+"""Records as Arrow: a stream of ``pyarrow.RecordBatch`` from segments, in bounded memory.
+
+:func:`record_batches` is the way in. All bytes are decoded below :func:`read_slice`, slice by slice: a faster
+codec takes the place of that one function.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+import pyarrow as pa
+
+from codecgen.runtime.errors import ChecksumError, CodecError, ValueRefused, Where
+from codecgen.runtime.source import Limits
+from kafka_log.columns import (
+    COLUMNS,
+    DEFAULT_COLUMNS,
+    METADATA_COLUMNS,
+    TIMESTAMP,
+    Row,
+    Unit,
+    fits,
+    schema,
+    to_arrow,
+)
+from kafka_log.directory import Segment
+from kafka_log.model import Batch, Policy, Record
+from kafka_log.reader import SegmentReader
+
+__all__ = [
+    "COLUMNS",
+    "DEFAULT_COLUMNS",
+    "METADATA_COLUMNS",
+    "OnDamage",
+    "Scan",
+    "Slice",
+    "read_slice",
+    "record_batches",
+    "schema",
+]
+
+MOST_BYTES = 1 << 30
+"""A column holds less than twice this many bytes, so that 32-bit offsets always do."""
+
+
+class OnDamage(StrEnum):
+    """What to do about bytes that are not what they should be."""
+
+    RAISE = "raise"
+    """The first damage is raised, with file, byte and field."""
+    DROP = "drop"
+    """A damaged batch gives no rows, nor does a record that has no place in the columns."""
+    KEEP = "keep"
+    """What can be read stays; the column ``problem`` says what was wrong, also where nothing could be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What one pass reads: bytes of a segment from the first byte of a batch (``start``) to ``stop`` (None: the end),
+    and of these the records with offsets from ``first_offset`` up to, but not with, ``end_offset``.
+
+    ``aborted`` are transactions to leave out: producer id, first offset, last offset.
+    """
+
+    segment: Segment
+    start: int = 0
+    stop: int | None = None
+    first_offset: int | None = None
+    end_offset: int | None = None
+    aborted: tuple[tuple[int, int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Scan:
+    """How slices are read, and what of them. See :func:`record_batches`."""
+
+    columns: tuple[str, ...] = DEFAULT_COLUMNS
+    policy: Policy = Policy.KAFKA
+    on_damage: OnDamage = OnDamage.RAISE
+    control_records: bool = False
+    batch_rows: int = 16_384
+    batch_bytes: int = 64 << 20
+    limits: Limits = field(default_factory=Limits)
+    engine: str = "construct"
+    timestamp_unit: Unit = "us"
+
+    def __post_init__(self) -> None:
+        if self.batch_rows < 1:
+            raise ValueError(f"batch_rows is {self.batch_rows}: it must be at least 1")
+        if not 1 <= self.batch_bytes <= MOST_BYTES:
+            raise ValueError(f"batch_bytes is {self.batch_bytes}: it must be in 1..{MOST_BYTES}")
+        if self.policy is Policy.STRICT and self.on_damage is not OnDamage.RAISE:
+            raise ValueError(
+                "the policy strict stops at the first problem: on_damage must be raise"
+            )
+        if self.policy is Policy.SALVAGE and self.on_damage is OnDamage.RAISE:
+            raise ValueError("the policy salvage goes on after damage: on_damage must not be raise")
+        _ = self.schema  # an unknown column is an error here, not where the first row is
+
+    def overflows(self, timestamp: int) -> bool:
+        """Whether a timestamp in milliseconds has no place in the column."""
+        return TIMESTAMP in self.columns and not fits(timestamp, self.timestamp_unit)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """What :func:`read_slice` gives."""
+        return schema(self.columns, timestamp_unit=self.timestamp_unit)
+
+
+def record_batches(
+    segments: Iterable[Segment | Slice],
+    columns: Iterable[str] = DEFAULT_COLUMNS,
+    policy: Policy | str = Policy.KAFKA,
+    batch_rows: int = 16_384,
+    *,
+    on_damage: OnDamage | str = OnDamage.RAISE,
+    control_records: bool = False,
+    batch_bytes: int = 64 << 20,
+    limits: Limits | None = None,
+    engine: str = "construct",
+    timestamp_unit: Unit = "us",
+) -> Iterator[pa.RecordBatch]:
+    """The records of segments, in their order, as Arrow.
+
+    A batch that comes out has at most ``batch_rows`` rows, and about ``batch_bytes`` bytes at most unless a single record has
+    more. Memory holds one of these and one batch of the log. Control records (transaction markers and the like) are left
+    out unless ``control_records``.
+
+    Raises :class:`CodecError` for damage, with file, byte and field, when ``on_damage`` is ``raise``.
+    """
+    scan = Scan(
+        columns=tuple(columns),
+        policy=Policy(policy),
+        on_damage=OnDamage(on_damage),
+        control_records=control_records,
+        batch_rows=batch_rows,
+        batch_bytes=batch_bytes,
+        limits=limits or Limits(),
+        engine=engine,
+        timestamp_unit=timestamp_unit,
+    )
+    for item in segments:
+        yield from read_slice(item if isinstance(item, Slice) else Slice(item), scan)
+
+
+def read_slice(part: Slice, scan: Scan) -> Iterator[pa.RecordBatch]:
+    """The rows of one slice. What decodes bytes is below here alone."""
+    rows: list[Row] = []
+    held = 0
+    fixed = _fixed_bytes(part, scan)
+    for row in _rows(part, scan):
+        size = fixed + _size(row)
+        if rows and (len(rows) >= scan.batch_rows or held + size > scan.batch_bytes):
+            yield to_arrow(rows, scan.schema, part.segment)
+            rows, held = [], 0
+        rows.append(row)
+        held += size
+    if rows:
+        yield to_arrow(rows, scan.schema, part.segment)
+
+
+def _fixed_bytes(part: Slice, scan: Scan) -> int:
+    """Bytes that every row has in columns of text that are the same for the whole slice."""
+    named = [COLUMNS[name].once for name in ("topic", "segment") if name in scan.columns]
+    return sum(len(once(part.segment).encode()) for once in named if once is not None)
+
+
+def _size(row: Row) -> int:
+    record = row.record
+    size = len(row.problem or "")
+    if record is not None:
+        size += len(record.key or b"") + len(record.value or b"")
+        for key, value in record.headers:
+            size += 4 * len(key) + len(value or b"")  # a character of a key has at most 4 bytes
+    return size
+
+
+# ---------------------------------------------------------------- from batches to rows
+
+
+def _rows(part: Slice, scan: Scan) -> Iterator[Row]:
+    reader = SegmentReader(
+        part.segment.path,
+        policy=scan.policy,
+        limits=scan.limits,
+        engine=scan.engine,
+        start=part.start,
+        stop=part.stop,
+    )
+    aborted = _by_producer(part.aborted)
+    try:
+        for batch in reader:
+            damage = _damage(batch)
+            if not damage:
+                if part.end_offset is not None and (batch.base_offset or 0) >= part.end_offset:
+                    return  # offsets rise in a log: nothing behind it is wanted
+                if part.first_offset is not None and batch.last_offset < part.first_offset:
+                    continue
+            elif scan.on_damage is OnDamage.RAISE:
+                raise damage[0]
+            elif scan.on_damage is OnDamage.DROP:
+                continue
+            if batch.is_control and not scan.control_records:
+                continue
+            if aborted and _is_aborted(batch, aborted):
+                continue
+            yield from _of_batch(batch, damage, part, scan)
+    except CodecError:
+        if scan.on_damage is OnDamage.RAISE or reader.end is None:
+            raise
+    end = reader.end
+    if end is None:
+        return
+    if end.error is not None and scan.on_damage is OnDamage.RAISE:
+        raise end.error
+    if scan.on_damage is OnDamage.KEEP and "problem" in scan.columns:
+        for lost in end.lost:
+            yield Row(lost.start, problem=f"bytes {lost.start}..{lost.end} are lost: {lost.reason}")
+        if end.error is not None:
+            yield Row(end.iterated_bytes, problem=f"the rest is not read: {end.error}")
+
+
+def _damage(batch: Batch) -> list[CodecError]:
+    """Why a consumer refuses the batch: what cannot be read, and checksums that are wrong."""
+    found = [problem.error for problem in batch.problems]
+    if not batch.is_valid:
+        found += [e for e in batch.findings if isinstance(e, ChecksumError)][:1]
+    found += [r.crc_error for r in batch.records if r.crc_error is not None and batch.is_valid]
+    return found
+
+
+def _of_batch(batch: Batch, damage: list[CodecError], part: Slice, scan: Scan) -> Iterator[Row]:
+    problem = "; ".join(map(str, damage)) or None
+    low, high = part.first_offset, part.end_offset
+    if problem and not batch.records and "problem" in scan.columns:
+        yield Row(batch.position, batch, problem=problem)
+    for i, record in enumerate(batch.records):
+        if (low is not None and record.offset < low) or (
+            high is not None and record.offset >= high
+        ):
+            continue
+        if scan.overflows(record.timestamp):
+            if scan.on_damage is OnDamage.RAISE:
+                raise _too_large(i, record, batch, part)
+            if scan.on_damage is OnDamage.DROP:
+                continue
+        yield Row(batch.position, batch, record, problem)
+
+
+def _too_large(i: int, record: Record, batch: Batch, part: Slice) -> CodecError:
+    reason = (
+        f"the timestamp {record.timestamp} ms of offset {record.offset} is more than a timestamp"
+        " in microseconds can hold"
+    )
+    path, file = f"records[{i}].timestamp", os.fspath(part.segment.path)
+    return ValueRefused(reason, Where(path=path, position=batch.position, file=file))
+
+
+def _by_producer(
+    aborted: tuple[tuple[int, int, int], ...],
+) -> dict[int, list[tuple[int, int]]]:
+    out: dict[int, list[tuple[int, int]]] = {}
+    for producer, first, last in aborted:
+        out.setdefault(producer, []).append((first, last))
+    for ranges in out.values():
+        ranges.sort()
+    return out
+
+
+def _is_aborted(batch: Batch, aborted: dict[int, list[tuple[int, int]]]) -> bool:
+    ranges = aborted.get(batch.producer_id)
+    if not ranges or not batch.is_transactional or batch.is_control:
+        return False
+    at = bisect_right(ranges, (batch.last_offset, 1 << 63)) - 1
+    return at >= 0 and batch.last_offset <= ranges[at][1]
