@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codecgen.runtime.construct import EnumField, Field, Integer, Layout
+from codecgen.runtime.construct import EnumField, Field, Integer, Layout, Rule
 from kafka_codecs.records.enums import ControlRecordType
 
 # The key of a record in a control batch. It says what the record is; the value depends on it.
@@ -13,8 +13,8 @@ CONTROL_RECORD_KEY = Layout(
         Integer(2),
         line=7,
         default=lambda _: 0,
-        valid=lambda this: this.version == 0,
-        refuse=lambda this: this.version < 0,
+        valid=Rule("version == 0", lambda this: this.version == 0),
+        refuse=Rule("version < 0", lambda this: this.version < 0),
     ),
     Field("type", EnumField(Integer(2), ControlRecordType, keep_unknown=True), line=8),
     source="records/control_record.yaml",

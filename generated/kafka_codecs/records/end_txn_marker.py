@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codecgen.runtime.construct import Field, Integer, Layout
+from codecgen.runtime.construct import Field, Integer, Layout, Rule
 
 # The value of a commit or an abort marker.
 END_TXN_MARKER = Layout(
@@ -12,8 +12,8 @@ END_TXN_MARKER = Layout(
         Integer(2),
         line=7,
         default=lambda _: 0,
-        valid=lambda this: this.version == 0,
-        refuse=lambda this: this.version < 0,
+        valid=Rule("version == 0", lambda this: this.version == 0),
+        refuse=Rule("version < 0", lambda this: this.version < 0),
     ),
     Field("coordinator_epoch", Integer(4), line=8, spelled="coordinatorEpoch"),
     source="records/end_txn_marker.yaml",

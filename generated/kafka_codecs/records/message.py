@@ -15,6 +15,7 @@ from codecgen.runtime.construct import (
     Integer,
     Layout,
     Lazy,
+    Rule,
     end_of,
     wrap,
 )
@@ -31,7 +32,7 @@ MESSAGE_V0 = Layout(
         Integer(4),
         line=19,
         measures=("crc", None),
-        refuse=lambda this: this.message_size < 14,
+        refuse=Rule("message_size < 14", lambda this: this.message_size < 14),
         spelled="messageSize",
     ),
     Field("crc", Integer(4, signed=False), line=20, checksum="crc32", covers=("magic", None)),
@@ -55,7 +56,10 @@ MESSAGE_V0 = Layout(
         "key",
         Bytes(Integer(4), null=-1, any_negative=True),
         line=39,
-        valid=lambda this: this.attributes.compression == Compression.NONE or this.key is None,
+        valid=Rule(
+            "attributes.compression == none or key == null",
+            lambda this: this.attributes.compression == Compression.NONE or this.key is None,
+        ),
     ),
     Field(
         "value",
@@ -102,7 +106,7 @@ MESSAGE_V1 = Layout(
         Integer(4),
         line=19,
         measures=("crc", None),
-        refuse=lambda this: this.message_size < 14,
+        refuse=Rule("message_size < 14", lambda this: this.message_size < 14),
         spelled="messageSize",
     ),
     Field("crc", Integer(4, signed=False), line=20, checksum="crc32", covers=("magic", None)),
@@ -128,7 +132,10 @@ MESSAGE_V1 = Layout(
         "key",
         Bytes(Integer(4), null=-1, any_negative=True),
         line=39,
-        valid=lambda this: this.attributes.compression == Compression.NONE or this.key is None,
+        valid=Rule(
+            "attributes.compression == none or key == null",
+            lambda this: this.attributes.compression == Compression.NONE or this.key is None,
+        ),
     ),
     Field(
         "value",

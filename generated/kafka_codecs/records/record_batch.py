@@ -12,6 +12,7 @@ from codecgen.runtime.construct import (
     Field,
     Integer,
     Layout,
+    Rule,
     end_of,
     wrap,
 )
@@ -27,7 +28,7 @@ RECORD_BATCH = Layout(
         Integer(4),
         line=7,
         measures=("partition_leader_epoch", None),
-        refuse=lambda this: this.batch_length < 14,
+        refuse=Rule("batch_length < 14", lambda this: this.batch_length < 14),
         spelled="batchLength",
     ),
     Field(

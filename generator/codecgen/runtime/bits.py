@@ -90,12 +90,7 @@ class Bits(Codec):
 
     def number(self, value: Any, this: Any = None) -> int:
         """The integer that a mapping of bits is written as."""
-        given = value or {}
-        if not isinstance(given, dict):
-            raise BuildError(f"a mapping of bits is needed, not {value!r}")
-        unknown = [name for name in given if name not in self.by_name and name[:1] != "_"]
-        if unknown:
-            raise BuildError(f"{unknown[0]!r} is not one of the bits {', '.join(self.by_name)}")
+        given = self.named(value)
         raw = 0
         for bit in self.bits:
             try:
@@ -105,6 +100,16 @@ class Bits(Codec):
         if self.base.signed and raw >> (8 * self.size - 1):
             raw -= self.all + 1
         return raw
+
+    def named(self, value: Any) -> dict[str, Any]:
+        """The mapping that was given, with nothing in it that is no bit of this."""
+        given = {} if value is None else value
+        if not isinstance(given, dict):
+            raise BuildError(f"a mapping of bits is needed, not {value!r}")
+        unknown = [name for name in given if name not in self.by_name and name[:1] != "_"]
+        if unknown:
+            raise BuildError(f"{unknown[0]!r} is not one of the bits {', '.join(self.by_name)}")
+        return given
 
     def raw(self, value: Any) -> int:
         """The integer that parsed bits came from, also where a strict builder would refuse them."""
@@ -124,7 +129,7 @@ class Bits(Codec):
 
     def filled(self, value: Any, this: Any) -> construct.Container:
         """The value with all bits named, so that conditions can ask for them."""
-        given = value or {}
+        given = self.named(value)
         out = construct.Container()
         for bit in self.bits:
             part = self.effective(bit, given, this)

@@ -3,7 +3,7 @@
 from codecgen.runtime.arrays import Array, Compressed
 from codecgen.runtime.bits import Bit, Bits
 from codecgen.runtime.enums import Enumeration
-from codecgen.runtime.layout import Choice, Field, Layout, Lazy, end_of
+from codecgen.runtime.layout import Choice, Field, Layout, Lazy, Rule, end_of
 from codecgen.runtime.primitives import (
     Boolean,
     Bytes,
@@ -33,6 +33,7 @@ __all__ = [
     "Integer",
     "Layout",
     "Lazy",
+    "Rule",
     "Text",
     "Uuid",
     "Varint",

@@ -25,13 +25,29 @@ from codecgen.runtime.primitives import Bytes, Codec, Integer
 from codecgen.runtime.source import Condition, Limits, Session, Source
 
 
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A condition of the schema, with its text for people."""
+
+    text: str
+    holds: Condition
+
+    def broken(self, value: Any) -> str:
+        """What to say when the rule says what may not be."""
+        return f"{value!r} is refused, since {self.text}"
+
+    def missed(self, value: Any) -> str:
+        """What to say when the rule says what must be."""
+        return f"{value!r} is not valid: {self.text}"
+
+
 class Field:
     """One field.
 
     ``measures`` (first, last): the field is the length in bytes of that run of fields; last None is the end of the
     layout. ``counts``: it is the number of elements of that array. ``checksum`` and ``covers``: it is a
     checksum over that run. What the builder can work out of these it fills in; the parser verifies them.
-    ``valid`` and ``refuse`` are functions of the fields so far. ``spelled`` is the name in the format's own
+    ``valid`` and ``refuse`` are rules about the fields so far. ``spelled`` is the name in the format's own
     documents, ``hidden`` fields are left out where people read.
     """
 
@@ -49,8 +65,8 @@ class Field:
         counts: str | None = None,
         checksum: str | None = None,
         covers: tuple[str, str | None] | None = None,
-        valid: Condition | None = None,
-        refuse: Condition | None = None,
+        valid: Rule | None = None,
+        refuse: Rule | None = None,
         spelled: str | None = None,
         hidden: bool = False,
     ) -> None:
@@ -196,7 +212,9 @@ class Layout(Codec):
         at = source.pos + offset
         peek = Source(source.data, source.session, pos=at, end=source.end, origin=source.origin)
         length = f.codec.read(peek, None)
-        if length < 0 or (f.refuse is not None and f.refuse(construct.Container({f.name: length}))):
+        if length < 0 or (
+            f.refuse is not None and f.refuse.holds(construct.Container({f.name: length}))
+        ):
             error = LengthError(f"{f.name} is {length}, too small for any {self.layout_name}")
             error.where = source.where(at)
             raise self.at(error, f)
@@ -300,10 +318,10 @@ class Layout(Codec):
                 if f.is_version:
                     raise wrong
                 session.tolerate(wrong)
-            if f.refuse is not None and f.refuse(obj):
-                raise ValueRefused(f"{value!r} is not allowed", source.where(start))
-            if f.valid is not None and not f.valid(obj):
-                session.tolerate(ValueRefused(f"{value!r} is not allowed", source.where(start)))
+            if f.refuse is not None and f.refuse.holds(obj):
+                raise ValueRefused(f.refuse.broken(value), source.where(start))
+            if f.valid is not None and not f.valid.holds(obj):
+                session.tolerate(ValueRefused(f.valid.missed(value), source.where(start)))
             for finding in session.findings[noticed:]:
                 self.at(finding, f)
         except CodecError as error:
@@ -459,7 +477,8 @@ class Layout(Codec):
         if f.measures is not None or f.checksum is not None:
             return b"\0" * (f.codec.size or 0)  # worked out when all else is there
         if f.counts is not None:
-            obj[f.name] = len(obj.get(f.counts) or ())
+            counted = obj.get(f.counts)
+            obj[f.name] = len(counted) if isinstance(counted, list | tuple) else 0
         elif f.const is not None:
             obj[f.name] = f.const
         elif f.name not in obj:
@@ -467,10 +486,10 @@ class Layout(Codec):
         if isinstance(f.codec, Bits):
             obj[f.name] = f.codec.filled(obj[f.name], obj)
         data = f.codec.write(obj[f.name], obj, session)
-        if f.refuse is not None and f.refuse(obj):
-            raise BuildError(f"{obj[f.name]!r} is not allowed")
-        if f.valid is not None and not f.valid(obj):
-            raise BuildError(f"{obj[f.name]!r} is not allowed")
+        if f.refuse is not None and f.refuse.holds(obj):
+            raise BuildError(f.refuse.broken(obj[f.name]))
+        if f.valid is not None and not f.valid.holds(obj):
+            raise BuildError(f.valid.missed(obj[f.name]))
         return data
 
     def _default(self, f: Field, obj: construct.Container) -> Any:

@@ -193,8 +193,8 @@ class Module:
             counts=None if f.counts is None else string(f.counts),
             checksum=None if f.checksum is None else string(f.checksum),
             covers=_run(fp.covers, plan),
-            valid=self.function(expressions, f.valid),
-            refuse=self.function(expressions, f.refuse),
+            valid=self.rule(expressions, f.valid),
+            refuse=self.rule(expressions, f.refuse),
             spelled=self.spelled(f.name, f.spelled),
             hidden="True" if f.hidden else None,
         )
@@ -222,6 +222,12 @@ class Module:
         text = expressions.function(code)
         self.runtime |= expressions.helpers
         return text
+
+    def rule(self, expressions: PythonExpressions, code: Expression | None) -> Code | None:
+        function = self.function(expressions, code)
+        if code is None or function is None:
+            return None
+        return call(self.use("Rule"), string(str(code)), function)
 
     # ------------------------------------------------------------ codecs of fields
 

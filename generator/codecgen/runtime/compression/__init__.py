@@ -1,8 +1,8 @@
 """Compressed runs: read with a limit and as far as they go, and written, by the name of a codec.
 
-A codec reads everything that the most lenient reader in wide use reads, says where it had to stop, and
-names the spellings that a strict reader refuses. Bad data never raises: it is an ``error`` beside the
-bytes that were recovered before it.
+A codec reads what the most lenient reader in wide use reads, says where it had to stop, and names the
+spellings that a strict reader refuses. Bad data never raises: it is an ``error`` beside the bytes that
+were recovered before it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def decompress(
 ) -> Decompressed:
     """Decompress one whole run to at most ``limit`` bytes.
 
-    Raises only ``UnsupportedCodec``: for a codec or variant that does not exist and for a missing library.
+    Raises ``UnsupportedCodec`` for a codec or variant that does not exist and for a missing library.
     """
     if limit < 0:
         raise ValueError(f"limit is {limit}, but a limit is at least 0")
@@ -46,9 +46,8 @@ def compress(
     if level is not None and level not in found.levels and level != found.default_level:
         if not found.levels:
             raise BuildError(f"codec {codec!r} has no levels, but level {level} was asked for")
-        raise BuildError(
-            f"codec {codec!r} has the levels {found.levels.start} to {found.levels.stop - 1}, not {level}"
-        )
+        first, last = found.levels[0], found.levels[-1]
+        raise BuildError(f"codec {codec!r} has the levels {first} to {last}, not {level}")
     return found.write(_view(data), found.default_level if level is None else level, variant)
 
 

@@ -1,4 +1,4 @@
-"""What all codecs share: the result of reading, the description of a codec, and how errors are worded."""
+"""What all codecs share: the result of reading, the description of a codec, the wording of errors."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _MOST_NOTES = 16
 class Decompressed:
     """What a compressed run holds.
 
-    ``data`` is everything that could be recovered, in order, up to the first error; ``error`` says why it
-    ended there (None: the stream is whole); ``unused`` counts the compressed bytes after the end of the
-    stream that were ignored; ``notes`` names spellings that a strict reader refuses.
+    ``data`` is everything that could be recovered, in order, up to the first error; ``error`` says why
+    it ended there (None: the stream is whole); ``unused`` counts the compressed bytes after the end of
+    the stream that were ignored; ``notes`` names spellings that a strict reader refuses.
     """
 
     data: bytes
@@ -48,7 +48,7 @@ class Codec:
 
 
 def bad(codec: str, what: str, at: int, delivered: int) -> CompressionError:
-    """The error that ends a stream: at which compressed byte, and after how many delivered bytes."""
+    """The error that ends a stream: at which compressed byte, after how many delivered bytes."""
     return CompressionError(
         f"{codec}: {what} at byte {at} of the compressed run", Where(stream_position=delivered)
     )

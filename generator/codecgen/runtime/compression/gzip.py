@@ -1,8 +1,7 @@
 """gzip: members one after the other are one stream, and what follows the last one is ignored.
 
-The members are walked here and only the deflate data goes to zlib. zlib's own gzip
-reader refuses what others accept (bytes after the last member, reserved flag bits), and a call of it
-that fails loses its output.
+The members are walked here and only the deflate data goes to zlib. zlib's own gzip reader refuses what
+others accept (bytes after the last member, reserved flag bits).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _TRAILER = struct.Struct("<II")
 _SHORTEST_NEXT = 10 + 8 + 1
 # The first call to zlib gets at most this. What comes after it goes to a buffer that grows in place:
 # output that grows within a call is copied once more when the call ends.
-_ONE_CALL = 4 << 20
+_ONE_CALL = 1 << 20
 _STEP = 1 << 18
 
 
@@ -103,11 +102,8 @@ def _member_header(
     if end > len(data):
         return _header_cut_off(data, delivered)
     if flags & _FHCRC:
-        stored, computed = (
-            int.from_bytes(data[end - 2 : end], "little"),
-            zlib.crc32(data[at : end - 2]),
-        )
-        if stored != computed & 0xFFFF:
+        stored = int.from_bytes(data[end - 2 : end], "little")
+        if stored != zlib.crc32(data[at : end - 2]) & 0xFFFF:
             return bad(_NAME, "the header's checksum is wrong", end - 2, delivered)
     if flags & _RESERVED:
         remark(notes, f"gzip: reserved flag bits are set in the header at byte {at}")

@@ -1,7 +1,7 @@
 """lz4: one frame of independent blocks.
 
-The frame is read here, the blocks by liblz4. Readers of whole frames differ from what is wanted: they
-verify or refuse what the reference skips (content checksum, content size) and accept linked blocks.
+The frame is read here, the blocks by liblz4. Readers of whole frames refuse what the reference skips
+(content checksum, content size) and accept what it refuses (linked blocks).
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _blocks(
                 return at, bad(_NAME, "a block is damaged; it begins", start, total)
         total += len(block)
         if total > limit:
-            out.write(block[: limit - total])  # less than 0: all but what is too much
+            out.write(memoryview(block)[: limit - total])  # less than 0: all but what is too much
             return at, over_limit(_NAME, limit, at, limit)
         out.write(block)
 
@@ -133,7 +133,8 @@ def _frame_header(data: memoryview, unchecked: bool, notes: list[str]) -> _Frame
         what = f"the header has the checksum {computed:#04x}, but says {stored:#04x}"
         if not unchecked:
             return bad(_NAME, what, checksum_at, 0)
-        if stored != _header_checksum(bytes(data[:checksum_at])):  # the legacy one is well known
+        # Nothing is odd about the legacy checksum where headers go unchecked.
+        if stored != _header_checksum(bytes(data[:checksum_at])):
             remark(notes, f"lz4: {what}")
     return _Frame(
         checksum_at + 1, _BLOCK_SIZES[bd >> 4], bd, bool(flg & 0x10), bool(flg & 0x04), content_size
@@ -162,7 +163,7 @@ def _after_blocks(
 
 
 def _stored_block(frame: _Frame, block: memoryview, size: int) -> bytes:
-    """A frame in which liblz4 finds ``block``, stored as it is, and verifies the checksum at its end.
+    """A frame in which liblz4 finds ``block``, stored, and verifies the checksum at its end.
 
     The checksum is over the bytes of the block, compressed or not. Bounded by the block's own size.
     """
@@ -193,7 +194,7 @@ def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
         import lz4.block
     except ImportError as cause:
         raise missing(_NAME, _NAME) from cause
-    # The default level is the fast compressor, every other one the high compressor: so has the reference.
+    # As in the reference, the default level is the fast compressor, every other one the high one.
     how: dict[str, str | int] = {"store_size": False}
     if level not in (None, _DEFAULT_LEVEL):
         how |= {"mode": "high_compression", "compression": min(level or 0, _HIGHEST_LEVEL)}

@@ -1,7 +1,7 @@
 """snappy: blocks in the framing of the xerial library, or one raw block.
 
-A block says its own length first. That number is compared with the limit and with what the block can
-hold at all before anything is allocated for it.
+A block says its own length first. That number is compared with the limit, and with what the block can
+hold at all, before anything is allocated for it.
 """
 
 from __future__ import annotations
@@ -126,8 +126,8 @@ def _block(
             # Straight to its place: the buffer is stretched, filled, and later handed out uncopied.
             out.seek(done + size - 1)
             out.write(b"\x00")
-            with out.getbuffer() as room:
-                got = library.snappy.decompress_raw_into(block, room[done:])
+            with out.getbuffer() as room, room[done:] as place:
+                got = library.snappy.decompress_raw_into(block, place)
     except library.DecompressionError:
         got = -1
     if got == size:
@@ -138,9 +138,9 @@ def _block(
 
 
 def _declared(data: memoryview, start: int, end: int) -> tuple[int, int]:
-    """The length at the beginning of a block (7 bits a byte, lowest first, 32 in all) and where it ends.
+    """The length at the beginning of a block, -1 if there is none, and where it ends.
 
-    The length is -1 when there is none.
+    It has 32 bits, 7 in a byte, the lowest first.
     """
     value = 0
     for index in range(min(5, end - start)):

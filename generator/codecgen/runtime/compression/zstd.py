@@ -1,8 +1,8 @@
 """zstd: frames one after the other are one stream.
 
 The blocks of a frame are counted here before it is decompressed: their headers bound what it can hold,
-whatever content size the frame declares. A frame whose bound fits is decompressed in one call; any other,
-and one that does not decompress, goes block by block, so that nothing before the damage is lost.
+whatever content size it declares. A frame whose bound fits is decompressed in one call; any other, and
+one that does not decompress, goes block by block, so that nothing before the damage is lost.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _LARGEST_WINDOW = (1 << 27) + 1  # the default of libzstd's stream reader
 _LARGEST_BLOCK = 128 << 10
 _RAW, _RLE, _RESERVED = 0, 1, 3
 _CUT_OFF = "the frame is cut off"
-# A frame goes in one call when its blocks hold at most this, or this many times its compressed size: room
-# is made for what the blocks may hold, and many small blocks would ask for far more than they need.
+# A frame goes in one call when its blocks hold at most this, or this many times its compressed size:
+# room is made for what they may hold, and many small blocks would ask for far more than they need.
 _ONE_CALL, _ONE_CALL_RATIO = 4 << 20, 32
 
 
@@ -113,7 +113,7 @@ def _frame_header(data: memoryview, at: int, delivered: int) -> _Header | Compre
 
 
 def _measure(data: memoryview, header: _Header) -> tuple[int, int]:
-    """Where the frame ends, and the most bytes that its blocks hold; (0, 0) if it does not end well."""
+    """Where the frame ends and the most bytes that its blocks hold; (0, 0) if it does not end well."""
     at, most = header.blocks_at, 0
     while at + 3 <= len(data):
         word = int.from_bytes(data[at : at + 3], "little")
@@ -129,9 +129,9 @@ def _measure(data: memoryview, header: _Header) -> tuple[int, int]:
 
 
 def _fits(header: _Header, size: int, most: int, room: int) -> bool:
-    """Whether the frame may be decompressed in one call: never with room for more than it can hold.
+    """Whether the frame may go in one call: never with room for more than it can hold.
 
-    zstandard makes room for a declared content size, and takes a declared 0 without looking at the blocks.
+    zstandard makes room for a declared content size, and takes a declared 0 without a look at the blocks.
     """
     if not 0 < most <= max(_ONE_CALL, _ONE_CALL_RATIO * size) or room == 0:
         return False
@@ -146,7 +146,7 @@ def _by_blocks(
     out: BytesIO,
     limit: int,
 ) -> tuple[int, CompressionError | LimitError | None]:
-    """Decompress the frame at ``at`` block by block; return where it ends and why it ended early."""
+    """Decompress a frame block by block; return where it ends and, if it ended early, why."""
     from zstandard import ZstdError
 
     stream = decompressor.decompressobj()
