@@ -41,7 +41,7 @@ from kafka_codecs.messages.snapshot import (
 from kafka_codecs.messages.tagged_field import TAGGED_FIELD
 from kafka_codecs.records.control_record import CONTROL_RECORD_KEY
 from kafka_codecs.records.control_record_value import CONTROL_RECORD_VALUE
-from kafka_codecs.records.end_txn_marker import END_TXN_MARKER
+from kafka_codecs.records.end_txn_marker import END_TXN_MARKER, END_TXN_MARKER_V0
 from kafka_codecs.records.enums import Compression, ControlRecordType, TimestampType
 from kafka_codecs.records.header import HEADER
 from kafka_codecs.records.log_entry import LOG_ENTRY
@@ -53,6 +53,7 @@ __all__ = [
     "CONTROL_RECORD_KEY",
     "CONTROL_RECORD_VALUE",
     "END_TXN_MARKER",
+    "END_TXN_MARKER_V0",
     "HEADER",
     "KIP_98_CONTROL_MESSAGE_KEY",
     "KIP_98_MESSAGE",

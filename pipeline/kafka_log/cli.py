@@ -137,7 +137,9 @@ def _dump(options: argparse.Namespace, partitions: list[Partition]) -> int:
             if options.output == "jsonl":
                 for item in jsonl.objects(watch, records=not options.digest):  # type: ignore[arg-type]
                     out.write(json.dumps(item, ensure_ascii=False, separators=(",", ":")) + "\n")
-                    watch.failed |= item["type"] == "end" and item["stop"] != "eof"
+                    watch.failed |= item["type"] == "end" and (
+                        item["stop"] != "eof" or "lost" in item
+                    )
             else:
                 for line in textual.lines(watch, data=not options.digest, width=options.width):  # type: ignore[arg-type]
                     out.write(line + "\n")

@@ -13,7 +13,7 @@ from codecgen.runtime.construct import Bits, Enumeration, Layout
 from codecgen.runtime.errors import ChecksumError, CodecError, ParseError
 from codecgen.runtime.layout import Opened
 from codecgen.runtime.source import Limits, Session, Source
-from kafka_codecs import RECORD_BATCH, Compression
+from kafka_codecs import LOG_ENTRY, RECORD_BATCH, Compression
 from kafka_codecs.records import message as message_module
 from kafka_codecs.records import record_batch as batch_module
 from kafka_log.control import read_control
@@ -35,8 +35,7 @@ def construct_engine(
     """
     session = Session(strict=policy is Policy.STRICT, limits=limits, file=file)
     source = Source(data, session, origin=position)
-    magic = int.from_bytes(data[_MAGIC : _MAGIC + 1], "big", signed=True)
-    layout = layout_of(magic)
+    layout = layout_of(LOG_ENTRY.peek(source))
     opened = layout.open(source)
     if opened.error is not None and session.strict:
         raise opened.error
@@ -48,9 +47,6 @@ def construct_engine(
     if opened.error is not None:
         batch.problems += (Problem("records", opened.error),)
     return batch
-
-
-_MAGIC = RECORD_BATCH.offset_of("magic")
 
 
 def _codec_name(number: Any) -> str | None:

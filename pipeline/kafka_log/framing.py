@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from codecgen.runtime.construct import Layout
 from codecgen.runtime.source import Session, Source
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
@@ -21,13 +23,23 @@ def layout_of(magic: int) -> Layout:
     return RECORD_BATCH if magic > NEWEST else LOG_ENTRY.cases[OLDEST + 1]
 
 
-def peek(head: bytes, position: int, file: str) -> tuple[int, int]:
-    """(magic, length in bytes of the whole entry) for at least :data:`HEAD` bytes.
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What the head of an entry says: its layout, its length in bytes, and its first field, an offset."""
+
+    layout: Layout
+    size: int
+    offset: int
+
+
+def peek(head: bytes, position: int, file: str) -> Frame:
+    """The frame of the entry that begins with ``head``, which has at least :data:`HEAD` bytes.
 
     Raises ParseError for a length that no entry can have.
     """
     source = Source(head, Session(strict=False, file=file), origin=position)
-    magic = LOG_ENTRY.peek(source)
-    size = layout_of(magic).frame(source)
+    layout = layout_of(LOG_ENTRY.peek(source))
+    size = layout.frame(source)
     assert size is not None
-    return magic, size
+    offset = layout.fields[0].codec.read(source, None)
+    return Frame(layout, size, offset)

@@ -122,8 +122,8 @@ class _Run:
         # Apache Kafka's file reader wants one byte more than the head of an entry.
         if left <= framing.HEAD:
             return None
-        _, size = framing.peek(self.read(self.position, framing.HEAD), self.position, self.name)
-        return size if size <= left else None
+        frame = framing.peek(self.read(self.position, framing.HEAD), self.position, self.name)
+        return frame.size if frame.size <= left else None
 
     def believe(self, batch: Batch) -> None:
         """Refuse a batch whose own checksum is wrong; note what is missing of one that is cut short."""

@@ -54,17 +54,16 @@ def _entry(
     if len(head) < framing.HEAD:
         return None
     try:
-        _, length = framing.peek(head, position, file)
+        frame = framing.peek(head, position, file)
     except CodecError:
         return None
-    offset = int.from_bytes(head[:8], "big", signed=True)
-    if length > size - position or offset < 0 or (after is not None and offset <= after):
+    offset = frame.offset
+    if frame.size > size - position or offset < 0 or (after is not None and offset <= after):
         return None
-    if budget[0] < length:
+    if budget[0] < frame.size:
         return None
-    budget[0] -= length
-    data = read(position, length)
+    budget[0] -= frame.size
+    data = read(position, frame.size)
     session = Session(strict=True, limits=Limits(), file=file)
-    layout = framing.layout_of(LOG_ENTRY.peek(Source(data, session)))
-    opened = layout.open(Source(data, session, origin=position))
+    opened = frame.layout.open(Source(data, session, origin=position))
     return None if opened.error is not None else offset

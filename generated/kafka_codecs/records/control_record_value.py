@@ -5,14 +5,14 @@ from __future__ import annotations
 from kafka_codecs.messages.kraft import KRAFT_VERSION_RECORD_V0, VOTERS_RECORD_V0
 from kafka_codecs.messages.leader_change import LEADER_CHANGE_MESSAGE_V0
 from kafka_codecs.messages.snapshot import SNAPSHOT_FOOTER_RECORD_V0, SNAPSHOT_HEADER_RECORD_V0
-from kafka_codecs.records.end_txn_marker import END_TXN_MARKER
+from kafka_codecs.records.end_txn_marker import END_TXN_MARKER_V0
 from kafka_codecs.records.enums import ControlRecordType
 
 # The value of a control record, by the type in its key. Kafka's readers take version 0 of the
 # layout whatever version the bytes themselves name.
 CONTROL_RECORD_VALUE = {
-    ControlRecordType.ABORT: END_TXN_MARKER,
-    ControlRecordType.COMMIT: END_TXN_MARKER,
+    ControlRecordType.ABORT: END_TXN_MARKER_V0,
+    ControlRecordType.COMMIT: END_TXN_MARKER_V0,
     ControlRecordType.LEADER_CHANGE: LEADER_CHANGE_MESSAGE_V0,
     ControlRecordType.SNAPSHOT_HEADER: SNAPSHOT_HEADER_RECORD_V0,
     ControlRecordType.SNAPSHOT_FOOTER: SNAPSHOT_FOOTER_RECORD_V0,

@@ -5,17 +5,20 @@ from __future__ import annotations
 from codecgen.runtime.construct import Field, Integer, Layout, Rule
 
 # The value of a commit or an abort marker.
-END_TXN_MARKER = Layout(
+END_TXN_MARKER_V0 = Layout(
     "end_txn_marker",
     Field(
         "version",
         Integer(2),
-        line=7,
+        line=8,
         default=lambda _: 0,
         valid=Rule("version == 0", lambda this: this.version == 0),
         refuse=Rule("version < 0", lambda this: this.version < 0),
     ),
-    Field("coordinator_epoch", Integer(4), line=8, spelled="coordinatorEpoch"),
+    Field("coordinator_epoch", Integer(4), line=9, spelled="coordinatorEpoch"),
     source="records/end_txn_marker.yaml",
+    version=0,
     trailing=True,
 )
+
+END_TXN_MARKER = {0: END_TXN_MARKER_V0}

@@ -22,8 +22,8 @@ _HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"  # no time, no extra flags
 _TRAILER = struct.Struct("<II")
 # After a member, fewer bytes than a header and a trailer with something between are not looked at.
 _SHORTEST_NEXT = 10 + 8 + 1
-# The first call to zlib gets at most this. What comes after it goes to a buffer that grows in place:
-# output that grows within a call is copied once more when the call ends.
+# The first call to zlib takes and gives at most this. What comes after it goes in steps, to a buffer that
+# grows in place: a call copies the input that it leaves, and once more the output that grew within it.
 _ONE_CALL = 1 << 20
 _STEP = 1 << 18
 
@@ -36,13 +36,14 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
     error: CompressionError | LimitError | None
     out = BytesIO()
     inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+    fed = min(len(data), start + _ONE_CALL)
     try:
-        first = inflater.decompress(data[start:], min(limit + 1, _ONE_CALL))
+        first = inflater.decompress(data[start:fed], min(limit + 1, _ONE_CALL))
     except zlib.error:
         # Damaged: from the beginning, in steps that keep what comes before the damage.
         inflater, first, at = zlib.decompressobj(-zlib.MAX_WBITS), b"", start
     else:
-        at = len(data) - len(inflater.unconsumed_tail) - len(inflater.unused_data)
+        at = fed - len(inflater.unconsumed_tail) - len(inflater.unused_data)
         if len(first) > limit:
             return Decompressed(first[:limit], over_limit(_NAME, limit, at, limit))
         if inflater.eof:

@@ -48,9 +48,8 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
     error: CompressionError | LimitError | None = None
     while at < end and error is None:
         if _is_skippable(data, at):
-            cut_off = end - at < 8
             at += 8 + int.from_bytes(data[at + 4 : at + 8], "little")
-            if cut_off or at > end:
+            if at > end:
                 error = bad(_NAME, "a skippable frame is cut off", end, out.tell())
             continue
         header = _frame_header(data, at, out.tell())

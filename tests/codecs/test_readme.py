@@ -1,0 +1,78 @@
+"""The README's code works as it stands there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.codecs.tree import Tree
+from tests.paths import ROOT
+
+README = (ROOT / "README.md").read_text("utf-8")
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)(#[^)]*)?\)")
+
+
+def section(title: str) -> str:
+    start = README.index(f"\n## {title}")
+    end = README.find("\n## ", start + 1)
+    return README[start : end if end > 0 else None]
+
+
+def blocks(text: str) -> list[tuple[str, str]]:
+    """(language, code) of every code block, without the indentation of a list."""
+    found = re.findall(r"^( *)```(\w+)\n(.*?)^ *```$", text, re.M | re.S)
+    return [
+        (language, "".join(line[len(pad) :] for line in code.splitlines(keepends=True)))
+        for pad, language, code in found
+    ]
+
+
+def apply(diff: str, path: Path) -> None:
+    """Take a diff without line numbers: its old lines must stand in the file once."""
+    lines = diff.splitlines()
+    old = "\n".join(line[1:] for line in lines if line[:1] in (" ", "-", ""))
+    new = "\n".join(line[1:] for line in lines if line[:1] in (" ", "+", ""))
+    text = path.read_text("utf-8")
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new), "utf-8")
+
+
+def test_a_new_version_in_five_steps(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    text = section("A new format version")
+    steps = blocks(text)
+    assert [language for language, _ in steps] == ["diff", "sh", "sh", "sh", "python"]
+    path = re.search(r"`(schemas/[^`]+\.yaml)`", text)
+    assert path is not None
+    apply(steps[0][1], tmp_path / path[1])
+    for _, command in steps[1:4]:
+        output = tree.run(*shlex.split(command))
+        if "diff" in command:
+            assert "record_count" in output
+    tree.run("python", "-c", steps[4][1])
+
+
+def test_parse_and_build_in_five_lines(tmp_path: Path) -> None:
+    ((_, code),) = [b for b in blocks(section("Parse and build")) if b[0] == "python"]
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=Tree(tmp_path).environment,
+    )
+    assert done.stdout.split()[0] == "1"
+    assert done.stdout.split()[2] == "b'k'"
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["README.md", *sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / "docs").rglob("*.md"))],
+)
+def test_links_lead_somewhere(page: str) -> None:
+    for target, _ in LINK.findall((ROOT / page).read_text("utf-8")):
+        assert ((ROOT / page).parent / target).exists(), f"{page}: {target}"

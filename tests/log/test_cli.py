@@ -1,0 +1,143 @@
+"""The command kafka-log: what it prints, and what it exits with."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.paths import VECTORS
+
+from kafka_log.cli import main
+
+GOOD = VECTORS / "control" / "txn-flow.log"
+BAD = VECTORS / "malformed" / "v2-bad-crc.log"
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Path:
+    """A log directory with two partitions of a topic, and what brokers leave beside them."""
+    for partition, names in ((0, ["control/txn-flow", "features/v2-gzip-offset-gaps"]), (1, ["matrix/v1-gzip-create"])):
+        directory = tmp_path / f"orders-{partition}"
+        directory.mkdir()
+        for i, name in enumerate(names):
+            shutil.copy(VECTORS / f"{name}.log", directory / f"{i * 100:020}.log")
+    (tmp_path / "orders-0" / "00000000000000000900.log.deleted").write_bytes(b"gone")
+    (tmp_path / "old-0.0123456789abcdef0123456789abcdef-delete").mkdir()
+    (tmp_path / "meta.properties").write_text("version=1\n")
+    return tmp_path
+
+
+def test_good_is_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dump", str(GOOD)]) == 0
+    out = capsys.readouterr().out
+    assert "endTxnMarker: COMMIT coordinatorEpoch: 1" in out
+    assert "baseOffset: 9 lastOffset: 9 count: 1" in out
+
+
+def test_problems_are_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dump", str(BAD)]) == 1
+    assert "isvalid: false" in capsys.readouterr().out
+    assert main(["stat", str(BAD)]) == 1
+    assert "stored checksum" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["dump", "stat"])
+def test_could_not_run_is_2(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, str(tmp_path / "nothing")]) == 2
+    assert "there is no such file or directory" in capsys.readouterr().err
+    assert main([command, str(tmp_path)]) == 2
+    assert "no segments" in capsys.readouterr().err
+
+
+def test_strict_says_where(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dump", str(BAD), "--policy", "strict"]) == 1
+    out = capsys.readouterr().out
+    assert "stopped at byte 100" in out
+    assert "crc, byte 117 of" in out
+
+
+def test_salvage_lists_what_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dump", str(BAD), "--policy", "salvage", "--output", "jsonl"]) == 1
+    end = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert [(x["start"], x["end"], x["beforeOffset"]) for x in end["lost"]] == [(100, 179, 900)]
+
+
+def test_null_and_empty_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["dump", str(VECTORS / "features" / "v2-zstd-headers.log")])
+    lines = capsys.readouterr().out.splitlines()
+    assert any('headers: [""=null] key: null payload: null' in line for line in lines)
+    assert any('headers: [""=""]' in line for line in lines)
+
+
+def test_a_log_directory(broker: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["stat", str(broker), "--output", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    names = [p["name"] for p in found["partitions"]]
+    assert names == ["orders-0", "orders-1"]
+    assert found["partitions"][0]["segments"] == 2
+    assert found["partitions"][1]["records"] == 65
+    assert found["total"]["records"] == sum(p["records"] for p in found["partitions"])
+    assert found["partitions"][1]["magics"] == {"1": 3}
+
+
+@pytest.mark.parametrize("deep", [[], ["--deep"]])
+def test_stat_as_text(broker: Path, deep: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["stat", str(broker), *deep]) == 0
+    out = capsys.readouterr().out
+    assert "orders-0" in out
+    assert "orders-1" in out
+    assert "total" in out
+
+
+def test_only_deep_stat_finds_damage_inside_a_batch(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(VECTORS / "malformed" / "v2-gzip-truncated.log")
+    assert main(["stat", path]) == 0
+    assert main(["stat", path, "--deep"]) == 1
+    assert "gzip" in capsys.readouterr().out
+
+
+def test_files_are_not_changed(broker: Path) -> None:
+    before = {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in broker.rglob("*") if p.is_file()}
+    for policy in ("strict", "kafka", "salvage"):
+        main(["dump", str(broker), "--policy", policy])
+    after = {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in broker.rglob("*") if p.is_file()}
+    assert before == after
+
+
+def test_help_has_examples() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "kafka_log.cli", "dump", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=_environment(),
+    )
+    assert "examples:" in done.stdout
+    assert "exit codes: 0 good, 1 problems found, 2 could not run" in done.stdout
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    command = [sys.executable, "-m", "kafka_log.cli", "dump", str(VECTORS / "matrix" / "v0-none.log")]
+    with subprocess.Popen(
+        [*command, *[str(GOOD)] * 200],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=_environment(),
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert errors == b""
+    assert process.returncode == 0
+
+
+def _environment() -> dict[str, str]:
+    import os
+
+    return os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
