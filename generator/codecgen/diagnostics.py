@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -36,8 +37,16 @@ CODES: Mapping[str, str] = {
     "C025": "the schema directory has no manifest, or nothing in it",
     "C026": "a file is too large or too deep",
     "C027": "a name that generated code cannot have",
+    "C028": "releases in an order that cannot be",
+    "C029": "a freedom with nothing to free",
+    "C030": "a choice that leaves values out",
+    "C031": "nothing says where something ends",
 }
 """Every number codecgen can print, and what it is about. Numbers are never used again for something else."""
+
+
+_WIDEST = 160
+_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +75,40 @@ def render(diagnostics: Iterable[Diagnostic], files: Mapping[str, str]) -> str:
 
 
 def _render(d: Diagnostic, text: str) -> str:
-    lines = text.splitlines()
+    lines = lines_of(text)
     number = str(d.span.line)
     gutter = " " * len(number)
-    out = [f"error[{d.code}]: {d.message}", f"{gutter}--> {d.span.file}:{d.span.line}:{d.span.column}"]
+    place = f"{printable(d.span.file)}:{d.span.line}:{d.span.column}"
+    out = [f"error[{d.code}]: {printable(d.message)}", f"{gutter}--> {place}"]
     if 0 < d.span.line <= len(lines):
-        source = lines[d.span.line - 1].replace("\t", " ")
-        width = max(1, min(d.span.end_column, len(source) + 1) - d.span.column)
-        caret = " " * (d.span.column - 1) + "^" * width
-        out += [f"{gutter} |", f"{number} | {source}", f"{gutter} | {caret} {d.label}".rstrip()]
+        source = printable(lines[d.span.line - 1].replace("\t", " "), "\N{REPLACEMENT CHARACTER}")
+        shown, column = _window(source, d.span.column)
+        width = max(1, min(d.span.end_column - d.span.column, len(shown) + 1 - column))
+        caret = " " * (column - 1) + "^" * width
+        out += [f"{gutter} |", f"{number} | {shown}", f"{gutter} | {caret} {d.label}".rstrip()]
     if d.help:
-        out.append(f"{gutter} = help: {d.help}")
+        out.append(f"{gutter} = help: {printable(d.help)}")
     return "\n".join(out) + "\n"
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a YAML file, counted as YAML counts them."""
+    return _BREAK.split(text)
+
+
+def printable(text: str, instead: str | None = None) -> str:
+    """Text that cannot play tricks on a terminal: what is not printable is escaped, or replaced."""
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() else instead if instead is not None else ascii(c)[1:-1] for c in text
+    )
+
+
+def _window(line: str, column: int) -> tuple[str, int]:
+    """A long line around a column, and where the column is in what is left of it."""
+    if len(line) <= _WIDEST:
+        return line, column
+    start = max(0, min(column - 1 - _WIDEST // 2, len(line) - _WIDEST))
+    head, tail = "..." if start else "", "..." if start + _WIDEST < len(line) else ""
+    return head + line[start : start + _WIDEST] + tail, column - start + len(head)

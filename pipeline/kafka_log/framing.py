@@ -25,21 +25,29 @@ def layout_of(magic: int) -> Layout:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What the head of an entry says: its layout, its length in bytes, and its first field, an offset."""
+    """What the head of an entry says: its layout and magic, its length in bytes, and its first field, an offset."""
 
     layout: Layout
+    magic: int
     size: int
     offset: int
 
 
-def peek(head: bytes, position: int, file: str) -> Frame:
+def frame_of(head: bytes, position: int, file: str) -> Frame:
     """The frame of the entry that begins with ``head``, which has at least :data:`HEAD` bytes.
 
     Raises ParseError for a length that no entry can have.
     """
     source = Source(head, Session(strict=False, file=file), origin=position)
-    layout = layout_of(LOG_ENTRY.peek(source))
+    magic = LOG_ENTRY.peek(source)
+    layout = layout_of(magic)
     size = layout.frame(source)
     assert size is not None
     offset = layout.fields[0].codec.read(source, None)
-    return Frame(layout, size, offset)
+    return Frame(layout, magic, size, offset)
+
+
+def peek(head: bytes, position: int, file: str) -> tuple[int, int]:
+    """(magic, length in bytes) of the entry that begins with ``head``; see :func:`frame_of`."""
+    frame = frame_of(head, position, file)
+    return frame.magic, frame.size

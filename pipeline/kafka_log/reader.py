@@ -122,7 +122,7 @@ class _Run:
         # Apache Kafka's file reader wants one byte more than the head of an entry.
         if left <= framing.HEAD:
             return None
-        frame = framing.peek(self.read(self.position, framing.HEAD), self.position, self.name)
+        frame = framing.frame_of(self.read(self.position, framing.HEAD), self.position, self.name)
         return frame.size if frame.size <= left else None
 
     def believe(self, batch: Batch) -> None:

@@ -54,7 +54,7 @@ def _entry(
     if len(head) < framing.HEAD:
         return None
     try:
-        frame = framing.peek(head, position, file)
+        frame = framing.frame_of(head, position, file)
     except CodecError:
         return None
     offset = frame.offset

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -348,7 +348,7 @@ class _Builder:
             name=name,
             low=low,
             high=high,
-            span=r.at("at") if "at" in r else span,
+            span=span,
             doc=r.text("doc"),
             enum=cast(str | None, r["enum"]),
             only=_words(r["only"]) or None,
@@ -386,7 +386,8 @@ class _Builder:
             value=plain(cast(source.Node, r["is"])),
             version=cast(int | None, r["version"]),
             span=r.at("name"),
-            places=r.places("version", "hex", "build", "is"),
+            places=r.places("version", "hex", "build", "is")
+            | dict(_value_places(cast(source.Node, r["is"]), "is")),
         )
 
     def overhead(self, r: Record) -> Overhead:
@@ -426,6 +427,18 @@ def plain(node: source.Node) -> object:
         return words[node.text]
     digits = node.text[1:] if node.text.startswith("-") else node.text
     return int(node.text) if digits.isdecimal() and len(digits) <= 20 else node.text
+
+
+def _value_places(node: source.Node, path: str) -> Iterator[tuple[str, Span]]:
+    """Where the values of an example stand: ``is.records[0].key`` is the place of that key."""
+    if isinstance(node, source.Mapping):
+        for key, child in node.entries:
+            yield f"{path}.{key.text}", key.span
+            yield from _value_places(child, f"{path}.{key.text}")
+    elif isinstance(node, source.Sequence):
+        for i, child in enumerate(node.items):
+            yield f"{path}[{i}]", child.span
+            yield from _value_places(child, f"{path}[{i}]")
 
 
 def _reference(value: object, span: Span) -> Reference:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from codecgen.diagnostics import Diagnostic, did_you_mean
 from codecgen.schema import expression, grammar
-from codecgen.schema.model import SCALARS, Since, Span, Versions
+from codecgen.schema.model import Since, Span, Versions
 from codecgen.schema.source import Mapping, Node, Scalar, Sequence
 
 NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
@@ -190,7 +190,7 @@ class Reader:
                 value = {"true": True, "false": False}.get(text) if node.plain else None
             case grammar.OneOf(words):
                 value = text if text in words else None
-                code = "C013" if words == SCALARS or "varint" in words else "C006"
+                code = "C013" if "i8" in words else "C006"
                 help = did_you_mean(text, words) or f"known here: {', '.join(words)}"
             case grammar.Range():
                 value, code = _range(text), "C010"

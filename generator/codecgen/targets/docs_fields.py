@@ -9,12 +9,12 @@ from codecgen.schema.model import (
     ArrayType,
     BitMember,
     BitsType,
+    BytesType,
     Compression,
     Derived,
     Field,
     Layout,
     ScalarType,
-    StructType,
 )
 from codecgen.targets.docs_notation import allowed
 from codecgen.targets.docs_site import Group, Site, groups, type_link
@@ -29,7 +29,6 @@ from codecgen.targets.docs_text import (
     md,
     release,
     since_words,
-    title_of,
 )
 from codecgen.targets.docs_words import (
     CHECKSUMS,
@@ -72,7 +71,7 @@ def field_rows(site: Site, page: str, group: Group, anchored: set[str]) -> tuple
     rows = []
     before: FieldPlan | None = None
     for fp in group.plan.fields:
-        words = type_words(site.plan, fp.field.type)
+        words = _type_words(group.plan, fp)
         mark = "" if fp.name in anchored else anchor(f"{group.plan.name}-{fp.name}")
         anchored.add(fp.name)
         rows.append(
@@ -81,13 +80,29 @@ def field_rows(site: Site, page: str, group: Group, anchored: set[str]) -> tuple
                     _offset(fp, before),
                     md(size_words(site.plan, fp)),
                     Safe(mark + _names(site, fp.name, fp.field.spelled)),
-                    type_link(site, page, words, fp.field.type),
+                    join(
+                        (type_link(site, page, words, fp.field.type), *_relations(group.plan, fp)),
+                        ", ",
+                    ),
                     _meaning(site, page, group, fp),
                 )
             )
         )
         before = fp
     return tuple(rows)
+
+
+def _type_words(plan: LayoutPlan, fp: FieldPlan) -> str:
+    """The type in words; of bytes that another field measures, which one."""
+    f = fp.field
+    if isinstance(f.type, BytesType) and f.type.length == "rest":
+        for other in plan.fields:
+            run = other.measures
+            if run is not None and run.first == run.last == fp.name:
+                what = "text (UTF-8)" if f.type.text else "bytes"
+                tail = "; without it all that is left" if other.field.when is not None else ""
+                return f"{what}, as many as {other.name} says{tail}"
+    return type_words(f.type)
 
 
 def _offset(fp: FieldPlan, before: FieldPlan | None) -> Safe:
@@ -107,7 +122,6 @@ def _meaning(site: Site, page: str, group: Group, fp: FieldPlan) -> Safe:
     parts: list[str] = [f.doc]
     if f.when is not None:
         parts.append(Safe(f"Only when {condition(f.when.node)}."))
-    parts += _relations(group.plan, fp)
     if f.is_version:
         parts.append(
             "Always the version of the layout."
@@ -129,8 +143,6 @@ def _meaning(site: Site, page: str, group: Group, fp: FieldPlan) -> Safe:
         parts.append(Safe(f"{link('The bits', target)} have meanings of their own."))
     if isinstance(f.type, ArrayType):
         parts += _array(f.type)
-    if isinstance(f.type, StructType | ArrayType) and f.hidden:
-        parts.append("Usually empty.")
     if f.valid is not None:
         parts.append(Safe(f"The format wants that {condition(f.valid.node)}."))
     if f.since is not None:
@@ -151,19 +163,20 @@ def _relations(plan: LayoutPlan, fp: FieldPlan) -> list[Safe]:
     out = []
     if fp.measures is not None:
         run = run_words(fp.measures, plan, fp.name)
-        out.append(Safe(f"Length in bytes of {run}."))
+        out.append(Safe(f"the length in bytes of {run}"))
     if fp.field.counts is not None:
-        out.append(Safe(f"Number of elements of {code(fp.field.counts)}."))
+        out.append(Safe(f"the number of {code(fp.field.counts)}"))
     if fp.field.checksum is not None and fp.covers is not None:
         run = run_words(fp.covers, plan, fp.name)
-        out.append(Safe(f"{CHECKSUMS.get(fp.field.checksum, fp.field.checksum)} over {run}."))
+        name = CHECKSUMS.get(fp.field.checksum, fp.field.checksum)
+        out.append(Safe(f"{name} of {run}"))
+    if isinstance(fp.field.type, ArrayType) and fp.field.type.counted_by is not None:
+        out.append(Safe(f"{code(fp.field.type.counted_by)} of them"))
     return out
 
 
 def _array(array: ArrayType) -> list[str]:
     parts: list[str] = []
-    if array.counted_by is not None:
-        parts.append(Safe(f"Their number is {code(array.counted_by)}."))
     if array.at_least:
         parts.append(f"At least {array.at_least}.")
     if array.nesting is not None:
@@ -179,9 +192,11 @@ def compression_words(c: Compression) -> Safe:
     if c.refuses:
         words.append(Safe(f"Not allowed here: {listed(code(name) for name in c.refuses)}."))
     for codec, versions, write, read in c.variants:
-        where = f" in version {versions}" if versions is not None else ""
+        where = f"in version {versions}" if versions is not None else ""
         words.append(
-            Safe(f"{code(codec)}{md(where)} is written as {code(write)} and read as {code(read)}.")
+            Safe(
+                f"{join((code(codec), where))} is written as {code(write)} and read as {code(read)}."
+            )
         )
     words.append(
         md(f"At most {byte_count(c.limit)} once decompressed, unless the reader says otherwise.")
@@ -309,8 +324,4 @@ def derived_arrays(layout: Layout) -> list[str | None]:
 
 
 def derived_title(array: str | None) -> str:
-    return (
-        "Derived values"
-        if array is None
-        else f"Derived values of each element of {title_of(array).lower()}"
-    )
+    return "Derived values" if array is None else f"Derived values of each element of {array}"

@@ -46,7 +46,7 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
     name = plan.spelling(f.name, f.spelled)
     notes = []
     if f.is_version:
-        notes.append(f"{version}: the version")
+        notes.append(f"always {version}")
     elif f.const is not None:
         notes.append(f"always {f.const}")
     if f.when is not None:
@@ -90,7 +90,7 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
 
 
 def _line(name: str, type_: str, notes: list[str], depth: int = 0) -> str:
-    tail = "".join(f" ({note})" for note in notes)
+    tail = f" ({'; '.join(notes)})" if notes else ""
     return f"{'    ' * depth}{name}: {type_}{tail}"
 
 

@@ -123,7 +123,8 @@ def _enum_rule(
 
 def _array_rules(array: ArrayType, here: Safe) -> Iterator[tuple[Safe, str, Safe, Safe]]:
     if array.at_least:
-        yield here, f"fewer than {array.at_least} elements", REFUSED, REFUSED
+        few = "no elements" if array.at_least == 1 else f"fewer than {array.at_least} elements"
+        yield here, few, REFUSED, REFUSED
     if array.nesting is not None:
         deep = "elements that hold such an array themselves"
         if array.nesting > 1:
@@ -153,15 +154,16 @@ class Change:
     text: Safe
 
 
-def changes(site: Site, page: str, thing: Enum | Layout | Choice) -> list[Change]:
-    """What changed, oldest release first. Of the releases that the documents are about."""
-    found = list(_changes(site, page, thing))
-    known = {change.release for change in found}
-    order = {number: i for i, number in enumerate(sorted(known, key=release_key))}
-    return sorted(found, key=lambda change: order[change.release])
+def changes(
+    site: Site, page: str, thing: Enum | Layout | Choice, *, enums: bool = True
+) -> list[Change]:
+    """What changed, oldest release first; with ``enums`` also in the enums that a layout uses."""
+    return sorted(
+        _changes(site, page, thing, enums), key=lambda change: release_key(change.release)
+    )
 
 
-def _changes(site: Site, page: str, thing: Enum | Layout | Choice) -> Iterator[Change]:
+def _changes(site: Site, page: str, thing: Enum | Layout | Choice, enums: bool) -> Iterator[Change]:
     plan = site.plan
 
     def change(since: Since | None, what: Safe) -> Iterator[Change]:
@@ -170,36 +172,38 @@ def _changes(site: Site, page: str, thing: Enum | Layout | Choice) -> Iterator[C
             tail = f" ({listed(links)})" if links else ""
             yield Change(since.release, thing.name, Safe(f"{what}{tail}."))
 
-    itself = Safe(f"The {'choice' if isinstance(thing, Choice) else 'layout'}")
     if isinstance(thing, Layout | Choice):
-        yield from change(thing.since, Safe(f"{itself} {code(thing.name)}"))
+        yield from change(thing.since, Safe("new"))
     if isinstance(thing, Enum):
         for v in thing.values:
-            yield from change(v.since, _value_words(v.value, v.name, v.spelled))
+            yield from change(
+                v.since, join(("new value", _value_words(v.value, v.name, v.spelled)))
+            )
         return
     if isinstance(thing, Choice):
         return
+    enums = enums and thing.draft is None
     for version, (since, until) in sorted(thing.version_notes.items()):
-        yield from change(since, md(f"Version {version}"))
+        yield from change(since, md(f"version {version} is new"))
         if until is not None:
-            yield from change(until, md(f"Version {version} is no longer what writers use"))
+            yield from change(until, md(f"writers leave version {version}"))
     for f in thing.fields:
         where = link(f.name, site.href(page, thing.name, f.name))
-        yield from change(f.since, join(("The field", where)))
+        yield from change(f.since, join(("new field", where)))
         if f.formerly is not None:
             old = code(plan.spelling(f.formerly.name, None))
             new = code(plan.spelling(f.name, f.spelled))
             yield Change(f.formerly.until, thing.name, Safe(f"{where}: {old} is now named {new}."))
-        if isinstance(f.type, ScalarType) and f.type.enum is not None:
+        if enums and isinstance(f.type, ScalarType) and f.type.enum is not None:
             yield from _enum_changes(plan, thing, f.type.enum, f.type.only, where)
         for m in f.type.members if isinstance(f.type, BitsType) else ():
             bits = f"bit {m.low}" if m.low == m.high else f"bits {m.low} to {m.high}"
             name = plan.spelling(m.name, m.spelled)
-            yield from change(m.since, join((where, bits, code(name))))
-            if m.enum is not None:
+            yield from change(m.since, Safe(f"{where}: new {bits} {code(name)}"))
+            if enums and m.enum is not None:
                 yield from _enum_changes(plan, thing, m.enum, m.only, where)
     for d in thing.derived:
-        yield from change(d.since, join(("The derived value", code(d.name))))
+        yield from change(d.since, join(("new derived value", code(d.name))))
 
 
 def _value_words(value: int, name: str, spelled: str | None) -> Safe:
@@ -224,7 +228,7 @@ def _enum_changes(
             links = references(plan, v.since)
             tail = f" ({listed(links)})" if links else ""
             words = _value_words(v.value, v.name, v.spelled)
-            yield Change(v.since.release, thing.name, Safe(f"{where}: {words}{tail}."))
+            yield Change(v.since.release, thing.name, Safe(f"{where}: new value {words}{tail}."))
 
 
 # ---------------------------------------------------------------- misprints
@@ -235,10 +239,11 @@ def misprints(site: Site, page: str, layout: Layout) -> list[Safe]:
     out = []
     for f in layout.fields:
         where = link(f.name, site.href(page, layout.name, f.name))
-        out += _misprint(site, where, f.misprint)
+        out += _misprint(site, where, f.misprint, _truth(site.plan, f))
         for m in f.type.members if isinstance(f.type, BitsType) else ():
             target = site.href(page, layout.name, f.name, m.name)
-            out += _misprint(site, link(f"{f.name}.{m.name}", target), m.misprint)
+            truth = _numbers(site.plan, m.enum, m.only)
+            out += _misprint(site, link(f"{f.name}.{m.name}", target), m.misprint, truth)
     return out
 
 
@@ -249,17 +254,35 @@ def misprint_applies(misprint: Misprint, as_of: str | None) -> bool:
     )
 
 
-def _misprint(site: Site, where: Safe, misprint: Misprint | None) -> list[Safe]:
+def _truth(plan: Plan, f: Field) -> str:
+    """What stands where a document shows something else: the numbers of an enum, or the type."""
+    match f.type:
+        case ScalarType(_, str(enum), only):
+            return _numbers(plan, enum, only)
+        case ScalarType(name) | BitsType(name):
+            return scalar_name(name)
+        case _:
+            return ""
+
+
+def _numbers(plan: Plan, enum: str | None, only: tuple[str, ...] | None) -> str:
+    if enum is None:
+        return ""
+    return ", ".join(str(v.value) for v in allowed(plan.model.enums[enum], only))
+
+
+def _misprint(site: Site, where: Safe, misprint: Misprint | None, truth: str) -> list[Safe]:
     if misprint is None or not misprint_applies(misprint, site.plan.release):
         return []
+    if misprint.shown == truth:
+        return []  # as of that release the document was right
     documents = "Documents of the format"
     if misprint.until is not None:
         documents += f" before {release(site.plan, misprint.until)}"
-    says = (
-        "leave it out"
-        if misprint.shown == "missing"
-        else f"show {code(misprint.shown)}, which is wrong"
-    )
+    says = "leave it out"
+    if misprint.shown != "missing":
+        right = f"right is {code(truth)}" if truth else "that is wrong"
+        says = f"show {code(misprint.shown)}; {right}"
     versions = f" (version {misprint.versions})" if misprint.versions is not None else ""
     return [Safe(f"{where}{versions}: {documents} {says}. {md(misprint.doc)}".rstrip())]
 

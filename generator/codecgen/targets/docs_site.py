@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -31,6 +32,14 @@ class Site:
         home = self.homes[name]
         return f"{'' if home == page else relative(home, page)}#{'-'.join((name, *parts))}"
 
+    def title(self, name: str) -> str:
+        """``record_batch`` -> ``Record batch``; kinds of documents (``kip``) are written as in references to them."""
+        words = [
+            w.upper() if w in self.plan.manifest.links else w for w in re.split("[_-]+", name) if w
+        ]
+        text = " ".join(words)
+        return text[:1].upper() + text[1:]
+
     def link(self, page: str, name: str, label: str | None = None) -> Safe:
         return link(name if label is None else label, self.href(page, name))
 
@@ -44,12 +53,12 @@ def make_site(plan: Plan, root: str, brief: bool) -> Site:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Versions of a layout that have the same fields in the same places. ``label`` and ``key`` are empty when all
-    versions are in the group."""
+    """Versions of a layout that have the same fields in the same places. ``words`` (``version 0``) and ``key``
+    (``v0``) are empty when all versions are in the group."""
 
     plan: LayoutPlan
     versions: tuple[int, ...]
-    label: str
+    words: str
     key: str
 
     @property
@@ -71,7 +80,7 @@ def groups(plans: tuple[LayoutPlan, ...]) -> list[Group]:
         versions = tuple(p.version for p in run if p.version is not None)
         words = version_words(versions)
         key = f"v{versions[0]}" if len(runs) > 1 else ""
-        out.append(Group(run[-1], versions, words if len(runs) > 1 else "", key))
+        out.append(Group(run[-1], versions, words.lower() if len(runs) > 1 else "", key))
     return out
 
 

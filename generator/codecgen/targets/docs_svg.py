@@ -180,7 +180,11 @@ def _below(plan: Plan, fp: FieldPlan) -> str:
     """The small line in the box of a field without a fixed place."""
     words = size_words(plan, fp)
     if isinstance(fp.field.type, ArrayType):
+        prefix, between, _ = words.rpartition(", + ")
         words = f"{element_words(fp.field.type.element)}, one after the other"
+        if between:
+            what = "count" if fp.field.type.count is not None else "length"
+            words = f"{what} of {prefix} byte{'' if prefix == '1' else 's'}, then {words}"
         if fp.field.type.compression is not None:
             words += ", perhaps compressed"
     elif words[-1].isdigit():
@@ -196,9 +200,9 @@ def _draw(plan: Plan, s: _Segment, stripes: list[tuple[str, frozenset[str]]]) ->
     css = "box" if s.fixed else "soft"
     out = [f'<rect class="{css}" x="{_n(x)}" y="{y}" width="{_n(width)}" height="{ROW - 4}"/>']
     if s.main:
-        out += _label(
-            x, y, width, s.field.name.split("_"), "" if s.fixed else _below(plan, s.field)
-        )
+        below = "" if s.fixed else _below(plan, s.field)
+        lift = 1.5 * sum(1 for _, names in stripes if s.field.name in names)
+        out += _label(x, y - lift, width, s.field.name.split("_"), below)
     else:
         out.append(text(x + width / 2, y + 25, "…", css="note"))
     mine = [i for i, (_, names) in enumerate(stripes) if s.field.name in names]
@@ -212,10 +216,10 @@ def _stripes(layout: LayoutPlan) -> list[tuple[str, frozenset[str]]]:
     """What lengths measure and checksums cover: words, and the fields."""
     out = []
     for fp in layout.fields:
-        for run, words in ((fp.measures, "is the length of"), (fp.covers, "is the checksum of")):
+        for run, words in ((fp.measures, "the length of"), (fp.covers, "the checksum of")):
             if run is not None:
                 names = frozenset(f.name for f in layout.run(run))
-                out.append((f"{fp.name} {words} these bytes", names))
+                out.append((f"{fp.name}: {words} these bytes", names))
     return out
 
 

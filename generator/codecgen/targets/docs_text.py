@@ -110,8 +110,8 @@ def relative(target: str, page: str) -> str:
 
 
 def number(value: int) -> str:
-    """A number with its digits in groups of three."""
-    return f"{value:,}".replace(",", " ")
+    """A number, a long one with its digits in groups of three."""
+    return f"{value:,}".replace(",", " ") if abs(value) >= 100_000 else str(value)
 
 
 def byte_count(n: int) -> str:
@@ -120,12 +120,6 @@ def byte_count(n: int) -> str:
         if n >= size and n % size == 0:
             return f"{number(n)} bytes ({n // size} {unit})"
     return "1 byte" if n == 1 else f"{number(n)} bytes"
-
-
-def title_of(name: str) -> str:
-    """``record_batch`` -> ``Record batch``."""
-    words = re.sub(r"[_-]+", " ", name).strip()
-    return words[:1].upper() + words[1:]
 
 
 def release(plan: Plan, number_: str) -> Safe:
@@ -157,3 +151,27 @@ def since_words(plan: Plan, since: Since | None) -> Safe:
 
 def newest_first(releases: Iterable[str]) -> list[str]:
     return sorted(set(releases), key=release_key, reverse=True)
+
+
+def heading(level: int, text: str, mark: Safe | None = None) -> Safe:
+    """A heading; with ``mark`` an anchor in front, which links can lead to whatever the heading says."""
+    line = f"{'#' * level} {md(text)}"
+    return Safe(f"{mark}\n\n{line}" if mark else line)
+
+
+def bullets(items: Iterable[str]) -> Safe:
+    return Safe("\n".join(f"- {md(item)}" for item in items))
+
+
+def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Safe:
+    """A table. Columns that are empty in all rows are left out."""
+    lines = [tuple(md(cell) for cell in row) for row in rows]
+    keep = [i for i in range(len(heads)) if any(line[i] for line in lines)]
+    out = ["| " + " | ".join(md(heads[i]) for i in keep) + " |", "|" + " --- |" * len(keep)]
+    out += ["| " + " | ".join(line[i] for i in keep) + " |" for line in lines]
+    return Safe("\n".join(out))
+
+
+def page(*blocks: str) -> str:
+    """Blocks as a document, a blank line between them."""
+    return "\n\n".join(block.rstrip("\n") for block in blocks if block) + "\n"

@@ -43,7 +43,7 @@ _NAMES = {
     "uvarint": "unsigned varint",
     "uvarlong": "unsigned varlong",
 }
-CHECKSUMS = {"crc32": "CRC-32", "crc32c": "CRC-32C (Castagnoli)"}
+CHECKSUMS = {"crc32": "CRC-32", "crc32c": "CRC-32C"}
 
 
 # ---------------------------------------------------------------- expressions
@@ -152,7 +152,7 @@ def scalar_words(name: str) -> str:
     return words
 
 
-def type_words(plan: Plan, type_: FieldType) -> str:
+def type_words(type_: FieldType) -> str:
     """A type in words."""
     match type_:
         case ScalarType(name):
