@@ -135,8 +135,12 @@ def summarize(
 ) -> list[Summary]:
     """A summary for each partition. ``reader`` opens a segment's path; ``advance`` is told of bytes that are done."""
     out = []
+    partitions = list(partitions)
+    names = {p: f"{p.topic}-{p.partition}" for p in partitions}
+    if len(set(names.values())) < len(names):  # the same partition of several brokers
+        names = {p: str(p.directory) for p in partitions}
     for partition in partitions:
-        summary = Summary(f"{partition.topic}-{partition.partition}")
+        summary = Summary(names[partition])
         for segment in partition.segments:
             summary.segments += 1
             summary.size += segment.size

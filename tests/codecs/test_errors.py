@@ -8,7 +8,6 @@ import zlib
 from typing import Any
 
 import pytest
-from tests.paths import SCHEMAS
 
 from codecgen.runtime.checksums import checksum
 from codecgen.runtime.errors import (
@@ -24,13 +23,15 @@ from codecgen.runtime.errors import (
 )
 from codecgen.runtime.source import Limits
 from kafka_codecs import KIP_98_MESSAGE, LOG_ENTRY, MESSAGE_V1, RECORD, RECORD_BATCH, Compression
+from tests.paths import SCHEMAS
 
 HEADERS = [{"key": "a", "value": b"1"}, {"key": "b", "value": None}, {"key": "c", "value": b"3"}]
 
 
 def batch(codec: str = "none", count: int = 3) -> bytearray:
     records = [
-        {"offset_delta": i, "key": b"key", "value": b"value", "headers": HEADERS} for i in range(count)
+        {"offset_delta": i, "key": b"key", "value": b"value", "headers": HEADERS}
+        for i in range(count)
     ]
     values = {"attributes": {"compression": codec}, "last_offset_delta": 2, "records": records}
     return bytearray(RECORD_BATCH.build(values))
@@ -176,7 +177,11 @@ def test_an_unknown_codec_names_the_bits() -> None:
 def test_a_codec_that_the_version_does_not_have() -> None:
     with pytest.raises(BuildError, match="zstd may not stand here"):
         MESSAGE_V1.build(
-            {"attributes": {"compression": "zstd"}, "key": None, "messages": [{"magic": 1, "value": b""}]}
+            {
+                "attributes": {"compression": "zstd"},
+                "key": None,
+                "messages": [{"magic": 1, "value": b""}],
+            }
         )
 
 
@@ -213,7 +218,13 @@ def test_build_errors(value: dict[str, Any], path: str | None, reason: str) -> N
 def test_a_value_for_a_field_that_is_not_there() -> None:
     with pytest.raises(BuildError, match="not there in this case"):
         KIP_98_MESSAGE.build(
-            {"attributes": {"null_key": True}, "timestamp": 0, "offset_delta": 0, "key": b"k", "value": b""}
+            {
+                "attributes": {"null_key": True},
+                "timestamp": 0,
+                "offset_delta": 0,
+                "key": b"k",
+                "value": b"",
+            }
         )
 
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.codecs.tree import Tree
 from tests.paths import ROOT
 

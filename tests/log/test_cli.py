@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.paths import VECTORS
 
 from kafka_log.cli import main
+from tests.paths import VECTORS
 
 GOOD = VECTORS / "control" / "txn-flow.log"
 BAD = VECTORS / "malformed" / "v2-bad-crc.log"
@@ -20,7 +20,10 @@ BAD = VECTORS / "malformed" / "v2-bad-crc.log"
 @pytest.fixture
 def broker(tmp_path: Path) -> Path:
     """A log directory with two partitions of a topic, and what brokers leave beside them."""
-    for partition, names in ((0, ["control/txn-flow", "features/v2-gzip-offset-gaps"]), (1, ["matrix/v1-gzip-create"])):
+    for partition, names in (
+        (0, ["control/txn-flow", "features/v2-gzip-offset-gaps"]),
+        (1, ["matrix/v1-gzip-create"]),
+    ):
         directory = tmp_path / f"orders-{partition}"
         directory.mkdir()
         for i, name in enumerate(names):
@@ -46,7 +49,9 @@ def test_problems_are_1(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("command", ["dump", "stat"])
-def test_could_not_run_is_2(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_could_not_run_is_2(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([command, str(tmp_path / "nothing")]) == 2
     assert "there is no such file or directory" in capsys.readouterr().err
     assert main([command, str(tmp_path)]) == 2
@@ -121,7 +126,13 @@ def test_help_has_examples() -> None:
 
 
 def test_a_closed_pipe_is_no_error() -> None:
-    command = [sys.executable, "-m", "kafka_log.cli", "dump", str(VECTORS / "matrix" / "v0-none.log")]
+    command = [
+        sys.executable,
+        "-m",
+        "kafka_log.cli",
+        "dump",
+        str(VECTORS / "matrix" / "v0-none.log"),
+    ]
     with subprocess.Popen(
         [*command, *[str(GOOD)] * 200],
         stdout=subprocess.PIPE,

@@ -78,7 +78,11 @@ def test_salvage_loses_only_the_damaged_batch(path: Path, index: int, data: st.D
     hurt[at] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(b"".join([*parts[:index], bytes(hurt), *parts[index + 1 :]]))
     found = set(offsets(path, policy="salvage"))
-    own = {r for r in range(index // 2 * 10, index // 2 * 10 + 3)} if index % 2 == 0 else {index // 2 * 10 + 5}
+    own = (
+        set(range(index // 2 * 10, index // 2 * 10 + 3))
+        if index % 2 == 0
+        else {index // 2 * 10 + 5}
+    )
     assert set(ALL) - own <= found
     assert found <= set(ALL)
 
