@@ -1,0 +1,145 @@
+"""Java builds: Maven fetches Kafka's jars and compiles the sources in java/src against them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+JAVA = Path(__file__).resolve().parent / "java"
+MAVEN_LIMIT_S = 600
+COMMON = ("Guard", "Lines")
+JVM_FLAGS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8")
+
+
+class BrokerError(Exception):
+    """A broker, or a Java program beside it, did not do what it should; names its log file."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """Which artifact of Kafka, in which version, and the main class that is compiled with it."""
+
+    artifact: str
+    version: str
+    jackson: str
+    main: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.artifact}-{self.version}-{self.main.lower()}"
+
+
+# Jackson follows the one that the broker itself brings: jackson-module-scala accepts no other minor version.
+KAFKA_4 = Build("kafka_2.13", "4.4.0", "2.21.7", "Driver")
+KAFKA_2_8 = Build("kafka_2.13", "2.8.2", "2.10.5.1", "Driver")
+CLIENT_0_9 = Build("kafka-clients", "0.9.0.1", "2.21.7", "OldProducer")
+CLIENT_0_10 = Build("kafka-clients", "0.10.2.2", "2.21.7", "OldProducer")
+READ_BACK = Build("kafka-clients", "4.4.0", "2.21.7", "ReadBack")
+
+
+def cache_dir() -> Path:
+    """Where builds lie between runs; KAFKA_CODECS_CACHE names another place."""
+    given = os.environ.get("KAFKA_CODECS_CACHE")
+    if given:
+        return Path(given)
+    if sys.platform == "win32":
+        root = Path(os.environ.get("LOCALAPPDATA", str(Path.home() / "AppData" / "Local")))
+    elif sys.platform == "darwin":
+        root = Path.home() / "Library" / "Caches"
+    else:
+        root = Path(os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")))
+    return root / "kafka-codecs" / "brokers"
+
+
+def classpath(build: Build) -> str:
+    """The class path of a build, which is made first if these sources were not built before."""
+    target = cache_dir() / f"{build.name}-{_fingerprint(build)}"
+    listing = target / "classpath.txt"
+    if not _complete(listing):
+        _make(build, target)
+        if not _complete(listing):
+            raise BrokerError(f"Maven left no usable class path in {listing}")
+    jars = listing.read_text(encoding="utf-8").strip()
+    return os.pathsep.join((str(target / "classes"), jars))
+
+
+def java_command(build: Build, main: str, *args: str, flags: tuple[str, ...] = ()) -> list[str]:
+    return [_tool("java"), *JVM_FLAGS, *flags, "-cp", classpath(build), main, *args]
+
+
+def _tool(name: str) -> str:
+    # shutil.which finds mvn.cmd on Windows too.
+    found = shutil.which(name)
+    if found is None:
+        raise BrokerError(f"{name} is not on the PATH; the broker tests need Java 17 and Maven")
+    return found
+
+
+def _fingerprint(build: Build) -> str:
+    digest = hashlib.sha256(repr(build).encode())
+    for path in (
+        JAVA / "pom.xml",
+        *(JAVA / "src" / f"{name}.java" for name in (*COMMON, build.main)),
+    ):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _complete(listing: Path) -> bool:
+    """Maven's repository may have been emptied since: every jar is looked for again."""
+    if not listing.is_file():
+        return False
+    jars = listing.read_text(encoding="utf-8").strip().split(os.pathsep)
+    return bool(jars[0]) and all(Path(jar).is_file() for jar in jars)
+
+
+def _make(build: Build, target: Path) -> None:
+    """Builds aside and moves the whole into place: another process may be building the same."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
+    _run_maven(build, aside)
+    if target.exists():
+        shutil.rmtree(target, ignore_errors=True)
+    try:
+        aside.rename(target)
+    except OSError:
+        # The other process was first, and what it made is the same.
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _run_maven(build: Build, target: Path) -> None:
+    log = target / "maven.log"
+    command = [_tool("mvn"), "-B", "-q", "-f", str(JAVA / "pom.xml"), "compile"]
+    command += [f"-Dkafka.artifact={build.artifact}", f"-Dkafka.version={build.version}"]
+    command += [
+        f"-Djackson.version={build.jackson}",
+        f"-Dmain={build.main}",
+        f"-Dbuild.dir={target}",
+    ]
+    with log.open("wb") as out:
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                timeout=MAVEN_LIMIT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise BrokerError(f"Maven took more than {MAVEN_LIMIT_S} s; see {log}") from None
+    if done.returncode != 0:
+        raise BrokerError(f"Maven failed for {build.name}; see {log}:\n{tail(log)}")
+
+
+def tail(log: Path, lines: int = 15) -> str:
+    """The last lines of a log, for an error message."""
+    if not log.is_file():
+        return "(no log)"
+    return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
