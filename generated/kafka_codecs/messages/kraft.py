@@ -27,13 +27,13 @@ KRAFT_VERSION_RECORD = {0: KRAFT_VERSION_RECORD_V0}
 # A listener of a voter.
 VOTERS_RECORD_ENDPOINT_V0 = Layout(
     "voters_record_endpoint",
-    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1), line=44),
-    Field("host", Text(Varint(32, signed=False, overlong=True), plus=1), line=45),
-    Field("port", Integer(2, signed=False), line=46),
+    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1), line=46),
+    Field("host", Text(Varint(32, signed=False, overlong=True), plus=1), line=47),
+    Field("port", Integer(2, signed=False), line=48),
     Field(
         "tagged_fields",
         Array(TAGGED_FIELD, count=Varint(32, signed=False, overlong=True)),
-        line=47,
+        line=49,
         spelled="taggedFields",
         hidden=True,
     ),
@@ -46,12 +46,12 @@ VOTERS_RECORD_ENDPOINT = {0: VOTERS_RECORD_ENDPOINT_V0}
 # The range of KRaft protocol versions that a voter can run.
 KRAFT_VERSION_FEATURE_V0 = Layout(
     "kraft_version_feature",
-    Field("min_supported_version", Integer(2), line=56, spelled="minSupportedVersion"),
-    Field("max_supported_version", Integer(2), line=57, spelled="maxSupportedVersion"),
+    Field("min_supported_version", Integer(2), line=59, spelled="minSupportedVersion"),
+    Field("max_supported_version", Integer(2), line=60, spelled="maxSupportedVersion"),
     Field(
         "tagged_fields",
         Array(TAGGED_FIELD, count=Varint(32, signed=False, overlong=True)),
-        line=58,
+        line=61,
         spelled="taggedFields",
         hidden=True,
     ),
@@ -64,23 +64,23 @@ KRAFT_VERSION_FEATURE = {0: KRAFT_VERSION_FEATURE_V0}
 # A voter, where it listens, and which versions of the protocol it can run.
 VOTERS_RECORD_VOTER_V0 = Layout(
     "voters_record_voter",
-    Field("voter_id", Integer(4), line=31, spelled="voterId"),
-    Field("voter_directory_id", Uuid(), line=32, spelled="voterDirectoryId"),
+    Field("voter_id", Integer(4), line=32, spelled="voterId"),
+    Field("voter_directory_id", Uuid(), line=33, spelled="voterDirectoryId"),
     Field(
         "endpoints",
         Array(VOTERS_RECORD_ENDPOINT_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=33,
+        line=34,
     ),
     Field(
         "kraft_version_feature",
         KRAFT_VERSION_FEATURE_V0,
-        line=34,
+        line=35,
         spelled="kRaftVersionFeature",
     ),
     Field(
         "tagged_fields",
         Array(TAGGED_FIELD, count=Varint(32, signed=False, overlong=True)),
-        line=35,
+        line=36,
         spelled="taggedFields",
         hidden=True,
     ),

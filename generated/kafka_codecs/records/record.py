@@ -20,6 +20,11 @@ RECORD = Layout(
     Field("offset_delta", Varint(32, overlong=True), line=19, spelled="offsetDelta"),
     Field("key", Bytes(Varint(32, overlong=True), null=-1, any_negative=True), line=20),
     Field("value", Bytes(Varint(32, overlong=True), null=-1, any_negative=True), line=21),
-    Field("headers", Array(HEADER, count=Varint(32, overlong=True), closes=True), line=22),
+    Field(
+        "headers",
+        Array(HEADER, count=Varint(32, overlong=True), closes=True),
+        line=22,
+        spelled="Headers",
+    ),
     source="records/record.yaml",
 )

@@ -18,6 +18,7 @@ from codecgen.schema.model import (
     ScalarType,
     Since,
     StructType,
+    Versions,
 )
 
 
@@ -54,6 +55,7 @@ def as_of(model: Model, release: str | None) -> Model:
         ):
             layouts[name] = _layout(layout, release, known, model.manifest)
     kept = _closed(layouts)
+    kept = {name: _compared(layout, kept) for name, layout in kept.items()}
     choices = {}
     for name, choice in model.choices.items():
         cases = tuple(
@@ -91,8 +93,21 @@ def _layout(layout: Layout, release: str, known: dict[str, set[str]], manifest: 
         if not exists(f.since, release):
             continue
         fields.append(_renamed(_field(f, release, known), f.formerly, release, manifest))
-    derived = tuple(d for d in layout.derived if exists(d.since, release))
-    return replace(layout, fields=tuple(fields), derived=derived, versions=versions)
+    notes = layout.version_notes.items()
+    return replace(
+        layout,
+        fields=tuple(fields),
+        derived=tuple(d for d in layout.derived if exists(d.since, release)),
+        examples=tuple(
+            e for e in layout.examples if versions is None or e.version in (None, *_all(versions))
+        ),
+        versions=versions,
+        version_notes={v: note for v, note in notes if versions is None or v in versions},
+    )
+
+
+def _all(versions: Versions) -> range:
+    return range(versions.low, (versions.low if versions.high is None else versions.high) + 1)
 
 
 def _renamed(f: Field, formerly: Formerly | None, release: str, manifest: Manifest) -> Field:
@@ -109,6 +124,14 @@ def _field(f: Field, release: str, known: dict[str, set[str]]) -> Field:
     if isinstance(f.type, ScalarType) and f.type.only and f.type.enum:
         only = tuple(v for v in f.type.only if v in known.get(f.type.enum, set()))
         return replace(f, type=replace(f.type, only=only))
+    if isinstance(f.type, ArrayType) and f.type.compression is not None:
+        c = f.type.compression
+        codecs = known.get(c.enum, set())
+        refuses = tuple(v for v in c.refuses if v in codecs)
+        variants = tuple(v for v in c.variants if v[0] in codecs)
+        return replace(
+            f, type=replace(f.type, compression=replace(c, refuses=refuses, variants=variants))
+        )
     return f
 
 
@@ -136,6 +159,14 @@ def _closed(layouts: dict[str, Layout]) -> dict[str, Layout]:
         if len(kept) == len(layouts):
             return kept
         layouts = kept
+
+
+def _compared(layout: Layout, layouts: dict[str, Layout]) -> Layout:
+    """With a table of overhead of the layouts that are there, if it has any."""
+    if layout.overhead is None:
+        return layout
+    columns = tuple(c for c in layout.overhead.columns if _refers(c.layout, layouts))
+    return replace(layout, overhead=replace(layout.overhead, columns=columns) if columns else None)
 
 
 def _held(layout: Layout) -> list[Reference]:

@@ -21,7 +21,7 @@ from codecgen.runtime.errors import (
     TrailingError,
     ValueRefused,
 )
-from codecgen.runtime.primitives import Bytes, Codec, Integer
+from codecgen.runtime.primitives import Bytes, Codec, EnumField, Integer
 from codecgen.runtime.source import Condition, Limits, Session, Source
 
 
@@ -485,6 +485,9 @@ class Layout(Codec):
             obj[f.name] = self._default(f, obj)
         if isinstance(f.codec, Bits):
             obj[f.name] = f.codec.filled(obj[f.name], obj)
+        elif isinstance(f.codec, EnumField):  # so that conditions see the value, however it was given
+            member = f.codec.enum.of(obj[f.name])
+            obj[f.name] = obj[f.name] if member is None else member
         data = f.codec.write(obj[f.name], obj, session)
         if f.refuse is not None and f.refuse.holds(obj):
             raise BuildError(f.refuse.broken(obj[f.name]))

@@ -252,6 +252,52 @@ class _Parser:
         return token
 
 
+def source(node: Node) -> str:
+    """An expression as text that parses to the same, with no more parentheses than that takes."""
+    match node:
+        case Number(value):
+            return str(value)
+        case Null():
+            return "null"
+        case Path():
+            return str(node)
+        case EndOf(end, array, path):
+            return f"{end}({array})" + (f".{path}" if path is not None else "")
+        case Not(operand):
+            return f"not {_wrapped(operand, _binds(node))}"
+        case If(condition, then, otherwise):
+            return f"if {source(condition)} then {source(then)} else {source(otherwise)}"
+        case Binary(operator, left, right):
+            own = _binds(node)
+            # Sums and conditions go on to the right; a comparison has two sides and no more.
+            first = own if operator not in _COMPARISONS else own + 1
+            return f"{_wrapped(left, first)} {operator} {_wrapped(right, own + 1)}"
+
+
+def _binds(node: Node) -> int:
+    """How tightly a node holds together."""
+    match node:
+        case If():
+            return 0
+        case Binary("or"):
+            return 1
+        case Binary("and"):
+            return 2
+        case Not():
+            return 3
+        case Binary("+" | "-"):
+            return 5
+        case Binary():
+            return 4
+        case _:
+            return 6
+
+
+def _wrapped(node: Node, least: int) -> str:
+    text = source(node)
+    return text if _binds(node) >= least else f"({text})"
+
+
 def _paths(node: Node) -> Iterator[Path]:
     match node:
         case Path():

@@ -78,7 +78,7 @@ def field_rows(site: Site, page: str, group: Group, anchored: set[str]) -> tuple
             Row(
                 (
                     _offset(fp, before),
-                    md(size_words(site.plan, fp)),
+                    md(size_words(fp)),
                     Safe(mark + _names(site, fp.name, fp.field.spelled)),
                     join(
                         (type_link(site, page, words, fp.field.type), *_relations(group.plan, fp)),
@@ -162,12 +162,12 @@ def _is_former(site: Site, f: Field) -> bool:
 def _relations(plan: LayoutPlan, fp: FieldPlan) -> list[Safe]:
     out = []
     if fp.measures is not None:
-        run = run_words(fp.measures, plan, fp.name)
+        run = run_words(fp.measures, plan)
         out.append(Safe(f"the length in bytes of {run}"))
     if fp.field.counts is not None:
         out.append(Safe(f"the number of {code(fp.field.counts)}"))
     if fp.field.checksum is not None and fp.covers is not None:
-        run = run_words(fp.covers, plan, fp.name)
+        run = run_words(fp.covers, plan)
         name = CHECKSUMS.get(fp.field.checksum, fp.field.checksum)
         out.append(Safe(f"{name} of {run}"))
     if isinstance(fp.field.type, ArrayType) and fp.field.type.counted_by is not None:
@@ -233,7 +233,7 @@ def bits_tables(site: Site, page: str, layout: Layout) -> list[BitsTable]:
                     members=members,
                     rows=tuple(_bit_row(site, page, layout, name, m, i == 0) for m in members),
                     picture="-".join(part for part in (layout.name, key, name) if part),
-                    description=_bits_description(site, fp.field.type.base, members),
+                    description=_bits_description(fp.field.type.base, members),
                 )
             )
     return out
@@ -279,7 +279,7 @@ def _bit_row(site: Site, page: str, layout: Layout, field: str, m: BitMember, fi
     return Row((md(bits), Safe(mark + _names(site, m.name, m.spelled)), join(parts)))
 
 
-def _bits_description(site: Site, base: str, members: tuple[BitMember, ...]) -> str:
+def _bits_description(base: str, members: tuple[BitMember, ...]) -> str:
     """The picture of the bits in a sentence, for those who do not see it."""
     parts = [
         f"bit {m.low}: {m.name}" if m.low == m.high else f"bits {m.low} to {m.high}: {m.name}"
@@ -312,7 +312,7 @@ def _derived_meaning(site: Site, d: Derived) -> Safe:
     if d.unit is not None:
         parts.append(f"In {d.unit}.")
     if d.versions is not None:
-        parts.append(f"Versions {d.versions}.")
+        parts.append(f"In version {d.versions}.")
     if d.since is not None:
         parts.append(Safe(f"Since {since_words(site.plan, d.since)}."))
     return join(parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.plan import LayoutPlan, Plan
-from codecgen.schema.expression import Expression
+from codecgen.schema.expression import Expression, source
 from codecgen.schema.model import (
     ArrayType,
     BitMember,
@@ -18,8 +18,8 @@ from codecgen.schema.model import (
     ScalarType,
     StructType,
 )
-from codecgen.targets.docs_text import printable
-from codecgen.targets.docs_words import condition, scalar_name, source
+from codecgen.targets.docs_text import byte_count, printable
+from codecgen.targets.docs_words import condition, scalar_name
 
 
 def notation(plan: Plan, layout: LayoutPlan) -> str:
@@ -63,7 +63,9 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
         case BytesType(length, text, null):
             kind = "string" if text else "bytes"
             if isinstance(length, int):
-                yield _line(name, f"{kind} of {length} bytes", notes)
+                yield _line(
+                    name, f"{byte_count(length)} of text" if text else byte_count(length), notes
+                )
                 return
             if length != "rest":
                 null_note = [] if null is None else [f"{null} is null"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
-from codecgen.plan import FieldPlan, LayoutPlan, Plan
+from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.schema.model import INTEGERS, ArrayType, BitMember, BytesType
 from codecgen.targets.docs_text import printable
 from codecgen.targets.docs_words import element_words, size_words
@@ -114,9 +114,9 @@ class _Segment:
     fixed: bool
 
 
-def byte_picture(plan: Plan, layout: LayoutPlan, title: str, mark: str) -> str:
+def byte_picture(layout: LayoutPlan, title: str, mark: str) -> str:
     """The bytes of a layout, eight to a row: fields at fixed places in scale, the others behind them."""
-    segments, row_offsets = _segments(plan, layout)
+    segments, row_offsets = _segments(layout)
     stripes = _stripes(layout)
     rows = len(row_offsets)
     width = LEFT + PER_ROW * CELL + 12
@@ -130,15 +130,15 @@ def byte_picture(plan: Plan, layout: LayoutPlan, title: str, mark: str) -> str:
         label = "…" if offset is None else str(offset)
         body.append(text(LEFT - 8, TOP + row * ROW + 25, label, size=11, css="note", at="end"))
     for segment in segments:
-        body += _draw(plan, segment, stripes)
+        body += _draw(segment, stripes)
     for i, (words, _) in enumerate(stripes):
         y = bottom + 18 * i + 8
         body.append(f'<rect class="s{i % 4}" x="{LEFT}" y="{y - 4}" width="28" height="4"/>')
         body.append(text(LEFT + 36, y + 2, words, size=11, css="note", at="start"))
-    return svg(width, height, title, byte_description(plan, layout), body, mark)
+    return svg(width, height, title, byte_description(layout), body, mark)
 
 
-def _segments(plan: Plan, layout: LayoutPlan) -> tuple[list[_Segment], list[int | None]]:
+def _segments(layout: LayoutPlan) -> tuple[list[_Segment], list[int | None]]:
     """The boxes to draw, and for each row the byte where it begins (None behind the fixed fields)."""
     segments: list[_Segment] = []
     end = 0
@@ -158,7 +158,7 @@ def _segments(plan: Plan, layout: LayoutPlan) -> tuple[list[_Segment], list[int 
     rows: list[int | None] = [row * PER_ROW for row in range(-(-end // PER_ROW))]
     column: float = PER_ROW
     for fp in loose:
-        wide = _loose_width(plan, fp)
+        wide = _loose_width(fp)
         if column + wide > PER_ROW:
             rows.append(None)
             column = 0
@@ -167,18 +167,18 @@ def _segments(plan: Plan, layout: LayoutPlan) -> tuple[list[_Segment], list[int 
     return segments, rows
 
 
-def _loose_width(plan: Plan, fp: FieldPlan) -> float:
+def _loose_width(fp: FieldPlan) -> float:
     """Cells for a field without a fixed place."""
     if isinstance(fp.field.type, ArrayType):
         return PER_ROW
-    words = max(len(fp.name) * 12, len(_below(plan, fp)) * 9) * CHAR + 16
+    words = max(len(fp.name) * 12, len(_below(fp)) * 9) * CHAR + 16
     cells = max(1.5, -(-words // (CELL / 2)) / 2)
     return min(PER_ROW, cells)
 
 
-def _below(plan: Plan, fp: FieldPlan) -> str:
+def _below(fp: FieldPlan) -> str:
     """The small line in the box of a field without a fixed place."""
-    words = size_words(plan, fp)
+    words = size_words(fp)
     if isinstance(fp.field.type, ArrayType):
         prefix, between, _ = words.rpartition(", + ")
         words = f"{element_words(fp.field.type.element)}, one after the other"
@@ -194,13 +194,13 @@ def _below(plan: Plan, fp: FieldPlan) -> str:
     return words + (", not always" if fp.field.when is not None else "")
 
 
-def _draw(plan: Plan, s: _Segment, stripes: list[tuple[str, frozenset[str]]]) -> list[str]:
+def _draw(s: _Segment, stripes: list[tuple[str, frozenset[str]]]) -> list[str]:
     x, y = LEFT + s.first * CELL, TOP + s.row * ROW
     width = (s.last - s.first) * CELL
     css = "box" if s.fixed else "soft"
     out = [f'<rect class="{css}" x="{_n(x)}" y="{y}" width="{_n(width)}" height="{ROW - 4}"/>']
     if s.main:
-        below = "" if s.fixed else _below(plan, s.field)
+        below = "" if s.fixed else _below(s.field)
         lift = 1.5 * sum(1 for _, names in stripes if s.field.name in names)
         out += _label(x, y - lift, width, s.field.name.split("_"), below)
     else:
@@ -223,11 +223,11 @@ def _stripes(layout: LayoutPlan) -> list[tuple[str, frozenset[str]]]:
     return out
 
 
-def byte_description(plan: Plan, layout: LayoutPlan) -> str:
+def byte_description(layout: LayoutPlan) -> str:
     """The picture in a sentence."""
     parts = []
     for fp in layout.fields:
-        size = size_words(plan, fp)
+        size = size_words(fp)
         unit = "" if not size[-1].isdigit() else " byte" if size == "1" else " bytes"
         parts.append(f"{fp.name}: {size}{unit}")
     return "In the order of the bytes: " + "; ".join(parts) + "."

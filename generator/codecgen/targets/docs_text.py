@@ -37,6 +37,8 @@ def md(text: str) -> Safe:
         at = found.end()
     out.append(_escaped(text[at:]))
     line = "".join(out)
+    if line.endswith("#"):
+        line = line[:-1] + "\\#"  # the end of a heading is no decoration
     start = _LINE_START.match(line)
     if start:
         line = f"{line[: start.end() - 1]}\\{line[start.end() - 1 :]}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codecgen.plan import FieldPlan, LayoutPlan, Plan
+from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.plan.bounds import scalar_bounds
 from codecgen.schema.expression import (
     Binary,
@@ -12,8 +12,8 @@ from codecgen.schema.expression import (
     Node,
     Not,
     Null,
-    Number,
     Path,
+    source,
 )
 from codecgen.schema.model import (
     INTEGERS,
@@ -47,39 +47,6 @@ CHECKSUMS = {"crc32": "CRC-32", "crc32c": "CRC-32C"}
 
 
 # ---------------------------------------------------------------- expressions
-
-
-def source(node: Node) -> str:
-    """An expression as it stands in a schema."""
-    match node:
-        case Number(value):
-            return str(value)
-        case Null():
-            return "null"
-        case Path():
-            return str(node)
-        case EndOf(end, array, path):
-            return f"{end}({array})" + (f".{path}" if path else "")
-        case Not(operand):
-            inner = source(operand)
-            return f"not ({inner})" if isinstance(operand, Binary | If) else f"not {inner}"
-        case If(condition, then, otherwise):
-            return f"if {source(condition)} then {source(then)} else {source(otherwise)}"
-        case Binary(operator, left, right):
-            return f"{_side(left, operator, True)} {operator} {_side(right, operator, False)}"
-
-
-_BINDS = {"or": 0, "and": 1, "+": 3, "-": 3}
-
-
-def _side(node: Node, operator: str, is_left: bool) -> str:
-    if isinstance(node, If):
-        return f"({source(node)})"
-    if isinstance(node, Binary):
-        inner, outer = _BINDS.get(node.operator, 2), _BINDS.get(operator, 2)
-        if inner < outer or (inner == outer and (not is_left or inner == 2)):
-            return f"({source(node)})"
-    return source(node)
 
 
 def condition(node: Node) -> Safe:
@@ -162,7 +129,7 @@ def type_words(type_: FieldType) -> str:
         case BytesType(length, text, null):
             what = "text (UTF-8)" if text else "bytes"
             if isinstance(length, int):
-                return f"{what}, {byte_count(length)}"
+                return f"text (UTF-8) of {byte_count(length)}" if text else byte_count(length)
             if length == "rest":
                 return f"{what}, all that is left"
             if length == "compact":
@@ -191,7 +158,7 @@ def span_words(low: int, high: int | None) -> str:
     return str(low) if low == high else f"{low} to {high}" if high is not None else f"{low} or more"
 
 
-def size_words(plan: Plan, fp: FieldPlan) -> str:
+def size_words(fp: FieldPlan) -> str:
     """Bytes that a field takes: ``8``, ``1 to 5``, ``4 + length``."""
     if fp.size is not None:
         return str(fp.size)
@@ -212,8 +179,8 @@ def size_words(plan: Plan, fp: FieldPlan) -> str:
 # ---------------------------------------------------------------- relations
 
 
-def run_words(run: Run, plan: LayoutPlan, after: str) -> Safe:
-    """The fields of a run, as seen from the field ``after``."""
+def run_words(run: Run, plan: LayoutPlan) -> Safe:
+    """The fields of a run."""
     last = plan.fields[-1].name
     if run.last is not None and run.last == run.first:
         return code(run.first)

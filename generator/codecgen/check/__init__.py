@@ -1,0 +1,72 @@
+"""Checks of a model: one pass a module, all findings of a run at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from codecgen.check import (
+    bits,
+    choices,
+    examples,
+    expressions,
+    freedoms,
+    manifest,
+    names,
+    recursion,
+    references,
+    relations,
+    releases,
+    tails,
+    values,
+    versions,
+)
+from codecgen.diagnostics import Diagnostic
+from codecgen.schema.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A pass, and the passes that it relies on: it does not run when they have found something."""
+
+    name: str
+    run: Callable[[Model], Iterable[Diagnostic]]
+    after: tuple[str, ...] = ()
+
+
+_SOUND = ("references", "versions", "bits", "relations", "recursion")
+
+PASSES: tuple[Pass, ...] = (
+    Pass("manifest", manifest.check),
+    Pass("names", names.check),
+    Pass("references", references.check),
+    Pass("versions", versions.check),
+    Pass("releases", releases.check),
+    Pass("bits", bits.check),
+    Pass("relations", relations.check),
+    Pass("values", values.check),
+    Pass("freedoms", freedoms.check),
+    Pass("recursion", recursion.check),
+    Pass("expressions", expressions.check),
+    Pass("tails", tails.check, _SOUND),
+    Pass("choices", choices.check, _SOUND),
+    Pass("examples", examples.check, (*_SOUND, "values")),
+)
+"""All passes, in the order in which they run. Those without ``after`` pass over what an earlier one reports."""
+
+
+def run(model: Model) -> list[Diagnostic]:
+    """What all passes find. A model with names that are ``broken`` is not sound enough for those that plan."""
+    found: list[Diagnostic] = []
+    failed = set(_SOUND) if model.broken else set()
+    for check in PASSES:
+        if failed & set(check.after):
+            continue
+        before = len(found)
+        found += check.run(model)
+        if len(found) > before:
+            failed.add(check.name)
+    return found
+
+
+__all__ = ["PASSES", "Pass", "run"]

@@ -1,0 +1,129 @@
+"""Bits: each belongs to exactly one member, and what a member stands for fits into it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codecgen.check.common import all_versions, enum_values, exists_in, once, place
+from codecgen.diagnostics import Diagnostic
+from codecgen.plan.as_of import exists
+from codecgen.schema.model import INTEGERS, BitMember, BitsType, Field, Layout, Model
+
+
+def check(model: Model) -> Iterator[Diagnostic]:
+    for layout in model.layouts.values():
+        for f in layout.fields:
+            if isinstance(f.type, BitsType):
+                yield from once(_bits(f, f.type, layout, model))
+
+
+def _bits(f: Field, type_: BitsType, layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    width = INTEGERS[type_.base][0] * 8
+    if not type_.members:
+        yield Diagnostic("C015", f'"{f.name}" has no members', place(f, "members"))
+    fitting = []
+    for m in type_.members:
+        if m.reserved:
+            fitting.append(m)
+            yield from _plain(m)
+        elif m.high >= width:
+            message = f"bit {m.high} is beyond the {width} bits of {type_.base}"
+            yield Diagnostic("C015", message, place(m, "at"), help=f"they are 0 to {width - 1}")
+        else:
+            fitting.append(m)
+            yield from _enum_fits(m, model)
+    for version in all_versions(layout):
+        there = [m for m in fitting if exists_in(m, version)]
+        whole = len(fitting) == len(type_.members)
+        yield from _one_version(f, there, width, whole, model.manifest.releases)
+
+
+def _plain(m: BitMember) -> Iterator[Diagnostic]:
+    for key in ("enum", "default"):
+        if key in m.places:
+            message = f'"{key}" has no meaning for bits that nobody uses'
+            yield Diagnostic("C011", message, place(m, key))
+
+
+def _enum_fits(m: BitMember, model: Model) -> Iterator[Diagnostic]:
+    enum = model.enums.get(m.enum or "")
+    if enum is None:
+        return
+    for name, value in enum_values(enum, m.only):
+        if not 0 <= value < 1 << m.width:
+            bits = "1 bit" if m.width == 1 else f"{m.width} bits"
+            message = f'"{name}" is {value}, which does not fit {bits}'
+            yield Diagnostic(
+                "C015",
+                message,
+                place(m, "at"),
+                help=f"or list the others under `only` ({enum.span})",
+            )
+            return
+
+
+def _one_version(
+    f: Field, there: list[BitMember], width: int, whole: bool, releases: tuple[str, ...]
+) -> Iterator[Diagnostic]:
+    taken: dict[int, BitMember] = {}
+    for m in there:
+        if m.reserved:
+            continue
+        for bit in range(m.low, m.high + 1):
+            if bit in taken:
+                other = taken[bit]
+                message = f'"{m.name}" and "{other.name}" overlap in bit {bit}'
+                help = f'"{other.name}" is at {place(other, "at")}'
+                yield Diagnostic("C015", message, place(m, "at"), help=help)
+                break
+            taken[bit] = m
+    reserved = [m for m in there if m.reserved]
+    for m in reserved[1:]:
+        message = f'"{reserved[0].name}" has the bits that are left already'
+        yield Diagnostic("C015", message, place(m, "reserved"))
+    if not whole:
+        return
+    free = [bit for bit in range(width) if bit not in taken]
+    if reserved and not free:
+        message = f'no bits are left for "{reserved[0].name}"'
+        yield Diagnostic("C015", message, place(reserved[0], "reserved"), help="take it out")
+    elif not reserved and free and there:
+        message = f'{_listed(free)} of "{f.name}" belong to no member'
+        help = "add `unused: {reserved: keep}`"
+        yield Diagnostic("C015", message, place(f, "members"), help=help)
+    if reserved:
+        yield from _in_one_piece(f, there, reserved[0], width, releases)
+
+
+def _in_one_piece(
+    f: Field,
+    there: list[BitMember],
+    reserved: BitMember,
+    width: int,
+    releases: tuple[str, ...],
+) -> Iterator[Diagnostic]:
+    """The bits that are left lie beside each other, today and as of every release."""
+    for release in (None, *releases):
+        taken = {
+            bit
+            for m in there
+            if not m.reserved and (release is None or exists(m.since, release))
+            for bit in range(m.low, m.high + 1)
+        }
+        free = [bit for bit in range(width) if bit not in taken]
+        if free and free[-1] - free[0] + 1 != len(free):
+            when = f" as of {release}" if release else ""
+            message = (
+                f'{_listed(free)} of "{f.name}" are left{when}: they do not lie beside each other'
+            )
+            help = "give the lower ones a member of their own"
+            yield Diagnostic("C015", message, place(reserved, "reserved"), help=help)
+            return
+
+
+def _listed(bits: list[int]) -> str:
+    if len(bits) == 1:
+        return f"bit {bits[0]}"
+    if bits[-1] - bits[0] + 1 == len(bits):
+        return f"bits {bits[0]} to {bits[-1]}"
+    return "bits " + ", ".join(str(bit) for bit in bits[:10])

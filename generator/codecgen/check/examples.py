@@ -1,0 +1,270 @@
+"""Examples: they name what is there, and the bytes at fixed places say what the values say.
+
+The tests of the generated code parse and build every example as a whole; what can be seen without it is said here.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+
+from codecgen.check.common import enum_values, hint, integer_range, is_signed
+from codecgen.diagnostics import Diagnostic
+from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
+from codecgen.schema.model import (
+    INTEGERS,
+    ArrayType,
+    BitMember,
+    BitsType,
+    BytesType,
+    Example,
+    Layout,
+    Model,
+    Reference,
+    ScalarType,
+    Span,
+    StructType,
+)
+
+
+def check(model: Model) -> Iterator[Diagnostic]:
+    plan = make_plan(model)
+    for layout in model.layouts.values():
+        names: dict[str, Span] = {}
+        for example in layout.examples:
+            if example.name in names:
+                help = f"the other one is at {names[example.name]}"
+                message = f'two examples are called "{example.name}"'
+                yield Diagnostic("C008", message, example.span, help=help)
+            names.setdefault(example.name, example.span)
+            yield from _Example(example, layout, plan).findings()
+
+
+class _Example:
+    def __init__(self, example: Example, layout: Layout, plan: Plan) -> None:
+        self.example = example
+        self.layout = layout
+        self.plan = plan
+        self.where = example.places.get("is", example.span)
+        self.found: list[Diagnostic] = []
+
+    def report(self, code: str, message: str, path: str = "", help: str = "") -> None:
+        """A finding about the value at a path (``records[0].key``), or about all of them."""
+        where = self.example.places.get(f"is.{path}", self.where)
+        self.found.append(Diagnostic(code, message, where, help=help))
+
+    def findings(self) -> list[Diagnostic]:
+        plan = self.version()
+        if plan is None:
+            return self.found
+        if not isinstance(self.example.value, Mapping):
+            self.report("C006", "the values of an example are a mapping of fields")
+            return self.found
+        self.fields(self.example.value, [plan], "")
+        if self.example.data is not None and not self.found:
+            self.compare_all(self.example.data, self.example.value, plan)
+        return self.found
+
+    def version(self) -> LayoutPlan | None:
+        """The plan of the version that the example is in."""
+        plans = self.plan.versions[self.layout.name]
+        wanted = self.example.version
+        name = self.layout.version_is
+        if wanted is None and name is not None and len(plans) > 1:
+            if isinstance(self.example.value, Mapping):
+                wanted = self.example.value.get(name)
+            first = plans[0].field(name)
+            if wanted is None and self.example.data is not None and first is not None:
+                wanted = self.number(first, self.example.data)
+            if not any(p.version == wanted for p in plans):
+                message = "the example does not say which version it is in"
+                self.report("C020", message, help="write `version:`")
+                return None
+        return next((p for p in plans if p.version == wanted), plans[0])
+
+    # ------------------------------------------------------------ names and values
+
+    def fields(self, values: Mapping[object, object], plans: list[LayoutPlan], path: str) -> None:
+        """The values of a layout; of several plans one that has the field will do."""
+        for key, value in values.items():
+            there = [fp for plan in plans for fp in plan.fields if fp.name == key]
+            if not there:
+                layout = plans[0].layout
+                spans = {f.name: f.span for f in layout.fields}
+                at = "" if plans[0].version is None else f" in version {plans[0].version}"
+                message = f'"{layout.name}" has no field "{key}"{at}'
+                help = hint(str(key), spans) if key not in spans else ""
+                self.report("C014", message, f"{path}{key}", help)
+            else:
+                self.value(value, there[0], plans[0], f"{path}{key}")
+
+    def value(self, value: object, fp: FieldPlan, holder: LayoutPlan, path: str) -> None:
+        f = fp.field
+        if value is None and f.when is not None:
+            return
+        match f.type:
+            case ScalarType():
+                self.scalar(value, f.type, path)
+            case BitsType(_, members):
+                self.bits(value, members, path)
+            case BytesType():
+                self.data(value, f.type, path)
+            case StructType(ref):
+                self.inside(value, ref, holder, path)
+            case ArrayType(element):
+                if not isinstance(value, list):
+                    self.wrong(value, "a list", path)
+                    return
+                for i, item in enumerate(value):
+                    if isinstance(element, Reference):
+                        self.inside(item, element, holder, f"{path}[{i}]")
+                    else:
+                        self.scalar(item, element, f"{path}[{i}]")
+
+    def wrong(self, value: object, wanted: str, path: str) -> None:
+        shown = repr(value)
+        shown = shown if len(shown) <= 40 else shown[:37] + "..."
+        self.report("C017", f"{path} is {wanted}, not {shown}", path)
+
+    def inside(self, value: object, ref: Reference, holder: LayoutPlan, path: str) -> None:
+        if not isinstance(value, Mapping):
+            self.wrong(value, "a mapping of fields", path)
+            return
+        plans = self.plan.of(ref)
+        in_band = self.plan.model.layouts[ref.layout].version_is is not None
+        same = [p for p in plans if p.version == holder.version]
+        self.fields(value, same if same and not in_band else list(plans), f"{path}.")
+
+    def scalar(self, value: object, type_: ScalarType, path: str) -> None:
+        if type_.enum is not None:
+            self.word(value, type_.enum, type_.only, path)
+        elif type_.name == "bool":
+            if not isinstance(value, bool):
+                self.wrong(value, "true or false", path)
+        elif type_.name == "uuid":
+            if not _is_uuid(value):
+                self.wrong(value, "a uuid", path)
+        elif type_.name != "f64":
+            self.whole(value, integer_range(type_.name) or (0, 0), type_.name, path)
+
+    def whole(self, value: object, reach: tuple[int, int], name: str, path: str) -> None:
+        if isinstance(value, bool) or not isinstance(value, int):
+            self.wrong(value, "a number", path)
+        elif not reach[0] <= value <= reach[1]:
+            self.report("C017", f"{path} is {value}, which does not fit {name}", path)
+
+    def word(self, value: object, enum: str, only: tuple[str, ...] | None, path: str) -> None:
+        declared = self.plan.model.enums[enum]
+        known = dict(enum_values(declared, only))
+        spelled = {v.spelled for v in declared.values}
+        if value in known or value in spelled or value in known.values():
+            return
+        if declared.keep_unknown and isinstance(value, int) and not isinstance(value, bool):
+            return
+        spans = {v.name: v.span for v in declared.values}
+        message = f'"{value}" is not a value of the enum "{enum}" that may stand here'
+        self.report("C012", message, path, hint(str(value), spans))
+
+    def bits(self, value: object, members: tuple[BitMember, ...], path: str) -> None:
+        if not isinstance(value, Mapping):
+            self.wrong(value, "a mapping of bits", path)
+            return
+        by_name = {m.name: m for m in members}
+        for key, part in value.items():
+            m = by_name.get(str(key))
+            if m is None:
+                spans = {m.name: m.span for m in members}
+                message = f'"{path}" has no member "{key}"'
+                self.report("C014", message, f"{path}.{key}", hint(str(key), spans))
+            elif m.enum is not None:
+                self.word(part, m.enum, m.only, f"{path}.{key}")
+            elif m.width == 1 and not m.reserved:
+                if not isinstance(part, bool):
+                    self.wrong(part, "true or false", f"{path}.{key}")
+            else:
+                self.whole(part, (0, (1 << m.width) - 1), f"{m.width} bits", f"{path}.{key}")
+
+    def data(self, value: object, type_: BytesType, path: str) -> None:
+        if value is None:
+            if type_.null is None:
+                self.report("C017", f"{path} is never null", path)
+        elif type_.text and not isinstance(value, str):
+            self.wrong(value, "text", path)
+        elif not isinstance(value, str | bytes):
+            self.wrong(value, "bytes: text, or {hex: ..}", path)
+        elif isinstance(type_.length, int):
+            size = len(value.encode() if isinstance(value, str) else value)
+            if size != type_.length:
+                self.report("C017", f"{path} has {type_.length} bytes, not {size}", path)
+
+    # ------------------------------------------------------------ bytes
+
+    def compare_all(self, data: bytes, values: Mapping[object, object], plan: LayoutPlan) -> None:
+        """The fields at fixed places: the bytes there are the values that are given."""
+        if plan.size is not None and plan.size != len(data) and not self.layout.accepts:
+            self.report(
+                "C024", f'"{self.layout.name}" has {plan.size} bytes, the example {len(data)}'
+            )
+            return
+        for fp in plan.fields:
+            if fp.offset is None or fp.size is None or fp.field.when is not None:
+                continue
+            number = self.number(fp, data)
+            if number is None and fp.offset + fp.size > len(data):
+                message = f'the example ends after {len(data)} bytes, "{fp.name}" after {fp.offset + fp.size}'
+                self.report("C024", message)
+                return
+            if number is not None:
+                self.compare(fp, number, values)
+
+    def number(self, fp: FieldPlan, data: bytes) -> int | None:
+        """The integer at the place of a field; None when there is none, or the bytes end before."""
+        name = fp.field.type.name if isinstance(fp.field.type, ScalarType) else ""
+        if isinstance(fp.field.type, BitsType):
+            name = fp.field.type.base
+        if name not in INTEGERS or fp.offset is None:
+            return None
+        part = data[fp.offset : fp.offset + INTEGERS[name][0]]
+        if len(part) < INTEGERS[name][0]:
+            return None
+        return int.from_bytes(part, self.layout.endian, signed=is_signed(name))
+
+    def compare(self, fp: FieldPlan, number: int, values: Mapping[object, object]) -> None:
+        f = fp.field
+        fixed = f.const if f.const is not None else None
+        if fixed is not None and number != fixed:
+            self.differs(f.name, fp, number, fixed)
+        if f.name not in values:
+            return
+        value = values[f.name]
+        if isinstance(f.type, ScalarType):
+            given = self.plain(value, f.type.enum)
+            if given is not None and given != number:
+                self.differs(f.name, fp, number, given)
+        elif isinstance(f.type, BitsType) and isinstance(value, Mapping):
+            for m in f.type.members:
+                given = self.plain(value.get(m.name), m.enum)
+                part = number >> m.low & (1 << m.width) - 1
+                if given is not None and given != part:
+                    self.differs(f"{f.name}.{m.name}", fp, part, given)
+
+    def plain(self, value: object, enum: str | None) -> int | None:
+        """The number that a value is written as."""
+        if enum is not None and isinstance(value, str):
+            values = self.plan.model.enums[enum].values
+            return next((v.value for v in values if value in (v.name, v.spelled)), None)
+        return int(value) if isinstance(value, bool | int) else None
+
+    def differs(self, path: str, fp: FieldPlan, there: int, given: int) -> None:
+        self.report(
+            "C024",
+            f"{path} is {there} in the bytes (at byte {fp.offset}), the example says {given}",
+            path,
+        )
+
+
+def _is_uuid(value: object) -> bool:
+    try:
+        return isinstance(value, str) and uuid.UUID(value) is not None
+    except ValueError:
+        return False

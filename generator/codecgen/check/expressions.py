@@ -1,0 +1,127 @@
+"""Expressions: they name fields that are there by then, and their parts fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from codecgen.check.common import exists_in, expression_span, field_of, members, once, versions_of
+from codecgen.check.infer import Infer, Scope, Type, bit_type
+from codecgen.diagnostics import Diagnostic
+from codecgen.plan.as_of import release_key
+from codecgen.schema.expression import Expression
+from codecgen.schema.model import (
+    ArrayType,
+    BytesType,
+    Derived,
+    Field,
+    Model,
+    ScalarType,
+)
+
+
+def check(model: Model) -> Iterator[Diagnostic]:
+    for layout in model.layouts.values():
+        found: list[Diagnostic] = []
+        for i, f in enumerate(layout.fields):
+            for version in versions_of(layout, f.versions):
+                since = f.since or layout.since
+                found += _field(f, i, Scope(model, layout, version, owner=f.name, since=since))
+        for d in layout.derived:
+            for version in versions_of(layout, d.versions):
+                since = d.since or layout.since
+                found += _derived(d, Scope(model, layout, version, owner=d.name, since=since))
+        yield from once(found)
+
+
+def _field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
+    before = _until(scope, index)
+    itself = _until(scope, index + 1)
+    if f.when is not None:
+        yield from _must_be("bool", f.when, before, "`when`")
+    for key, condition in (("valid", f.valid), ("refuse", f.refuse)):
+        if condition is not None:
+            yield from _must_be("bool", condition, itself, f"`{key}`")
+    if isinstance(f.type, ArrayType) and f.type.compression is not None:
+        yield from _must_be("enum", f.type.compression.by, before, "what names a codec")
+    if f.default is not None and f.none is None:
+        yield from _default(f, f.default, _until(scope, index, built=True))
+    for m in members(f):
+        if m.default is not None and exists_in(m, scope.version):
+            inner = replace(_until(scope, index, built=True), since=m.since or scope.since)
+            yield from _fits(m.default, inner, bit_type(m), f'"{m.name}"')
+
+
+def _until(scope: Scope, before: int, *, built: bool = False) -> Scope:
+    return replace(scope, before=before, built=built)
+
+
+def _newer(infer: Infer) -> Iterator[Diagnostic]:
+    """What an expression names is as old as what it belongs to: as of any release both are there, or neither."""
+    scope = infer.scope
+    own = scope.since.release if scope.since is not None else None
+    if scope.layout.draft is not None:
+        return
+    for name, since, path in infer.uses:
+        if own is None or release_key(since.release or "0") > release_key(own):
+            first = "the first release" if own is None else own
+            message = f'"{name}" exists since {since.release}, but "{scope.owner}" since {first}'
+            yield Diagnostic("C028", message, infer.span(path), help=f"see {since.span}")
+
+
+def _must_be(kind: str, expression: Expression, scope: Scope, what: str) -> Iterator[Diagnostic]:
+    infer = Infer(expression, scope)
+    found = infer.type()
+    yield from infer.found
+    yield from _newer(infer)
+    if found is not None and found.kind != kind:
+        wanted = {"bool": "true or false", "enum": "a value of an enum"}[kind]
+        message = f"{what} is {wanted}, not {found}"
+        help = (
+            "compare it with something: `x != 0`" if kind == "bool" and found.kind == "int" else ""
+        )
+        place = expression_span(scope.model, expression)
+        yield Diagnostic("C022", message, place, help=help)
+
+
+def _default(f: Field, default: Expression, scope: Scope) -> Iterator[Diagnostic]:
+    if isinstance(f.type, ScalarType):
+        kind = {"f64": "float", "bool": "bool", "uuid": "uuid"}.get(f.type.name, "int")
+        wanted = Type(kind) if f.type.enum is None else Type("enum", f.type.enum)
+        yield from _fits(default, scope, wanted, f'"{f.name}"')
+    elif isinstance(f.type, BytesType):
+        wanted = Type("text" if f.type.text else "bytes", nullable=f.type.null is not None)
+        yield from _fits(default, scope, wanted, f'"{f.name}"')
+
+
+def _fits(expression: Expression, scope: Scope, wanted: Type, what: str) -> Iterator[Diagnostic]:
+    infer = Infer(expression, scope)
+    found = infer.type(wanted.enum)
+    yield from infer.found
+    yield from _newer(infer)
+    if found is None:
+        return
+    place = expression_span(scope.model, expression)
+    if found.kind == "null" and not wanted.nullable:
+        yield Diagnostic("C022", f"{what} cannot be null", place)
+    elif found.kind != "null":
+        widened = wanted.kind == "float" and found.kind == "int"
+        if (found.kind, found.enum) != (wanted.kind, wanted.enum) and not widened:
+            yield Diagnostic("C022", f"{what} is {wanted}, not {found}", place)
+
+
+def _derived(d: Derived, scope: Scope) -> Iterator[Diagnostic]:
+    item = None
+    if d.array is not None:
+        array = field_of(scope.layout, d.array)
+        if array is None or not isinstance(array.type, ArrayType):
+            return
+        item = array.type.element
+    scope = replace(scope, item=item)
+    infer = Infer(d.value, scope)
+    found = infer.type()
+    yield from infer.found
+    yield from _newer(infer)
+    if found is not None and found.kind not in ("int", "null"):
+        place = expression_span(scope.model, d.value)
+        yield Diagnostic("C022", f'"{d.name}" is a number or null, not {found}', place)

@@ -1,0 +1,83 @@
+"""Freedoms: each has something to free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codecgen.check.common import integer_range, is_signed, place, reference_of
+from codecgen.diagnostics import Diagnostic
+from codecgen.schema.model import (
+    FREEDOMS,
+    VARINTS,
+    ArrayType,
+    BytesType,
+    Field,
+    Layout,
+    Model,
+    ScalarType,
+)
+
+
+def check(model: Model) -> Iterator[Diagnostic]:
+    for layout in model.layouts.values():
+        for freedom in sorted(layout.accepts):
+            if freedom != "trailing_bytes" and not any(
+                _applies(freedom, f, model) for f in layout.fields
+            ):
+                yield _nothing(freedom, f'"{layout.name}"', layout)
+        for f in layout.fields:
+            for freedom in sorted(f.accepts - layout.accepts):
+                if not _applies(freedom, f, model):
+                    yield _nothing(freedom, f'"{f.name}"', f)
+
+
+def _nothing(freedom: str, what: str, thing: Layout | Field) -> Diagnostic:
+    message = f'{what} has nothing that "{freedom}" could be about'
+    return Diagnostic(
+        "C029", message, place(thing, "accepts"), help=f"it allows {FREEDOMS[freedom]}"
+    )
+
+
+def _applies(freedom: str, f: Field, model: Model) -> bool:
+    match freedom:
+        case "overlong_varints":
+            return any(name in VARINTS or name == "compact" for name in _integers(f))
+        case "negative_null":
+            return (
+                isinstance(f.type, BytesType)
+                and f.type.null is not None
+                and isinstance(f.type.length, str)
+                and is_signed(f.type.length)
+            )
+        case "invalid_utf8":
+            return isinstance(f.type, BytesType) and f.type.text
+        case "bytes_after_none" | "truncated_tail":
+            return isinstance(f.type, ArrayType)
+        case "mixed_versions" | "unchecked_elements":
+            return isinstance(f.type, ArrayType) and _element_can(freedom, f, model)
+        case _:
+            return f.measures is not None or reference_of(f) is not None
+
+
+def _integers(f: Field) -> list[str]:
+    """The types of the numbers in a field."""
+    match f.type:
+        case ScalarType(name):
+            return [name]
+        case BytesType(length):
+            return [length] if isinstance(length, str) and integer_range(length) else []
+        case ArrayType(element, count, _, length):
+            names = [name for name in (count, length) if name is not None]
+            return [*names, element.name] if isinstance(element, ScalarType) else names
+        case _:
+            return []
+
+
+def _element_can(freedom: str, f: Field, model: Model) -> bool:
+    ref = reference_of(f)
+    held = model.layouts.get(ref.layout) if ref is not None else None
+    if held is None:
+        return ref is not None
+    if freedom == "mixed_versions":
+        return held.version_is is not None
+    return any(inner.checksum is not None for inner in held.fields)

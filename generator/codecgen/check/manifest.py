@@ -1,0 +1,38 @@
+"""The manifest: titles, links, and keys that do not get into each other's way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codecgen.check.common import place
+from codecgen.diagnostics import Diagnostic
+from codecgen.schema.model import Model
+
+
+def check(model: Model) -> Iterator[Diagnostic]:
+    manifest = model.manifest
+    if not manifest.title:
+        yield Diagnostic("C017", "the title is empty", place(manifest, "title"))
+    for name, pattern in manifest.links.items():
+        where = place(manifest, f"links.{name}")
+        if name == manifest.release_line:
+            message = f'"{name}" names releases already: `since` could not tell which is meant'
+            yield Diagnostic("C011", message, where, help=f"see {place(manifest, 'release_line')}")
+        if not pattern.startswith(("https://", "http://")):
+            message = f'a link to "{name}" begins with https://'
+            yield Diagnostic("C017", message, where)
+        elif (
+            pattern.count("{}") != 1
+            or "{" in pattern.replace("{}", "")
+            or any(map(_unsafe, pattern))
+        ):
+            message = f'a link to "{name}" has {{}} once, where the number goes, and nothing that an address cannot have'
+            yield Diagnostic("C017", message, where)
+    if len(model.files) == 1:
+        message = "the schema directory declares nothing"
+        help = "add a file with a `layout`"
+        yield Diagnostic("C025", message, manifest.span, help=help)
+
+
+def _unsafe(character: str) -> bool:
+    return character.isspace() or character in "<>\"'`\\"

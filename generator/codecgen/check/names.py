@@ -1,0 +1,231 @@
+"""Names that generated code cannot have, and names that would meet there."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import sys
+from collections.abc import Iterable, Iterator
+
+from codecgen.check.common import members, place
+from codecgen.diagnostics import Diagnostic
+from codecgen.schema.model import Layout, Model, Span
+
+LONGEST = 64
+CONTAINER = frozenset(
+    [
+        "clear",
+        "copy",
+        "fromkeys",
+        "get",
+        "items",
+        "keys",
+        "pop",
+        "popitem",
+        "search",
+        "search_all",
+        "setdefault",
+        "update",
+        "values",
+    ]
+)
+"""Attributes of the mapping that parsers return: a field of that name would hide behind them."""
+
+EXPRESSION = frozenset(
+    ["if", "then", "else", "and", "or", "not", "null", "first", "last", "item", "true", "false"]
+)
+"""Words that mean something in expressions."""
+
+RUNTIME = frozenset(
+    [
+        "array",
+        "bit",
+        "bits",
+        "boolean",
+        "bytes",
+        "choice",
+        "compressed",
+        "container",
+        "enum_field",
+        "enumeration",
+        "field",
+        "float64",
+        "integer",
+        "layout",
+        "lazy",
+        "rule",
+        "text",
+        "uuid",
+        "varint",
+    ]
+)
+"""Enums of these names would give classes that generated modules import."""
+
+HELPERS = frozenset(["wrap", "end_of", "item", "int", "str", "bytes", "bool", "float"])
+"""Functions and parameters of generated modules."""
+
+TAKEN_PACKAGES = frozenset(
+    [
+        "codecgen",
+        "construct",
+        "crc32c",
+        "cramjam",
+        "jinja2",
+        "lz4",
+        "numba",
+        "numpy",
+        "pyarrow",
+        "snappy",
+        "yaml",
+        "zstandard",
+    ]
+)
+"""What generated code imports, or what it stands on does."""
+
+WINDOWS = frozenset(
+    [
+        "con",
+        "prn",
+        "aux",
+        "nul",
+        *(f"{device}{n}" for device in ("com", "lpt") for n in range(1, 10)),
+    ]
+)
+_FILE_PART = re.compile(r"[a-z][a-z0-9_-]*\Z")
+
+
+def check(model: Model) -> Iterator[Diagnostic]:
+    yield from _package(model)
+    yield from _files(model)
+    yield from _declarations(model)
+    for layout in model.layouts.values():
+        yield from _fields(layout)
+    yield from _symbols(model)
+
+
+def _package(model: Model) -> Iterator[Diagnostic]:
+    name = model.manifest.package
+    where = place(model.manifest, "package")
+    if name in sys.stdlib_module_names or name in TAKEN_PACKAGES:
+        message = f'a package "{name}" would hide the module that generated code imports'
+        yield Diagnostic("C027", message, where, help=f'take another name, perhaps "{name}_codecs"')
+    else:
+        yield from _word(name, where, frozenset())
+
+
+def _files(model: Model) -> Iterator[Diagnostic]:
+    modules: dict[str, str] = {}
+    directories: dict[str, str] = {}
+    for file in model.files:
+        if "/" not in file and file == model.manifest.span.file:
+            continue
+        where = Span(file, 1, 1, 1)
+        parts = file.removesuffix(".yaml").removesuffix(".yml").split("/")
+        for part in parts:
+            bare = part.replace("-", "_")
+            if not _FILE_PART.match(part) or keyword.iskeyword(bare) or part in WINDOWS:
+                message = f'no module can be called after "{part}"'
+                help = "use lower-case letters, digits, _ and -; begin with a letter"
+                yield Diagnostic("C027", message, where, help=help)
+                break
+        else:
+            module = "/".join(parts).replace("-", "_")
+            if module in modules:
+                message = f"two files would become one module: {modules[module]} and {file}"
+                yield Diagnostic("C008", message, where)
+            modules.setdefault(module, file)
+            for i in range(1, len(parts)):
+                directories.setdefault("/".join(parts[:i]).replace("-", "_"), file)
+    for module, file in modules.items():
+        if module in directories:
+            message = f"{file} would become a module where {directories[module]} needs a package"
+            yield Diagnostic("C008", message, Span(file, 1, 1, 1))
+
+
+def _declarations(model: Model) -> Iterator[Diagnostic]:
+    for layout in model.layouts.values():
+        yield from _word(layout.name, layout.span, HELPERS if layout.derived else frozenset())
+    for choice in model.choices.values():
+        yield from _word(choice.name, choice.span, frozenset())
+    for enum in model.enums.values():
+        yield from _word(enum.name, enum.span, RUNTIME | {"true", "false", "none"})
+        for value in enum.values:
+            help = "expressions could not name the value"
+            if value.name in EXPRESSION - {"item"}:
+                yield Diagnostic(
+                    "C027", f'"{value.name}" means something else', value.span, help=help
+                )
+            elif value.name == "labels":
+                yield Diagnostic("C027", '"labels" is taken in the classes of enums', value.span)
+            elif len(value.name) > LONGEST:
+                yield _long(value.name, value.span)
+
+
+def _fields(layout: Layout) -> Iterator[Diagnostic]:
+    taken = CONTAINER | EXPRESSION
+    seen: dict[str, Span] = {}
+    for f in layout.fields:
+        yield from _word(f.name, f.span, taken, field=True)
+        seen[f.name] = f.span
+        for m in members(f):
+            yield from _word(m.name, m.span, taken, field=True)
+    functions: dict[str, Span] = {}
+    for d in layout.derived:
+        yield from _word(d.name, d.span, taken | HELPERS)
+        if d.array is None and d.name in seen:
+            help = f"the field is at {seen[d.name]}"
+            yield Diagnostic("C008", f'"{d.name}" is a field already', d.span, help=help)
+        function = d.name if d.array is None else f"{d.array}_{d.name}"
+        if function in functions and d.array is not None:
+            help = f"the other one is at {functions[function]}"
+            message = f'two functions would be called "{function}"'
+            yield Diagnostic("C008", message, d.span, help=help)
+        functions.setdefault(function, d.span)
+
+
+def _word(
+    name: str, where: Span, taken: frozenset[str], *, field: bool = False
+) -> Iterator[Diagnostic]:
+    help = "take another name"
+    if field:
+        help = f'write "{name}_", and `spelled: {name}` for the documents'
+    if keyword.iskeyword(name):
+        yield Diagnostic("C027", f'"{name}" is a keyword of Python', where, help=help)
+    elif name in taken:
+        message = f'"{name}" is taken: it means something else in expressions or in generated code'
+        yield Diagnostic("C027", message, where, help=help)
+    elif len(name) > LONGEST:
+        yield _long(name, where)
+
+
+def _long(name: str, where: Span) -> Diagnostic:
+    return Diagnostic("C027", f"a name of {len(name)} characters: {LONGEST} is the most", where)
+
+
+def symbols(model: Model) -> Iterator[tuple[str, str, Span]]:
+    """What generated modules export: (symbol, the declaration that it stands for, its place)."""
+    for enum in model.enums.values():
+        yield "".join(part.capitalize() for part in enum.name.split("_")), enum.name, enum.span
+    for layout in model.layouts.values():
+        yield layout.name.upper(), layout.name, layout.span
+        v = layout.versions
+        if v is not None and v.high is not None and v.high - v.low < 1000:
+            for version in range(v.low, v.high + 1):
+                name = f"{layout.name}@{version}"
+                yield f"{layout.name.upper()}_V{version}", name, layout.span
+    for choice in model.choices.values():
+        yield choice.name.upper(), choice.name, choice.span
+
+
+def _symbols(model: Model) -> Iterable[Diagnostic]:
+    seen: dict[str, tuple[str, Span]] = {}
+    found = []
+    for symbol, name, where in symbols(model):
+        if symbol in seen and seen[symbol][0] != name:
+            other, first = seen[symbol]
+            message = f'"{name}" and "{other}" would both become {symbol} in generated code'
+            later = max((where, first), key=lambda s: (s.file, s.line))
+            earlier = first if later is where else where
+            found.append(Diagnostic("C008", message, later, help=f"the other one is at {earlier}"))
+        seen.setdefault(symbol, (name, where))
+    return found

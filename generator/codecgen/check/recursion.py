@@ -1,0 +1,100 @@
+"""Layouts that hold each other: there is an end to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codecgen.check.common import reference_of
+from codecgen.diagnostics import Diagnostic
+from codecgen.runtime.source import Limits
+from codecgen.schema.model import ArrayType, Field, Layout, Model
+
+DEEPEST = Limits().depth
+
+
+def check(model: Model) -> Iterator[Diagnostic]:
+    endless = {
+        name: [f for f in layout.fields if _endless(f)] for name, layout in model.layouts.items()
+    }
+    reported: set[str] = set()
+    for layout in model.layouts.values():
+        cycle = _cycle(layout.name, endless)
+        if cycle and not reported & set(cycle):
+            reported |= set(cycle)
+            yield _endless_finding(layout, cycle, endless[layout.name])
+    if not reported:
+        yield from _too_deep(model)
+
+
+def _endless(f: Field) -> bool:
+    """Whether a field holds a layout whatever the bytes say, with nothing that bounds how deep."""
+    if reference_of(f) is None or f.when is not None:
+        return False
+    return not (isinstance(f.type, ArrayType) and f.type.nesting is not None)
+
+
+def _cycle(start: str, edges: dict[str, list[Field]]) -> list[str]:
+    """The layouts on the shortest way from one back to itself, or none."""
+    came_from: dict[str, str] = {}
+    todo = [start]
+    while todo:
+        name = todo.pop(0)
+        for f in edges.get(name, ()):
+            ref = reference_of(f)
+            if ref is None:
+                continue
+            if ref.layout == start:
+                way = [name]
+                while way[-1] != start:
+                    way.append(came_from[way[-1]])
+                return way[::-1]
+            if ref.layout not in came_from:
+                came_from[ref.layout] = name
+                todo.append(ref.layout)
+    return []
+
+
+def _endless_finding(layout: Layout, cycle: list[str], fields: list[Field]) -> Diagnostic:
+    following = cycle[1] if len(cycle) > 1 else cycle[0]
+    refs = [
+        (f, ref) for f in fields if (ref := reference_of(f)) is not None and ref.layout == following
+    ]
+    f, ref = refs[0]
+    way = " holds ".join(f'"{name}"' for name in [*cycle, cycle[0]])
+    help = "a struct that holds itself needs `when`"
+    if isinstance(f.type, ArrayType):
+        help = "say how deep the array may go: `nesting: 1`"
+    return Diagnostic("C019", f"{way}, without end", ref.span, help=help)
+
+
+def _too_deep(model: Model) -> Iterator[Diagnostic]:
+    """Layouts lie no deeper in each other than parsers go, who count an array as one more."""
+    depth: dict[str, int] = {}
+    for layout in model.layouts.values():
+        todo = [layout.name]
+        while todo:
+            name = todo[-1]
+            held = _held(model.layouts[name], model)
+            waiting = [inner for inner in held if inner not in depth and inner not in todo]
+            if waiting and name not in depth:
+                todo.append(waiting[0])
+                continue
+            todo.pop()
+            depth[name] = 1 + max(
+                (steps + depth.get(inner, 0) for inner, steps in held.items()), default=0
+            )
+        if depth[layout.name] > DEEPEST:
+            message = f'layouts lie {depth[layout.name]} deep in "{layout.name}": parsers go {DEEPEST} deep'
+            yield Diagnostic("C026", message, layout.span, help="an array counts as one more")
+            return
+
+
+def _held(layout: Layout, model: Model) -> dict[str, int]:
+    """The layouts that a layout holds, and how much deeper they lie."""
+    out: dict[str, int] = {}
+    for f in layout.fields:
+        ref = reference_of(f)
+        if ref is not None and ref.layout in model.layouts:
+            steps = 1 if isinstance(f.type, ArrayType) else 0
+            out[ref.layout] = max(out.get(ref.layout, 0), steps)
+    return out

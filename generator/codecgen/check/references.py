@@ -1,0 +1,229 @@
+"""Every enum, layout, enum value and field that something names is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from codecgen.check.common import (
+    enum_uses,
+    field_of,
+    field_spans,
+    hint,
+    place,
+    reference_of,
+)
+from codecgen.diagnostics import Diagnostic
+from codecgen.schema.model import (
+    ArrayType,
+    Choice,
+    Enum,
+    Field,
+    Layout,
+    Model,
+    Overhead,
+    OverheadOf,
+    Reference,
+    Span,
+)
+
+
+def check(model: Model) -> Iterator[Diagnostic]:
+    for layout in model.layouts.values():
+        yield from _enums(layout, model)
+        for f in layout.fields:
+            ref = reference_of(f)
+            if ref is not None:
+                yield from layout_known(ref, model)
+            yield from _counts(f, layout)
+            yield from _codecs(f, model)
+        yield from _version_field(layout)
+        yield from _derived_arrays(layout)
+        if layout.overhead is not None:
+            yield from _overhead(layout.overhead, model)
+    for choice in model.choices.values():
+        yield from _choice(choice, model)
+
+
+def layout_known(ref: Reference, model: Model) -> Iterator[Diagnostic]:
+    """A finding when a reference names no layout."""
+    if ref.layout in model.layouts or ref.layout in model.broken:
+        return
+    if ref.layout in model.choices or ref.layout in model.enums:
+        kind = "a choice" if ref.layout in model.choices else "an enum"
+        declared = model.choices.get(ref.layout) or model.enums[ref.layout]
+        message = f'"{ref.layout}" is {kind}, where a layout must stand'
+        yield Diagnostic(
+            "C012", message, ref.span, "not a layout", f"it is declared at {declared.span}"
+        )
+        return
+    spans = {name: layout.span for name, layout in model.layouts.items()}
+    message = f'unknown layout "{ref.layout}"'
+    yield Diagnostic("C012", message, ref.span, "not declared", hint(ref.layout, spans))
+
+
+def value_known(word: str, enum: Enum, where: Span) -> Iterator[Diagnostic]:
+    """A finding when a word is no value of an enum."""
+    spans = {value.name: value.span for value in enum.values}
+    if word not in spans:
+        message = f'"{word}" is not a value of the enum "{enum.name}"'
+        help = hint(word, spans) or f"the enum is at {enum.span}"
+        yield Diagnostic("C012", message, where, "not a value", help)
+
+
+def _enum_known(name: str, where: Span, model: Model) -> Iterator[Diagnostic]:
+    if name in model.enums or name in model.broken:
+        return
+    other = model.layouts.get(name) or model.choices.get(name)
+    if other is not None:
+        kind = "a layout" if name in model.layouts else "a choice"
+        message = f'"{name}" is {kind}, where an enum must stand'
+        help = f"it is declared at {other.span}"
+        yield Diagnostic("C012", message, where, "not an enum", help)
+        return
+    spans = {name: enum.span for name, enum in model.enums.items()}
+    yield Diagnostic("C012", f'unknown enum "{name}"', where, "not declared", hint(name, spans))
+
+
+def _enums(layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    for thing, name, only in enum_uses(layout):
+        yield from _enum_known(name, place(thing, "enum"), model)
+        enum = model.enums.get(name)
+        if enum is None:
+            continue
+        for i, word in enumerate(only or ()):
+            where = thing.places.get(f"only.{i}", place(thing, "only"))
+            yield from value_known(word, enum, where)
+            if word in (only or ())[:i]:
+                yield Diagnostic("C008", f'"{word}" is listed twice', where)
+
+
+def _field_known(
+    word: str, layout: Layout, where: Span, declared: Mapping[str, Span] | None = None
+) -> Iterator[Diagnostic]:
+    spans = field_spans(layout) if declared is None else declared
+    if word not in spans:
+        message = f'"{layout.name}" has no field "{word}"'
+        yield Diagnostic("C014", message, where, "not a field", hint(word, spans))
+
+
+def _counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    if f.counts is None:
+        return
+    arrays = {g.name: g.span for g in layout.fields if isinstance(g.type, ArrayType)}
+    target = field_of(layout, f.counts)
+    where = place(f, "counts")
+    if target is None:
+        yield from _field_known(f.counts, layout, where, arrays)
+    elif f.counts not in arrays:
+        message = f'"{f.counts}" is not an array: there is nothing to count'
+        yield Diagnostic("C016", message, where, help=f"it is declared at {target.span}")
+
+
+def _codecs(f: Field, model: Model) -> Iterator[Diagnostic]:
+    compression = f.type.compression if isinstance(f.type, ArrayType) else None
+    enum = model.enums.get(compression.enum) if compression is not None else None
+    if compression is None or enum is None:
+        return
+    for i, word in enumerate(compression.refuses):
+        where = compression.places.get(f"refuses.{i}", place(f, "compressed"))
+        yield from value_known(word, enum, where)
+    for word, *_ in compression.variants:
+        where = compression.places.get(f"variants.{word}", place(f, "compressed"))
+        yield from value_known(word, enum, where)
+
+
+def _version_field(layout: Layout) -> Iterator[Diagnostic]:
+    if layout.version_is is not None:
+        yield from _field_known(layout.version_is, layout, place(layout, "version_is"))
+
+
+def _derived_arrays(layout: Layout) -> Iterator[Diagnostic]:
+    seen = set()
+    for d in layout.derived:
+        if d.array is None or d.array in seen:
+            continue
+        seen.add(d.array)
+        field = field_of(layout, d.array)
+        arrays = {f.name: f.span for f in layout.fields if isinstance(f.type, ArrayType)}
+        if field is None:
+            yield from _field_known(d.array, layout, d.span, arrays)
+        elif d.array not in arrays:
+            message = f'"{d.array}" is not an array: it has no elements to derive values for'
+            yield Diagnostic("C014", message, d.span, help=f"it is declared at {field.span}")
+
+
+def _overhead(overhead: Overhead, model: Model) -> Iterator[Diagnostic]:
+    for column in overhead.columns:
+        yield from layout_known(column.layout, model)
+        layout = model.layouts.get(column.layout.layout)
+        if layout is not None:
+            yield from _column(column, layout, model)
+
+
+def _column(column: OverheadOf, layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    message: Layout | None = layout
+    if column.array is not None:
+        array = field_of(layout, column.array)
+        where = place_of(column, "array")
+        if array is None or not isinstance(array.type, ArrayType):
+            spans = {f.name: f.span for f in layout.fields if isinstance(f.type, ArrayType)}
+            text = f'"{layout.name}" has no array "{column.array}"'
+            yield Diagnostic("C014", text, where, "not an array", hint(column.array, spans))
+            return
+        ref = reference_of(array)
+        message = model.layouts.get(ref.layout) if ref is not None else None
+    if message is None:
+        return
+    for name in column.sizes:
+        yield from _field_known(name, message, place_of(column, f"each.{name}"))
+    if column.number is not None:
+        yield from _field_known(column.number, message, place_of(column, "number"))
+
+
+def place_of(column: OverheadOf, key: str) -> Span:
+    """Where the value of a key of a column stands."""
+    return column.places.get(key, column.layout.span)
+
+
+def _choice(choice: Choice, model: Model) -> Iterator[Diagnostic]:
+    for _, ref in choice.cases:
+        yield from layout_known(ref, model)
+    if choice.given is not None:
+        yield from _enum_known(choice.given, place(choice, "given"), model)
+        enum = model.enums.get(choice.given)
+        for key, ref in choice.cases:
+            where = choice.places.get(f"cases.{key}", ref.span)
+            if isinstance(key, int):
+                message = f"{key} is a number: the cases are values of an enum"
+                help = _value_named(key, enum)
+                yield Diagnostic("C012", message, where, help=help)
+            elif enum is not None:
+                yield from value_known(key, enum, where)
+    if choice.by is not None:
+        yield from _by(choice, choice.by, model)
+
+
+def _value_named(number: int, enum: Enum | None) -> str:
+    found = next((v.name for v in enum.values if v.value == number), "") if enum is not None else ""
+    return f'write "{found}"' if found else ""
+
+
+def _by(choice: Choice, by: str, model: Model) -> Iterator[Diagnostic]:
+    for key, ref in choice.cases:
+        if isinstance(key, str):
+            where = choice.places.get(f"cases.{key}", ref.span)
+            message = f'"{key}" is not a number: the cases are numbers that "{by}" can have'
+            yield Diagnostic("C012", message, where)
+    missing = [
+        layout.name
+        for _, ref in choice.cases
+        if (layout := model.layouts.get(ref.layout)) is not None and field_of(layout, by) is None
+    ]
+    if missing:
+        some = next(
+            model.layouts[ref.layout] for _, ref in choice.cases if ref.layout == missing[0]
+        )
+        words = ", ".join(dict.fromkeys(missing))
+        message = f'no field "{by}" in {words}'
+        help = hint(by, field_spans(some))
+        yield Diagnostic("C014", message, place(choice, "by"), "not a field of every case", help)

@@ -1,0 +1,237 @@
+"""Lengths, counts and checksums: what they are about exists, lies where it must, and can be worked out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codecgen.check.common import (
+    all_versions,
+    exists_in,
+    field_of,
+    field_spans,
+    hint,
+    integer_range,
+    once,
+    place,
+)
+from codecgen.diagnostics import Diagnostic
+from codecgen.schema.model import ArrayType, Field, Layout, Model, Run, ScalarType, Span
+
+
+def check(model: Model) -> Iterator[Diagnostic]:
+    for layout in model.layouts.values():
+        found: list[Diagnostic] = []
+        for f in layout.fields:
+            found += _roles(f)
+            found += _run(f, f.measures, "measures", layout)
+            found += _run(f, f.covers, "covers", layout)
+            found += _counts(f, layout)
+            found += _array(f)
+        if not found:
+            for version in all_versions(layout):
+                found += _nested(layout, version)
+                found += _cycles(layout, version)
+        yield from once(found)
+
+
+def _roles(f: Field) -> Iterator[Diagnostic]:
+    keys = [
+        ("measures", f.measures is not None),
+        ("counts", f.counts is not None),
+        ("checksum", f.checksum is not None),
+        ("is", f.is_version),
+        ("const", f.const is not None),
+        ("none" if f.none is not None else "default", "default" in f.places or f.none is not None),
+    ]
+    given = [key for key, there in keys if there]
+    if len(given) > 1:
+        message = f'"{given[0]}" and "{given[1]}" both say what is written into "{f.name}"'
+        yield Diagnostic("C011", message, place(f, given[1]), help=f'take out "{given[1]}"')
+    if f.none is not None and "default" in f.places:
+        message = '"none" is the default already'
+        yield Diagnostic("C011", message, place(f, "default"), help='take out "default"')
+    for key in given[:1]:
+        if key in ("measures", "counts", "checksum"):
+            yield from _integer(f, key)
+    if f.checksum is not None and isinstance(f.type, ScalarType) and f.type.name != "u32":
+        message = f"{f.checksum} is an unsigned number of 4 bytes, which {f.type.name} is not"
+        yield Diagnostic("C017", message, place(f, "type"), help="write `type: u32`")
+
+
+def _integer(f: Field, key: str) -> Iterator[Diagnostic]:
+    what = {"measures": "a length", "counts": "a count", "checksum": "a checksum"}[key]
+    if not isinstance(f.type, ScalarType) or integer_range(f.type.name) is None:
+        yield Diagnostic(
+            "C017", f"{what} is an integer", place(f, key), help="give the field an integer type"
+        )
+    elif f.type.enum is not None:
+        yield Diagnostic("C011", f"{what} does not stand for values of an enum", place(f, "enum"))
+
+
+def index_of(layout: Layout, name: str) -> int | None:
+    return next((i for i, f in enumerate(layout.fields) if f.name == name), None)
+
+
+def bounds(layout: Layout, f: Field, run: Run) -> tuple[int, int] | None:
+    """The first and the last index of a run in the layout's fields; None when a name is unknown."""
+    first = index_of(layout, run.first) if run.first else (index_of(layout, f.name) or 0) + 1
+    last = index_of(layout, run.last) if run.last is not None else len(layout.fields) - 1
+    return None if first is None or last is None else (first, last)
+
+
+def _run(f: Field, run: Run | None, key: str, layout: Layout) -> Iterator[Diagnostic]:
+    if run is None:
+        return
+    unknown = False
+    for name, part in ((run.first, "from"), (run.last, "to")):
+        if name and index_of(layout, name) is None:
+            unknown = True
+            where = f.places.get(f"{key}.{part}", run.span)
+            message = f'"{layout.name}" has no field "{name}"'
+            yield Diagnostic("C014", message, where, "not a field", hint(name, field_spans(layout)))
+    ends = bounds(layout, f, run)
+    if unknown or ends is None:
+        return
+    own = index_of(layout, f.name) or 0
+    first, last = ends
+    start, stop = f.places.get(f"{key}.from", run.span), f.places.get(f"{key}.to", run.span)
+    if not run.first and first >= len(layout.fields):
+        message = f'nothing follows "{f.name}"'
+        yield Diagnostic("C016", message, run.span)
+        return
+    if last < first:
+        message = (
+            f'the run ends with "{run.last}", before "{layout.fields[first].name}", where it begins'
+        )
+        yield Diagnostic("C016", message, stop, help="swap them")
+        return
+    if key == "measures" and first <= own:
+        message = f'"{f.name}" measures a run that begins before it ends: "{run.first}"'
+        yield Diagnostic("C016", message, start, help=_next_help(layout, own))
+    if key == "covers" and first <= own <= last:
+        message = f'the checksum "{f.name}" lies in the run that it covers'
+        help = f"let it end before, or begin after the checksum ({f.span})"
+        yield Diagnostic("C016", message, stop if run.last else start, help=help)
+    yield from _there(f, run, key, layout, start, stop)
+
+
+def _next_help(layout: Layout, own: int) -> str:
+    if own + 1 < len(layout.fields):
+        return f'the next field is "{layout.fields[own + 1].name}"'
+    return "no field follows"
+
+
+def _there(
+    f: Field, run: Run, key: str, layout: Layout, start: Span, stop: Span
+) -> Iterator[Diagnostic]:
+    """In every version that has the field, the ends of its run are there too."""
+    for name, where in ((run.first, start), (run.last, stop)):
+        end = field_of(layout, name) if name else None
+        if end is None:
+            continue
+        for version in all_versions(layout):
+            if exists_in(f, version) and not exists_in(end, version):
+                message = (
+                    f'"{end.name}" is not there in version {version}, where "{f.name}" {key} it'
+                )
+                yield Diagnostic("C020", message, where, help=f"see {place(end, 'versions')}")
+                break
+
+
+def _counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    array = field_of(layout, f.counts) if f.counts is not None else None
+    if array is None or not isinstance(array.type, ArrayType):
+        return
+    where = place(f, "counts")
+    own, target = index_of(layout, f.name) or 0, index_of(layout, array.name) or 0
+    if target < own:
+        message = f'"{array.name}" lies before "{f.name}", which counts it'
+        yield Diagnostic("C016", message, where, help=f"it is declared at {array.span}")
+    first = next(g for g in layout.fields if g.counts == array.name)
+    if first is not f:
+        message = f'"{array.name}" is counted by "{first.name}" already'
+        yield Diagnostic("C016", message, where, help=f"see {place(first, 'counts')}")
+    if f.when is not None and (array.when is None or str(array.when) != str(f.when)):
+        message = f'"{array.name}" can be there without "{f.name}", which counts it'
+        yield Diagnostic("C016", message, where, help="give both the same `when`")
+    for version in all_versions(layout):
+        if exists_in(f, version) != exists_in(array, version):
+            name = array.name if exists_in(f, version) else f.name
+            message = (
+                f'"{f.name}" counts "{array.name}", but in version {version} there is no "{name}"'
+            )
+            yield Diagnostic("C020", message, where)
+            break
+
+
+def _array(f: Field) -> Iterator[Diagnostic]:
+    if not isinstance(f.type, ArrayType):
+        return
+    given = [key for key in ("count", "length", "until") if key in f.places]
+    if f.type.counted_by is not None and given:
+        message = f'"{f.type.counted_by}" counts "{f.name}": `{given[0]}` says it again'
+        yield Diagnostic("C011", message, place(f, given[0]), help=f'take out "{given[0]}"')
+    elif len(given) > 1:
+        message = f'"{given[0]}" and "{given[1]}" both say where "{f.name}" ends'
+        yield Diagnostic("C011", message, place(f, given[1]), help="keep one of them")
+    elif f.type.counted_by is None and not given:
+        message = f'nothing says how many elements "{f.name}" has'
+        help = "give it `count`, `length` or `until: end`, or let a field before it `counts` it"
+        yield Diagnostic("C005", message, f.span, help=help)
+
+
+# ------------------------------------------------------------ runs and checksums together
+
+
+def measured(layout: Layout, version: int | None) -> list[tuple[Field, int, int]]:
+    """The measured runs of a version, as indexes into all fields of the layout."""
+    out = []
+    for f in layout.fields:
+        if f.measures is not None and exists_in(f, version):
+            ends = bounds(layout, f, f.measures)
+            if ends is not None:
+                out.append((f, *ends))
+    return out
+
+
+def _nested(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
+    runs = measured(layout, version)
+    for i, (f, first, last) in enumerate(runs):
+        for g, other_first, other_last in runs[:i]:
+            where = place(f, "measures")
+            if (first, last) == (other_first, other_last):
+                message = f'"{f.name}" measures the same run as "{g.name}"'
+                yield Diagnostic("C016", message, where, help=f"see {place(g, 'measures')}")
+            elif first <= other_last and other_first <= last:
+                inside = other_first <= first and last <= other_last
+                around = first < other_first and other_last <= last
+                if not (inside or around):
+                    message = f'the runs that "{f.name}" and "{g.name}" measure overlap'
+                    help = f"one must lie inside the other, and the outer length come first; see {place(g, 'measures')}"
+                    yield Diagnostic("C016", message, where, help=help)
+
+
+def _cycles(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
+    """Checksums over each other: none of them could be worked out first."""
+    covers: dict[str, list[Field]] = {}
+    checksums = [f for f in layout.fields if f.checksum is not None and exists_in(f, version)]
+    for f in checksums:
+        ends = bounds(layout, f, f.covers) if f.covers is not None else None
+        if ends is not None:
+            inside = layout.fields[ends[0] : ends[1] + 1]
+            covers[f.name] = [g for g in checksums if g in inside]
+    for f in checksums:
+        seen: set[str] = set()
+        todo = list(covers.get(f.name, ()))
+        while todo:
+            g = todo.pop()
+            if g.name not in seen:
+                seen.add(g.name)
+                todo += covers.get(g.name, ())
+        if f.name in seen:
+            others = ", ".join(f'"{name}"' for name in sorted(seen - {f.name}))
+            message = f'"{f.name}" covers {others}, which covers it too'
+            yield Diagnostic(
+                "C016", message, place(f, "covers"), help="one must not cover the other"
+            )
+            return

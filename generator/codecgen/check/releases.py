@@ -1,0 +1,171 @@
+"""Releases: those of the manifest, in an order that can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codecgen.check.common import field_of, place, reference_of
+from codecgen.diagnostics import Diagnostic, did_you_mean
+from codecgen.plan.as_of import release_key
+from codecgen.schema.model import (
+    BitsType,
+    Field,
+    Formerly,
+    Layout,
+    Manifest,
+    Misprint,
+    Model,
+    Since,
+    Span,
+)
+
+
+def check(model: Model) -> Iterator[Diagnostic]:
+    manifest = model.manifest
+    yield from _order(manifest)
+    for i, release in enumerate(manifest.as_of):
+        where = manifest.places.get(f"documents.as_of.{i}", place(manifest, "documents"))
+        yield from _known(release, where, manifest)
+    for layout in model.layouts.values():
+        yield from _layout(layout, model)
+    for choice in model.choices.values():
+        yield from _since(choice.since, place(choice, "since"), manifest)
+    for enum in model.enums.values():
+        for value in enum.values:
+            yield from _since(value.since, place(value, "since"), manifest)
+
+
+def _order(manifest: Manifest) -> Iterator[Diagnostic]:
+    if manifest.releases and manifest.release_line is None:
+        message = "releases need a `release_line`: the key under `since` that names one"
+        yield Diagnostic("C005", message, place(manifest, "releases"))
+    for i, (before, after) in enumerate(
+        zip(manifest.releases, manifest.releases[1:], strict=False)
+    ):
+        if release_key(before) >= release_key(after):
+            message = f"{after} stands after {before}: releases go from the oldest to the newest"
+            where = manifest.places.get(f"releases.{i + 1}", place(manifest, "releases"))
+            yield Diagnostic("C028", message, where)
+
+
+def known_release(release: str, manifest: Manifest) -> bool:
+    """Whether the manifest lists a release (``2.1`` is ``2.1.0``)."""
+    return release_key(release) in {release_key(r) for r in manifest.releases}
+
+
+def _known(release: str | None, where: Span, manifest: Manifest) -> Iterator[Diagnostic]:
+    if release is None or known_release(release, manifest):
+        return
+    help = did_you_mean(release, manifest.releases)
+    help = help or f"add it to `releases` ({place(manifest, 'releases')})"
+    message = f"the manifest does not list the release {release}"
+    yield Diagnostic("C018", message, where, "not listed", help)
+
+
+def _since(since: Since | None, where: Span, manifest: Manifest) -> Iterator[Diagnostic]:
+    if since is not None:
+        yield from _known(since.release, since.span or where, manifest)
+
+
+def _layout(layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    manifest = model.manifest
+    yield from _since(layout.since, place(layout, "since"), manifest)
+    yield from _since(layout.draft, place(layout, "draft"), manifest)
+    if layout.draft is not None and layout.since is not None:
+        message = "a draft never shipped: it has no release from which it exists"
+        yield Diagnostic(
+            "C011", message, place(layout, "since"), help="take out `since` or `draft`"
+        )
+    for version, (since, until) in layout.version_notes.items():
+        where = layout.places.get(f"version_notes.{version}", layout.span)
+        yield from _since(since, where, manifest)
+        yield from _since(until, where, manifest)
+        first, last = (since and since.release), (until and until.release)
+        if first and last and release_key(first) >= release_key(last):
+            message = f"version {version} ends in {last}, before it begins in {first}"
+            yield Diagnostic("C028", message, where)
+    for f in layout.fields:
+        yield from _since(f.since, place(f, "since"), manifest)
+        yield from _after(f.since, layout.since, f"{layout.name} itself", place(f, "since"))
+        yield from _formerly(f, f.formerly, layout, manifest)
+        yield from _misprint(f.misprint, place(f, "misprint.until"), manifest)
+        yield from _held(f, layout, model)
+        yield from _ends(f, layout)
+        if isinstance(f.type, BitsType):
+            for m in f.type.members:
+                where = place(m, "since")
+                yield from _since(m.since, where, manifest)
+                yield from _after(m.since, f.since or layout.since, f.name, where)
+                yield from _misprint(m.misprint, place(m, "misprint.until"), manifest)
+    for d in layout.derived:
+        yield from _since(d.since, place(d, "since"), manifest)
+        yield from _after(d.since, layout.since, f"{layout.name} itself", place(d, "since"))
+
+
+def _after(
+    inner: Since | None, outer: Since | None, what: str, where: Span
+) -> Iterator[Diagnostic]:
+    """What is part of something is not older than it."""
+    if inner is None or outer is None or inner.release is None or outer.release is None:
+        return
+    if release_key(inner.release) < release_key(outer.release):
+        message = f"{inner.release} is before {outer.release}, the first release with {what}"
+        yield Diagnostic("C028", message, inner.span or where)
+
+
+def _formerly(
+    f: Field, formerly: Formerly | None, layout: Layout, manifest: Manifest
+) -> Iterator[Diagnostic]:
+    if formerly is None:
+        return
+    where = place(f, "formerly.until")
+    yield from _known(formerly.until, where, manifest)
+    since = f.since or layout.since
+    first = since.release if since is not None else None
+    if first is not None and release_key(formerly.until) <= release_key(first):
+        message = f"it had that name until {formerly.until}, but is not there before {first}"
+        yield Diagnostic("C028", message, where)
+
+
+def _misprint(misprint: Misprint | None, where: Span, manifest: Manifest) -> Iterator[Diagnostic]:
+    if misprint is not None:
+        yield from _known(misprint.until, where, manifest)
+
+
+def _ends(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    """A run begins and ends with fields that are as old as what measures it."""
+    own = f.since or layout.since
+    first = own.release if own is not None else None
+    ends = [
+        (key, run)
+        for key, run in (("measures", f.measures), ("covers", f.covers))
+        if run is not None
+    ]
+    names = [(f"{key}.from", run.first) for key, run in ends]
+    names += [(f"{key}.to", run.last) for key, run in ends if run.last is not None]
+    names += [("counts", f.counts)] if f.counts is not None else []
+    for key, name in names:
+        end = field_of(layout, name)
+        since = end.since.release if end is not None and end.since is not None else None
+        if since is not None and (first is None or release_key(since) > release_key(first)):
+            begin = "the first release" if first is None else first
+            message = f'"{name}" exists since {since}, but "{f.name}" since {begin}'
+            yield Diagnostic("C028", message, place(f, key))
+
+
+def _held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    """A layout that is there while one that it holds is not."""
+    ref = reference_of(f)
+    held = model.layouts.get(ref.layout) if ref is not None else None
+    if ref is None or held is None or layout.draft is not None:
+        return
+    if held.draft is not None:
+        message = f'"{held.name}" is a draft that never shipped, and "{layout.name}" is none'
+        yield Diagnostic("C028", message, ref.span, help=f"see {place(held, 'draft')}")
+        return
+    since = f.since or layout.since
+    if since is not None and since.release is not None:
+        newer = held.since.release if held.since is not None else None
+        if newer is not None and release_key(newer) > release_key(since.release):
+            message = f'"{held.name}" exists since {newer}, but is held since {since.release}'
+            yield Diagnostic("C028", message, ref.span, help=f"see {place(held, 'since')}")

@@ -1,0 +1,202 @@
+"""Numbers: constants, defaults, enum values and limits fit the types that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codecgen.check.common import (
+    enum_uses,
+    enum_values,
+    expression_span,
+    integer_range,
+    is_signed,
+    members,
+    place,
+)
+from codecgen.diagnostics import Diagnostic
+from codecgen.schema.expression import Expression, Number
+from codecgen.schema.model import (
+    ArrayType,
+    BitsType,
+    BytesType,
+    Enum,
+    Field,
+    Layout,
+    Model,
+    ScalarType,
+    Span,
+)
+
+MOST_BYTES = (1 << 31) - 1
+DEEPEST = 16
+
+
+def check(model: Model) -> Iterator[Diagnostic]:
+    for enum in model.enums.values():
+        yield from _enum(enum)
+    for layout in model.layouts.values():
+        for f in layout.fields:
+            yield from _numbers(f, model)
+            yield from _lengths(f)
+            yield from _limits(f)
+            yield from _bit_defaults(f, model)
+        yield from _enums_fit(layout, model)
+        yield from _overhead(layout)
+
+
+def _enum(enum: Enum) -> Iterator[Diagnostic]:
+    if not enum.values:
+        yield Diagnostic("C017", f'the enum "{enum.name}" has no values', enum.span)
+    seen: dict[int, tuple[str, Span]] = {}
+    for value in enum.values:
+        where = place(value, "value")
+        if value.value in seen:
+            name, first = seen[value.value]
+            message = f'"{value.name}" is {value.value}, and so is "{name}"'
+            yield Diagnostic("C017", message, where, help=f'"{name}" is at {first}')
+        seen.setdefault(value.value, (value.name, value.span))
+        if not -(1 << 63) <= value.value < 1 << 64:
+            message = f"{value.value} does not fit any integer type"
+            yield Diagnostic("C017", message, where)
+
+
+def _enums_fit(layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    """Values of an enum fit the integers that stand for them (the pass over bits does that for bits)."""
+    for thing, name, only in enum_uses(layout):
+        enum = model.enums.get(name)
+        if enum is None or not isinstance(thing, Field) or not isinstance(thing.type, ScalarType):
+            continue
+        reach = integer_range(thing.type.name)
+        if reach is None:
+            message = f"only integers stand for values of an enum, {thing.type.name} does not"
+            yield Diagnostic("C017", message, place(thing, "enum"))
+            continue
+        for value, number in enum_values(enum, only):
+            if not reach[0] <= number <= reach[1]:
+                message = f'"{value}" is {number}, which does not fit {thing.type.name}'
+                yield Diagnostic(
+                    "C017", message, place(thing, "type"), help=f"the enum is at {enum.span}"
+                )
+                break
+        if only is not None and not only:
+            yield Diagnostic("C017", "no value may stand here", place(thing, "only"))
+
+
+def _numbers(f: Field, model: Model) -> Iterator[Diagnostic]:
+    for key, number in (("const", f.const), ("none", f.none)):
+        if number is None:
+            continue
+        where = place(f, key)
+        reach = integer_range(f.type.name) if isinstance(f.type, ScalarType) else None
+        if reach is None or not isinstance(f.type, ScalarType):
+            yield Diagnostic("C017", f'"{key}" goes with an integer type', where)
+            continue
+        yield from _in_reach(number, f.type.name, reach, where)
+        enum = model.enums.get(f.type.enum or "")
+        if enum is None:
+            continue
+        if key == "none":
+            message = '"none" goes with a plain number, not with values of an enum'
+            yield Diagnostic("C011", message, where, help="give the enum a value for it")
+        elif number not in {n for _, n in enum_values(enum, f.type.only)}:
+            message = f'{number} is not a value of the enum "{enum.name}"'
+            yield Diagnostic("C017", message, where, help=f"it is declared at {enum.span}")
+    if f.none is None and f.default is not None:
+        yield from _default(f, f.default, model)
+
+
+def _in_reach(number: int, name: str, reach: tuple[int, int], where: Span) -> Iterator[Diagnostic]:
+    if not reach[0] <= number <= reach[1]:
+        message = f"{number} does not fit {name} ({reach[0]} to {reach[1]})"
+        yield Diagnostic("C017", message, where)
+
+
+def _default(f: Field, default: Expression, model: Model) -> Iterator[Diagnostic]:
+    where = expression_span(model, default)
+    if isinstance(f.type, BitsType):
+        message = f'"{f.name}" has no default: its members have'
+        yield Diagnostic("C017", message, where)
+    elif not isinstance(f.type, ScalarType | BytesType):
+        yield Diagnostic("C017", "the only default of an array is []", where)
+    elif isinstance(f.type, ScalarType) and isinstance(default.node, Number):
+        number = default.node.value
+        reach = integer_range(f.type.name)
+        enum = model.enums.get(f.type.enum or "")
+        if enum is not None and number not in {n for _, n in enum_values(enum, f.type.only)}:
+            message = f'{number} is not a value of the enum "{enum.name}" that may stand here'
+            yield Diagnostic("C017", message, where, help=f"it is declared at {enum.span}")
+        elif reach is not None:
+            yield from _in_reach(number, f.type.name, reach, where)
+
+
+def _bit_defaults(f: Field, model: Model) -> Iterator[Diagnostic]:
+    for m in members(f):
+        if m.default is None or not isinstance(m.default.node, Number):
+            continue
+        number = m.default.node.value
+        where = expression_span(model, m.default)
+        enum = model.enums.get(m.enum or "")
+        if enum is not None and number not in {n for _, n in enum_values(enum, m.only)}:
+            message = f'{number} is not a value of the enum "{enum.name}" that may stand here'
+            yield Diagnostic("C017", message, where, help=f"it is declared at {enum.span}")
+        elif not 0 <= number < 1 << m.width:
+            bits = "1 bit" if m.width == 1 else f"{m.width} bits"
+            yield Diagnostic("C017", f"{number} does not fit {bits}", where)
+
+
+def _lengths(f: Field) -> Iterator[Diagnostic]:
+    if isinstance(f.type, ArrayType):
+        if f.type.at_least < 0 or f.type.at_least > MOST_BYTES:
+            message = f"{f.type.at_least} is not a number of elements"
+            yield Diagnostic("C017", message, place(f, "at_least"))
+        return
+    if not isinstance(f.type, BytesType):
+        return
+    key = "string" if f.type.text else "bytes"
+    length, null = f.type.length, f.type.null
+    if isinstance(length, int) and not 0 < length <= MOST_BYTES:
+        message = f"{length} is not a length: 1 to {MOST_BYTES} is"
+        yield Diagnostic("C017", message, place(f, key))
+    if null is None:
+        return
+    where = place(f, "null")
+    if isinstance(length, int) or length == "rest":
+        message = "only a length in front of the bytes can mean null"
+        yield Diagnostic("C011", message, where, help='take out "null", or give the length a type')
+        return
+    reach = integer_range(length)
+    if length == "compact":
+        if null != 0:
+            yield Diagnostic(
+                "C017", "a compact length means null by 0", where, help="write `null: 0`"
+            )
+    elif reach is not None and not reach[0] <= null <= reach[1]:
+        yield from _in_reach(null, length, reach, where)
+    elif is_signed(length) and null >= 0:
+        message = f"a length of {null} cannot mean null: it is a length too"
+        yield Diagnostic("C017", message, where, help="write `null: -1`")
+
+
+def _limits(f: Field) -> Iterator[Diagnostic]:
+    if not isinstance(f.type, ArrayType):
+        return
+    if f.type.nesting is not None and not 1 <= f.type.nesting <= DEEPEST:
+        message = f"{f.type.nesting} is not a depth: 1 to {DEEPEST} is"
+        yield Diagnostic("C017", message, place(f, "nesting"))
+    compression = f.type.compression
+    if compression is not None and not 0 < compression.limit <= 1 << 40:
+        message = f"{compression.limit} is not a number of bytes to allow"
+        yield Diagnostic("C017", message, place(f, "compressed.limit"))
+
+
+def _overhead(layout: Layout) -> Iterator[Diagnostic]:
+    if layout.overhead is None:
+        return
+    for size in layout.overhead.batch_sizes:
+        if not 0 < size <= 1 << 20:
+            yield Diagnostic("C017", f"{size} is not a number of messages", layout.overhead.span)
+    for column in layout.overhead.columns:
+        for name, size in column.sizes.items():
+            if not 0 <= size <= MOST_BYTES:
+                where = column.places.get(f"each.{name}", column.layout.span)
+                yield Diagnostic("C017", f"{size} is not a number of bytes", where)

@@ -1,0 +1,246 @@
+"""Versions: ranges inside those of the layout, versions that exist, and no doubt about which one is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codecgen.check.common import (
+    MAX_VERSIONS,
+    field_of,
+    integer_range,
+    members,
+    place,
+    reference_of,
+)
+from codecgen.diagnostics import Diagnostic
+from codecgen.schema.model import (
+    ArrayType,
+    Choice,
+    Field,
+    Layout,
+    Model,
+    Reference,
+    ScalarType,
+    Span,
+    Versions,
+)
+
+
+def check(model: Model) -> Iterator[Diagnostic]:
+    for layout in model.layouts.values():
+        yield from _own(layout)
+        yield from _ranges(layout)
+        yield from _version_field(layout)
+        for f in layout.fields:
+            ref = reference_of(f)
+            if ref is not None:
+                yield from _held(ref, layout, f, model)
+        for example in layout.examples:
+            yield from _example(
+                layout, example.version, example.places.get("version", example.span)
+            )
+        if layout.overhead is not None:
+            for column in layout.overhead.columns:
+                yield from _named(column.layout, model)
+    for choice in model.choices.values():
+        for key, ref in choice.cases:
+            yield from _case(choice, key, ref, model)
+
+
+def _own(layout: Layout) -> Iterator[Diagnostic]:
+    v = layout.versions
+    where = place(layout, "versions")
+    if v is None:
+        if layout.version_notes:
+            message = f'"{layout.name}" has no versions, so there is nothing to note about them'
+            yield Diagnostic(
+                "C020", message, place(layout, "version_notes"), help="give it `versions`"
+            )
+        return
+    if v.high is None:
+        message = "the versions of a layout have an end"
+        yield Diagnostic("C010", message, where, help=f"write {v.low}-{v.low + 1} or the like")
+    elif v.high - v.low >= MAX_VERSIONS:
+        yield Diagnostic("C010", f"more than {MAX_VERSIONS} versions of one layout", where)
+    for version in layout.version_notes:
+        if version not in v:
+            yield _missing(version, layout, layout.places.get(f"version_notes.{version}", where))
+
+
+def _missing(version: int, layout: Layout, where: Span) -> Diagnostic:
+    message = f'"{layout.name}" has no version {version}'
+    help = f"its versions are {layout.versions} ({layout.span})"
+    if layout.versions is None:
+        help = f"it has no versions ({layout.span})"
+    return Diagnostic("C020", message, where, help=help)
+
+
+def _ranges(layout: Layout) -> Iterator[Diagnostic]:
+    things: list[tuple[str, Versions | None, Span]] = []
+    for f in layout.fields:
+        things.append((f'"{f.name}"', f.versions, place(f, "versions")))
+        if f.misprint is not None:
+            where = place(f, "misprint.versions")
+            things.append(("the misprint", f.misprint.versions, where))
+        for m in members(f):
+            things.append((f'"{m.name}"', m.versions, place(m, "versions")))
+            if m.misprint is not None:
+                where = place(m, "misprint.versions")
+                things.append(("the misprint", m.misprint.versions, where))
+        if isinstance(f.type, ArrayType) and f.type.compression is not None:
+            for codec, versions, _, _ in f.type.compression.variants:
+                where = place(f, f"compressed.variants.{codec}")
+                things.append((f'the variant of "{codec}"', versions, where))
+    for d in layout.derived:
+        things.append((f'"{d.name}"', d.versions, place(d, "versions")))
+    for what, versions, where in things:
+        if versions is None:
+            continue
+        if layout.versions is None:
+            message = f'{what} has versions, but "{layout.name}" has none'
+            help = f"give the layout `versions` ({layout.span})"
+            yield Diagnostic("C020", message, where, help=help)
+        elif not _inside(versions, layout.versions):
+            message = f'{what} is in versions {versions}, but "{layout.name}" has {layout.versions}'
+            yield Diagnostic(
+                "C020", message, where, help=f"the layout is declared at {layout.span}"
+            )
+    yield from _bits_inside(layout)
+
+
+def _inside(part: Versions, whole: Versions) -> bool:
+    if part.low not in whole:
+        return False
+    return part.high is None or part.high in whole
+
+
+def _bits_inside(layout: Layout) -> Iterator[Diagnostic]:
+    for f in layout.fields:
+        for m in members(f):
+            if f.versions is None or m.versions is None:
+                continue
+            apart = m.versions.high is not None and m.versions.high < f.versions.low
+            if apart or (f.versions.high is not None and m.versions.low > f.versions.high):
+                message = (
+                    f'"{m.name}" is in versions {m.versions}, but "{f.name}" is in {f.versions}'
+                )
+                yield Diagnostic("C020", message, place(m, "versions"))
+
+
+def _version_field(layout: Layout) -> Iterator[Diagnostic]:
+    marked = [f for f in layout.fields if f.is_version]
+    for f in marked:
+        if layout.version_is is None:
+            message = f'"{f.name}" holds the version, but the layout does not say so'
+            help = f"write `version_is: {f.name}` beside the layout's versions ({layout.span})"
+            yield Diagnostic("C011", message, place(f, "is"), help=help)
+        elif layout.version_is != f.name:
+            message = (
+                f'"{f.name}" says that it holds the version, the layout says "{layout.version_is}"'
+            )
+            help = f"see {place(layout, 'version_is')}"
+            yield Diagnostic("C011", message, place(f, "is"), help=help)
+    if layout.version_is is None:
+        return
+    where = place(layout, "version_is")
+    if layout.versions is None:
+        message = f'"{layout.name}" has a field for its version, but no versions'
+        yield Diagnostic("C011", message, where, help="give it `versions`")
+        return
+    f_ = field_of(layout, layout.version_is)
+    if f_ is None:
+        return
+    if not f_.is_version:
+        message = f'"{f_.name}" does not say that it holds the version'
+        yield Diagnostic("C011", message, where, help=f"write `is: version` at {f_.span}")
+    yield from _fits(f_, layout, layout.versions)
+
+
+def _fits(f: Field, layout: Layout, versions: Versions) -> Iterator[Diagnostic]:
+    if f.versions is not None or f.when is not None:
+        key = "versions" if f.versions is not None else "when"
+        message = f'"{f.name}" holds the version, so it is there in all of them'
+        yield Diagnostic("C021", message, place(f, key))
+    if (
+        not isinstance(f.type, ScalarType)
+        or f.type.enum
+        or (reach := integer_range(f.type.name)) is None
+    ):
+        message = f'"{f.name}" holds the version, so it is an integer without an enum'
+        yield Diagnostic("C017", message, place(f, "type"))
+    elif versions.high is not None and not reach[0] <= versions.high <= reach[1]:
+        message = f"version {versions.high} does not fit {f.type.name}"
+        yield Diagnostic("C017", message, place(f, "type"))
+
+
+def _named(ref: Reference, model: Model) -> Iterator[Diagnostic]:
+    """A finding when a reference names a version that the layout does not have."""
+    layout = model.layouts.get(ref.layout)
+    if layout is None or ref.version is None:
+        return
+    if layout.versions is None or ref.version not in layout.versions:
+        yield _missing(ref.version, layout, ref.span)
+
+
+def _held(ref: Reference, holder: Layout, f: Field, model: Model) -> Iterator[Diagnostic]:
+    yield from _named(ref, model)
+    held = model.layouts.get(ref.layout)
+    if held is None or ref.version is not None or held.versions is None:
+        return
+    if held.version_is is not None or held.versions.low == held.versions.high:
+        return
+    if held.versions.high is None:
+        return
+    help = f'name one: "{ref.layout}@{held.versions.low}" ({held.span})'
+    if holder.versions is None:
+        message = (
+            f'"{held.name}" has versions {held.versions}: which one "{holder.name}" holds is open'
+        )
+        yield Diagnostic("C020", message, ref.span, help=help)
+        return
+    mine = holder.versions if f.versions is None else f.versions
+    low, high = max(mine.low, holder.versions.low), mine.high
+    if high is None or (holder.versions.high is not None and high > holder.versions.high):
+        high = holder.versions.high
+    if low not in held.versions or high is None or high not in held.versions:
+        there = Versions(low, high)
+        message = f'"{held.name}" has versions {held.versions}, but is held in versions {there}'
+        yield Diagnostic("C020", message, ref.span, help=help)
+
+
+def _example(layout: Layout, version: int | None, where: Span) -> Iterator[Diagnostic]:
+    if version is None:
+        several = layout.versions is not None and layout.versions.low != layout.versions.high
+        if several and layout.version_is is None:
+            message = f'"{layout.name}" has versions {layout.versions}: the example says which one it is in'
+            yield Diagnostic("C020", message, where, help="write `version:`")
+    elif layout.versions is None or version not in layout.versions:
+        yield _missing(version, layout, where)
+
+
+def _case(choice: Choice, key: int | str, ref: Reference, model: Model) -> Iterator[Diagnostic]:
+    yield from _named(ref, model)
+    layout = model.layouts.get(ref.layout)
+    if layout is None:
+        return
+    v = layout.versions
+    if choice.given is not None:
+        several = v is not None and v.low != v.high
+        if several and ref.version is None and layout.version_is is None:
+            message = f'"{layout.name}" has versions {v}: which one is meant is open'
+            help = f'name one: "{layout.name}@{v.low if v else 0}" ({layout.span})'
+            yield Diagnostic("C020", message, ref.span, help=help)
+        return
+    field = field_of(layout, choice.by or "")
+    if field is None or not isinstance(key, int):
+        return
+    where = choice.places.get(f"cases.{key}", ref.span)
+    if field.is_version and ref.version is None:
+        message = f'case {key} is one version of "{layout.name}"'
+        yield Diagnostic("C020", message, ref.span, help=f'write "{layout.name}@{key}"')
+    elif field.is_version and ref.version != key:
+        message = f'"{field.name}" is {ref.version} in {ref}, not {key}'
+        yield Diagnostic("C017", message, where, help=f"see {field.span}")
+    elif field.const is not None and field.const != key:
+        message = f'"{field.name}" is always {field.const} in {ref}, not {key}'
+        yield Diagnostic("C017", message, where, help=f"see {place(field, 'const')}")

@@ -1,0 +1,336 @@
+"""The command line: check, generate, explain, diff, json-schema."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from codecgen import output
+from codecgen.check import run as run_checks
+from codecgen.check.releases import known_release
+from codecgen.diagnostics import Diagnostic, did_you_mean, render
+from codecgen.plan import as_of, make_plan
+from codecgen.plan.as_of import release_key
+from codecgen.schema import loader
+from codecgen.schema.model import Model
+
+GOOD, FINDINGS, COULD_NOT_RUN = 0, 1, 2
+
+
+class UsageError(Exception):
+    """The command cannot run. One line, with what to do next."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command. 0: good; 1: findings; 2: it could not run."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(
+            stream, io.TextIOWrapper
+        ):  # a terminal that cannot show a character is no reason to fail
+            stream.reconfigure(errors="replace")
+    parser = _parser()
+    try:
+        arguments = parser.parse_args(argv)
+        command: Callable[[argparse.Namespace], int] = arguments.run
+        return command(arguments)
+    except (UsageError, output.OutputError) as error:
+        _say(f"codecgen: {error}")
+        return COULD_NOT_RUN
+    except BrokenPipeError:
+        sys.stderr.close()
+        return COULD_NOT_RUN
+    except OSError as error:
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        _say(f"codecgen: {what}")
+        return COULD_NOT_RUN
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="codecgen",
+        description="Binary formats as YAML in, codecs and documents out.",
+        epilog=(
+            "examples:\n"
+            "  codecgen check schemas\n"
+            "  codecgen generate schemas --out generated\n"
+            "  codecgen explain record_batch.crc\n"
+            "  codecgen diff message 0 1\n"
+            "\nexit codes: 0 good, 1 findings, 2 could not run"
+        ),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def add(
+        name: str, run: Callable[[argparse.Namespace], int], about: str, *examples: str
+    ) -> argparse.ArgumentParser:
+        epilog = "examples:\n" + "".join(f"  codecgen {example}\n" for example in examples)
+        sub = commands.add_parser(
+            name,
+            help=about,
+            description=about[0].upper() + about[1:] + ".",
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        sub.set_defaults(run=run)
+        return sub
+
+    check = add("check", _check, "check a schema directory", "check schemas")
+    check.add_argument(
+        "directory", metavar="DIR", type=Path, help="the directory with codecgen.yaml"
+    )
+
+    generate = add(
+        "generate",
+        _generate,
+        "write codecs and documents",
+        "generate schemas --out generated",
+        "generate schemas --out generated --targets construct",
+        "generate schemas --out old --as-of 0.11.0",
+        "generate schemas --out generated --check",
+    )
+    generate.add_argument(
+        "directory", metavar="DIR", type=Path, help="the directory with codecgen.yaml"
+    )
+    generate.add_argument(
+        "--out", metavar="DIR", type=Path, required=True, help="where the files go"
+    )
+    generate.add_argument("--targets", metavar="A,B", help="only these targets; all by default")
+    generate.add_argument(
+        "--as-of", metavar="RELEASE", help="the formats as they were at a release"
+    )
+    generate.add_argument(
+        "--check", action="store_true", help="write nothing; findings when something would change"
+    )
+
+    explain = add(
+        "explain",
+        _explain,
+        "say what a layout, field, bit, enum, choice or diagnostic is",
+        "explain record_batch",
+        "explain record_batch.crc",
+        "explain record_batch.attributes.compression",
+        "explain message@0.crc --schemas path/to/schemas",
+        "explain C012",
+    )
+    explain.add_argument("name", metavar="NAME", help="a name, with dots between the parts")
+    _add_schemas(explain)
+
+    diff = add(
+        "diff",
+        _diff,
+        "say what changed between two versions or two releases of a layout",
+        "diff message 0 1",
+        "diff record_batch 0.11.0 3.1.0",
+    )
+    diff.add_argument("layout", metavar="LAYOUT")
+    diff.add_argument("before", metavar="FROM", help="a version of the layout, or a release")
+    diff.add_argument("after", metavar="TO", help="likewise")
+    _add_schemas(diff)
+
+    add(
+        "json-schema",
+        _json_schema,
+        "print a JSON Schema of the schema language, for editors",
+        "json-schema > schemas/codecgen.schema.json",
+    )
+    return parser
+
+
+def _add_schemas(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--schemas", metavar="DIR", type=Path, default=Path("schemas"), help="./schemas by default"
+    )
+
+
+# ------------------------------------------------------------ loading
+
+
+def load(directory: Path) -> tuple[Model | None, list[Diagnostic], Mapping[str, str]]:
+    """A schema directory: its model (None when it cannot be had), all findings, and the text of its files."""
+    if not directory.is_dir():
+        what = "is not a directory" if directory.exists() else "does not exist"
+        raise UsageError(f"{directory} {what}; name the directory that holds {loader.MANIFEST}")
+    files = loader.read_files(directory)
+    model, diagnostics = loader.load(files)
+    if model is not None:
+        diagnostics += run_checks(model)
+    return model, diagnostics, files
+
+
+def _sound(directory: Path) -> Model | None:
+    """The model of a directory without findings; None after the findings have been shown."""
+    model, diagnostics, files = load(directory)
+    if diagnostics or model is None:
+        _report(diagnostics, files)
+        return None
+    return model
+
+
+def _report(diagnostics: list[Diagnostic], files: Mapping[str, str]) -> None:
+    _say(render(diagnostics, files))
+    _say(f"codecgen: {_count(len(diagnostics), 'finding')}")
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def _release(wanted: str | None, model: Model) -> str | None:
+    """A release as the manifest writes it."""
+    if wanted is None:
+        return None
+    known = model.manifest.releases
+    if all(part.isdecimal() and part.isascii() for part in wanted.split(".")) and known_release(
+        wanted, model.manifest
+    ):
+        return next(r for r in known if release_key(r) == release_key(wanted))
+    hint = did_you_mean(wanted, known) or f"the manifest lists {', '.join(known) or 'none'}"
+    raise UsageError(f"{wanted} is not a release of {model.manifest.title}; {hint}")
+
+
+# ------------------------------------------------------------ commands
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    begin = time.perf_counter()
+    model, diagnostics, files = load(arguments.directory)
+    if diagnostics or model is None:
+        _report(diagnostics, files)
+        return FINDINGS
+    things = ", ".join(
+        _count(len(items), what)
+        for items, what in (
+            (model.layouts, "layout"),
+            (model.enums, "enum"),
+            (model.choices, "choice"),
+        )
+    )
+    seconds = time.perf_counter() - begin
+    print(f"{_count(len(files), 'file')}, {things}: good ({seconds:.1f} s)")
+    return GOOD
+
+
+def _generate(arguments: argparse.Namespace) -> int:
+    from codecgen.targets import TARGETS  # what only this command needs is imported here
+
+    begin = time.perf_counter()
+    names = _target_names(arguments.targets, TARGETS)
+    model = _sound(arguments.directory)
+    if model is None:
+        return FINDINGS
+    release = _release(arguments.as_of, model)
+    plan = make_plan(as_of(model, release), release)
+    emitted = {name: TARGETS[name](plan) for name in names}
+    refused = [d for result in emitted.values() for d in result.diagnostics]
+    if refused:
+        _report(refused, model.files)
+        return FINDINGS
+    files = {name: result.files for name, result in emitted.items()}
+    summary = output.write_tree(arguments.out, files, dry_run=arguments.check)
+    seconds = time.perf_counter() - begin
+    if arguments.check:
+        return _would_change(summary, arguments.out)
+    for path in summary.kept:
+        _say(f"codecgen: {path} is not generated any more, but was changed by hand: left as it is")
+    counts = ", ".join(
+        f"{len(paths)} {what}"
+        for paths, what in (
+            (summary.written, "written"),
+            (summary.unchanged, "unchanged"),
+            (summary.removed, "removed"),
+        )
+    )
+    print(f"{arguments.out}: {counts} ({', '.join(names)}; {seconds:.1f} s)")
+    return GOOD
+
+
+def _target_names(wanted: str | None, known: Mapping[str, object]) -> list[str]:
+    if wanted is None:
+        return list(known)
+    names = [name.strip() for name in wanted.split(",") if name.strip()]
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
+            raise UsageError(f"unknown target {name!r}; {hint}")
+    if not names:
+        raise UsageError(f"--targets names none; known: {', '.join(known)}")
+    return list(dict.fromkeys(names))
+
+
+def _would_change(summary: output.Summary, out: Path) -> int:
+    for what, paths in (
+        ("differs or is missing", summary.written),
+        ("is left over", summary.removed),
+    ):
+        for path in paths:
+            print(f"{path} {what}")
+    if summary.changed:
+        _say(f"codecgen: {out} is not what the schemas give; run codecgen generate without --check")
+        return FINDINGS
+    print(f"{out}: {len(summary.unchanged)} files as the schemas give them")
+    return GOOD
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    from codecgen import explain
+
+    advice = explain.diagnostic(arguments.name)
+    if advice is not None:
+        print(advice)
+        return GOOD
+    model = _sound(arguments.schemas)
+    if model is None:
+        return FINDINGS
+    try:
+        print(explain.explain(model, arguments.name))
+    except explain.UnknownName as error:
+        raise UsageError(str(error)) from None
+    return GOOD
+
+
+def _diff(arguments: argparse.Namespace) -> int:
+    from codecgen import diff
+
+    model = _sound(arguments.schemas)
+    if model is None:
+        return FINDINGS
+    layout = model.layouts.get(arguments.layout)
+    if layout is None:
+        hint = did_you_mean(arguments.layout, model.layouts) or f"known: {', '.join(model.layouts)}"
+        raise UsageError(f"unknown layout {arguments.layout!r}; {hint}")
+    sides = []
+    for wanted in (arguments.before, arguments.after):
+        if layout.versions is not None and wanted.isdecimal() and wanted.isascii():
+            if int(wanted) not in layout.versions:
+                raise UsageError(f"{layout.name} has versions {layout.versions}, not {wanted}")
+            sides.append(diff.Side(f"version {wanted}", model, int(wanted)))
+        else:
+            release = _release(wanted, model)
+            sides.append(diff.Side(str(release), as_of(model, release), None))
+    if (sides[0].version is None) != (sides[1].version is None):
+        raise UsageError("a version and a release cannot be compared; name two of a kind")
+    print(diff.diff(layout.name, *sides))
+    return GOOD
+
+
+def _json_schema(arguments: argparse.Namespace) -> int:
+    from codecgen.json_schema import json_schema
+
+    print(json.dumps(json_schema(), indent=2))
+    return GOOD

@@ -1,0 +1,192 @@
+"""What changed in a layout between two versions or two releases, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from codecgen.check.common import members
+from codecgen.diagnostics import printable
+from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
+from codecgen.schema.model import BitMember, Field, Layout, Model, ScalarType
+from codecgen.targets.docs_words import size_words, type_words
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two states: its name, the model as it was, and the version (None: all of them)."""
+
+    title: str
+    model: Model
+    version: int | None
+
+
+def diff(layout: str, before: Side, after: Side) -> str:
+    """The changes of a layout and of what it holds, one a line."""
+    head = f"{layout}: {before.title} -> {after.title}"
+    lines = list(_Diff(before, after).layout(layout, before.version, after.version))
+    body = [f"  {line}" for line in lines] or ["  nothing changed"]
+    return "\n".join(printable(line) for line in (head, *body))
+
+
+class _Diff:
+    def __init__(self, before: Side, after: Side) -> None:
+        self.before = before
+        self.after = after
+        self.plans = (make_plan(before.model), make_plan(after.model))
+        self.seen: set[str] = set()
+
+    def layout(self, name: str, version: int | None, other: int | None) -> Iterator[str]:
+        """The changes of a layout, then those of the layouts that it holds."""
+        self.seen.add(name)
+        old, new = self.before.model.layouts.get(name), self.after.model.layouts.get(name)
+        if old is None or new is None:
+            if old is not new:
+                yield f"{name} is {'added' if old is None else 'removed'}"
+            return
+        if version is None and other is None:
+            yield from self.releases(old, new)
+        else:
+            plans = [
+                self.plan_of(self.plans[0], name, version),
+                self.plan_of(self.plans[1], name, other),
+            ]
+            if plans[0] is not None and plans[1] is not None:
+                yield from self.fields(plans[0], plans[1])
+        yield from self.enums(old, new)
+        for ref in (*self.before.model.references(old), *self.after.model.references(new)):
+            if ref.layout not in self.seen:
+                # A version that a reference names is the same on both sides.
+                sides = (ref.version, ref.version) if ref.version is not None else (version, other)
+                for line in self.layout(ref.layout, *sides):
+                    yield line if line.startswith(("enum ", "in ")) else f"in {ref.layout}: {line}"
+
+    def plan_of(self, plan: Plan, name: str, version: int | None) -> LayoutPlan | None:
+        plans = plan.versions[name]
+        return next((p for p in plans if p.version == version), plans[0] if plans else None)
+
+    def releases(self, old: Layout, new: Layout) -> Iterator[str]:
+        """Every version that both releases have, and the versions that only one has."""
+        sides = [self.plans[0].versions[old.name], self.plans[1].versions[new.name]]
+        for plan in sides[0]:
+            match = next((p for p in sides[1] if p.version == plan.version), None)
+            prefix = "" if plan.version is None else f"version {plan.version}: "
+            if match is None:
+                yield f"version {plan.version} is removed"
+            else:
+                for line in self.fields(plan, match):
+                    yield prefix + line
+        for plan in sides[1]:
+            if all(p.version != plan.version for p in sides[0]):
+                yield f"version {plan.version} is added"
+
+    # ------------------------------------------------------------ fields
+
+    def fields(self, old: LayoutPlan, new: LayoutPlan) -> Iterator[str]:
+        for fp in old.fields:
+            if new.field(fp.name) is None:
+                yield f"- {fp.name}: {self.words(0, fp)} is removed"
+        for fp in new.fields:
+            match = old.field(fp.name)
+            if match is None:
+                yield f"+ {fp.name}: {self.words(1, fp)} is added"
+            else:
+                yield from self.field(match, fp)
+
+    def words(self, side: int, fp: FieldPlan) -> str:
+        words = self.type(side, fp)
+        return words if fp.offset is None else f"{words}, at byte {fp.offset}"
+
+    def field(self, old: FieldPlan, new: FieldPlan) -> Iterator[str]:
+        name = new.name
+        shown = [
+            plan.spelling(name, fp.field.spelled)
+            for plan, fp in zip(self.plans, (old, new), strict=True)
+        ]
+        if shown[0] != shown[1]:
+            yield f"~ {name}: {shown[0]} is renamed to {shown[1]}"
+        types = [self.type(side, fp) for side, fp in enumerate((old, new))]
+        if types[0] != types[1]:
+            yield f"~ {name}: {types[0]} becomes {types[1]}"
+        if old.offset != new.offset:
+            places = [
+                "no fixed byte" if at is None else f"byte {at}" for at in (old.offset, new.offset)
+            ]
+            yield f"~ {name}: moved from {places[0]} to {places[1]}"
+        elif old.size != new.size and types[0] == types[1]:
+            sizes = [size_words(fp) for fp in (old, new)]
+            yield f"~ {name}: size {sizes[0]} becomes {sizes[1]}"
+        for what, one, other in _rules(old.field, new.field):
+            if one != other:
+                yield f"~ {name}: {what} {one or 'nothing'} becomes {other or 'nothing'}"
+        yield from _bits(name, members(old.field), members(new.field))
+
+    def type(self, side: int, fp: FieldPlan) -> str:
+        words = type_words(fp.field.type)
+        if isinstance(fp.field.type, ScalarType) and fp.field.type.enum is not None:
+            words += f", a value of {fp.field.type.enum}"
+        return words
+
+    # ------------------------------------------------------------ enums
+
+    def enums(self, old: Layout, new: Layout) -> Iterator[str]:
+        names = [
+            name for name in (*_enums_of(old), *_enums_of(new)) if f"enum {name}" not in self.seen
+        ]
+        for name in dict.fromkeys(names):
+            self.seen.add(f"enum {name}")
+            sides = (self.before.model.enums.get(name), self.after.model.enums.get(name))
+            values = [{v.name: v.value for v in e.values} if e is not None else {} for e in sides]
+            for value, number in values[0].items():
+                if value not in values[1]:
+                    yield f"enum {name}: - {value} ({number}) is removed"
+                elif values[1][value] != number:
+                    yield f"enum {name}: ~ {value} is {number}, becomes {values[1][value]}"
+            for value, number in values[1].items():
+                if value not in values[0]:
+                    yield f"enum {name}: + {value} ({number}) is added"
+
+
+def _enums_of(layout: Layout) -> Iterator[str]:
+    for f in layout.fields:
+        if isinstance(f.type, ScalarType) and f.type.enum is not None:
+            yield f.type.enum
+        for m in members(f):
+            if m.enum is not None:
+                yield m.enum
+
+
+def _rules(old: Field, new: Field) -> Iterator[tuple[str, str, str]]:
+    """What else is said of a field: (what, before, after)."""
+    yield "`when`", _text(old.when), _text(new.when)
+    yield "`valid`", _text(old.valid), _text(new.valid)
+    yield "`const`", _text(old.const), _text(new.const)
+
+
+def _text(thing: object) -> str:
+    return "" if thing is None else str(thing)
+
+
+def _bits(name: str, old: Sequence[BitMember], new: Sequence[BitMember]) -> Iterator[str]:
+    before, after = ({m.name: m for m in side} for side in (old, new))
+    for m in old:
+        if m.name not in after:
+            yield f"- {name}.{m.name}: {_place(m)} is removed"
+    for m in new:
+        other = before.get(m.name)
+        if other is None:
+            yield f"+ {name}.{m.name}: {_place(m)} is added"
+            continue
+        if _place(m) != _place(other):
+            yield f"~ {name}.{m.name}: {_place(other)} becomes {_place(m)}"
+        if m.enum != other.enum:
+            yield f"~ {name}.{m.name}: values of {other.enum or 'no enum'} become values of {m.enum or 'no enum'}"
+        if m.only != other.only:
+            sides = [
+                ", ".join(side.only) if side.only is not None else "all" for side in (other, m)
+            ]
+            yield f"~ {name}.{m.name}: only {sides[0]} becomes {sides[1]}"
+
+
+def _place(m: BitMember) -> str:
+    return f"bit {m.low}" if m.low == m.high else f"bits {m.low}..{m.high}"

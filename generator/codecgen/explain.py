@@ -1,0 +1,390 @@
+"""What one thing of a schema is, as text for a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from codecgen.advice import ADVICE
+from codecgen.check.common import members, reference_of
+from codecgen.diagnostics import CODES, did_you_mean, printable
+from codecgen.explain_text import (
+    WIDTH,
+    array_rows,
+    bits_words,
+    misprint_row,
+    paragraph,
+    relations,
+    row,
+    title,
+    wrapped,
+)
+from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
+from codecgen.schema.model import (
+    FREEDOMS,
+    ArrayType,
+    BitMember,
+    BitsType,
+    Choice,
+    Derived,
+    Enum,
+    EnumValue,
+    Field,
+    Layout,
+    Model,
+    ScalarType,
+    Since,
+)
+from codecgen.targets.docs_words import size_words, type_words
+
+
+class UnknownName(Exception):
+    """Nothing in the schemas has this name."""
+
+
+def diagnostic(code: str) -> str | None:
+    """What a diagnostic's number means; None for other names."""
+    number = code.upper()
+    if number not in CODES:
+        return None
+    return "\n".join([f"{number}: {CODES[number]}", "", *textwrap.wrap(ADVICE[number], WIDTH)])
+
+
+def explain(model: Model, name: str) -> str:
+    """What a name stands for: ``record_batch``, ``message@0.crc``, ``compression.lz4``. Raises UnknownName."""
+    lines = _Explainer(make_plan(model)).thing(name)
+    return "\n".join(printable(line).rstrip() for line in lines)
+
+
+class _Explainer:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.model = plan.model
+
+    def thing(self, name: str) -> Iterator[str]:
+        head, *rest = name.split(".")
+        layout_name, at, number = head.partition("@")
+        model = self.model
+        layout = model.layouts.get(layout_name)
+        if layout is not None:
+            return self.in_layout(layout, self.version(layout, number) if at else None, rest, name)
+        if head in model.enums and len(rest) < 2:
+            return self.enum(model.enums[head]) if not rest else self.enum_value(head, rest[0])
+        if head in model.choices and not rest:
+            return self.choice(model.choices[head])
+        known = [*model.layouts, *model.enums, *model.choices]
+        raise _unknown(head if layout_name == head else layout_name, known, "the schemas declare")
+
+    def version(self, layout: Layout, number: str) -> int:
+        plain = number.isdecimal() and number.isascii()
+        if plain and layout.versions is not None and int(number) in layout.versions:
+            return int(number)
+        there = "no versions" if layout.versions is None else f"versions {layout.versions}"
+        raise UnknownName(f"{layout.name} has {there}, not {number!r}")
+
+    def plans(self, layout: Layout, version: int | None) -> list[LayoutPlan]:
+        plans = self.plan.versions[layout.name]
+        return [p for p in plans if version is None or p.version == version]
+
+    # ------------------------------------------------------------ layouts
+
+    def in_layout(
+        self, layout: Layout, version: int | None, names: list[str], whole: str
+    ) -> Iterator[str]:
+        plans = self.plans(layout, version)
+        if not names:
+            return self.layout(layout, plans, whole)
+        name, *rest = names
+        derived = [d for d in layout.derived if d.array is None and d.name == name]
+        if derived and not rest:
+            return self.derived(derived[0], layout, whole)
+        field = next((f for f in layout.fields if f.name == name), None)
+        if field is None or not any(p.field(name) for p in plans):
+            known = [f.name for p in plans for f in p.fields] + [d.name for d in layout.derived]
+            raise _unknown(name, known, f"{layout.name} has")
+        if not rest:
+            return self.field(field, layout, plans, whole)
+        if isinstance(field.type, BitsType):
+            found = [m for m in members(field) if m.name == rest[0]]
+            if found and len(rest) == 1:
+                return self.bit(found[0], field, layout, plans, whole)
+            raise _unknown(rest[0], [m.name for m in members(field)], f"{field.name} has")
+        of_elements = [d for d in layout.derived if d.array == name and d.name == rest[0]]
+        if of_elements and len(rest) == 1:
+            return self.derived(of_elements[0], layout, whole)
+        ref = reference_of(field)
+        if ref is None:
+            raise UnknownName(f"{field.name} of {layout.name} has nothing inside")
+        inner = self.model.layouts[ref.layout]
+        return self.in_layout(inner, ref.version, rest, whole)
+
+    def layout(self, layout: Layout, plans: list[LayoutPlan], whole: str) -> Iterator[str]:
+        yield from title(whole, "layout", layout.span)
+        yield from paragraph(layout.doc)
+        if layout.versions is not None:
+            held = f"; the field {layout.version_is} holds it" if layout.version_is else ""
+            yield from row("versions", f"{layout.versions}{held}")
+        for version, (since, until) in layout.version_notes.items():
+            ends = f", until {self.since(until)}" if until is not None else ""
+            yield from row(f"version {version}", f"since {self.since(since)}{ends}")
+        yield from self.since_rows(layout.since, layout.draft)
+        yield from row("bytes", "numbers are little endian" if layout.endian == "little" else "")
+        for freedom in sorted(layout.accepts):
+            yield from row("lenient", FREEDOMS[freedom])
+        yield from row("held by", ", ".join(self.holders(layout.name)))
+        for plan in plans:
+            yield ""
+            of = "" if plan.version is None else f" of version {plan.version}"
+            yield from self.table(plan, f"fields{of}")
+        yield from self.derived_rows(layout)
+        if layout.examples:
+            yield ""
+            yield from row("examples", "; ".join(e.name for e in layout.examples))
+
+    def table(self, plan: LayoutPlan, heading: str) -> Iterator[str]:
+        rows = [("at", "bytes", "name", "type")]
+        for fp in plan.fields:
+            at = "" if fp.offset is None else str(fp.offset)
+            words = self.type(fp.field)
+            if fp.field.when is not None:
+                words += f"; only when {fp.field.when}"
+            rows.append((at, size_words(fp), fp.name, words))
+        widths = [max(len(row[i]) for row in rows) for i in range(3)]
+        yield heading
+        for at, size, name, words in rows:
+            yield f"  {at:>{widths[0]}}  {size:<{widths[1]}}  {name:<{widths[2]}}  {words}"
+
+    def derived_rows(self, layout: Layout) -> Iterator[str]:
+        if layout.derived:
+            yield ""
+            yield "derived"
+            for d in layout.derived:
+                name = d.name if d.array is None else f"{d.name} of each element of {d.array}"
+                yield from wrapped(f"  {name} = {d.value}", 6)
+
+    def holders(self, name: str) -> list[str]:
+        out = []
+        for layout in self.model.layouts.values():
+            for f in layout.fields:
+                ref = reference_of(f)
+                if ref is not None and ref.layout == name:
+                    out.append(f"{layout.name}.{f.name}")
+        for choice in self.model.choices.values():
+            if any(ref.layout == name for _, ref in choice.cases):
+                out.append(choice.name)
+        return out
+
+    # ------------------------------------------------------------ fields
+
+    def field(self, f: Field, layout: Layout, plans: list[LayoutPlan], whole: str) -> Iterator[str]:
+        yield from title(whole, f"field of {layout.name}", f.span)
+        yield from paragraph(f.doc)
+        yield from row("type", self.type(f))
+        if not isinstance(f.type, ScalarType) and layout.endian == "little":
+            yield from row("", "little endian")
+        yield from self.place(f, plans)
+        yield from row("versions", str(f.versions) if f.versions else "")
+        yield from self.since_rows(f.since or layout.since, None)
+        yield from row("only when", str(f.when) if f.when else "")
+        yield from self.written(f)
+        yield from self.runs(f, plans)
+        yield from row("valid", f"{f.valid}; strict readers refuse the rest" if f.valid else "")
+        yield from row("refused", f"{f.refuse}, by every reader" if f.refuse else "")
+        for freedom in sorted(f.accepts - {"trailing_bytes"}):
+            if freedom not in layout.accepts:
+                yield from row("lenient", FREEDOMS[freedom])
+        if isinstance(f.type, ArrayType):
+            yield from array_rows(f.type)
+        yield from self.names(f.name, f.spelled)
+        if f.formerly is not None:
+            yield from row("formerly", f"{f.formerly.name}, until {f.formerly.until}")
+        yield from misprint_row(f.misprint)
+        if isinstance(f.type, BitsType):
+            yield from self.members(plans, f)
+        if isinstance(f.type, ScalarType) and f.type.enum is not None:
+            yield from self.values(f.type.enum, f.type.only)
+
+    def type(self, f: Field) -> str:
+        words = type_words(f.type)
+        if isinstance(f.type, ScalarType) and f.type.enum is not None:
+            words += f", a value of {f.type.enum}"
+        if isinstance(f.type, ArrayType) and f.type.counted_by is not None:
+            words += f", counted by {f.type.counted_by}"
+        return words + (f", in {f.unit}" if f.unit else "")
+
+    def place(self, f: Field, plans: list[LayoutPlan]) -> Iterator[str]:
+        places: dict[str, list[str]] = {}
+        for plan in plans:
+            fp = plan.field(f.name)
+            if fp is not None:
+                version = "" if plan.version is None else str(plan.version)
+                places.setdefault(self.where(fp), []).append(version)
+        for where, versions in places.items():
+            tail = "" if len(places) == 1 else f" in version {', '.join(versions)}"
+            yield from row("place", where + tail)
+
+    def where(self, fp: FieldPlan) -> str:
+        size = size_words(fp)
+        if fp.offset is None:
+            return f"no fixed byte; size {size}"
+        if fp.size is None:
+            return f"from byte {fp.offset}; size {size}"
+        last = fp.offset + fp.size - 1
+        return f"byte {last}" if fp.size == 1 else f"bytes {fp.offset} to {last}"
+
+    def written(self, f: Field) -> Iterator[str]:
+        if f.is_version:
+            yield from row("written", "the version of the layout")
+        elif f.const is not None:
+            yield from row("written", f"always {f.const}")
+        elif f.none is not None:
+            yield from row("written", f"{f.none} when there is no value")
+        elif f.default is not None:
+            yield from row("written", f"{f.default} when no value is given")
+
+    def runs(self, f: Field, plans: list[LayoutPlan]) -> Iterator[str]:
+        """What the field measures, counts and covers, and what measures, counts and covers it."""
+        seen = set()
+        for plan in plans:
+            fp = plan.field(f.name)
+            if fp is None:
+                continue
+            for key, value in relations(fp, plan):
+                if (key, value) not in seen:
+                    seen.add((key, value))
+                    yield from row(key, value)
+
+    def members(self, plans: list[LayoutPlan], f: Field) -> Iterator[str]:
+        for plan in plans:
+            fp = plan.field(f.name)
+            if fp is None or not isinstance(fp.field.type, BitsType):
+                continue
+            yield ""
+            yield "bits" if plan.version is None else f"bits in version {plan.version}"
+            for m in sorted(fp.field.type.members, key=lambda m: m.low):
+                what = f"a value of {m.enum}" if m.enum else "no meaning yet" if m.reserved else ""
+                yield f"  {bits_words(m):<7} {m.name}{': ' + what if what else ''}"
+
+    def bit(
+        self, m: BitMember, f: Field, layout: Layout, plans: list[LayoutPlan], whole: str
+    ) -> Iterator[str]:
+        yield from title(whole, f"bits of {f.name}", m.span)
+        yield from paragraph(m.doc)
+        for plan in plans:
+            fp = plan.field(f.name)
+            there = [n for n in members(fp.field) if n.name == m.name] if fp is not None else []
+            if there:
+                version = "" if plan.version is None else f" in version {plan.version}"
+                yield from row("bits", f"{bits_words(there[0])} of {f.name}{version}")
+        if m.width == 1 and m.enum is None and not m.reserved:
+            yield from row("type", "true or false")
+        yield from row("type", f"a value of {m.enum}" if m.enum else "")
+        yield from row(
+            "reserved", "no meaning yet; kept as it is by lenient readers" if m.reserved else ""
+        )
+        yield from row("versions", str(m.versions) if m.versions else "")
+        yield from self.since_rows(m.since or f.since or layout.since, None)
+        yield from row("written", f"{m.default} when no value is given" if m.default else "")
+        yield from self.names(m.name, m.spelled)
+        yield from misprint_row(m.misprint)
+        if m.enum is not None:
+            yield from self.values(m.enum, m.only)
+
+    def derived(self, d: Derived, layout: Layout, whole: str) -> Iterator[str]:
+        of = layout.name if d.array is None else f"each element of {layout.name}.{d.array}"
+        yield from title(whole, f"derived value of {of}", d.span)
+        yield from paragraph(d.doc)
+        yield from row("type", d.type + (f", in {d.unit}" if d.unit else "") + "; sums wrap")
+        yield from row("is", str(d.value))
+        yield from row("versions", str(d.versions) if d.versions else "")
+        yield from self.since_rows(d.since or layout.since, None)
+
+    # ------------------------------------------------------------ enums and choices
+
+    def enum(self, enum: Enum) -> Iterator[str]:
+        yield from title(enum.name, "enum", enum.span)
+        yield from paragraph(enum.doc)
+        unknown = "are values too" if enum.keep_unknown else "are refused by strict readers"
+        yield from row("others", f"numbers without a name {unknown}")
+        yield from row("used by", ", ".join(self.users(enum.name)))
+        yield from self.values(enum.name, None)
+
+    def users(self, enum: str) -> Iterator[str]:
+        for layout in self.model.layouts.values():
+            for f in layout.fields:
+                if isinstance(f.type, ScalarType) and f.type.enum == enum:
+                    yield f"{layout.name}.{f.name}"
+                for m in members(f):
+                    if m.enum == enum:
+                        yield f"{layout.name}.{f.name}.{m.name}"
+        for choice in self.model.choices.values():
+            if choice.given == enum:
+                yield choice.name
+
+    def values(self, name: str, only: tuple[str, ...] | None) -> Iterator[str]:
+        enum = self.model.enums[name]
+        yield ""
+        yield f"values of {name}"
+        for v in enum.values:
+            if only is None or v.name in only:
+                since = f" (since {self.since(v.since)})" if v.since is not None else ""
+                yield from wrapped(
+                    f"  {v.value:>3} {v.name}{since}{': ' + v.doc if v.doc else ''}", 8
+                )
+
+    def enum_value(self, name: str, value: str) -> Iterator[str]:
+        enum = self.model.enums[name]
+        v = next((v for v in enum.values if v.name == value), None)
+        if v is None:
+            raise _unknown(value, [v.name for v in enum.values], f"{name} has")
+        yield from self._enum_value(enum, v)
+
+    def _enum_value(self, enum: Enum, v: EnumValue) -> Iterator[str]:
+        yield from title(f"{enum.name}.{v.name}", "value of an enum", v.span)
+        yield from paragraph(v.doc)
+        yield from row("number", str(v.value))
+        yield from row("spelled", v.spelled or "")
+        yield from self.since_rows(v.since, None)
+
+    def choice(self, choice: Choice) -> Iterator[str]:
+        yield from title(choice.name, "choice", choice.span)
+        yield from paragraph(choice.doc)
+        if choice.by is not None:
+            ref = choice.cases[0][1]
+            fp = self.plan.of(ref)[0].field(choice.by)
+            at = f", at byte {fp.offset} of all of them" if fp is not None else ""
+            yield from row("by", f"the field {choice.by}{at}")
+        else:
+            yield from row("by", f"a value of {choice.given}, which the caller has from elsewhere")
+        yield from self.since_rows(choice.since, None)
+        for key, ref in choice.cases:
+            yield from row(str(key), str(ref))
+
+    # ------------------------------------------------------------ parts
+
+    def names(self, name: str, spelled: str | None) -> Iterator[str]:
+        shown = self.plan.spelling(name, spelled)
+        if shown != name:
+            yield from row("spelled", f"{shown} in the format's own documents")
+
+    def since_rows(self, since: Since | None, draft: Since | None) -> Iterator[str]:
+        if since is not None:
+            yield from row("since", self.since(since))
+        if draft is not None:
+            yield from row("draft", f"{self.since(draft)}; it never shipped")
+
+    def since(self, since: Since | None) -> str:
+        if since is None:
+            return "the first release"
+        parts = []
+        if since.release is not None:
+            parts.append(f"{self.model.manifest.release_line} {since.release}")
+        for kind, numbers in since.references:
+            parts += [f"{kind} {number}" for number in numbers]
+        return ", ".join(parts)
+
+
+def _unknown(name: str, known: list[str], what: str) -> UnknownName:
+    names = list(dict.fromkeys(known))
+    help = did_you_mean(name, names) or f"{what} {', '.join(names[:40]) or 'none'}"
+    return UnknownName(f"unknown name {name!r}; {help}")

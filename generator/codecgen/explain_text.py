@@ -1,0 +1,93 @@
+"""Rows and words of explanations."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from codecgen.plan import FieldPlan, LayoutPlan
+from codecgen.schema.model import ArrayType, BitMember, Misprint, Run, Span
+
+WIDTH = 100
+_KEY = 12
+
+
+def relations(fp: FieldPlan, plan: LayoutPlan) -> Iterator[tuple[str, str]]:
+    f = fp.field
+    if fp.measures is not None:
+        yield "measures", f"{run_words(fp.measures, plan)}, in bytes"
+    if f.counts is not None:
+        yield "counts", f.counts
+    if f.checksum is not None and fp.covers is not None:
+        yield "checksum", f"{f.checksum} over {run_words(fp.covers, plan)}"
+    for other in plan.fields:
+        if other.measures is not None and fp in plan.run(other.measures):
+            yield "measured by", other.name
+        if other.covers is not None and fp in plan.run(other.covers):
+            yield "covered by", f"{other.name} ({other.field.checksum})"
+
+
+def run_words(run: Run, plan: LayoutPlan) -> str:
+    fields = plan.run(run)
+    first, last = fields[0].name, fields[-1].name
+    if first == last:
+        return first
+    return f"{first} to the end" if last == plan.fields[-1].name else f"{first} to {last}"
+
+
+def bits_words(m: BitMember) -> str:
+    return f"bit {m.low}" if m.low == m.high else f"{m.low}..{m.high}"
+
+
+def misprint_row(misprint: Misprint | None) -> Iterator[str]:
+    if misprint is not None:
+        until = f" until {misprint.until}" if misprint.until else ""
+        yield from row(
+            "misprint", f"documents{until} say {misprint.shown!r}. {misprint.doc}".strip()
+        )
+
+
+def title(name: str, kind: str, span: Span) -> Iterator[str]:
+    yield f"{name}: {kind} ({span})"
+
+
+def paragraph(text: str) -> Iterator[str]:
+    if text:
+        yield ""
+        yield from textwrap.wrap(text, WIDTH)
+    yield ""
+
+
+def row(key: str, text: str) -> Iterator[str]:
+    if text:
+        yield from wrapped(f"  {key:<{_KEY}} {text}", _KEY + 3)
+
+
+def wrapped(text: str, indent: int) -> list[str]:
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        drop_whitespace=True,
+        replace_whitespace=False,
+    )
+
+
+def array_rows(type_: ArrayType) -> Iterator[str]:
+    """Bounds and compression of an array."""
+    if type_.nesting is not None:
+        yield from row("nesting", f"at most {type_.nesting} deep in itself")
+    if type_.at_least:
+        yield from row("at least", f"{type_.at_least} elements")
+    c = type_.compression
+    if c is None:
+        return
+    yield from row(
+        "compressed", f"by the codec that {c.by} names; at most {c.limit} bytes decompressed"
+    )
+    yield from row("refuses", ", ".join(c.refuses))
+    for codec, versions, write, read in c.variants:
+        when = f"version {versions}: " if versions is not None else ""
+        yield from row("variant", f"{when}{codec} is written as {write}, read as {read}")
