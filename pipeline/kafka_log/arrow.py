@@ -15,7 +15,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from codecgen.runtime.errors import ChecksumError, CodecError, ValueRefused, Where
+from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from codecgen.runtime.source import Limits
 from kafka_log.columns import (
     COLUMNS,
@@ -30,7 +30,7 @@ from kafka_log.columns import (
 )
 from kafka_log.directory import Segment
 from kafka_log.model import Batch, Policy, Record
-from kafka_log.reader import SegmentReader
+from kafka_log.reader import SegmentReader, is_batch_crc
 
 __all__ = [
     "COLUMNS",
@@ -226,12 +226,13 @@ def _rows(part: Slice, scan: Scan) -> Iterator[Row]:
 
 
 def _damage(batch: Batch) -> list[CodecError]:
-    """Why a consumer refuses the batch: what cannot be read, and checksums that are wrong."""
-    found = [problem.error for problem in batch.problems]
+    """Why a consumer refuses the batch: checksums that are wrong, and what cannot be read."""
+    found: list[CodecError] = []
     if not batch.is_valid:
-        found += [e for e in batch.findings if isinstance(e, ChecksumError)][:1]
-    found += [r.crc_error for r in batch.records if r.crc_error is not None and batch.is_valid]
-    return found
+        found += filter(is_batch_crc, batch.findings)
+    else:
+        found += [r.crc_error for r in batch.records if r.crc_error is not None]
+    return found + [problem.error for problem in batch.problems]
 
 
 def _of_batch(batch: Batch, damage: list[CodecError], part: Slice, scan: Scan) -> Iterator[Row]:

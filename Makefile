@@ -1,0 +1,15 @@
+# A thin wrapper: `python demo/run.py CHORE` does the same where there is no make.
+PYTHON ?= python3
+RUN = $(PYTHON) demo/run.py
+
+.PHONY: help demo test generate check venv clean
+
+help:
+	@$(RUN) help
+
+# LOGS="/var/lib/kafka" reads other logs than the samples.
+demo:
+	@$(RUN) demo $(LOGS)
+
+test generate check venv clean:
+	@$(RUN) $@

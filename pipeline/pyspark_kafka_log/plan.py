@@ -1,0 +1,259 @@
+"""From options to tasks: which segments, which bytes of them, which offsets."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import urllib.parse
+import urllib.request
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from codecgen.runtime.errors import CodecError
+from kafka_log import Partition, Segment, discover, framing
+from kafka_log.arrow import OnDamage, Slice
+from pyspark_kafka_log.options import EARLIEST, LATEST, Offsets, OptionError, Options
+from pyspark_kafka_log.transactions import transactions
+
+SMALL = 8
+"""Slices are put together in one task until they have an eighth of ``splitBytes``."""
+
+BROKERS_MARK = "meta.properties"
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """One partition of a topic: its segments, lowest offsets first."""
+
+    topic: str
+    partition: int
+    directory: Path
+    segments: tuple[Segment, ...]
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.topic, self.partition
+
+
+def plan(options: Options) -> list[tuple[Slice, ...]]:
+    """The slices of each task, in the order of topics, partitions and offsets."""
+    logs = chosen(find_logs(options.paths), options)
+    slices = [part for log in logs for part in _slices(log, options)]
+    return list(_tasks(slices, max(1, options.split_bytes // SMALL)))
+
+
+def _tasks(slices: Iterable[Slice], enough: int) -> Iterator[tuple[Slice, ...]]:
+    held: list[Slice] = []
+    size = 0
+    for part in slices:
+        held.append(part)
+        size += (part.segment.size if part.stop is None else part.stop) - part.start
+        if size >= enough:
+            yield tuple(held)
+            held, size = [], 0
+    if held:
+        yield tuple(held)
+
+
+# ---------------------------------------------------------------- paths
+
+
+def find_logs(paths: Sequence[str]) -> list[Log]:
+    """The partitions below the paths.
+
+    Raises :class:`OptionError` for a path that cannot be one, DirectoryError for one that holds no log.
+    """
+    if not paths:
+        raise OptionError(
+            "path",
+            "say what to read: load(path), or CREATE TEMPORARY VIEW ... OPTIONS (path '...')",
+        )
+    wanted = [p for path in paths for p in expand(path) if not _is_empty_log_directory(p)]
+    return [log for partition in discover(wanted) for log in _logs(partition)]
+
+
+def expand(path: str) -> list[Path]:
+    """The local paths that a path, ``file:`` URI or pattern stands for, absolute."""
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", path)  # two letters or more: C:\ is a path
+    if scheme is not None and not Path(path).exists():
+        if scheme[1].lower() != "file":
+            raise OptionError(
+                "path", f"{path}: only local files can be read, not {scheme[1].lower()}: URLs"
+            )
+        path = urllib.request.url2pathname(urllib.parse.urlsplit(path).path)
+    if not Path(path).exists() and glob.has_magic(path):
+        found = sorted(glob.glob(path))  # noqa: PTH207 (absolute patterns too)
+        if not found:
+            raise OptionError("path", f"{path}: nothing matches")
+        return [Path(p).absolute() for p in found]
+    return [Path(path).absolute()]
+
+
+def _is_empty_log_directory(path: Path) -> bool:
+    """Whether it is a directory without any logs yet: empty, or a broker's that has no topics."""
+    if not path.is_dir():
+        return False
+    inside = list(path.iterdir())
+    if any(child.suffix == ".log" or child.is_dir() for child in inside):
+        return False
+    return not inside or any(child.name == BROKERS_MARK for child in inside)
+
+
+def _logs(partition: Partition) -> Iterator[Log]:
+    """A partition directory is one log; files that lie together without being one are a log each."""
+    by_topic: dict[tuple[str, int], list[Segment]] = {}
+    for segment in partition.segments:
+        by_topic.setdefault((segment.topic, segment.partition), []).append(segment)
+    for (topic, number), segments in by_topic.items():
+        yield Log(topic, number, partition.directory, tuple(segments))
+
+
+# ---------------------------------------------------------------- topics, partitions, offsets
+
+
+def chosen(logs: Sequence[Log], options: Options) -> list[Log]:
+    """The logs that the options name. Raises :class:`OptionError` for names that are not there."""
+    topics = sorted({log.topic for log in logs})
+    if options.subscribe is not None:
+        missing = sorted(set(options.subscribe) - set(topics))
+        if missing:
+            raise OptionError("subscribe", _not_there("topic", missing, topics))
+        logs = [log for log in logs if log.topic in options.subscribe]
+    elif options.subscribe_pattern is not None:
+        pattern = re.compile(options.subscribe_pattern)
+        logs = [log for log in logs if pattern.fullmatch(log.topic)]
+    elif options.assign is not None:
+        absent = sorted(options.assign - {log.key for log in logs})
+        if absent:
+            names = [f"{topic}-{number}" for topic, number in absent]
+            known = [f"{log.topic}-{log.partition}" for log in logs]
+            raise OptionError("assign", _not_there("partition", names, known))
+        logs = [log for log in logs if log.key in options.assign]
+    if not options.keep_replicas:
+        _check_replicas(logs)
+    _check_offsets("startingOffsets", options.starting_offsets, logs)
+    _check_offsets("endingOffsets", options.ending_offsets, logs)
+    return list(logs)
+
+
+def _not_there(what: str, missing: Sequence[str], known: Sequence[str]) -> str:
+    there = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
+    return f"no {what} {', '.join(missing)} in the path; there are: {there or 'none'}"
+
+
+def _check_replicas(logs: Sequence[Log]) -> None:
+    seen: dict[tuple[str, int], Log] = {}
+    for log in logs:
+        other = seen.setdefault(log.key, log)
+        if other is not log:
+            raise OptionError(
+                "replicas",
+                f"partition {log.partition} of topic {log.topic} lies in {other.directory} and in"
+                f" {log.directory}: its records would come twice. Load one of them, or set replicas to keep",
+            )
+
+
+def _check_offsets(name: str, offsets: Offsets | None, logs: Sequence[Log]) -> None:
+    """As Spark's Kafka source has it: all partitions that are read, and no others, have an offset."""
+    if offsets is None:
+        return
+    there = {log.key for log in logs}
+    wrong = sorted(offsets.keys() ^ there)
+    if wrong:
+        listed = ", ".join(f"{topic}-{number}" for topic, number in wrong[:20])
+        raise OptionError(
+            name,
+            "it must have an offset for each partition that is read, and for no other;"
+            f" these are in one of the two only: {listed}",
+        )
+
+
+# ---------------------------------------------------------------- slices
+
+
+def _slices(log: Log, options: Options) -> Iterator[Slice]:
+    first = _offset(options.starting_offsets, log, EARLIEST)
+    end = _offset(options.ending_offsets, log, LATEST)
+    aborted: list[tuple[int, int, int]] = []
+    if options.read_committed:
+        found = transactions(log.segments, damage_raises=options.on_damage is OnDamage.RAISE)
+        aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]
+        if found.last_stable_offset is not None:
+            end = found.last_stable_offset if end is None else min(end, found.last_stable_offset)
+    for i, segment in enumerate(log.segments):
+        following = log.segments[i + 1] if i + 1 < len(log.segments) else None
+        if first is not None and following is not None and following.base_offset <= first:
+            continue
+        if end is not None and segment.base_offset >= end:
+            continue
+        # Tasks carry only the transactions that have records in their segment.
+        behind = following.base_offset if following is not None else 1 << 63
+        here = tuple(t for t in aborted if t[1] < behind and t[2] >= segment.base_offset)
+        for part in split(segment, options.split_bytes, first, end):
+            yield replace(part, first_offset=first, end_offset=end, aborted=here)
+
+
+def _offset(offsets: Offsets | None, log: Log, none: int) -> int | None:
+    offset = None if offsets is None else offsets[log.key]
+    return None if offset == none else offset
+
+
+def split(
+    segment: Segment, split_bytes: int, first: int | None = None, end: int | None = None
+) -> list[Slice]:
+    """Slices of a segment with about ``split_bytes`` bytes each, cut where batches begin.
+
+    Those are left out that lie before the offset ``first`` or from the offset ``end`` on as a whole.
+    """
+    cuts = [Cut(0, None)]
+    if segment.size > split_bytes:
+        cuts += boundaries(segment.path, split_bytes)
+    out = []
+    for i, cut in enumerate(cuts):
+        following = cuts[i + 1] if i + 1 < len(cuts) else None
+        if first is not None and following is not None and (following.offset or 0) <= first:
+            continue
+        if end is not None and cut.is_first_offset and (cut.offset or 0) >= end:
+            break
+        out.append(Slice(segment, cut.position, None if following is None else following.position))
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A place where a batch begins, and the offset that stands there.
+
+    For the older formats that may be the last offset of a wrapper, not the first.
+    """
+
+    position: int
+    offset: int | None
+    is_first_offset: bool = False
+
+
+def boundaries(path: Path, split_bytes: int) -> list[Cut]:
+    """Places where batches begin, at least ``split_bytes`` bytes from each other.
+
+    Only lengths are read. What lies behind the first one that cannot be is left to whoever reads the last slice.
+    """
+    cuts: list[Cut] = []
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        position, wanted = 0, split_bytes
+        while position + framing.HEAD < size:
+            file.seek(position)
+            head = file.read(framing.HEAD)
+            try:
+                magic, length = framing.peek(head, position, os.fspath(path))
+            except CodecError:
+                break
+            if length > size - position:
+                break
+            if position >= wanted:
+                offset = int.from_bytes(head[:8], "big", signed=True)
+                cuts.append(Cut(position, offset, magic >= framing.NEWEST))
+                wanted = position + split_bytes
+            position += length
+    return cuts

@@ -1,0 +1,63 @@
+"""The data source: what Spark asks of it. Planning is in ``plan``, reading in ``kafka_log.arrow``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from codecgen.runtime.source import Limits
+from kafka_log.arrow import Scan, Slice, read_slice
+from pyspark_kafka_log.options import Options, default_columns, parse
+from pyspark_kafka_log.plan import plan
+from pyspark_kafka_log.schema import projection, spark_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class DefaultSource(DataSource):
+    """``spark.read.format("kafka-log").load(path)``. ``pyspark_kafka_log.options`` describes the options."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "kafka-log"
+
+    def schema(self) -> StructType:
+        return spark_schema(default_columns(parse(self.options)))
+
+    def reader(self, schema: StructType) -> KafkaLogReader:
+        return KafkaLogReader(parse(self.options), projection(schema))
+
+
+class Task(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, slices: tuple[Slice, ...]) -> None:
+        super().__init__(slices)
+        self.slices = slices
+
+
+class KafkaLogReader(DataSourceReader):
+    """Reads slices of segments. It is sent to every task, so it holds options only."""
+
+    def __init__(self, options: Options, columns: tuple[str, ...]) -> None:
+        self.options = options
+        self.scan = Scan(
+            columns=columns,
+            policy=options.policy,
+            on_damage=options.on_damage,
+            control_records=options.control_records,
+            batch_rows=options.batch_rows,
+            limits=Limits(decompressed=options.max_decompressed),
+        )
+
+    def partitions(self) -> list[InputPartition]:
+        return [Task(slices) for slices in plan(self.options)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        # Spark makes one partition of its own when there is nothing to read.
+        for part in partition.slices if isinstance(partition, Task) else ():
+            yield from read_slice(part, self.scan)

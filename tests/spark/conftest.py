@@ -1,0 +1,59 @@
+"""One Spark for all tests here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.paths import ROOT
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("pyspark")
+
+from pyspark.sql import SparkSession
+
+from pyspark_kafka_log.java import JavaNotFound, find_java
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A Spark in this process whose workers find the source roots."""
+    scratch = tmp_path_factory.mktemp("spark")
+    try:
+        java = find_java(os.environ, scratch)
+    except JavaNotFound as error:
+        pytest.skip(str(error))
+    roots = [str(ROOT / name) for name in ("generator", "generated", "pipeline")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAVA_HOME", str(java.home))
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("PYTHONPATH", os.pathsep.join([*roots, os.environ.get("PYTHONPATH", "")]))
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        session = (
+            SparkSession.builder.master("local[2]")
+            .appName("tests")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.local.dir", str(scratch))
+            .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+            .config("spark.sql.session.timeZone", "UTC")
+            .config("spark.sql.shuffle.partitions", "2")
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .getOrCreate()
+        )
+        session.sparkContext.setLogLevel("OFF")
+        yield session
+        session.stop()
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """An empty directory for logs."""
+    path = tmp_path / "logs"
+    path.mkdir()
+    return path

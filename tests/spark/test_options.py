@@ -1,0 +1,156 @@
+"""The options of the data source: what they give, and what is refused. No Java is needed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_log import Policy
+from kafka_log.arrow import COLUMNS, OnDamage
+from pyspark_kafka_log import options
+from pyspark_kafka_log.options import (
+    EARLIEST,
+    KAFKA_COLUMNS,
+    KNOWN,
+    LATEST,
+    REFUSED,
+    OptionError,
+    Options,
+    default_columns,
+    parse,
+)
+from tests.paths import ROOT
+
+
+def test_nothing_given() -> None:
+    assert parse({}) == Options()
+    assert default_columns(Options()) == KAFKA_COLUMNS
+
+
+def test_names_are_taken_in_any_case() -> None:
+    assert parse({"includeheaders": "TRUE"}) == parse({"includeHeaders": "true"})
+    assert parse({"INCLUDEHEADERS": "true"}).include_headers
+
+
+@pytest.mark.parametrize(
+    ("given_options", "wanted"),
+    [
+        ({"path": "/a"}, {"paths": ("/a",)}),
+        ({"paths": '["/a", "/b"]'}, {"paths": ("/a", "/b")}),
+        ({"subscribe": "a, b"}, {"subscribe": ("a", "b")}),
+        ({"subscribePattern": "a.*"}, {"subscribe_pattern": "a.*"}),
+        ({"assign": '{"a":[0,2],"b":[1]}'}, {"assign": frozenset({("a", 0), ("a", 2), ("b", 1)})}),
+        ({"startingOffsets": "earliest"}, {"starting_offsets": None}),
+        (
+            {"startingOffsets": '{"a":{"0":23,"1":-2}}'},
+            {"starting_offsets": {("a", 0): 23, ("a", 1): EARLIEST}},
+        ),
+        ({"endingOffsets": "Latest"}, {"ending_offsets": None}),
+        (
+            {"endingOffsets": '{"a":{"0":50,"1":-1}}'},
+            {"ending_offsets": {("a", 0): 50, ("a", 1): LATEST}},
+        ),
+        ({"isolationLevel": "read_committed"}, {"read_committed": True}),
+        ({"kafka.isolation.level": "read_committed"}, {"read_committed": True}),
+        ({"isolationLevel": "read_uncommitted"}, {"read_committed": False}),
+        ({"columns": "offset,magic"}, {"columns": ("offset", "magic")}),
+        ({"includeControlRecords": "true"}, {"control_records": True}),
+        ({"mode": "failfast"}, {"on_damage": OnDamage.RAISE, "policy": Policy.KAFKA}),
+        ({"mode": "PERMISSIVE"}, {"on_damage": OnDamage.KEEP, "policy": Policy.SALVAGE}),
+        ({"mode": "DropMalformed"}, {"on_damage": OnDamage.DROP, "policy": Policy.SALVAGE}),
+        (
+            {"mode": "PERMISSIVE", "policy": "kafka"},
+            {"on_damage": OnDamage.KEEP, "policy": Policy.KAFKA},
+        ),
+        ({"policy": "strict"}, {"policy": Policy.STRICT}),
+        ({"replicas": "keep"}, {"keep_replicas": True}),
+        ({"splitBytes": "1000"}, {"split_bytes": 1000}),
+        ({"batchRows": "10"}, {"batch_rows": 10}),
+        ({"maxDecompressedBytes": "10"}, {"max_decompressed": 10}),
+        ({"failOnDataLoss": "false"}, {}),
+    ],
+)
+def test_what_they_give(given_options: dict[str, str], wanted: dict[str, Any]) -> None:
+    assert parse(given_options) == Options(**wanted)
+
+
+@pytest.mark.parametrize(
+    ("given_options", "message"),
+    [
+        ({"subscrbe": "a"}, "option subscrbe: there is no such option; did you mean subscribe?"),
+        ({"kafka.bootstrap.servers": "h:1"}, "kafka.bootstrap.servers: not supported: no broker"),
+        ({"includeHeaders": "yes"}, "includeHeaders: true or false is expected, not 'yes'"),
+        ({"subscribe": "a,,b"}, "subscribe: names with commas between"),
+        ({"subscribe": "a,a"}, "subscribe: a is named twice"),
+        ({"subscribe": "a", "assign": '{"a":[0]}'}, "assign: only one of"),
+        ({"subscribePattern": "("}, "subscribePattern: '(' is no regular expression"),
+        ({"assign": "a"}, "assign: JSON such as"),
+        ({"assign": "{}"}, "assign: expected e.g."),
+        ({"assign": '{"a":0}'}, "assign: expected e.g."),
+        ({"assign": '{"a":[-1]}'}, "assign: expected e.g."),
+        ({"assign": '{"a":[true]}'}, "assign: expected e.g."),
+        ({"startingOffsets": "latest"}, "startingOffsets: a batch query cannot start at latest"),
+        ({"endingOffsets": "earliest"}, "endingOffsets: a batch query cannot end at earliest"),
+        ({"startingOffsets": '{"a":{"0":-1}}'}, "startingOffsets: latest (-1) is not possible"),
+        ({"endingOffsets": '{"a":{"0":-2}}'}, "endingOffsets: earliest (-2) is not possible"),
+        ({"startingOffsets": '{"a":{"0":-3}}'}, "startingOffsets: expected e.g."),
+        ({"startingOffsets": '{"a":{"x":1}}'}, "startingOffsets: expected e.g."),
+        ({"startingOffsets": '{"a":{"0":1.5}}'}, "startingOffsets: expected e.g."),
+        ({"startingOffsets": '{"a":{"0":1,"0":2}}'}, "startingOffsets: a key stands there twice"),
+        ({"startingOffsets": "[" * 100_000}, "startingOffsets: JSON such as"),
+        ({"startingOffsets": "5"}, "startingOffsets: expected e.g."),
+        ({"isolationLevel": "serializable"}, "isolationLevel: one of read_uncommitted"),
+        (
+            {"isolationLevel": "read_committed", "kafka.isolation.level": "read_uncommitted"},
+            "isolationLevel: kafka.isolation.level says something else",
+        ),
+        ({"columns": "offset", "includeHeaders": "true"}, "columns: it names all columns"),
+        ({"mode": "lenient"}, "mode: one of FAILFAST, PERMISSIVE, DROPMALFORMED"),
+        ({"policy": "loose"}, "policy: one of strict, kafka, salvage"),
+        ({"policy": "strict", "mode": "PERMISSIVE"}, "policy: strict stops at the first"),
+        ({"policy": "salvage"}, "policy: salvage goes on after damage"),
+        ({"splitBytes": "0"}, "splitBytes: a number from 1 on"),
+        ({"batchRows": "-1"}, "batchRows: a number from 1 on"),
+        ({"maxDecompressedBytes": "1e6"}, "maxDecompressedBytes: a number from 1 on"),
+        ({"batchRows": "9" * 5000}, "batchRows: a number from 1 on"),
+        ({"replicas": "both"}, "replicas: one of error, keep"),
+        ({"failOnDataLoss": "true"}, "failOnDataLoss: a log directory cannot tell"),
+        ({"paths": '["/a", 1]'}, "paths: a JSON list of paths"),
+        *[({name: "1"}, f"{name}: not supported") for name in REFUSED],
+    ],
+)
+def test_what_is_refused(given_options: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        parse({name.lower(): value for name, value in given_options.items()})
+    text = str(caught.value).lower()
+    assert text.startswith("kafka-log: option ")
+    assert message.lower() in text
+
+
+@given(
+    name=st.sampled_from(KNOWN),
+    value=st.text()
+    | st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.just("0"), inner),
+    ).map(json.dumps),
+)
+@pytest.mark.filterwarnings(
+    "ignore:Possible (nested set|set difference|set union|set inter|set symm)"
+)
+def test_any_value_is_taken_or_refused_by_name(name: str, value: str) -> None:
+    try:
+        assert isinstance(parse({name: value}), Options)
+    except OptionError as error:
+        assert error.option.split(".")[-1].lower() in (name.lower(), "level", "isolationlevel")
+
+
+@pytest.mark.parametrize("name", [*KNOWN, *COLUMNS])
+def test_every_option_and_column_is_described(name: str) -> None:
+    assert f"`{name}`" in (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
+    if name in KNOWN:
+        assert f"``{name}``" in (options.__doc__ or "")

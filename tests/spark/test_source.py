@@ -1,0 +1,377 @@
+"""The data source in a real Spark."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from kafka_log import SegmentReader, discover
+from kafka_log.arrow import COLUMNS, DEFAULT_COLUMNS
+from pyspark_kafka_log.options import parse
+from pyspark_kafka_log.source import DefaultSource, KafkaLogReader
+from tests.paths import SAMPLES, VECTORS
+
+from .logs import TIME, batch, build, digest, flipped, milliseconds, numbered, vector, write
+from .test_arrow import LARGEST
+from .test_schema import HEADERS, KAFKA
+
+pytestmark = pytest.mark.spark
+
+
+def load(spark: SparkSession, path: Path | list[str], **options: Any) -> DataFrame:
+    source = spark.read.format("kafka-log")
+    for name, value in options.items():
+        source = source.option(name, value)
+    return source.load(path if isinstance(path, list) else str(path))
+
+
+def column(frame: DataFrame, name: str) -> list[Any]:
+    found: list[Any] = frame.toArrow().column(name).to_pylist()
+    return found
+
+
+# ---------------------------------------------------------------- schema
+
+
+def test_the_columns_of_sparks_own_kafka_source(spark: SparkSession) -> None:
+    logs = SAMPLES / "kafka-4.x" / "features-0"
+    assert load(spark, logs).schema == KAFKA
+    assert load(spark, logs, includeHeaders=True).schema == StructType([*KAFKA.fields, HEADERS])
+    wide = load(spark, logs, includeHeaders=True, includeMetadata=True)
+    assert wide.columns == list(COLUMNS)
+    assert load(spark, logs, columns="magic,offset").columns == ["magic", "offset"]
+
+
+def test_headers_are_null_when_there_are_none(spark: SparkSession, directory: Path) -> None:
+    vector(directory, "t", "features/v2-lz4-headers")
+    found = column(load(spark, directory, includeHeaders=True), "headers")
+    path = directory / "t-0" / f"{0:020}.log"
+    ours = [record.headers for one in SegmentReader(path) for record in one.records]
+    assert [h and [(pair["key"], pair["value"]) for pair in h] for h in found] == [
+        list(headers) or None for headers in ours
+    ]
+    assert found[-1] is None
+
+
+# ---------------------------------------------------------------- rows
+
+
+def every_row(directory: Path) -> list[dict[str, Any]]:
+    """What SegmentReader gives, as rows."""
+    out = []
+    for partition in discover(directory):
+        for segment in partition.segments:
+            for found in SegmentReader(segment.path):
+                out += [
+                    {
+                        "key": record.key,
+                        "value": record.value,
+                        "topic": segment.topic,
+                        "partition": segment.partition,
+                        "offset": record.offset,
+                        "timestamp": record.timestamp,
+                        "timestampType": found.timestamp_type,
+                        "headers": [{"key": k, "value": v} for k, v in record.headers] or None,
+                        "baseOffset": found.base_offset,
+                        "position": found.position,
+                        "magic": found.magic,
+                        "compression": found.compression,
+                        "producerId": found.producer_id,
+                        "producerEpoch": found.producer_epoch,
+                        "sequence": record.sequence,
+                        "partitionLeaderEpoch": found.partition_leader_epoch,
+                        "isTransactional": found.is_transactional,
+                        "isControl": found.is_control,
+                        "controlType": record.control and record.control.type,
+                        "segment": str(segment.path),
+                        "problem": None,
+                    }
+                    for record in found.records
+                ]
+    return out
+
+
+@pytest.fixture(scope="module")
+def mixture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Formats, codecs, headers, control records, compaction: a topic each."""
+    directory = tmp_path_factory.mktemp("mixture")
+    names = [*VECTORS.glob("matrix/*.log"), *VECTORS.glob("compacted/*.log")]
+    names += [
+        VECTORS / "features" / f"{n}.log"
+        for n in ("mixed-magic-interleaved", "v2-lz4-headers", "v2-empty-batches")
+    ]
+    names += [VECTORS / "control" / "txn-flow.log", VECTORS / "control" / "snapshot-file.log"]
+    for path in names:
+        vector(directory, path.stem, path.relative_to(VECTORS).with_suffix("").as_posix())
+    return directory
+
+
+@pytest.mark.parametrize("split", [1 << 25, 2000])
+def test_rows_are_those_of_the_reader(spark: SparkSession, mixture: Path, split: int) -> None:
+    frame = load(
+        spark,
+        mixture,
+        includeHeaders=True,
+        includeMetadata=True,
+        includeControlRecords=True,
+        splitBytes=split,
+        batchRows=11,
+    )
+    found = frame.toArrow()
+    rows = found.drop_columns("timestamp").to_pylist()
+    for row, timestamp in zip(rows, milliseconds(found), strict=True):
+        row["timestamp"] = timestamp
+    assert rows == every_row(mixture)
+    assert len(rows) > 1000
+
+
+def consumed(broker: str, isolation: str) -> dict[str, dict[str, Any]]:
+    """What a Java consumer read from the broker that wrote the samples, by partition."""
+    listing = json.loads((SAMPLES / "expected.json").read_text(encoding="utf-8"))
+    partitions = listing[broker]["partitions"]
+    return {name: facts[isolation] for name, facts in partitions.items() if isolation in facts}
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+@pytest.mark.parametrize("broker", ["kafka-4.x", "kafka-2.8"])
+def test_rows_are_those_of_a_real_consumer(
+    spark: SparkSession, broker: str, isolation: str
+) -> None:
+    wanted = consumed(broker, isolation)
+    starts: dict[str, dict[str, int]] = {}
+    for name, facts in wanted.items():
+        topic, _, number = name.rpartition("-")
+        starts.setdefault(topic, {})[number] = facts["start_offset"]
+    found = load(
+        spark,
+        SAMPLES / broker,
+        includeHeaders=True,
+        isolationLevel=isolation,
+        subscribe=",".join(starts),
+        startingOffsets=json.dumps(starts),
+    ).toArrow()
+    for name, facts in wanted.items():
+        topic, _, number = name.rpartition("-")
+        mine = pa.compute.and_(
+            pa.compute.equal(found["topic"], topic),
+            pa.compute.equal(found["partition"], int(number)),
+        )
+        rows = found.filter(mine)
+        assert (name, rows.num_rows) == (name, facts["count"])
+        if facts["count"]:
+            offsets = rows["offset"].to_pylist()
+            assert (offsets[0], offsets[-1]) == (facts["first_offset"], facts["last_offset"])
+        assert digest(rows) == facts["sha256"], name
+
+
+def test_timestamps_that_do_not_fit(spark: SparkSession, directory: Path) -> None:
+    late = batch(0, [b"fits", b"does not"], base_timestamp=LARGEST, max_timestamp=LARGEST + 1)
+    write(directory, "t", 0, 0, build(late, batch(2, [b"after"])))
+    with pytest.raises(PySparkException, match=rf"{LARGEST + 1} ms of offset 1"):
+        load(spark, directory).toArrow()
+    found = load(spark, directory, mode="PERMISSIVE").selectExpr(
+        "offset", "unix_micros(timestamp) t"
+    )
+    assert [tuple(r) for r in found.collect()] == [(0, LARGEST * 1000), (1, None), (2, TIME * 1000)]
+    assert column(load(spark, directory, mode="DROPMALFORMED"), "offset") == [0, 2]
+
+
+# ---------------------------------------------------------------- projection
+
+
+def test_a_schema_of_the_users_own_is_the_projection(spark: SparkSession, directory: Path) -> None:
+    """A column that is not asked for is not made: the timestamp here would be an error."""
+    write(directory, "t", 0, 0, build(batch(0, [b"v"], base_timestamp=LARGEST + 1)))
+    frame = spark.read.format("kafka-log").schema("magic int, value binary").load(str(directory))
+    assert frame.schema.simpleString() == "struct<magic:int,value:binary>"
+    assert [tuple(r) for r in frame.collect()] == [(2, bytearray(b"v"))]
+    with pytest.raises(PySparkException, match="more than a timestamp"):
+        load(spark, directory).select("value").collect()
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ("offset long, valu binary", "there is no column 'valu'; did you mean value"),
+        ("offset int", "column offset is bigint, the schema asks for int"),
+    ],
+)
+def test_a_schema_that_asks_for_something_else(
+    spark: SparkSession, directory: Path, schema: str, message: str
+) -> None:
+    write(directory, "t", 0, 0, numbered(1, 1))
+    with pytest.raises(PySparkException, match=message):
+        spark.read.format("kafka-log").schema(schema).load(str(directory)).collect()
+
+
+# ---------------------------------------------------------------- paths and views
+
+
+def test_several_paths(spark: SparkSession, directory: Path) -> None:
+    write(directory, "a", 0, 0, numbered(2, 1))
+    write(directory, "b", 0, 0, numbered(3, 1))
+    both = load(spark, [str(directory / "a-0"), str(directory / "b-0")], columns="topic")
+    assert column(both, "topic") == ["a"] * 2 + ["b"] * 3
+    pattern = load(spark, directory / "*-0", columns="topic")
+    assert column(pattern, "topic") == ["a"] * 2 + ["b"] * 3
+
+
+def test_empty_directories(spark: SparkSession, directory: Path) -> None:
+    frame = load(spark, directory)
+    assert (frame.count(), frame.schema) == (0, KAFKA)
+    write(directory, "t", 0, 0, b"")
+    assert load(spark, directory).collect() == []
+
+
+def test_a_view(spark: SparkSession, directory: Path) -> None:
+    write(directory, "t", 0, 0, numbered(4, 1))
+    spark.sql(
+        f"CREATE OR REPLACE TEMPORARY VIEW records USING `kafka-log` OPTIONS (path '{directory.as_posix()}')"
+    )
+    assert spark.sql("SELECT sum(offset) s, count(value) c FROM records").collect() == [(6, 4)]
+
+
+def test_aggregates_and_filters(spark: SparkSession, directory: Path) -> None:
+    write(directory, "t", 0, 0, numbered(10, 10))
+    frame = load(spark, directory, splitBytes=300)
+    assert frame.rdd.getNumPartitions() > 3
+    assert frame.where("offset >= 90 AND topic = 't'").count() == 10
+    assert frame.limit(3).collect()[2]["offset"] == 2
+
+
+# ---------------------------------------------------------------- damage
+
+
+@pytest.fixture
+def damaged(directory: Path) -> Path:
+    """The second of three batches has a flipped bit; behind a few bytes of nothing there is a fourth."""
+    good = numbered(3, 3, pad=10)
+    size = len(good) // 3
+    data = flipped(good, 2 * size - 5) + b"\xff" * 40 + build(batch(20, [b"last"]))
+    return write(directory, "t", 0, 0, data)
+
+
+def test_failfast_names_file_byte_and_field(spark: SparkSession, damaged: Path) -> None:
+    with pytest.raises(PySparkException) as caught:
+        load(spark, damaged).count()
+    text = str(caught.value)
+    assert "ChecksumError" in text
+    assert str(damaged) in text
+    assert "crc, byte" in text
+    assert "record_batch.yaml" in text
+
+
+def test_dropmalformed(spark: SparkSession, damaged: Path) -> None:
+    rest = [0, 1, 2, 6, 7, 8]
+    assert column(load(spark, damaged, mode="DROPMALFORMED"), "offset") == [*rest, 20]
+    assert column(load(spark, damaged, mode="DROPMALFORMED", policy="kafka"), "offset") == rest
+
+
+def test_permissive(spark: SparkSession, damaged: Path) -> None:
+    plain = load(spark, damaged, mode="PERMISSIVE")
+    assert column(plain, "offset") == [0, 1, 2, 6, 7, 8, 20]
+    kafka = load(spark, damaged, mode="PERMISSIVE", policy="kafka", columns="offset,problem")
+    rows = [tuple(row) for row in kafka.collect()]
+    assert [row[0] for row in rows] == [0, 1, 2, 3, 4, 5, 6, 7, 8, None]
+    assert [bool(row[1]) for row in rows] == [False] * 3 + [True] * 3 + [False] * 3 + [True]
+    salvaged = load(spark, damaged, mode="PERMISSIVE", columns="offset,position,problem")
+    lost = [row for row in salvaged.collect() if row["problem"]]
+    assert [row["offset"] for row in lost] == [None, None]
+    assert "checksum" in lost[0]["problem"]
+    assert (
+        lost[0]["position"] == (damaged.stat().st_size - 40 - len(build(batch(20, [b"last"])))) // 3
+    )
+
+
+def test_policies(spark: SparkSession, directory: Path) -> None:
+    """An unfinished batch at the end is what a live broker leaves; strict does not take it."""
+    write(directory, "t", 0, 0, numbered(2, 2)[:-3])
+    assert load(spark, directory).count() == 2
+    with pytest.raises(PySparkException, match="no whole batch"):
+        load(spark, directory, policy="strict").count()
+
+
+def test_a_bound_on_decompressed_bytes(spark: SparkSession, directory: Path) -> None:
+    vector(directory, "t", "large/v2-lz4-8mib-zeros")
+    assert load(spark, directory, maxDecompressedBytes=9 << 20, columns="offset").count() == 1
+    with pytest.raises(PySparkException, match="LimitError"):
+        load(spark, directory, maxDecompressedBytes=1 << 20).count()
+
+
+def test_a_file_that_is_gone_when_its_task_runs(spark: SparkSession, directory: Path) -> None:
+    path = write(directory, "t", 0, 0, numbered(2, 2))
+    planned = load(spark, directory, columns="offset").rdd
+    assert planned.getNumPartitions() == 1
+    path.unlink()
+    with pytest.raises(Exception, match="FileNotFoundError") as caught:
+        planned.count()
+    assert str(path) in str(caught.value)
+
+
+# ---------------------------------------------------------------- options
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"subscrbe": "t"}, "option subscrbe: there is no such option; did you mean subscribe"),
+        ({"subscribe": "x"}, "option subscribe: no topic x in the path; there are: t"),
+        ({"startingTimestamp": "1"}, "startingTimestamp: not supported"),
+        ({"mode": "LENIENT"}, "mode: one of FAILFAST, PERMISSIVE, DROPMALFORMED"),
+    ],
+)
+def test_refused_options(
+    spark: SparkSession, directory: Path, options: dict[str, str], message: str
+) -> None:
+    write(directory, "t", 0, 0, numbered(1, 1))
+    with pytest.raises(PySparkException, match=message):
+        load(spark, directory, **options).collect()
+
+
+def test_no_path_is_said(spark: SparkSession) -> None:
+    with pytest.raises(PySparkException, match="say what to read"):
+        spark.read.format("kafka-log").load().collect()
+
+
+def test_topics_and_offsets(spark: SparkSession, mixture: Path) -> None:
+    one = load(spark, mixture, subscribePattern="txn-.*", columns="topic,offset")
+    assert {row["topic"] for row in one.collect()} == {"txn-flow"}
+    some = load(
+        spark,
+        mixture,
+        assign='{"txn-flow":[0]}',
+        startingOffsets='{"txn-flow":{"0":3}}',
+        endingOffsets='{"txn-flow":{"0":8}}',
+        columns="offset",
+    )
+    assert column(some, "offset") == [3, 4, 5, 6, 7]
+
+
+# ---------------------------------------------------------------- what is sent to tasks
+
+
+def test_readers_and_tasks_are_small(mixture: Path) -> None:
+    reader = DefaultSource({"path": str(mixture), "splitBytes": "2000"}).reader(KAFKA)
+    assert isinstance(reader, KafkaLogReader)
+    assert len(pickle.dumps(reader)) < 3000
+    tasks = reader.partitions()
+    assert isinstance(tasks, list)
+    assert len(tasks) > 10
+    assert max(len(pickle.dumps(task)) for task in tasks) < 3000
+    again = pickle.loads(pickle.dumps(reader))
+    rows = sum(b.num_rows for task in tasks for b in again.read(pickle.loads(pickle.dumps(task))))
+    assert rows == len([row for row in every_row(mixture) if not row["isControl"]])
+
+
+def test_the_defaults_are_those_columns() -> None:
+    assert (*KAFKA.fieldNames(), "headers") == DEFAULT_COLUMNS
+    assert DefaultSource({"path": "x"}).schema() == KAFKA
+    assert parse({"path": "x"}).paths == ("x",)
