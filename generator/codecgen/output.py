@@ -60,8 +60,9 @@ def write_tree(
         out.mkdir(parents=True, exist_ok=True)
         for path, data in changes.write.items():
             _write(out / path, data)
+        spelled = {path.lower(): path for path in files}
         for path in changes.remove:
-            _remove(out, path)
+            _remove(out, path, spelled.get(path.lower()))
         _write_list(out, targets, listed)
     return Summary(
         written=tuple(sorted(changes.write)),
@@ -165,9 +166,12 @@ def _write(path: Path, data: bytes) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _remove(out: Path, path: str) -> None:
-    """The file, and the directories that are empty then."""
+def _remove(out: Path, path: str, other: str | None) -> None:
+    """The file, and the directories that are empty then. ``other`` is a file that was written under a name that
+    differs in case only: on some systems it is the same file, and stays."""
     full = out / path
+    if other is not None and full.exists() and full.samefile(out / other):
+        return
     full.unlink(missing_ok=True)
     for directory in full.parents:
         if directory == out or any(directory.iterdir()):

@@ -11,7 +11,7 @@ from typing import Any
 
 from codecgen.runtime.construct import Bits, Enumeration, Layout
 from codecgen.runtime.errors import ChecksumError, CodecError, ParseError
-from codecgen.runtime.layout import Opened
+from codecgen.runtime.parsing import Opened
 from codecgen.runtime.source import Limits, Session, Source
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH, Compression
 from kafka_codecs.records import message as message_module

@@ -38,7 +38,10 @@ def exists(since: Since | None, release: str) -> bool:
 
 
 def as_of(model: Model, release: str | None) -> Model:
-    """The model at a release; the model itself for None. Drafts have no release and stay out."""
+    """The model at a release; the model itself for None.
+
+    Drafts have no release and stay out, and so do views, which are made for the formats of today.
+    """
     if release is None:
         return model
     enums = {
@@ -72,6 +75,7 @@ def as_of(model: Model, release: str | None) -> Model:
         layouts=kept,
         enums={name: e for name, e in enums.items() if name in used},
         choices=choices,
+        views={},
     )
 
 

@@ -3,7 +3,8 @@
 from codecgen.runtime.arrays import Array, Compressed
 from codecgen.runtime.bits import Bit, Bits
 from codecgen.runtime.enums import Enumeration
-from codecgen.runtime.layout import Choice, Field, Layout, Lazy, Rule, end_of
+from codecgen.runtime.fields import Field, Rule, end_of
+from codecgen.runtime.layout import Choice, Layout, Lazy
 from codecgen.runtime.primitives import (
     Boolean,
     Bytes,

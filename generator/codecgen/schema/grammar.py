@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from codecgen.schema.model import FREEDOMS, INTEGERS, LENGTHS, SCALARS
+from codecgen.schema.model import COLUMN_TYPES, FREEDOMS, INTEGERS, LENGTHS, SCALARS
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,6 +412,51 @@ FORMS: Mapping[str, Form] = {
         },
         one_of=(("by", "given"),),
     ),
+    "view": Form(
+        "How the layouts of a choice become the rows of one table.",
+        {
+            "view": Key(Name(), "Its name.", True),
+            "doc": _DOC,
+            "of": Key(Name(), "The choice whose layouts stand one after the other.", True),
+            "columns": Key(MapOf(Use("column")), "The columns of the table, in order.", True),
+            "rows": Key(ListOf(Use("rows")), "What becomes a row, layout by layout.", True),
+        },
+    ),
+    "column": Form(
+        "A column of a view.",
+        {
+            "type": Key(OneOf(COLUMN_TYPES), "The Arrow type of its values."),
+            "list": Key(
+                MapOf(Use("column")),
+                "Its values are lists of structs with these fields, named as in the elements.",
+            ),
+            "nullable": Key(Boolean(), "Whether a value may be null."),
+            "on_request": Key(Boolean(), "Left out unless it is asked for."),
+            "unit": Key(Word(), "Unit of the number."),
+            "doc": _DOC,
+        },
+        one_of=(("type", "list"),),
+    ),
+    "rows": Form(
+        "What of a layout becomes rows.",
+        {
+            "of": Key(Name(), "The layout, in all its versions.", True),
+            "each": Key(
+                Name(),
+                "The array at its end whose elements are the rows; the layout itself without it.",
+            ),
+            "when": Key(Code(), "These are the rows only when this holds."),
+            "careful": Key(
+                Code(), "When this holds, a strict reader looks at more than the columns show."
+            ),
+            "columns": Key(
+                MapOf(Code()),
+                "The value of each column: fields, `item.field` of the element, `array.name` for what is "
+                "derived of it, `position`. A column that is left out is null, or an empty list.",
+                True,
+            ),
+        },
+    ),
     "enums": Form("Names for numbers.", {"enums": Key(MapOf(Use("enum")), "The enums.", True)}),
     "enum": Form(
         "Names for numbers.",
@@ -437,5 +482,5 @@ FORMS: Mapping[str, Form] = {
 }
 """Every mapping of the language. ``since`` takes the release line of the manifest and its links as keys."""
 
-DOCUMENTS = ("layout", "choice", "enums")
+DOCUMENTS = ("layout", "choice", "enums", "view")
 """What a YAML document can be: it has the key of that name."""

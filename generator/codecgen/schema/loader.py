@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.schema import grammar, source
+from codecgen.schema.complete import complete
 from codecgen.schema.expression import Expression
-from codecgen.schema.expression import Path as FieldPath
 from codecgen.schema.expression import parse as parse_expression
 from codecgen.schema.model import (
     ArrayType,
@@ -18,6 +18,7 @@ from codecgen.schema.model import (
     BitsType,
     BytesType,
     Choice,
+    Column,
     Compression,
     Derived,
     Enum,
@@ -33,12 +34,14 @@ from codecgen.schema.model import (
     Overhead,
     OverheadOf,
     Reference,
+    Rows,
     Run,
     ScalarType,
     Since,
     Span,
     StructType,
     Versions,
+    View,
 )
 from codecgen.schema.reader import Reader, Record, Value, hex_bytes
 
@@ -69,9 +72,7 @@ def load(files: Mapping[str, str]) -> tuple[Model | None, list[Diagnostic]]:
     form is left out of it."""
     if MANIFEST not in files:
         message = f"the schema directory has no {MANIFEST}"
-        help = (
-            f"write one with the keys package and title; {len(files)} other YAML files were found"
-        )
+        help = f"write one with the keys package and title (other YAML files: {len(files)})"
         return None, [Diagnostic("C025", message, _NOWHERE, help=help)]
     documents, diagnostics = source.load(MANIFEST, files[MANIFEST])
     if len(documents) != 1:
@@ -135,16 +136,16 @@ class _Builder:
         self.layouts: dict[str, Layout] = {}
         self.enums: dict[str, Enum] = {}
         self.choices: dict[str, Choice] = {}
+        self.views: dict[str, View] = {}
         self.declared: dict[str, Span] = {}
         self.broken: set[str] = set()
 
     def model(self, files: Mapping[str, str]) -> Model:
-        layouts = {
-            name: _with_versions(_with_codecs(layout), self.layouts)
-            for name, layout in self.layouts.items()
-        }
+        layouts = {name: complete(layout, self.layouts) for name, layout in self.layouts.items()}
         broken = frozenset(self.broken - set(self.declared))
-        return Model(self.manifest, layouts, self.enums, self.choices, dict(files), broken)
+        return Model(
+            self.manifest, layouts, self.enums, self.choices, dict(files), broken, self.views
+        )
 
     # ------------------------------------------------------------ documents
 
@@ -163,6 +164,7 @@ class _Builder:
             "layout": self.layout,
             "choice": self.choice,
             "enums": self.enum_table,
+            "view": self.view,
         }
         build[kinds[0]](record)
 
@@ -242,6 +244,23 @@ class _Builder:
             places=r.places(),
         )
 
+    def view(self, r: Record) -> None:
+        name = str(r["view"])
+        if name in self.views:
+            first = self.views[name].span
+            message = f'the view "{name}" is declared twice'
+            self.reader.report("C008", message, r.at("view"), help=f"first at {first}")
+            return
+        self.views[name] = View(
+            name=name,
+            doc=r.text("doc"),
+            span=r.at("view"),
+            of=str(r["of"]),
+            columns=_columns(r["columns"]),
+            rows=tuple(_rows(v.value) for v in cast(tuple[Any, ...], r["rows"])),
+            places=r.places("of"),
+        )
+
     def enum_table(self, r: Record) -> None:
         for name, entry in cast(dict[str, Value], r["enums"]).items():
             key, inner = cast(Any, entry.value)
@@ -314,7 +333,7 @@ class _Builder:
         )
 
     def type(self, r: Record) -> FieldType:
-        only = _words(r["only"]) or None
+        only = _words(r["only"]) if "only" in r else None
         if "type" in r:
             return ScalarType(str(r["type"]), cast(str | None, r["enum"]), only)
         if "bits" in r:
@@ -351,7 +370,7 @@ class _Builder:
             span=span,
             doc=r.text("doc"),
             enum=cast(str | None, r["enum"]),
-            only=_words(r["only"]) or None,
+            only=_words(r["only"]) if "only" in r else None,
             reserved="reserved" in r,
             versions=cast(Versions | None, r["versions"]),
             since=cast(Since | None, r["since"]),
@@ -485,49 +504,6 @@ def _compression(r: Record) -> Compression:
     return Compression(by, "", limit, _words(r["refuses"]), variants, r.places())
 
 
-def _with_codecs(layout: Layout) -> Layout:
-    """The layout with the enum of its codecs filled in: that of the field that names the codec."""
-    fields = []
-    for f in layout.fields:
-        if isinstance(f.type, ArrayType) and f.type.compression is not None:
-            enum = _enum_at(f.type.compression.by, layout)
-            compression = replace(f.type.compression, enum=enum)
-            f = replace(f, type=replace(f.type, compression=compression))
-        fields.append(f)
-    return replace(layout, fields=tuple(fields))
-
-
-def _with_versions(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
-    """The layout with the versions of references filled in where there is one only, and the layout has others."""
-
-    def named(ref: Reference) -> Reference:
-        held = layouts.get(ref.layout)
-        v = held.versions if held is not None else None
-        single = v is not None and v.low == v.high and v != layout.versions
-        if held is None or v is None or ref.version is not None or not single or held.version_is:
-            return ref
-        return replace(ref, version=v.low)
-
-    fields = []
-    for f in layout.fields:
-        if isinstance(f.type, StructType):
-            f = replace(f, type=StructType(named(f.type.layout)))
-        elif isinstance(f.type, ArrayType) and isinstance(f.type.element, Reference):
-            f = replace(f, type=replace(f.type, element=named(f.type.element)))
-        fields.append(f)
-    return replace(layout, fields=tuple(fields))
-
-
-def _enum_at(by: Expression, layout: Layout) -> str:
-    names = by.node.names if isinstance(by.node, FieldPath) else ()
-    field = next((f for f in layout.fields if names and f.name == names[0]), None)
-    if field is not None and isinstance(field.type, ScalarType) and len(names) == 1:
-        return field.type.enum or ""
-    if field is not None and isinstance(field.type, BitsType) and len(names) == 2:
-        return next((m.enum or "" for m in field.type.members if m.name == names[1]), "")
-    return ""
-
-
 def _names(node: source.Node | None) -> set[str]:
     """The names that a document declares."""
     if isinstance(node, source.Scalar):
@@ -546,5 +522,34 @@ def _derived(name: str, r: Record, span: Span, array: str | None) -> Derived:
         unit=cast(str | None, r["unit"]),
         versions=cast(Versions | None, r["versions"]),
         since=cast(Since | None, r["since"]),
+        places=r.places(),
+    )
+
+
+def _columns(value: object) -> tuple[Column, ...]:
+    spans = _keys(value)
+    return tuple(
+        Column(
+            name=name,
+            type=str(c["type"] or "list"),
+            span=spans[name],
+            members=_columns(c["list"]),
+            nullable=bool(c["nullable"]),
+            on_request=bool(c["on_request"]),
+            unit=cast(str | None, c["unit"]),
+            doc=c.text("doc"),
+        )
+        for name, c in _map(value)
+    )
+
+
+def _rows(r: Record) -> Rows:
+    return Rows(
+        layout=str(r["of"]),
+        each=cast(str | None, r["each"]),
+        values={name: cast(Expression, code) for name, code in _map(r["columns"])},
+        span=r.span,
+        when=cast(Expression | None, r["when"]),
+        careful=cast(Expression | None, r["careful"]),
         places=r.places(),
     )

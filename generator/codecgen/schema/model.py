@@ -382,6 +382,56 @@ class Enum:
     keep_unknown: bool = False
 
 
+# ---------------------------------------------------------------- views
+
+COLUMN_TYPES = ("int8", "int16", "int32", "int64", "bool", "timestamp_ms", "binary", "string")
+"""What the values of a column can be. ``timestamp_ms`` is in milliseconds since 1970, in UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a view: values of a type, or lists of structs (``members``)."""
+
+    name: str
+    type: str
+    span: Span
+    members: tuple[Column, ...] = ()
+    nullable: bool = False
+    on_request: bool = False
+    unit: str | None = None
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What of a layout becomes rows: the elements of the array ``each``, or (None) the layout itself.
+
+    ``values`` has an expression for each column that has values here. Where ``careful`` holds, a strict reader looks
+    at more than the columns show.
+    """
+
+    layout: str
+    each: str | None
+    values: Mapping[str, Expression]
+    span: Span
+    when: Expression | None = None
+    careful: Expression | None = None
+    places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How the layouts of a choice become the rows of one table."""
+
+    name: str
+    doc: str
+    span: Span
+    of: str
+    columns: tuple[Column, ...]
+    rows: tuple[Rows, ...]
+    places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """What holds for a schema directory as a whole (``codecgen.yaml``)."""
@@ -409,6 +459,7 @@ class Model:
     choices: Mapping[str, Choice]
     files: Mapping[str, str] = field(default_factory=dict)
     broken: frozenset[str] = frozenset()
+    views: Mapping[str, View] = field(default_factory=dict)
 
     def modules(self) -> Mapping[str, tuple[Enum | Layout | Choice, ...]]:
         """What each YAML file declares, in the order of the file; files by name."""

@@ -179,14 +179,14 @@ class Module:
         fp = plan.fields[index]
         f = fp.field
         expressions = self.expressions(plan.layout)
-        default = f.default
+        enum = f.type.enum if isinstance(f.type, ScalarType) else None
         return call(
             self.use("Field"),
             string(f.name),
             self.codec(plan, index),
             line=str(f.span.line),
             when=self.function(expressions, f.when),
-            default=self.function(expressions, default),
+            default=self.default(expressions, f.default, enum),
             const=None if f.const is None else str(f.const),
             version=str(plan.version) if f.is_version else None,
             measures=_run(fp.measures, plan),
@@ -222,6 +222,15 @@ class Module:
         text = expressions.function(code)
         self.runtime |= expressions.helpers
         return text
+
+    def default(
+        self, expressions: PythonExpressions, code: Expression | None, enum: str | None
+    ) -> str | None:
+        """A default; a bare word is a value of the field's enum before it is a field."""
+        word = str(code.node) if code is not None and isinstance(code.node, Path) else None
+        if enum is not None and word in {v.name for v in self.plan.model.enums[enum].values}:
+            return f"lambda _: {self.refer(enum, class_name(enum))}.{str(word).upper()}"
+        return self.function(expressions, code)
 
     def rule(self, expressions: PythonExpressions, code: Expression | None) -> Code | None:
         function = self.function(expressions, code)
@@ -298,7 +307,7 @@ class Module:
             only=None if enum is None else self.members(enum, m.only),
             keep_unknown="True" if keep else None,
             reserved="True" if m.reserved else None,
-            default=self.function(self.expressions(layout), m.default),
+            default=self.default(self.expressions(layout), m.default, m.enum),
         )
 
     def length(self, name: str, layout: Layout, accepts: frozenset[str]) -> tuple[Code, str | None]:
@@ -386,9 +395,7 @@ class Module:
                 continue
             if value.name != "none" and value.name not in CODECS:
                 known = ", ".join(sorted(CODECS))
-                self.refuse(
-                    f'no codec is called "{value.name}"', value.span, f"known: {known}, none"
-                )
+                self.refuse(f'no codec is called "{value.name}"', value.span, f"known: {known}")
             codec = "None" if value.name == "none" else string(value.name)
             codecs.append((f"{name}.{value.name.upper()}", codec))
         variants: list[tuple[str, Code]] = []

@@ -1,0 +1,128 @@
+"""One build of a layout: values in, bytes out, with lengths, counts and checksums worked out."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import construct
+
+from codecgen.runtime.arrays import Array
+from codecgen.runtime.bits import Bits
+from codecgen.runtime.errors import BuildError
+from codecgen.runtime.fields import Field, Fields, contain
+from codecgen.runtime.primitives import Bytes, EnumField
+from codecgen.runtime.source import Session
+
+
+class Build:
+    """The state of one build: the values, those that were worked out among them. ``name`` is the layout's."""
+
+    __slots__ = ("fields", "name", "obj", "session")
+
+    def __init__(self, name: str, fields: Fields, value: Any, session: Session) -> None:
+        self.name = name
+        self.fields = fields
+        self.session = session
+        self.obj = self.given(value)
+
+    def whole(self) -> bytes:
+        """The bytes of all fields."""
+        parts: list[bytes] = []
+        for f in self.fields.all:
+            try:
+                parts.append(self.part(f))
+            except BuildError as error:
+                raise self.fields.at(error, f) from None
+        self.fill(parts)
+        return b"".join(parts)
+
+    def given(self, value: Any) -> construct.Container:
+        """What was given, with names that the layout has."""
+        if not isinstance(value, dict):
+            raise BuildError(f"a mapping with the fields of {self.name} is needed, not {value!r}")
+        for name in value:
+            if name not in self.fields.by_name and not str(name).startswith("_"):
+                close = difflib.get_close_matches(str(name), self.fields.by_name, n=1)
+                hint = f"; did you mean {close[0]!r}?" if close else ""
+                raise BuildError(f"{self.name} has no field {name!r}{hint}")
+        obj = construct.Container({name: contain(item) for name, item in value.items()})
+        for f in self.fields.all:  # so that what depends on an array can look at it
+            if f.name not in obj and isinstance(f.codec, Array) and f.when is None:
+                obj[f.name] = construct.ListContainer()
+        return obj
+
+    def part(self, f: Field) -> bytes:
+        if not self.is_there(f):
+            if self.obj.get(f.name) is not None and f.measures is None:
+                raise BuildError("the field is not there in this case, but has a value")
+            self.obj[f.name] = None
+            return b""
+        if f.measures is not None or f.checksum is not None:
+            return b"\0" * (f.codec.size or 0)  # worked out when all else is there
+        if f.counts is not None:
+            counted = self.obj.get(f.counts)
+            self.obj[f.name] = len(counted) if isinstance(counted, list | tuple) else 0
+        elif f.const is not None:
+            self.obj[f.name] = f.const
+        elif f.name not in self.obj:
+            self.obj[f.name] = self.default(f)
+        if isinstance(f.codec, Bits):
+            self.obj[f.name] = f.codec.filled(self.obj[f.name], self.obj)
+        elif isinstance(f.codec, EnumField):
+            # So that conditions see the value, however it was given.
+            member = f.codec.enum.of(self.obj[f.name])
+            self.obj[f.name] = self.obj[f.name] if member is None else member
+        data = f.codec.write(self.obj[f.name], self.obj, self.session)
+        if f.refuse is not None and f.refuse.holds(self.obj):
+            raise BuildError(f.refuse.broken(self.obj[f.name]))
+        if f.valid is not None and not f.valid.holds(self.obj):
+            raise BuildError(f.valid.missed(self.obj[f.name]))
+        return data
+
+    def default(self, f: Field) -> Any:
+        """The value of a field that was not given."""
+        if f.default is not None:
+            value = f.default(self.obj)
+            if value is not None or nullable(f):
+                return value
+        elif isinstance(f.codec, Bits):
+            return construct.Container()
+        elif isinstance(f.codec, Array):
+            return construct.ListContainer()
+        elif nullable(f):
+            return None
+        raise BuildError("a value is needed")
+
+    def fill(self, parts: list[bytes]) -> None:
+        """Lengths from the last to the first, since a run lies behind its length; then checksums, inner ones first."""
+        for i in reversed(range(len(parts))):
+            f = self.fields.all[i]
+            if f.measures is not None and self.is_there(f):
+                run = self.fields.run(*f.measures)
+                self.write(f, sum(len(parts[j]) for j in run), parts)
+        checks = [f for f in self.fields.all if f.covers is not None and self.is_there(f)]
+        for f in sorted(checks, key=lambda f: len(self.covered(f))):
+            assert f.checksum is not None
+            self.write(f, f.checksum(b"".join(parts[j] for j in self.covered(f))), parts)
+
+    def covered(self, f: Field) -> range:
+        """The indices of the fields that a checksum covers."""
+        assert f.covers is not None
+        return self.fields.run(*f.covers)
+
+    def is_there(self, f: Field) -> bool:
+        return f.when is None or bool(f.when(self.obj))
+
+    def write(self, f: Field, value: int, parts: list[bytes]) -> None:
+        """A value that was worked out, in the place that was left for it."""
+        self.obj[f.name] = value
+        try:
+            parts[self.fields.names.index(f.name)] = f.codec.write(value, self.obj, self.session)
+        except BuildError as error:
+            raise self.fields.at(error, f) from None
+
+
+def nullable(f: Field) -> bool:
+    """Whether a field can be null."""
+    return isinstance(f.codec, Bytes) and f.codec.null is not None

@@ -1,0 +1,135 @@
+"""The fields of a layout, the rules about them, and what relates them to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import construct
+
+from codecgen.runtime.arrays import E, prefixed
+from codecgen.runtime.checksums import checksum as checksum_function
+from codecgen.runtime.primitives import Bytes, Codec
+from codecgen.runtime.source import Condition, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A condition of the schema, with its text for people."""
+
+    text: str
+    holds: Condition
+
+    def broken(self, value: Any) -> str:
+        """What to say when the rule says what may not be."""
+        return f"{value!r} is refused, since {self.text}"
+
+    def missed(self, value: Any) -> str:
+        """What to say when the rule says what must be."""
+        return f"{value!r} is not valid: {self.text}"
+
+
+class Field:
+    """One field.
+
+    ``measures`` (first, last): the field is the length in bytes of that run of fields; last None is the end of the
+    layout. ``counts``: it is the number of elements of that array. ``checksum`` and ``covers``: it is a
+    checksum over that run. What the builder can work out of these it fills in; the parser verifies them.
+    ``valid`` and ``refuse`` are rules about the fields so far. ``spelled`` is the name in the format's own
+    documents, ``hidden`` fields are left out where people read.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        codec: Codec,
+        *,
+        line: int = 0,
+        when: Condition | None = None,
+        default: Condition | None = None,
+        const: int | None = None,
+        version: int | None = None,
+        measures: tuple[str, str | None] | None = None,
+        counts: str | None = None,
+        checksum: str | None = None,
+        covers: tuple[str, str | None] | None = None,
+        valid: Rule | None = None,
+        refuse: Rule | None = None,
+        spelled: str | None = None,
+        hidden: bool = False,
+    ) -> None:
+        self.name = name
+        self.codec = codec
+        self.line = line
+        self.spelled = spelled or name
+        self.hidden = hidden
+        self.when = when
+        self.default = default
+        self.const = const if version is None else version
+        self.is_version = version is not None
+        self.measures = measures
+        self.counts = counts
+        self.checksum = None if checksum is None else checksum_function(checksum)
+        self.covers = covers
+        self.valid = valid
+        self.refuse = refuse
+        # Filled in by the layout: the fields that measure or check a run that begins here, runs that end here.
+        self.opened_by: tuple[Field, ...] = ()
+        self.checked_by: tuple[Field, ...] = ()
+        self.closes = 0
+        self.tail: tuple[Field, ...] | None = None
+
+
+class Fields:
+    """The fields of one layout by name, with their relations worked out."""
+
+    def __init__(self, fields: Iterable[Field], source_file: str) -> None:
+        self.all = tuple(fields)
+        self.names = [f.name for f in self.all]
+        self.by_name = {f.name: f for f in self.all}
+        self.source_file = source_file
+        for f in self.all:
+            if f.measures is not None:
+                first, last = f.measures
+                self.by_name[first].opened_by += (f,)
+                self.by_name[last or self.names[-1]].closes += 1 if last else 0
+            if f.covers is not None:
+                self.by_name[f.covers[0]].checked_by += (f,)
+        for i, f in enumerate(self.all):
+            if isinstance(f.codec, Bytes) and f.codec.length is None:  # all that is left
+                f.tail = self.all[i + 1 :]
+
+    def run(self, first: str, last: str | None) -> range:
+        """The indices of the fields of a run."""
+        return range(
+            self.names.index(first), self.names.index(last) + 1 if last else len(self.names)
+        )
+
+    def at(self, error: E, f: Field, source: Source | None = None) -> E:
+        """The error with a field in front of its path, and the field's line of YAML if none is known."""
+        prefixed(error, f.name)
+        error.located(schema=f"{self.source_file}:{f.line}" if f.line else self.source_file)
+        if source is not None and error.where.position is None:
+            w = source.where()
+            error.located(position=w.position, stream_position=w.stream_position, file=w.file)
+        return error
+
+
+def contain(value: Any) -> Any:
+    """Mappings as Containers and lists of them likewise, so that expressions can ask for attributes."""
+    if isinstance(value, dict) and not isinstance(value, construct.Container):
+        return construct.Container({name: contain(item) for name, item in value.items()})
+    if isinstance(value, list) and not isinstance(value, construct.ListContainer):
+        return construct.ListContainer(contain(item) for item in value)
+    return value
+
+
+def end_of(items: Any, index: int, *names: str) -> Any:
+    """A field of the first (0) or the last (-1) element of an array; None when there is none."""
+    if not items:
+        return None
+    value = items[index]
+    for name in names:
+        value = value.get(name)
+    return value

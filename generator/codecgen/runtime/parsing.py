@@ -1,0 +1,222 @@
+"""One parse of a layout: windows over measured runs, checksums over covered ones, errors with their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import construct
+
+from codecgen.runtime.arrays import Array
+from codecgen.runtime.errors import (
+    ChecksumError,
+    CodecError,
+    LengthError,
+    TrailingError,
+    ValueRefused,
+)
+from codecgen.runtime.fields import Field, Fields
+from codecgen.runtime.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A layout whose last array is not parsed yet.
+
+    ``fields`` are those before the array; when ``error`` is set, those before the error. ``items`` parses
+    the array's elements as they are asked for.
+    """
+
+    fields: construct.Container
+    items: Iterator[Any]
+    error: CodecError | None = None
+
+
+class Parse:
+    """The state of one parse: the values so far, windows that are open, where fields begin and end.
+
+    With ``trailing`` lenient readers pass over bytes after the last field of the layout called ``name``.
+    """
+
+    __slots__ = ("fields", "name", "obj", "source", "starts", "trailing", "verified", "windows")
+
+    def __init__(self, name: str, fields: Fields, trailing: bool, source: Source) -> None:
+        self.name = name
+        self.fields = fields
+        self.trailing = trailing
+        self.source = source
+        self.obj = construct.Container()
+        self.windows: list[tuple[Source, bool]] = []  # (what is around, ends with the layout?)
+        self.starts: dict[str, tuple[int, int]] = {}
+        self.verified: set[str] = set()
+
+    def whole(self) -> construct.Container:
+        """All fields."""
+        for f in self.fields.all:
+            self.field(f)
+        self.finish()
+        return self.obj
+
+    def open(self) -> Opened:
+        """All but the array that ends the layout, so that what stands before an error can be had."""
+        last = self.fields.all[-1]
+        if not isinstance(last.codec, Array):
+            raise TypeError(f"no array ends {self.name}")
+        try:
+            for f in self.fields.all[:-1]:
+                self.field(f)
+            self.begin(last)
+        except CodecError as error:
+            return Opened(self.obj, iter(()), error)
+        return Opened(self.obj, self.elements(last, last.codec))
+
+    @property
+    def ends_known(self) -> bool:
+        """Whether the current window is the layout to its end."""
+        return any(to_end for _, to_end in self.windows)
+
+    def elements(self, f: Field, codec: Array) -> Iterator[Any]:
+        findings = self.source.session.findings
+        if f.when is None or f.when(self.obj):
+            noticed = len(findings)
+            try:
+                for item in codec.items(self.source, self.obj):
+                    for finding in findings[noticed:]:
+                        self.fields.at(finding, f)
+                    yield item
+                    noticed = len(findings)
+                for finding in findings[noticed:]:
+                    self.fields.at(finding, f)
+            except CodecError as error:
+                raise self.fields.at(error, f, self.source) from None
+        self.finish()
+
+    def field(self, f: Field) -> None:
+        self.begin(f)
+        source, obj = self.source, self.obj
+        if f.when is not None and not f.when(obj):
+            obj[f.name] = None
+            self.close(f)
+            return
+        start = source.pos
+        session = source.session
+        noticed = len(session.findings)
+        if session.trace is not None:
+            session.prefix.append(f.name)
+        try:
+            value = f.codec.read(source, obj) if f.tail is None else self.rest(f)
+            obj[f.name] = value
+            self.starts[f.name] = (start, source.pos)
+            if f.const is not None and value != f.const:
+                wrong = ValueRefused(
+                    f"{value} stands where only {f.const} may", source.where(start)
+                )
+                if f.is_version:
+                    raise wrong
+                session.tolerate(wrong)
+            if f.refuse is not None and f.refuse.holds(obj):
+                raise ValueRefused(f.refuse.broken(value), source.where(start))
+            if f.valid is not None and not f.valid.holds(obj):
+                session.tolerate(ValueRefused(f.valid.missed(value), source.where(start)))
+            for finding in session.findings[noticed:]:
+                self.fields.at(finding, f)
+        except CodecError as error:
+            raise self.fields.at(error, f, source) from None
+        finally:
+            if session.trace is not None:
+                path = ".".join(session.prefix).replace(".[", "[")
+                session.trace.append((path, start, source.pos, source.inner))
+                session.prefix.pop()
+        self.close(f)
+
+    def begin(self, f: Field) -> None:
+        """Open the windows that begin with a field, and verify the checksums over them where the end is known."""
+        for measure in f.opened_by:
+            n = self.obj[measure.name]
+            if n is None:
+                continue
+            around = self.source
+            try:
+                self.source = around.window(n, measure.name)
+            except LengthError as error:
+                error.where = around.where(self.starts[measure.name][0])
+                raise self.fields.at(error, measure) from None
+            self.windows.append(
+                (around, measure.measures is not None and measure.measures[1] is None)
+            )
+        for check in f.checked_by:
+            if check.covers is not None and check.covers[1] is None and self.ends_known:
+                self.verify(check, self.source.pos, self.source.end)
+
+    def close(self, f: Field) -> None:
+        for _ in range(f.closes):
+            if self.windows and not self.windows[-1][1]:
+                self.leave()
+
+    def leave(self) -> None:
+        window = self.source
+        around, to_end = self.windows.pop()
+        if window.left:
+            error = TrailingError(
+                f"{window.left} bytes are left of the run that {self.name} measures",
+                window.where(),
+            )
+            if not (self.trailing and to_end):
+                raise error.located(schema=self.fields.source_file)
+            window.session.tolerate(error)
+        self.source = around
+
+    def finish(self) -> None:
+        last = self.source.pos
+        for f in self.fields.all:
+            if (
+                f.covers is not None
+                and f.name not in self.verified
+                and self.obj[f.name] is not None
+            ):
+                first, end = f.covers
+                begin = self.start_of(first)
+                self.verify(f, begin, self.end_of(end) if end else last)
+        while self.windows:
+            self.leave()
+
+    def start_of(self, name: str) -> int:
+        names = self.fields.names
+        for later in names[names.index(name) :]:
+            if later in self.starts:
+                return self.starts[later][0]
+        return self.source.pos
+
+    def end_of(self, name: str) -> int:
+        names = self.fields.names
+        for earlier in reversed(names[: names.index(name) + 1]):
+            if earlier in self.starts:
+                return self.starts[earlier][1]
+        return self.source.pos
+
+    def verify(self, f: Field, begin: int, end: int) -> None:
+        self.verified.add(f.name)
+        source = self.source
+        stored = self.obj.get(f.name)
+        if f.checksum is None or stored is None:
+            return
+        computed = f.checksum(memoryview(source.data)[begin:end])
+        if computed != stored:
+            reason = f"stored checksum {stored}, computed {computed} over {end - begin} bytes"
+            error = ChecksumError(reason, source.where(self.starts[f.name][0]))
+            source.session.tolerate(self.fields.at(error, f))
+
+    def rest(self, f: Field) -> Any:
+        """Bytes to the end of the run, less what the fixed fields behind them take."""
+        source = self.source
+        behind = 0
+        inside_run = any(not to_end for _, to_end in self.windows) and f.closes
+        for later in () if inside_run else f.tail or ():
+            if later.when is None or later.when(self.obj):
+                behind += later.codec.size or 0
+        n = source.left - behind
+        if n < 0:
+            raise source.short(behind)
+        window = source.window(n, f.name)
+        return f.codec.read(window, self.obj)

@@ -1,0 +1,57 @@
+"""What a schema leaves to be found out: the enum of a codec, the only version of a layout that is held."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from codecgen.schema.expression import Expression, Path
+from codecgen.schema.model import ArrayType, BitsType, Layout, Reference, ScalarType, StructType
+
+
+def complete(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
+    """The layout with that filled in; ``layouts`` are all of the directory."""
+    return _with_versions(_with_codecs(layout), layouts)
+
+
+def _with_codecs(layout: Layout) -> Layout:
+    """The layout with the enum of its codecs filled in: that of the field that names the codec."""
+    fields = []
+    for f in layout.fields:
+        if isinstance(f.type, ArrayType) and f.type.compression is not None:
+            enum = _enum_at(f.type.compression.by, layout)
+            compression = replace(f.type.compression, enum=enum)
+            f = replace(f, type=replace(f.type, compression=compression))
+        fields.append(f)
+    return replace(layout, fields=tuple(fields))
+
+
+def _with_versions(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
+    """The layout with the versions of references filled in where there is one only, and the layout has others."""
+
+    def named(ref: Reference) -> Reference:
+        held = layouts.get(ref.layout)
+        v = held.versions if held is not None else None
+        single = v is not None and v.low == v.high and v != layout.versions
+        if held is None or v is None or ref.version is not None or not single or held.version_is:
+            return ref
+        return replace(ref, version=v.low)
+
+    fields = []
+    for f in layout.fields:
+        if isinstance(f.type, StructType):
+            f = replace(f, type=StructType(named(f.type.layout)))
+        elif isinstance(f.type, ArrayType) and isinstance(f.type.element, Reference):
+            f = replace(f, type=replace(f.type, element=named(f.type.element)))
+        fields.append(f)
+    return replace(layout, fields=tuple(fields))
+
+
+def _enum_at(by: Expression, layout: Layout) -> str:
+    names = by.node.names if isinstance(by.node, Path) else ()
+    field = next((f for f in layout.fields if names and f.name == names[0]), None)
+    if field is not None and isinstance(field.type, ScalarType) and len(names) == 1:
+        return field.type.enum or ""
+    if field is not None and isinstance(field.type, BitsType) and len(names) == 2:
+        return next((m.enum or "" for m in field.type.members if m.name == names[1]), "")
+    return ""

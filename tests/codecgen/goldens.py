@@ -1,0 +1,106 @@
+"""Schemas with mistakes, and what codecgen says about them.
+
+``diagnostics/C012-unknown.yaml`` (or a directory of that name) is a schema directory, ``C012-unknown.txt`` the text
+expected. A single file stands beside the manifest below. ``python -m tests.codecgen.goldens`` writes the texts and
+docs/diagnostics.md anew: read what changed before you keep it.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+from codecgen.advice import ADVICE
+from codecgen.check import run
+from codecgen.diagnostics import CODES, Diagnostic, render
+from codecgen.plan import make_plan
+from codecgen.schema import loader
+from codecgen.targets import TARGETS
+from tests.paths import ROOT
+
+HERE = Path(__file__).parent / "diagnostics"
+PAGE = ROOT / "docs" / "diagnostics.md"
+MANIFEST = """\
+package: example_codecs
+title: Example
+release_line: app
+releases: [1.0, 1.1, 2.0]
+links: {rfc: "https://example.org/rfc/{}"}
+"""
+HEAD = """\
+# Diagnostics
+
+<!-- Written by `python -m tests.codecgen.goldens`; a test compares. -->
+
+What `codecgen check` can say about a schema directory. All findings of a run are shown at once, each with the line of
+YAML and a caret under it. `codecgen explain C012` says the same in a terminal.
+
+A number keeps its meaning for ever. The schemas behind these texts, and many more, are in
+[tests/codecgen/diagnostics](../tests/codecgen/diagnostics).
+"""
+
+
+def cases() -> Iterator[Path]:
+    """The schema files and directories, by name."""
+    yield from sorted(p for p in HERE.iterdir() if p.is_dir() or p.suffix == ".yaml")
+
+
+def files_of(case: Path) -> dict[str, str]:
+    """The files of a case, as a schema directory would have them."""
+    if case.is_dir():
+        return loader.read_files(case)
+    return {loader.MANIFEST: MANIFEST, "case.yaml": case.read_text(encoding="utf-8")}
+
+
+def findings(files: dict[str, str]) -> list[Diagnostic]:
+    """What a run of ``codecgen generate`` would report, in any target."""
+    model, found = loader.load(files)
+    if model is not None:
+        found += run(model)
+    if model is None or found:
+        return found
+    plan = make_plan(model)
+    for emit in TARGETS.values():
+        found += emit(plan).diagnostics
+    return found
+
+
+def text_of(case: Path) -> str:
+    files = files_of(case)
+    return render(findings(files), files)
+
+
+def expected(case: Path) -> Path:
+    return case.with_name(f"{case.stem}.txt")
+
+
+def page() -> str:
+    """docs/diagnostics.md: every number, what helps, and the first text that shows it."""
+    parts = [HEAD]
+    for code, about in CODES.items():
+        blocks = [
+            block
+            for path in sorted(HERE.glob(f"{code}-*.txt"))
+            for block in path.read_text(encoding="utf-8").split("\n\n")
+            if block.startswith(f"error[{code}]")
+        ]
+        advice = textwrap.fill(ADVICE[code], 120)
+        parts.append(f"## {code}: {about}\n\n{advice}\n\n```text\n{blocks[0].rstrip()}\n```\n")
+    return "\n".join(parts)
+
+
+def main() -> None:
+    for case in cases():
+        _write(expected(case), text_of(case))
+    _write(PAGE, page())
+
+
+def _write(path: Path, text: str) -> None:
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        print(f"writing {path.name}")
+        path.write_text(text, encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()

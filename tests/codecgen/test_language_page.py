@@ -1,0 +1,116 @@
+"""docs/schema-language.md: what it shows is loaded, checked, generated, and its examples parsed and built."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codecgen.plan import make_plan
+from codecgen.schema import grammar
+from codecgen.schema.model import FREEDOMS, Model
+from codecgen.targets import TARGETS
+from tests.codecgen import language_page
+from tests.codecgen.schemas import checked
+
+MANIFEST = "# codecgen.yaml\n"
+BLOCKS = [(line, text) for line, text in language_page.blocks() if not text.startswith(MANIFEST)]
+
+
+def model_of_block(text: str) -> Model:
+    manifests = [block for _, block in language_page.blocks() if block.startswith(MANIFEST)]
+    assert len(manifests) == 1
+    return checked({"codecgen.yaml": manifests[0], "block.yaml": text})
+
+
+@pytest.mark.parametrize(("line", "text"), BLOCKS, ids=[f"line-{line}" for line, _ in BLOCKS])
+def test_what_the_page_shows_works(
+    line: int, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = model_of_block(text)
+    plan = make_plan(model)
+    for emit in TARGETS.values():
+        emitted = emit(plan)
+        assert not emitted.diagnostics
+        for path, content in emitted.files.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(content, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    package = model.manifest.package
+    try:
+        codecs = importlib.import_module(package)
+        for layout in model.layouts.values():
+            for example in layout.examples:
+                version = example.version
+                assert isinstance(example.value, dict)
+                if layout.version_is is not None and version is None:
+                    version = example.value[layout.version_is]
+                name = layout.name.upper() + ("" if version is None else f"_V{version}")
+                _agrees(getattr(codecs, name), example.data, example.value)
+    finally:
+        for name in [name for name in sys.modules if name.split(".")[0] == package]:
+            del sys.modules[name]
+
+
+def _agrees(codec: Any, data: bytes | None, value: object) -> None:
+    """The bytes parse to the values, and the values build the bytes."""
+    built = codec.build(_ready(codec, value))
+    if data is not None:
+        assert built.hex() == data.hex()
+    _same(codec.parse(built), value, "")
+
+
+def _ready(codec: Any, value: Any) -> Any:
+    """The values as a builder takes them: text in the place of bytes is its UTF-8."""
+    if not isinstance(value, dict):
+        return value
+    out = {}
+    for name, item in value.items():
+        inner = codec.by_name[name].codec
+        element = getattr(inner, "element", None)
+        if type(inner).__name__ == "Bytes" and isinstance(item, str):
+            item = item.encode()
+        elif isinstance(item, list) and hasattr(element, "by_name"):
+            item = [_ready(element, one) for one in item]
+        out[name] = item
+    return out
+
+
+def _same(parsed: Any, value: Any, path: str) -> None:
+    match value:
+        case dict():
+            for name, item in value.items():
+                _same(parsed[name], item, f"{path}.{name}")
+        case list():
+            assert len(parsed) == len(value), path
+            for i, item in enumerate(value):
+                _same(parsed[i], item, f"{path}[{i}]")
+        case str() if isinstance(parsed, bytes):
+            assert parsed.decode() == value, path
+        case str() if hasattr(parsed, "label"):
+            assert value in (parsed.label, parsed.name.lower()), path
+        case _:
+            assert parsed == value, path
+
+
+def test_the_table_of_keys_is_current() -> None:
+    text = language_page.PAGE.read_text(encoding="utf-8")
+    assert language_page.with_keys(text) == text
+
+
+def test_every_key_and_freedom_is_shown_in_yaml() -> None:
+    """A table is no lesson: every key stands in a block too."""
+    shown = "\n".join(text for _, text in language_page.blocks())
+    keys = {key for form in grammar.FORMS.values() for key in form.keys}
+    missing = [key for key in [*keys, *FREEDOMS] if f"{key}:" not in shown and key not in FREEDOMS]
+    missing += [freedom for freedom in FREEDOMS if freedom not in shown]
+    assert missing == []
+
+
+def test_freedoms_are_described_as_in_the_model() -> None:
+    text = language_page.PAGE.read_text(encoding="utf-8")
+    for freedom, about in FREEDOMS.items():
+        assert f"| `{freedom}` | {about} |" in text
