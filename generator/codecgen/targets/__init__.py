@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from codecgen.plan import Plan
-from codecgen.targets import construct, docs
+from codecgen.targets import arrow, construct, docs
 from codecgen.targets.emitted import Emitted
 
 TARGETS: Mapping[str, Callable[[Plan], Emitted]] = {
     "construct": construct.emit,
     "docs": docs.emit,
+    "arrow": arrow.emit,
 }
 """Name on the command line -> target."""
 

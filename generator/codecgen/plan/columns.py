@@ -1,0 +1,125 @@
+"""Views with versions told apart: for every layout and version, where the rows are and what their columns hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
+from codecgen.plan.names import enum_of
+from codecgen.schema.model import ArrayType, Choice, Column, Reference, Rows, View
+from codecgen.schema.expression import Path
+
+
+@dataclass(frozen=True, slots=True)
+class CodecPlan:
+    """How a run is read: a codec, perhaps a variant of it, and the most bytes that it may hold."""
+
+    name: str
+    variant: str | None
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class CasePlan:
+    """Rows from one layout in one version: the elements of ``array``, or (None) the layout itself.
+
+    ``codecs`` has the codec for each number that may name one; None is for no compression.
+    """
+
+    number: int
+    rows: Rows
+    entry: LayoutPlan
+    array: FieldPlan | None
+    element: LayoutPlan
+    codecs: dict[int, CodecPlan | None]
+
+    @property
+    def name(self) -> str:
+        """``message_v1_messages``."""
+        version = "" if self.entry.version is None else f"_v{self.entry.version}"
+        return f"{self.entry.name}{version}" + (f"_{self.array.name}" if self.array else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A column, or a member of a column of lists (``inside``), that has buffers of its own."""
+
+    index: int
+    column: Column
+    inside: Column | None = None
+
+    @property
+    def name(self) -> str:
+        return self.column.name if self.inside is None else f"{self.inside.name}_{self.column.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ViewPlan:
+    """A view, with the entries that it is made of by the number that tells them apart."""
+
+    view: View
+    choice: Choice
+    entries: tuple[tuple[int, LayoutPlan], ...]
+    cases: tuple[CasePlan, ...]
+    leaves: tuple[Leaf, ...]
+
+    def cases_of(self, entry: LayoutPlan) -> tuple[CasePlan, ...]:
+        return tuple(case for case in self.cases if case.entry is entry)
+
+
+def plan_view(plan: Plan, view: View) -> ViewPlan:
+    """The plan of a view without faults."""
+    choice = plan.model.choices[view.of]
+    entries = tuple((int(key), p) for key, ref in choice.cases for p in plan.of(ref))
+    cases: list[CasePlan] = []
+    for _, entry in entries:
+        for rows in view.rows:
+            if rows.layout == entry.name:
+                cases.append(_case(plan, len(cases), rows, entry))
+    return ViewPlan(view, choice, entries, tuple(cases), tuple(_leaves(view)))
+
+
+def _leaves(view: View) -> Iterator[Leaf]:
+    """The lists come before their members."""
+    index = 0
+    for column in view.columns:
+        yield Leaf(index, column)
+        index += 1
+        for member in column.members:
+            yield Leaf(index, member, column)
+            index += 1
+
+
+def _case(plan: Plan, number: int, rows: Rows, entry: LayoutPlan) -> CasePlan:
+    array = None if rows.each is None else entry.field(rows.each)
+    element = entry
+    codecs: dict[int, CodecPlan | None] = {0: None}
+    if array is not None and isinstance(array.field.type, ArrayType):
+        type_ = array.field.type
+        if isinstance(type_.element, Reference):
+            held = plan.of(type_.element)
+            same = [p for p in held if p.version in (entry.version, None)]
+            element = (same or list(held))[0]
+        codecs = _codecs(plan, entry, type_)
+    return CasePlan(number, rows, entry, array, element, codecs)
+
+
+def _codecs(plan: Plan, entry: LayoutPlan, type_: ArrayType) -> dict[int, CodecPlan | None]:
+    compression = type_.compression
+    if compression is None:
+        return {0: None}
+    node = compression.by.node
+    enum = enum_of(node, entry.layout, plan.model) if isinstance(node, Path) else None
+    variants = {
+        name: read
+        for name, versions, _, read in compression.variants
+        if versions is None or entry.version in versions
+    }
+    return {
+        value.value: None
+        if value.name == "none"
+        else CodecPlan(value.name, variants.get(value.name), compression.limit)
+        for value in plan.model.enums[enum or compression.enum].values
+        if value.name not in compression.refuses
+    }

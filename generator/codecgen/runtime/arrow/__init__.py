@@ -1,0 +1,1 @@
+"""What the columnar codecs stand on: the kernels' primitives, the description of a view, and the driver."""

@@ -1,0 +1,390 @@
+"""Primitives of the kernels: memory by raw address, varints, checksums, UTF-8.
+
+The generator writes this text into every module of kernels, so that a compiled kernel depends on one file only.
+With numba the primitives become a few machine instructions; without it, or with NUMBA_DISABLE_JIT=1, plain Python does
+the same. All numbers are signed 64-bit integers. Nothing here checks bounds: the kernels do, before they read. Reads
+may go up to :data:`SLACK` bytes beyond what was checked, and copies may write as far beyond what they fill.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import zlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+SLACK = 64
+"""Bytes that can be read behind every input, and written behind every output."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+try:
+    import numba
+    from llvmlite import ir
+    from numba.core import types
+    from numba.extending import intrinsic
+
+    JIT = not numba.config.DISABLE_JIT
+except ImportError:
+    JIT = False
+
+
+def jit(function: F) -> F:
+    """The function as machine code that runs without the GIL, kept on disk where there is a place for it."""
+    if not JIT:
+        return function
+    try:
+        return numba.njit(function, nogil=True, cache=True, error_model="numpy")  # type: ignore[no-any-return]
+    except RuntimeError:  # neither the package nor the user's cache can be written to
+        return numba.njit(function, nogil=True, error_model="numpy")  # type: ignore[no-any-return]
+
+
+def _table(polynomial: int) -> Any:
+    """Eight tables of a reflected CRC, for eight bytes at a time."""
+    first = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (polynomial if byte & 1 else 0)
+        first.append(byte)
+    tables = [first]
+    for _ in range(7):
+        tables.append([first[entry & 0xFF] ^ entry >> 8 for entry in tables[-1]])
+    return np.array(tables, np.int64).reshape(-1)
+
+
+_CRC32 = _table(0xEDB88320)
+_CRC32C = _table(0x82F63B78)
+
+if JIT:
+
+    def _pointer(builder: Any, address: Any, bits: int) -> Any:
+        return builder.inttoptr(address, ir.IntType(bits).as_pointer())
+
+    def _loader(bits: int, signed: bool, swap: bool) -> Any:
+        """An intrinsic that loads a number; ``swap`` when it is in big-endian order."""
+
+        @intrinsic  # type: ignore[untyped-decorator]
+        def load(typing: Any, address: Any) -> Any:
+            def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                value = builder.load(_pointer(builder, args[0], bits), align=1)
+                if swap and bits > 8:
+                    value = builder.bswap(value)
+                if bits == 64:
+                    return value
+                extend = builder.sext if signed else builder.zext
+                return extend(value, ir.IntType(64))
+
+            return types.int64(types.int64), code
+
+        return load
+
+    def _storer(bits: int) -> Any:
+        @intrinsic  # type: ignore[untyped-decorator]
+        def store(typing: Any, address: Any, value: Any) -> Any:
+            def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                number = args[1]
+                if bits < 64:
+                    number = builder.trunc(number, ir.IntType(bits))
+                builder.store(number, _pointer(builder, args[0], bits), align=1)
+                return context.get_dummy_value()
+
+            return types.void(types.int64, types.int64), code
+
+        return store
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def _move32(typing: Any, to: Any, start: Any) -> Any:
+        """Copy 32 bytes."""
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            vector = ir.VectorType(ir.IntType(8), 32).as_pointer()
+            value = builder.load(builder.inttoptr(args[1], vector), align=1)
+            builder.store(value, builder.inttoptr(args[0], vector), align=1)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64), code
+
+    def _has(context: Any, feature: str) -> bool:
+        """Whether the processor that code is made for has a feature."""
+        features = getattr(context.codegen(), "_tm_features", "") or ""
+        return f"+{feature}" in features.split(",")
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def _has_crc32c(typing: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return ir.IntType(1)(int(_has(context, "sse4.2")))
+
+        return types.boolean(), code
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def _crc32c_8(typing: Any, crc: Any, value: Any) -> Any:
+        """CRC-32C of eight more bytes, by the processor."""
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            if not _has(context, "sse4.2"):
+                return args[0]  # never called there
+            i64 = ir.IntType(64)
+            function = builder.module.declare_intrinsic(
+                "llvm.x86.sse42.crc32.64.64", fnty=ir.FunctionType(i64, [i64, i64])
+            )
+            return builder.call(function, args)
+
+        return types.int64(types.int64, types.int64), code
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def _crc32c_1(typing: Any, crc: Any, value: Any) -> Any:
+        """CRC-32C of one more byte, by the processor."""
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            if not _has(context, "sse4.2"):
+                return args[0]
+            i32, i8 = ir.IntType(32), ir.IntType(8)
+            function = builder.module.declare_intrinsic(
+                "llvm.x86.sse42.crc32.32.8", fnty=ir.FunctionType(i32, [i32, i8])
+            )
+            crc = builder.call(function, [builder.trunc(args[0], i32), builder.trunc(args[1], i8)])
+            return builder.zext(crc, ir.IntType(64))
+
+        return types.int64(types.int64, types.int64), code
+
+    load_u8, load_i8 = _loader(8, False, False), _loader(8, True, False)
+    load_u16, load_i16 = _loader(16, False, True), _loader(16, True, True)
+    load_u32, load_i32 = _loader(32, False, True), _loader(32, True, True)
+    load_i64 = _loader(64, True, True)
+    load_u16_le, load_i16_le = _loader(16, False, False), _loader(16, True, False)
+    load_u32_le, load_i32_le = _loader(32, False, False), _loader(32, True, False)
+    load_i64_le = _loader(64, True, False)
+    store_8, store_16, store_32, store_64 = _storer(8), _storer(16), _storer(32), _storer(64)
+
+    @jit
+    def copy(to: int, start: int, size: int) -> None:
+        """Copy bytes, 32 at a time."""
+        for i in range(0, size, 32):
+            _move32(to + i, start + i)
+
+    @jit
+    def wrap_64(value: int) -> int:
+        """Two's complement of 64 bits, which machine code has anyway."""
+        return value
+
+    @jit
+    def _sliced(start: int, size: int, table: Any) -> int:
+        """A reflected CRC, eight bytes at a time by tables."""
+        crc = 0xFFFFFFFF
+        whole = size & ~7
+        for i in range(0, whole, 8):
+            low = crc ^ load_u32_le(start + i)
+            high = load_u32_le(start + i + 4)
+            crc = (
+                table[1792 + (low & 255)]
+                ^ table[1536 + (low >> 8 & 255)]
+                ^ table[1280 + (low >> 16 & 255)]
+                ^ table[1024 + (low >> 24)]
+                ^ table[768 + (high & 255)]
+                ^ table[512 + (high >> 8 & 255)]
+                ^ table[256 + (high >> 16 & 255)]
+                ^ table[high >> 24]
+            )
+        for i in range(whole, size):
+            crc = table[(crc ^ load_u8(start + i)) & 255] ^ crc >> 8
+        return crc ^ 0xFFFFFFFF
+
+    @jit
+    def crc32c(start: int, size: int) -> int:
+        """CRC-32C of bytes."""
+        if not _has_crc32c():
+            return _sliced(start, size, _CRC32C)
+        crc = 0xFFFFFFFF
+        whole = size & ~7
+        for i in range(0, whole, 8):
+            crc = _crc32c_8(crc, load_i64_le(start + i))
+        for i in range(whole, size):
+            crc = _crc32c_1(crc, load_u8(start + i))
+        return crc ^ 0xFFFFFFFF
+
+    @jit
+    def crc32(start: int, size: int) -> int:
+        """CRC-32 of bytes."""
+        return _sliced(start, size, _CRC32)
+
+else:
+
+    def _reader(size: int, signed: bool, order: Any) -> Callable[[int], int]:
+        def load(address: int) -> int:
+            return int.from_bytes(ctypes.string_at(address, size), order, signed=signed)
+
+        return load
+
+    def _writer(size: int) -> Callable[[int, int], None]:
+        mask = (1 << 8 * size) - 1
+
+        def store(address: int, value: int) -> None:
+            ctypes.memmove(address, (value & mask).to_bytes(size, "little"), size)
+
+        return store
+
+    load_u8, load_i8 = _reader(1, False, "big"), _reader(1, True, "big")
+    load_u16, load_i16 = _reader(2, False, "big"), _reader(2, True, "big")
+    load_u32, load_i32 = _reader(4, False, "big"), _reader(4, True, "big")
+    load_i64 = _reader(8, True, "big")
+    load_u16_le, load_i16_le = _reader(2, False, "little"), _reader(2, True, "little")
+    load_u32_le, load_i32_le = _reader(4, False, "little"), _reader(4, True, "little")
+    load_i64_le = _reader(8, True, "little")
+    store_8, store_16, store_32, store_64 = _writer(1), _writer(2), _writer(4), _writer(8)
+
+    def copy(to: int, start: int, size: int) -> None:
+        """Copy bytes."""
+        ctypes.memmove(to, start, size)
+
+    def wrap_64(value: int) -> int:
+        """Two's complement of 64 bits."""
+        return (value + (1 << 63) & (1 << 64) - 1) - (1 << 63)
+
+    def crc32c(start: int, size: int) -> int:
+        """CRC-32C of bytes."""
+        crc = 0xFFFFFFFF
+        table = _CRC32C[:256].tolist()
+        for byte in ctypes.string_at(start, size):
+            crc = table[(crc ^ byte) & 255] ^ crc >> 8
+        return int(crc ^ 0xFFFFFFFF)
+
+    def crc32(start: int, size: int) -> int:
+        """CRC-32 of bytes."""
+        return zlib.crc32(ctypes.string_at(start, size))
+
+
+@jit
+def wrap_32(value: int) -> int:
+    """Two's complement of 32 bits."""
+    return ((value + 0x80000000) & 0xFFFFFFFF) - 0x80000000
+
+
+@jit
+def wrap_16(value: int) -> int:
+    """Two's complement of 16 bits."""
+    return ((value + 0x8000) & 0xFFFF) - 0x8000
+
+
+@jit
+def wrap_8(value: int) -> int:
+    """Two's complement of 8 bits."""
+    return ((value + 0x80) & 0xFF) - 0x80
+
+
+@jit
+def uvarint(p: int) -> tuple[int, int]:
+    """(value, address behind) of an unsigned varint of 32 bits; behind is 0 unless it is in its shortest form."""
+    byte = load_u8(p)
+    if byte < 0x80:
+        return byte, p + 1
+    value = byte & 0x7F
+    for i in range(1, 5):
+        byte = load_u8(p + i)
+        value |= (byte & 0x7F) << 7 * i
+        if byte < 0x80:
+            if byte == 0 or value > 0xFFFFFFFF:
+                return 0, 0
+            return value, p + i + 1
+    return 0, 0
+
+
+@jit
+def varint(p: int) -> tuple[int, int]:
+    """(value, address behind) of a zigzag varint of 32 bits; behind is 0 unless it is in its shortest form."""
+    value, behind = uvarint(p)
+    return (value >> 1) ^ -(value & 1), behind
+
+
+@jit
+def varlong(p: int) -> tuple[int, int]:
+    """(value, address behind) of a zigzag varint of 64 bits; behind is 0 unless it is in its shortest form."""
+    byte = load_u8(p)
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), p + 1
+    low = byte & 1
+    value = (byte & 0x7F) >> 1  # all but the sign, which is the lowest bit
+    for i in range(1, 10):
+        byte = load_u8(p + i)
+        value |= (byte & 0x7F) << 7 * i - 1
+        if byte < 0x80:
+            if byte == 0 or (i == 9 and byte > 1):
+                return 0, 0
+            return value ^ -low, p + i + 1
+    return 0, 0
+
+
+@jit
+def is_utf8(start: int, size: int) -> bool:
+    """Whether bytes are UTF-8 as Unicode defines it: shortest forms, no surrogates, up to U+10FFFF."""
+    i = 0
+    while i < size:
+        byte = load_u8(start + i)
+        if byte < 0x80:
+            i += 1
+            continue
+        if 0xC2 <= byte <= 0xDF:
+            more, low, high = 1, 0x80, 0xBF
+        elif 0xE0 <= byte <= 0xEF:
+            more = 2
+            low = 0xA0 if byte == 0xE0 else 0x80
+            high = 0x9F if byte == 0xED else 0xBF
+        elif 0xF0 <= byte <= 0xF4:
+            more = 3
+            low = 0x90 if byte == 0xF0 else 0x80
+            high = 0x8F if byte == 0xF4 else 0xBF
+        else:
+            return False
+        if size - i <= more:
+            return False
+        second = load_u8(start + i + 1)
+        if second < low or second > high:
+            return False
+        for k in range(2, more + 1):
+            if load_u8(start + i + k) & 0xC0 != 0x80:
+                return False
+        i += more + 1
+    return True
+
+
+@jit
+def clear_bit(bitmap: int, i: int) -> None:
+    """Clear a bit of an Arrow bitmap."""
+    address = bitmap + (i >> 3)
+    store_8(address, load_u8(address) & ~(1 << (i & 7)))
+
+
+@jit
+def fill_8(to: int, first: int, count: int, value: int) -> None:
+    """Write the same value into a run of places."""
+    for i in range(count):
+        store_8(to + first + i, value)
+
+
+@jit
+def fill_16(to: int, first: int, count: int, value: int) -> None:
+    """Write the same value into a run of places."""
+    for i in range(count):
+        store_16(to + 2 * (first + i), value)
+
+
+@jit
+def fill_32(to: int, first: int, count: int, value: int) -> None:
+    """Write the same value into a run of places."""
+    for i in range(count):
+        store_32(to + 4 * (first + i), value)
+
+
+@jit
+def fill_64(to: int, first: int, count: int, value: int) -> None:
+    """Write the same value into a run of places."""
+    for i in range(count):
+        store_64(to + 8 * (first + i), value)
+
+
+@jit
+def fill_false(to: int, first: int, count: int) -> None:
+    """Clear a run of bits."""
+    for i in range(first, first + count):
+        clear_bit(to, i)

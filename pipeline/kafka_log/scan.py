@@ -1,0 +1,332 @@
+"""A file of batches as Arrow, at the speed of memory.
+
+Chunks of whole batches go through the generated kernels. What these do not take (damage, freedoms that only some
+policies grant, the end of the file) is read by the reference codecs, one batch at a time and in its place, so that
+values and errors are theirs under every policy.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from io import FileIO
+from types import ModuleType
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rows, choose, load_kernels, schema_of
+from codecgen.runtime.errors import ChecksumError, CodecError
+from codecgen.runtime.source import Limits
+from kafka_codecs import Compression
+from kafka_codecs.arrow.records import RECORDS
+from kafka_log import framing
+from kafka_log.engine import construct_engine
+from kafka_log.model import Batch, End, Policy, Record
+from kafka_log.reader import SegmentReader, _Run
+
+CHUNK_BYTES = 4 << 20
+ROWS = 1 << 16
+"""Rows of the batches that are made when the reference codecs read everything."""
+
+Engine = Literal["auto", "arrow", "construct"]
+Range = tuple[int | None, int | None]
+
+_NEEDED_DEPTH = 8
+
+_VALUES: dict[str, Callable[[Batch, Record], Any]] = {
+    "offset": lambda b, r: r.offset,
+    "timestamp": lambda b, r: r.timestamp,
+    "timestamp_type": lambda b, r: b.timestamp_type,
+    "key": lambda b, r: r.key,
+    "value": lambda b, r: r.value,
+    "headers": lambda b, r: [{"key": key, "value": value} for key, value in r.headers],
+    "base_offset": lambda b, r: b.base_offset,
+    "position": lambda b, r: b.position,
+    "magic": lambda b, r: b.magic,
+    "codec": lambda b, r: int(Compression[(b.compression or "none").upper()]),
+    "producer_id": lambda b, r: b.producer_id,
+    "producer_epoch": lambda b, r: b.producer_epoch,
+    "sequence": lambda b, r: r.sequence,
+    "leader_epoch": lambda b, r: b.partition_leader_epoch,
+    "is_transactional": lambda b, r: b.is_transactional,
+    "is_control": lambda b, r: b.is_control,
+    "delete_horizon": lambda b, r: b.delete_horizon,
+}
+"""The columns of the view from what the reference codecs read."""
+
+
+class Scanner:
+    """One pass over a file. Iterate to get record batches; then ``end`` says how the file ended.
+
+    ``odd`` counts the batches that the reference codecs read. Memory holds one chunk (``chunk_bytes``, or one batch of
+    the file if that is larger), one decompressed run of at most 8 MiB (or one batch, within the limit of the schema),
+    and the rows of these. Under ``kafka`` and ``salvage`` damage is raised unless ``on_damage`` is ``keep``:
+    then its records that can be read are there, as in :class:`SegmentReader`.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        columns: Sequence[str] | None = None,
+        policy: Policy | str = Policy.KAFKA,
+        *,
+        offsets: Range | None = None,
+        timestamps: Range | None = None,
+        on_damage: Literal["raise", "keep"] | None = None,
+        chunk_bytes: int = CHUNK_BYTES,
+        limits: Limits | None = None,
+        engine: Engine = "auto",
+        start: int = 0,
+        stop: int | None = None,
+    ) -> None:
+        if chunk_bytes < framing.HEAD:
+            raise ValueError(f"chunk_bytes is {chunk_bytes}: it must be at least {framing.HEAD}")
+        self.reader = SegmentReader(path, policy=policy, limits=limits, start=start, stop=stop)
+        self.policy = self.reader.policy
+        self.limits = self.reader.limits
+        self.chunk_bytes = chunk_bytes
+        self.keep = (on_damage or ("keep" if self.policy is Policy.SALVAGE else "raise")) == "keep"
+        chosen = choose(RECORDS, columns)
+        self.schema = schema_of(chosen)
+        self.ranges = {
+            name: bounds
+            for name, bounds in (("offset", offsets), ("timestamp", timestamps))
+            if bounds is not None
+        }
+        hidden = [name for name in self.ranges if name not in self.schema.names]
+        self.columns = chosen + choose(RECORDS, hidden)
+        self.decoded = schema_of(self.columns)
+        self.kernels = _kernels(engine) if self.limits.depth >= _NEEDED_DEPTH else None
+        self.odd = 0
+
+    @property
+    def end(self) -> End | None:
+        return self.reader.end
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream."""
+        return pa.RecordBatchReader.from_batches(self.schema, iter(self))
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._batches():
+            if self.ranges:
+                batch = self._within(batch)
+            if batch.num_rows:
+                yield batch
+
+    def _within(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows in the ranges, without the columns that were needed for these only."""
+        mask = None
+        for name, (low, high) in self.ranges.items():
+            values = batch.column(name).cast(pa.int64())
+            for bound, test in ((low, pc.greater_equal), (high, pc.less)):
+                if bound is not None:
+                    holds = test(values, bound)
+                    mask = holds if mask is None else pc.and_(mask, holds)
+        if mask is not None:
+            batch = batch.filter(mask)
+        return batch.select(self.schema.names)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        with self.reader.path.open("rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            run = _Run(self.reader, file.fileno(), size)
+            plain = run.batches()
+            if self.kernels is None:
+                yield from self._plain(plain)
+            else:
+                yield from self._fast(file, run, plain, size)
+        end = self.reader.end
+        if end is not None and end.error is not None and not self.keep:
+            raise end.error
+
+    def _plain(self, batches: Iterator[Batch]) -> Iterator[pa.RecordBatch]:
+        rows: list[tuple[Batch, Record]] = []
+        for batch in batches:
+            rows += self._believed(batch)
+            if len(rows) >= ROWS:
+                yield self._rows(rows)
+                rows = []
+        yield self._rows(rows)
+
+    def _fast(
+        self, file: FileIO, run: _Run, plain: Iterator[Batch], size: int
+    ) -> Iterator[pa.RecordBatch]:
+        decoder = Decoder(
+            RECORDS,
+            self.columns,
+            limits=self.limits,
+            careful=self.policy is Policy.STRICT,
+            kernels=self.kernels,
+        )
+        stop = size if self.reader.stop is None else min(self.reader.stop, size)
+        chunk = Chunk(self.chunk_bytes)
+        last: int | None = None  # the last batch that the kernels read
+
+        def slow() -> pa.RecordBatch | None:
+            nonlocal last
+            if last is not None and self.policy is Policy.SALVAGE:
+                run.last_offset = self._last_offset(run, last)
+            last = None
+            batch = next(plain, None)
+            if batch is None:
+                return None
+            self.odd += 1
+            return self._rows(self._believed(batch))
+
+        while True:
+            position = run.position
+            if position < stop:
+                self._read(file, chunk, position, stop)
+            else:
+                chunk.size = 0
+            for item in decoder.decode(chunk, position):
+                if isinstance(item, Rows):
+                    _count_in(run, item)
+                    last = item.last
+                    yield item.batch
+                    continue
+                rows = slow()
+                if rows is None:
+                    return
+                yield rows
+                if run.position != item.end:
+                    break  # what follows in the chunk is not what comes next
+            if run.position == position and not self._room(run, chunk, stop):
+                rows = slow()
+                if rows is None:
+                    return
+                yield rows
+
+    def _read(self, file: FileIO, chunk: Chunk, position: int, stop: int) -> None:
+        file.seek(position)
+        view = chunk.view()
+        wanted = min(chunk.capacity, stop - position)
+        chunk.size = 0
+        while chunk.size < wanted:
+            n = file.readinto(view[chunk.size : wanted])
+            if not n:
+                break
+            chunk.size += n
+
+    def _room(self, run: _Run, chunk: Chunk, stop: int) -> bool:
+        """Make room for a batch that is larger than the chunk, if all of it is there."""
+        if chunk.size < chunk.capacity or chunk.size < framing.HEAD:
+            return False
+        try:
+            head = bytes(chunk.view()[: framing.HEAD])
+            size = framing.frame_of(head, run.position, run.name).size
+        except CodecError:
+            return False
+        if not chunk.capacity < size <= stop - run.position:
+            return False
+        chunk.grow(size)
+        return True
+
+    def _last_offset(self, run: _Run, position: int) -> int:
+        """The last offset of a batch that the kernels have read."""
+        data = run.read(position, run.position - position)
+        batch = construct_engine(data, position, run.name, self.policy, self.limits, False)
+        return batch.last_offset
+
+    def _believed(self, batch: Batch) -> list[tuple[Batch, Record]]:
+        """The records of a batch, unless it is damaged and damage is raised."""
+        if not self.keep:
+            for error in _damage(batch):
+                raise error
+        return [(batch, record) for record in batch.records]
+
+    def _rows(self, rows: list[tuple[Batch, Record]]) -> pa.RecordBatch:
+        arrays = []
+        for f in self.decoded:
+            value = _VALUES[f.name]
+            arrays.append(pa.array([value(batch, record) for batch, record in rows], f.type))
+        return pa.RecordBatch.from_arrays(arrays, schema=self.decoded)
+
+
+def scan(
+    path: str | os.PathLike[str],
+    columns: Sequence[str] | None = None,
+    policy: Policy | str = Policy.KAFKA,
+    *,
+    offsets: Range | None = None,
+    timestamps: Range | None = None,
+    on_damage: Literal["raise", "keep"] | None = None,
+    chunk_bytes: int = CHUNK_BYTES,
+    limits: Limits | None = None,
+    engine: Engine = "auto",
+) -> pa.RecordBatchReader:
+    """The records of a file of batches as a stream of Arrow record batches, in bounded memory.
+
+    ``columns`` are those of the view records (None: all that need not be asked for); ``offsets`` and ``timestamps``
+    (milliseconds) are ranges of which the first is in, the second not, and None is open. See :class:`Scanner`.
+    """
+    return Scanner(
+        path,
+        columns,
+        policy,
+        offsets=offsets,
+        timestamps=timestamps,
+        on_damage=on_damage,
+        chunk_bytes=chunk_bytes,
+        limits=limits,
+        engine=engine,
+    ).to_reader()
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    columns: Sequence[str] | None = None,
+    policy: Policy | str = Policy.KAFKA,
+    *,
+    offsets: Range | None = None,
+    timestamps: Range | None = None,
+    on_damage: Literal["raise", "keep"] | None = None,
+    limits: Limits | None = None,
+    engine: Engine = "auto",
+) -> pa.Table:
+    """Like :func:`scan`, all of it as a table."""
+    return scan(
+        path,
+        columns,
+        policy,
+        offsets=offsets,
+        timestamps=timestamps,
+        on_damage=on_damage,
+        limits=limits,
+        engine=engine,
+    ).read_all()
+
+
+def _kernels(engine: Engine) -> ModuleType | None:
+    """The kernels, or None when the reference codecs read everything: without a compiler they are faster."""
+    if engine == "construct":
+        return None
+    try:
+        kernels = load_kernels(RECORDS)
+    except ImportError:
+        if engine == "arrow":
+            raise
+        return None
+    usable = sys.byteorder == "little" and (kernels.JIT or engine == "arrow")
+    return kernels if usable else None
+
+
+def _count_in(run: _Run, rows: Rows) -> None:
+    """Note what the kernels have read, as if the reader had."""
+    run.position = rows.end
+    run.count += rows.entries
+    run.record_count += rows.batch.num_rows
+    if run.all_valid:
+        run.valid = rows.end
+
+
+def _damage(batch: Batch) -> Iterator[CodecError]:
+    """Why a consumer refuses a batch: checksums that are wrong, and what cannot be read."""
+    if not batch.is_valid:
+        yield from (e for e in batch.findings if isinstance(e, ChecksumError))
+    yield from (r.crc_error for r in batch.records if r.crc_error is not None)
+    yield from (problem.error for problem in batch.problems)
