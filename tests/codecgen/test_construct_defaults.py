@@ -81,4 +81,4 @@ def test_paths_are_for_people(things: ModuleType, tmp_path: Path) -> None:
     with pytest.raises(BuildError) as caught:
         things.THING.build({"end_size": 0, "parts": [{"size": 1}, {"size": 300}]})
     assert caught.value.where.path == "parts[1].size"
-    assert str(caught.value) == "300 does not fit uint8 (0 to 255) (parts[1].size, thing.yaml:18)"
+    assert str(caught.value) == "300 does not fit uint8 (0 to 255) (parts[1].size, thing.yaml:19)"

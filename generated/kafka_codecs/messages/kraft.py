@@ -27,13 +27,13 @@ KRAFT_VERSION_RECORD = {0: KRAFT_VERSION_RECORD_V0}
 # A listener of a voter.
 VOTERS_RECORD_ENDPOINT_V0 = Layout(
     "voters_record_endpoint",
-    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1), line=46),
-    Field("host", Text(Varint(32, signed=False, overlong=True), plus=1), line=47),
-    Field("port", Integer(2, signed=False), line=48),
+    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1), line=67),
+    Field("host", Text(Varint(32, signed=False, overlong=True), plus=1), line=68),
+    Field("port", Integer(2, signed=False), line=69),
     Field(
         "tagged_fields",
         Array(TAGGED_FIELD, count=Varint(32, signed=False, overlong=True)),
-        line=49,
+        line=70,
         spelled="taggedFields",
         hidden=True,
     ),
@@ -46,12 +46,12 @@ VOTERS_RECORD_ENDPOINT = {0: VOTERS_RECORD_ENDPOINT_V0}
 # The range of KRaft protocol versions that a voter can run.
 KRAFT_VERSION_FEATURE_V0 = Layout(
     "kraft_version_feature",
-    Field("min_supported_version", Integer(2), line=59, spelled="minSupportedVersion"),
-    Field("max_supported_version", Integer(2), line=60, spelled="maxSupportedVersion"),
+    Field("min_supported_version", Integer(2), line=80, spelled="minSupportedVersion"),
+    Field("max_supported_version", Integer(2), line=81, spelled="maxSupportedVersion"),
     Field(
         "tagged_fields",
         Array(TAGGED_FIELD, count=Varint(32, signed=False, overlong=True)),
-        line=61,
+        line=82,
         spelled="taggedFields",
         hidden=True,
     ),
@@ -64,23 +64,23 @@ KRAFT_VERSION_FEATURE = {0: KRAFT_VERSION_FEATURE_V0}
 # A voter, where it listens, and which versions of the protocol it can run.
 VOTERS_RECORD_VOTER_V0 = Layout(
     "voters_record_voter",
-    Field("voter_id", Integer(4), line=32, spelled="voterId"),
-    Field("voter_directory_id", Uuid(), line=33, spelled="voterDirectoryId"),
+    Field("voter_id", Integer(4), line=53, spelled="voterId"),
+    Field("voter_directory_id", Uuid(), line=54, spelled="voterDirectoryId"),
     Field(
         "endpoints",
         Array(VOTERS_RECORD_ENDPOINT_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=34,
+        line=55,
     ),
     Field(
         "kraft_version_feature",
         KRAFT_VERSION_FEATURE_V0,
-        line=35,
+        line=56,
         spelled="kRaftVersionFeature",
     ),
     Field(
         "tagged_fields",
         Array(TAGGED_FIELD, count=Varint(32, signed=False, overlong=True)),
-        line=36,
+        line=57,
         spelled="taggedFields",
         hidden=True,
     ),
@@ -93,16 +93,16 @@ VOTERS_RECORD_VOTER = {0: VOTERS_RECORD_VOTER_V0}
 # The voters of a KRaft quorum, with their addresses.
 VOTERS_RECORD_V0 = Layout(
     "voters_record",
-    Field("version", Integer(2), line=20, default=lambda _: 0),
+    Field("version", Integer(2), line=27, default=lambda _: 0),
     Field(
         "voters",
         Array(VOTERS_RECORD_VOTER_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=21,
+        line=28,
     ),
     Field(
         "tagged_fields",
         Array(TAGGED_FIELD, count=Varint(32, signed=False, overlong=True)),
-        line=22,
+        line=29,
         spelled="taggedFields",
         hidden=True,
     ),

@@ -8,11 +8,11 @@ from kafka_codecs.messages.tagged_field import TAGGED_FIELD
 # A voter of a KRaft quorum.
 VOTER_V0 = Layout(
     "voter",
-    Field("voter_id", Integer(4), line=22, spelled="voterId"),
+    Field("voter_id", Integer(4), line=33, spelled="voterId"),
     Field(
         "tagged_fields",
         Array(TAGGED_FIELD, count=Varint(32, signed=False, overlong=True)),
-        line=24,
+        line=35,
         spelled="taggedFields",
         hidden=True,
     ),
@@ -22,12 +22,12 @@ VOTER_V0 = Layout(
 
 VOTER_V1 = Layout(
     "voter",
-    Field("voter_id", Integer(4), line=22, spelled="voterId"),
-    Field("voter_directory_id", Uuid(), line=23, spelled="voterDirectoryId"),
+    Field("voter_id", Integer(4), line=33, spelled="voterId"),
+    Field("voter_directory_id", Uuid(), line=34, spelled="voterDirectoryId"),
     Field(
         "tagged_fields",
         Array(TAGGED_FIELD, count=Varint(32, signed=False, overlong=True)),
-        line=24,
+        line=35,
         spelled="taggedFields",
         hidden=True,
     ),

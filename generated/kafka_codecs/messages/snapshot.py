@@ -27,11 +27,11 @@ SNAPSHOT_HEADER_RECORD = {0: SNAPSHOT_HEADER_RECORD_V0}
 # The last record of a KRaft snapshot.
 SNAPSHOT_FOOTER_RECORD_V0 = Layout(
     "snapshot_footer_record",
-    Field("version", Integer(2), line=20, default=lambda _: 0),
+    Field("version", Integer(2), line=27, default=lambda _: 0),
     Field(
         "tagged_fields",
         Array(TAGGED_FIELD, count=Varint(32, signed=False, overlong=True)),
-        line=21,
+        line=28,
         spelled="taggedFields",
         hidden=True,
     ),
