@@ -41,6 +41,7 @@ CODES: Mapping[str, str] = {
     "C029": "a freedom with nothing to free",
     "C030": "a choice that leaves values out",
     "C031": "nothing says where something ends",
+    "C032": "a view does not fit its layouts",
 }
 """Every number codecgen can print, and what it is about. Numbers are never used again for something else."""
 

@@ -413,7 +413,6 @@ DELETE_HORIZON_NULLS = 144
 ROW_SIZE = 216
 
 
-
 @jit
 def fail(row: int, line: int, p: int) -> int:
     """Note the line of YAML that an entry breaks, and where."""
@@ -424,7 +423,9 @@ def fail(row: int, line: int, p: int) -> int:
 
 @jit
 def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
-    """records/message.yaml: the head of an entry; 0 when it is not whole, -1 when its length cannot be."""
+    """records/message.yaml: the head of an entry; 0 when it is not whole, -1 when its length
+    cannot be.
+    """
     start = p + 8
     entry_message_size = load_i32(start)
     if entry_message_size < 0 or entry_message_size < 14:
@@ -495,7 +496,7 @@ def body_open_message_v0(p: int, end: int, row: int, most: int, careful: int) ->
             entry_key = -1
         else:
             p += entry_key
-        if not (((entry_attributes & 7) == 0) or ((entry_key < 0))):
+        if not (((entry_attributes & 7) == 0) or (entry_key < 0)):
             return fail(row, 39, p)
         if (entry_attributes & 7) == 0:
             if end_1 - p < 4:
@@ -514,7 +515,7 @@ def body_open_message_v0(p: int, end: int, row: int, most: int, careful: int) ->
             entry_value = -1
         if not ((entry_attributes & 7) != 0):
             return fail(row, 49, p)
-        codec = (entry_attributes & 7)
+        codec = entry_attributes & 7
         if end_1 - p < 4:
             return fail(row, 49, p)
         length = load_i32(p)
@@ -532,7 +533,9 @@ def body_open_message_v0(p: int, end: int, row: int, most: int, careful: int) ->
 
 @jit
 def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
-    """records/message.yaml: the head of an entry; 0 when it is not whole, -1 when its length cannot be."""
+    """records/message.yaml: the head of an entry; 0 when it is not whole, -1 when its length
+    cannot be.
+    """
     start = p + 8
     entry_message_size = load_i32(start)
     if entry_message_size < 0 or entry_message_size < 14:
@@ -606,7 +609,7 @@ def body_open_message_v1(p: int, end: int, row: int, most: int, careful: int) ->
             entry_key = -1
         else:
             p += entry_key
-        if not (((entry_attributes & 7) == 0) or ((entry_key < 0))):
+        if not (((entry_attributes & 7) == 0) or (entry_key < 0)):
             return fail(row, 39, p)
         if (entry_attributes & 7) == 0:
             if end_1 - p < 4:
@@ -625,7 +628,7 @@ def body_open_message_v1(p: int, end: int, row: int, most: int, careful: int) ->
             entry_value = -1
         if not ((entry_attributes & 7) != 0):
             return fail(row, 49, p)
-        codec = (entry_attributes & 7)
+        codec = entry_attributes & 7
         if end_1 - p < 4:
             return fail(row, 49, p)
         length = load_i32(p)
@@ -645,7 +648,9 @@ def body_open_message_v1(p: int, end: int, row: int, most: int, careful: int) ->
 
 @jit
 def open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> int:
-    """records/record_batch.yaml: the head of an entry; 0 when it is not whole, -1 when its length cannot be."""
+    """records/record_batch.yaml: the head of an entry; 0 when it is not whole, -1 when its length
+    cannot be.
+    """
     start = p + 8
     entry_batch_length = load_i32(start)
     if entry_batch_length < 0 or entry_batch_length < 14:
@@ -669,7 +674,7 @@ def body_open_record_batch(p: int, end: int, row: int, most: int, careful: int) 
     """Which rows the entry holds, and what they need of it. 0 when it is not as it should be."""
     start = p
     entry_attributes = load_i16(start + 21)
-    if careful and (entry_attributes >> 5 & 1):
+    if careful and entry_attributes >> 5 & 1:
         return fail(row, 29, start)
     store_64(row + CASE, 4)
     if end - p < 12:
@@ -716,7 +721,7 @@ def body_open_record_batch(p: int, end: int, row: int, most: int, careful: int) 
     p += 4
     if entry_record_count < 0 or entry_record_count > most:
         return fail(row, 52, p)
-    codec = (entry_attributes & 7)
+    codec = entry_attributes & 7
     if entry_record_count == 0:
         if p != end_1:
             return fail(row, 52, p)
@@ -737,9 +742,12 @@ def body_open_record_batch(p: int, end: int, row: int, most: int, careful: int) 
 
 
 @jit
-def index(table: int, capacity: int, p: int, end: int, most: int, careful: int) -> tuple[int, int, int]:
-    """Pass 1: a row of the table for each whole entry. How many there are, where they end, and why:
-    1 the table is full, 0 the bytes end, -1 what follows is no entry."""
+def index(
+    table: int, capacity: int, p: int, end: int, most: int, careful: int
+) -> tuple[int, int, int]:
+    """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
+    why: 1 the table is full, 0 the bytes end, -1 what follows is no entry.
+    """
     n = 0
     while n < capacity:
         if end - p < 17:
@@ -763,7 +771,9 @@ def index(table: int, capacity: int, p: int, end: int, most: int, careful: int) 
 
 @jit
 def measure_message_v0(row: int, most: int) -> int:
-    """Check the rows of an entry, and add up what they take. 0 when they are not as they should be."""
+    """Check the rows of an entry, and add up what they take. 0 when they are not as they should
+    be.
+    """
     p = load_i64_le(row + RUN)
     end = load_i64_le(row + RUN_END)
     count = load_i64_le(row + COUNT)
@@ -812,7 +822,7 @@ def measure_message_v0(row: int, most: int) -> int:
     else:
         key_bytes += item_key
         p += item_key
-    if not (((item_attributes & 7) == 0) or ((item_key < 0))):
+    if not (((item_attributes & 7) == 0) or (item_key < 0)):
         return fail(row, 39, p)
     if (item_attributes & 7) == 0:
         if end_1 - p < 4:
@@ -856,7 +866,9 @@ def measure_message_v0(row: int, most: int) -> int:
 
 @jit
 def measure_message_v0_messages(row: int, most: int) -> int:
-    """Check the rows of an entry, and add up what they take. 0 when they are not as they should be."""
+    """Check the rows of an entry, and add up what they take. 0 when they are not as they should
+    be.
+    """
     p = load_i64_le(row + RUN)
     end = load_i64_le(row + RUN_END)
     count = load_i64_le(row + COUNT)
@@ -909,7 +921,7 @@ def measure_message_v0_messages(row: int, most: int) -> int:
         else:
             key_bytes += item_key
             p += item_key
-        if not (((item_attributes & 7) == 0) or ((item_key < 0))):
+        if not (((item_attributes & 7) == 0) or (item_key < 0)):
             return fail(row, 39, p)
         if (item_attributes & 7) == 0:
             if end_1 - p < 4:
@@ -962,7 +974,9 @@ def measure_message_v0_messages(row: int, most: int) -> int:
 
 @jit
 def measure_message_v1(row: int, most: int) -> int:
-    """Check the rows of an entry, and add up what they take. 0 when they are not as they should be."""
+    """Check the rows of an entry, and add up what they take. 0 when they are not as they should
+    be.
+    """
     p = load_i64_le(row + RUN)
     end = load_i64_le(row + RUN_END)
     count = load_i64_le(row + COUNT)
@@ -1012,7 +1026,7 @@ def measure_message_v1(row: int, most: int) -> int:
     else:
         key_bytes += item_key
         p += item_key
-    if not (((item_attributes & 7) == 0) or ((item_key < 0))):
+    if not (((item_attributes & 7) == 0) or (item_key < 0)):
         return fail(row, 39, p)
     if (item_attributes & 7) == 0:
         if end_1 - p < 4:
@@ -1056,7 +1070,9 @@ def measure_message_v1(row: int, most: int) -> int:
 
 @jit
 def measure_message_v1_messages(row: int, most: int) -> int:
-    """Check the rows of an entry, and add up what they take. 0 when they are not as they should be."""
+    """Check the rows of an entry, and add up what they take. 0 when they are not as they should
+    be.
+    """
     p = load_i64_le(row + RUN)
     end = load_i64_le(row + RUN_END)
     count = load_i64_le(row + COUNT)
@@ -1111,7 +1127,7 @@ def measure_message_v1_messages(row: int, most: int) -> int:
         else:
             key_bytes += item_key
             p += item_key
-        if not (((item_attributes & 7) == 0) or ((item_key < 0))):
+        if not (((item_attributes & 7) == 0) or (item_key < 0)):
             return fail(row, 39, p)
         if (item_attributes & 7) == 0:
             if end_1 - p < 4:
@@ -1166,7 +1182,9 @@ def measure_message_v1_messages(row: int, most: int) -> int:
 
 @jit
 def measure_record_batch_records(row: int, most: int) -> int:
-    """Check the rows of an entry, and add up what they take. 0 when they are not as they should be."""
+    """Check the rows of an entry, and add up what they take. 0 when they are not as they should
+    be.
+    """
     p = load_i64_le(row + RUN)
     end = load_i64_le(row + RUN_END)
     count = load_i64_le(row + COUNT)
@@ -1280,9 +1298,12 @@ def measure_record_batch_records(row: int, most: int) -> int:
 
 
 @jit
-def measure(table: int, first: int, last: int, most: int, most_rows: int, most_bytes: int, totals: int) -> int:
+def measure(
+    table: int, first: int, last: int, most: int, most_rows: int, most_bytes: int, totals: int
+) -> int:
     """Pass 2: check entries, and add up what their rows take, until one is not as it should be or
-    the limits are reached. The first entry that is not counted in."""
+    the limits are reached. The first entry that is not counted in.
+    """
     for i in range(first, last):
         row = table + i * ROW_SIZE
         if load_i64_le(row + STATUS):
@@ -1411,7 +1432,7 @@ def fill_message_v0(row: int, out: int, state: int, most: int, bias: int) -> int
             if magic_data:
                 store_8(magic_data + at, 0)
             if codec_data:
-                store_8(codec_data + at, (item_attributes & 7))
+                store_8(codec_data + at, item_attributes & 7)
             if producer_id_data:
                 store_64(producer_id_data + 8 * at, -1)
             if producer_epoch_data:
@@ -1480,7 +1501,7 @@ def fill_message_v0_messages(row: int, out: int, state: int, most: int, bias: in
     if magic_data:
         fill_8(magic_data, first, count, 0)
     if codec_data:
-        fill_8(codec_data, first, count, (entry_attributes & 7))
+        fill_8(codec_data, first, count, entry_attributes & 7)
     if producer_id_data:
         fill_64(producer_id_data, first, count, -1)
     if producer_epoch_data:
@@ -1639,7 +1660,7 @@ def fill_message_v1(row: int, out: int, state: int, most: int, bias: int) -> int
             if timestamp_data:
                 store_64(timestamp_data + 8 * at, item_timestamp)
             if timestamp_type_data:
-                store_8(timestamp_type_data + at, (item_attributes >> 3 & 1))
+                store_8(timestamp_type_data + at, item_attributes >> 3 & 1)
             if base_offset_data:
                 store_64(base_offset_data + 8 * at, item_offset)
             if position_data:
@@ -1647,7 +1668,7 @@ def fill_message_v1(row: int, out: int, state: int, most: int, bias: int) -> int
             if magic_data:
                 store_8(magic_data + at, 1)
             if codec_data:
-                store_8(codec_data + at, (item_attributes & 7))
+                store_8(codec_data + at, item_attributes & 7)
             if producer_id_data:
                 store_64(producer_id_data + 8 * at, -1)
             if producer_epoch_data:
@@ -1709,15 +1730,19 @@ def fill_message_v1_messages(row: int, out: int, state: int, most: int, bias: in
     if delete_horizon_validity:
         fill_false(delete_horizon_validity, first, count)
     if timestamp_type_data:
-        fill_8(timestamp_type_data, first, count, (entry_attributes >> 3 & 1))
+        fill_8(timestamp_type_data, first, count, entry_attributes >> 3 & 1)
     if base_offset_data:
-        fill_64(base_offset_data, first, count, first_offset if entry_offset == 0 else wrap_64(entry_offset - last_offset + first_offset))
+        if entry_offset == 0:
+            value = first_offset
+        else:
+            value = wrap_64(entry_offset - last_offset + first_offset)
+        fill_64(base_offset_data, first, count, value)
     if position_data:
         fill_64(position_data, first, count, entry_position)
     if magic_data:
         fill_8(magic_data, first, count, 1)
     if codec_data:
-        fill_8(codec_data, first, count, (entry_attributes & 7))
+        fill_8(codec_data, first, count, entry_attributes & 7)
     if producer_id_data:
         fill_64(producer_id_data, first, count, -1)
     if producer_epoch_data:
@@ -1782,9 +1807,17 @@ def fill_message_v1_messages(row: int, out: int, state: int, most: int, bias: in
                     store_32(value_offsets + 4 * at + 4, value_at)
             p = end_1
             if offset_data:
-                store_64(offset_data + 8 * at, item_offset if entry_offset == 0 else wrap_64(entry_offset - last_offset + item_offset))
+                if entry_offset == 0:
+                    value = item_offset
+                else:
+                    value = wrap_64(entry_offset - last_offset + item_offset)
+                store_64(offset_data + 8 * at, value)
             if timestamp_data:
-                store_64(timestamp_data + 8 * at, entry_timestamp if (entry_attributes >> 3 & 1) == 1 else item_timestamp)
+                if (entry_attributes >> 3 & 1) == 1:
+                    value = entry_timestamp
+                else:
+                    value = item_timestamp
+                store_64(timestamp_data + 8 * at, value)
     store_64(state + 32, key_at)
     store_64(state + 40, value_at)
     store_64(state, first + count)
@@ -1839,7 +1872,7 @@ def fill_record_batch_records(row: int, out: int, state: int, most: int, bias: i
     entry_producer_id = load_i64_le(row + 208)
     entry_position = load_i64_le(row + START) + bias
     if timestamp_type_data:
-        fill_8(timestamp_type_data, first, count, (entry_attributes >> 3 & 1))
+        fill_8(timestamp_type_data, first, count, entry_attributes >> 3 & 1)
     if base_offset_data:
         fill_64(base_offset_data, first, count, entry_base_offset)
     if position_data:
@@ -1847,7 +1880,7 @@ def fill_record_batch_records(row: int, out: int, state: int, most: int, bias: i
     if magic_data:
         fill_8(magic_data, first, count, 2)
     if codec_data:
-        fill_8(codec_data, first, count, (entry_attributes & 7))
+        fill_8(codec_data, first, count, entry_attributes & 7)
     if producer_id_data:
         fill_64(producer_id_data, first, count, entry_producer_id)
     if producer_epoch_data:
@@ -1855,13 +1888,17 @@ def fill_record_batch_records(row: int, out: int, state: int, most: int, bias: i
     if leader_epoch_data:
         fill_32(leader_epoch_data, first, count, entry_partition_leader_epoch)
     if is_transactional_data:
-        if not ((entry_attributes >> 4 & 1)):
+        if not (entry_attributes >> 4 & 1):
             fill_false(is_transactional_data, first, count)
     if is_control_data:
-        if not ((entry_attributes >> 5 & 1)):
+        if not (entry_attributes >> 5 & 1):
             fill_false(is_control_data, first, count)
     if delete_horizon_data:
-        fill_64(delete_horizon_data, first, count, entry_base_timestamp if (entry_attributes >> 6 & 1) else 0)
+        if entry_attributes >> 6 & 1:
+            value = entry_base_timestamp
+        else:
+            value = 0
+        fill_64(delete_horizon_data, first, count, value)
     if delete_horizon_validity and (not (entry_attributes >> 6 & 1)):
         fill_false(delete_horizon_validity, first, count)
     if walk:
@@ -1925,9 +1962,19 @@ def fill_record_batch_records(row: int, out: int, state: int, most: int, bias: i
             if offset_data:
                 store_64(offset_data + 8 * at, wrap_64(entry_base_offset + item_offset_delta))
             if timestamp_data:
-                store_64(timestamp_data + 8 * at, entry_max_timestamp if (entry_attributes >> 3 & 1) == 1 else wrap_64(entry_base_timestamp + item_timestamp_delta))
+                if (entry_attributes >> 3 & 1) == 1:
+                    value = entry_max_timestamp
+                else:
+                    value = wrap_64(entry_base_timestamp + item_timestamp_delta)
+                store_64(timestamp_data + 8 * at, value)
             if sequence_data:
-                store_32(sequence_data + 4 * at, -1 if entry_base_sequence < 0 else (wrap_32(item_offset_delta - (2147483647 - entry_base_sequence) - 1) if entry_base_sequence > wrap_32(2147483647 - item_offset_delta) else wrap_32(entry_base_sequence + item_offset_delta)))
+                if entry_base_sequence < 0:
+                    value = -1
+                elif entry_base_sequence > wrap_32(2147483647 - item_offset_delta):
+                    value = wrap_32(item_offset_delta - (2147483647 - entry_base_sequence) - 1)
+                else:
+                    value = wrap_32(entry_base_sequence + item_offset_delta)
+                store_32(sequence_data + 4 * at, value)
     store_64(state + 32, key_at)
     store_64(state + 40, value_at)
     store_64(state + 48, headers_at)

@@ -20,6 +20,7 @@ from codecgen.check import (
     tails,
     values,
     versions,
+    views,
 )
 from codecgen.diagnostics import Diagnostic
 from codecgen.schema.model import Model
@@ -50,6 +51,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("expressions", expressions.check),
     Pass("tails", tails.check, _SOUND),
     Pass("choices", choices.check, _SOUND),
+    Pass("views", views.check, (*_SOUND, "expressions")),
     Pass("examples", examples.check, (*_SOUND, "values")),
 )
 """All passes, in the order in which they run. Those without ``after`` pass over what an earlier one reports."""

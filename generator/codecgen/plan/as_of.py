@@ -103,7 +103,10 @@ def _layout(layout: Layout, release: str, known: dict[str, set[str]], manifest: 
         fields=tuple(fields),
         derived=tuple(d for d in layout.derived if exists(d.since, release)),
         examples=tuple(
-            e for e in layout.examples if versions is None or e.version in (None, *_all(versions))
+            e
+            for e in layout.examples
+            if exists(e.since, release)
+            and (versions is None or e.version in (None, *_all(versions)))
         ),
         versions=versions,
         version_notes={v: note for v, note in notes if versions is None or v in versions},

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.names import enum_of
-from codecgen.schema.model import ArrayType, Choice, Column, Reference, Rows, View
 from codecgen.schema.expression import Path
+from codecgen.schema.model import ArrayType, Choice, Column, Reference, Rows, View
 
 
 @dataclass(frozen=True, slots=True)

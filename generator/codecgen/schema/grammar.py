@@ -366,6 +366,7 @@ FORMS: Mapping[str, Form] = {
         {
             "name": Key(Text(), "A few words.", True),
             "doc": _DOC,
+            "since": _SINCE,
             "version": Key(Integer(), "The version of the layout that the bytes are in."),
             "hex": Key(Hex(), "The bytes."),
             "build": Key(Boolean(), "The bytes are what the builder makes of the values."),

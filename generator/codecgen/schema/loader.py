@@ -404,6 +404,7 @@ class _Builder:
             data=cast(bytes | None, r["hex"]),
             value=plain(cast(source.Node, r["is"])),
             version=cast(int | None, r["version"]),
+            since=cast(Since | None, r["since"]),
             span=r.at("name"),
             places=r.places("version", "hex", "build", "is")
             | dict(_value_places(cast(source.Node, r["is"]), "is")),

@@ -284,6 +284,7 @@ class Example:
     value: object
     version: int | None
     span: Span
+    since: Since | None = None
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
 

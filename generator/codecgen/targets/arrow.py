@@ -123,6 +123,7 @@ def _case(case: CasePlan) -> Code:
             codecs.append((str(number), "None"))
         else:
             variant = "None" if codec.variant is None else string(codec.variant)
-            codecs.append((str(number), call("Codec", string(codec.name), variant, str(codec.limit))))
+            codecs.append(
+                (str(number), call("Codec", string(codec.name), variant, str(codec.limit)))
+            )
     return call("Case", string(case.name), mapping(codecs))
-

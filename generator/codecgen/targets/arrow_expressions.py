@@ -26,6 +26,8 @@ class Operand:
     constant: int | None = None
     words: tuple[tuple[str, int], ...] = ()
     plain: bool = True
+    branches: tuple[tuple[str, str], ...] = ()
+    """``if``, ``elif``, ...: conditions and values; the last condition is empty."""
 
 
 Resolve = Callable[[Path | EndOf], Operand | None]
@@ -51,7 +53,7 @@ class KernelExpressions:
             case Path() | EndOf():
                 found = self.resolve(node)
                 if found is None:
-                    raise Refused(f'"{node}" has no number')
+                    raise Refused(f"used as a number ({node})")
                 return found
             case Not(operand):
                 inner = self.value(operand, bits)
@@ -67,7 +69,7 @@ class KernelExpressions:
                 return Operand(f"wrap_{bits}({text})")
             case Binary(operator, left, right):
                 return self.comparison(operator, left, right, bits)
-        raise Refused("an expression")
+        raise Refused("in an expression")
 
     def sum(self, node: Node) -> str:
         """A sum without wrapping: that of the whole is that of each step."""
@@ -92,13 +94,16 @@ class KernelExpressions:
             }
             null = simple.get((one.null or "False", other.null or "False"), sides)
         text = f"{self.wrapped(one)} if {test.text} else {self.wrapped(other)}"
-        return Operand(text, null, plain=False)
+        branches = ((test.text, one.text), *(other.branches or (("", other.text),)))
+        return Operand(text, null, plain=False, branches=branches)
 
     def logical(self, operator: str, left: Node, right: Node, bits: int) -> Operand:
         one = self.value(left, bits)
         decides = operator == "or"
         if one.constant is not None:
-            return constant(int(decides)) if bool(one.constant) == decides else self.value(right, bits)
+            return (
+                constant(int(decides)) if bool(one.constant) == decides else self.value(right, bits)
+            )
         other = self.value(right, bits)
         if other.constant is not None and bool(other.constant) != decides:
             return one
@@ -109,7 +114,7 @@ class KernelExpressions:
             null = self.value(left, bits).null
             if null is None:
                 return constant(int(operator == "!="))
-            return Operand(f"({null})" if operator == "==" else f"not ({null})", plain=False)
+            return Operand(null if operator == "==" else f"not ({null})", plain=False)
         one, other = self.pair(left, right, bits)
         if one.constant is not None and other.constant is not None:
             a, b = one.constant, other.constant

@@ -11,6 +11,7 @@ from codecgen.schema.model import INTEGERS, ArrayType, BytesType, Field
 from codecgen.targets.arrow_expressions import Operand, Refused
 from codecgen.targets.arrow_scope import ENTRY, ITEM, Names
 from codecgen.targets.arrow_walk import Code, Sinks, Unsupported, Walk, names_needed
+from codecgen.targets.pycode import WIDTH, docstring
 
 SLOTS = ("STATUS", "AT", "CASE", "START", "END", "CODEC", "RUN", "RUN_END", "COUNT", "ROWS")
 """What the index says of an entry, before the values of its fields."""
@@ -86,7 +87,9 @@ class Kernels:
                 missing.append(leaf)
             elif leaf.column.type in BYTES_LIKE:
                 f = self.bytes_field(case, expression)
-                if leaf.column.type == "string" and not (isinstance(f.type, BytesType) and f.type.text):
+                if leaf.column.type == "string" and not (
+                    isinstance(f.type, BytesType) and f.type.text
+                ):
                     raise Unsupported("a string that is not text in UTF-8", f)
                 if f.name in leaves:
                     raise Unsupported("two columns of the same bytes", f)
@@ -105,11 +108,15 @@ class Kernels:
     def item_field(self, case: CasePlan, expression: Expression) -> Field:
         node = expression.node
         if isinstance(node, Path):
-            names = node.names[1:] if case.array is not None and node.names[0] == "item" else node.names
+            names = (
+                node.names[1:] if case.array is not None and node.names[0] == "item" else node.names
+            )
             fp = case.element.field(names[0]) if len(names) == 1 else None
             if fp is not None and (case.array is None or node.names[0] == "item"):
                 return fp.field
-        raise Unsupported("bytes or a list that are no field of the row", self.blamed(case, expression))
+        raise Unsupported(
+            "bytes or a list that are no field of the row", self.blamed(case, expression)
+        )
 
     def bytes_field(self, case: CasePlan, expression: Expression) -> Field:
         f = self.item_field(case, expression)
@@ -144,7 +151,6 @@ class Kernels:
         for i, total in enumerate(self.sums):
             add(f"{total.name.upper()} = {8 * (len(SLOTS) + i)}")
         add(f"ROW_SIZE = {8 * self.width}")
-        add("")
         self.fail()
         entries = list(dict.fromkeys(p.name + str(p.version) for _, p in self.view.entries))
         done: set[str] = set()
@@ -167,12 +173,20 @@ class Kernels:
         self.code.add("")
         self.code.add("")
         self.code.add("@jit")
-        self.code.add(f"def {head}:")
+        if len(head) > WIDTH - 5:
+            name, _, rest = head.partition("(")
+            parameters, _, result = rest.rpartition(")")
+            self.code.lines += [f"def {name}(", f"    {parameters}", f"){result}:"]
+        else:
+            self.code.add(f"def {head}:")
+        self.code.lines.append(docstring(doc, indent=4))
         self.code.depth = 1
-        self.code.add(f'"""{doc}"""')
 
     def fail(self) -> None:
-        self.function("fail(row: int, line: int, p: int) -> int", "Note the line of YAML that an entry breaks, and where.")
+        self.function(
+            "fail(row: int, line: int, p: int) -> int",
+            "Note the line of YAML that an entry breaks, and where.",
+        )
         self.code.add("store_64(row + STATUS, line)")
         self.code.add("store_64(row + AT, p)")
         self.code.add("return 0")
@@ -183,16 +197,26 @@ class Kernels:
     def open(self, entry: LayoutPlan) -> None:
         add = self.code.add
         size_field = next(
-            (m for m in entry.fields if m.measures is not None and m.measures.last in (None, entry.fields[-1].name)),
+            (
+                m
+                for m in entry.fields
+                if m.measures is not None and m.measures.last in (None, entry.fields[-1].name)
+            ),
             None,
         )
         name = _function("open", entry)
         if size_field is None or size_field.offset is None or size_field.size is None:
-            raise Unsupported("an entry whose length is not at a fixed place", entry.fields[0].field)
+            raise Unsupported(
+                "an entry whose length is not at a fixed place", entry.fields[0].field
+            )
         first = entry.field(size_field.measures.first) if size_field.measures else None
         if first is None or first.offset is None:
             raise Unsupported("a length that begins at no fixed place", size_field.field)
-        head = [fp for fp in entry.fields if fp.offset is not None and fp.size is not None and fp.field.when is None]
+        head = [
+            fp
+            for fp in entry.fields
+            if fp.offset is not None and fp.size is not None and fp.field.when is None
+        ]
         least = max((fp.offset or 0) + (fp.size or 0) for fp in head)
         self.function(
             f"{name}(p: int, end: int, row: int, most: int, careful: int) -> int",
@@ -237,16 +261,29 @@ class Kernels:
         names = Names(self.plan, entry, ENTRY)
         tests = []
         for case in cases:
-            test = None if case.rows.when is None else walk.boolean(names, case.rows.when, entry.fields[0].field)
-            care = None if case.rows.careful is None else walk.boolean(names, case.rows.careful, entry.fields[0].field)
+            test = (
+                None
+                if case.rows.when is None
+                else walk.boolean(names, case.rows.when, entry.fields[0].field)
+            )
+            care = (
+                None
+                if case.rows.careful is None
+                else walk.boolean(names, case.rows.careful, entry.fields[0].field)
+            )
             tests.append((case, test, care))
         for _, used in sorted(names.used):
             fp = entry.field(used)
             if fp is None or fp.offset is None or fp.size is None:
-                raise Unsupported("a condition on what lies at no fixed place", fp.field if fp else entry.fields[0].field)
+                raise Unsupported(
+                    "a condition on what lies at no fixed place",
+                    fp.field if fp else entry.fields[0].field,
+                )
             size, signed = _integer(fp.field)
             order = "_le" if entry.layout.endian == "little" and size > 1 else ""
-            add(f"{ENTRY}{used} = load_{'i' if signed else 'u'}{8 * size}{order}(start + {fp.offset})")
+            add(
+                f"{ENTRY}{used} = load_{'i' if signed else 'u'}{8 * size}{order}(start + {fp.offset})"
+            )
         for case, test, care in tests:
             if test is not None and test.constant == 0:
                 continue
@@ -332,7 +369,6 @@ class Kernels:
             "Pass 1: a row of the table for each whole entry. How many there are, where they end, and why: 1 the table is "
             "full, 0 the bytes end, -1 what follows is no entry.",
         )
-        self.code.lines[-1:] = _wrapped_doc(self.code.lines[-1])
         add("n = 0")
         with self.code.block("while n < capacity:"):
             with self.code.block(f"if end - p < {head}:"):
@@ -419,7 +455,11 @@ class Kernels:
             for t in self.sums
             if t.leaf.name not in missing
             and not (t.leaf.inside and t.leaf.inside.name in missing)
-            and (t.leaf.column.name not in resolved.numbers or t.leaf.inside or resolved.numbers[t.leaf.column.name].null)
+            and (
+                t.leaf.column.name not in resolved.numbers
+                or t.leaf.inside
+                or resolved.numbers[t.leaf.column.name].null
+            )
         ] + [t for t in self.sums if t.leaf.name in missing and t.what == "nulls"]
 
     def nullable_numbers(self, case: CasePlan, prefix: str) -> list[tuple[Leaf, Operand]]:
@@ -428,7 +468,9 @@ class Kernels:
         return [
             (leaf, value)
             for leaf, value in self.numbers(case)
-            if value.null is not None and leaf.column.nullable and (self.varies(value) == (prefix == ITEM))
+            if value.null is not None
+            and leaf.column.nullable
+            and (self.varies(value) == (prefix == ITEM))
             and resolved is not None
         ]
 
@@ -454,7 +496,11 @@ class Kernels:
                 continue
             pending.append((leaf, value))
         if not row_level or case.array is None:
-            entry_fields = {name for name in self.slots[case.number] if any(f"{ENTRY}{name}" in (v.null or "") for _, v in pending)}
+            entry_fields = {
+                name
+                for name in self.slots[case.number]
+                if any(f"{ENTRY}{name}" in (v.null or "") for _, v in pending)
+            }
             for name in sorted(entry_fields):
                 self.code.add(f"{ENTRY}{name} = load_i64_le(row + {self.slots[case.number][name]})")
         for leaf, value in pending:
@@ -468,7 +514,6 @@ class Kernels:
             "Pass 2: check entries, and add up what their rows take, until one is not as it should be or the limits are "
             "reached. The first entry that is not counted in.",
         )
-        self.code.lines[-1:] = _wrapped_doc(self.code.lines[-1])
         with self.code.block("for i in range(first, last):"):
             add("row = table + i * ROW_SIZE")
             with self.code.block("if load_i64_le(row + STATUS):"):
@@ -487,7 +532,9 @@ class Kernels:
             sizes = [t for t in self.sums if t.what in ("bytes", "count")]
             for total in sizes:
                 at = 8 * (self.sums.index(total) + 1)
-                add(f"full |= load_i64_le(totals + {at}) + load_i64_le(row + {total.name.upper()}) > most_bytes")
+                add(
+                    f"full |= load_i64_le(totals + {at}) + load_i64_le(row + {total.name.upper()}) > most_bytes"
+                )
             with self.code.block("if full and i > first:"):
                 add("return i")
             with self.code.block(f"for k in range({len(self.sums) + 1}):"):
@@ -512,7 +559,9 @@ class Kernels:
         for leaf in self.view.leaves:
             top = leaf.column.type in BYTES_LIKE or leaf.column.type == "list"
             for k, part in enumerate(("data", "validity", "offsets")):
-                if (part == "data" and leaf.column.type == "list") or (part == "offsets" and not top):
+                if (part == "data" and leaf.column.type == "list") or (
+                    part == "offsets" and not top
+                ):
                     continue
                 if part == "validity" and not leaf.column.nullable:
                     continue
@@ -538,7 +587,9 @@ class Kernels:
             add("end = load_i64_le(row + RUN_END)")
             needed = names_needed(case.element, False) | set(resolved.used(ITEM))
             with self.code.block("for at in range(first, first + count):"):
-                Walk(self.plan, self.code, "fill").fields(case.element, ITEM, "end", resolved.sinks, needed)
+                Walk(self.plan, self.code, "fill").fields(
+                    case.element, ITEM, "end", resolved.sinks, needed
+                )
                 for leaf, value in self.numbers(case):
                     if case.array is None or self.varies(value):
                         self.fill_number(leaf, value)
@@ -562,11 +613,12 @@ class Kernels:
     def fill_constant(self, leaf: Leaf, value: Operand) -> None:
         with self.code.block(f"if {leaf.name}_data:"):
             if leaf.column.type == "bool":
-                with self.code.block(f"if not ({value.text}):"):
+                with self.code.block(f"if not ({self.text_of(value)}):"):
                     self.code.add(f"fill_false({leaf.name}_data, first, count)")
             else:
                 width = WIDTHS[leaf.column.type]
-                self.code.add(f"fill_{width}({leaf.name}_data, first, count, {value.text})")
+                text = self.text_of(value)
+                self.code.add(f"fill_{width}({leaf.name}_data, first, count, {text})")
         if leaf.column.nullable and value.null is not None:
             with self.code.block(f"if {leaf.name}_validity and ({value.null}):"):
                 self.code.add(f"fill_false({leaf.name}_validity, first, count)")
@@ -574,15 +626,27 @@ class Kernels:
     def fill_number(self, leaf: Leaf, value: Operand) -> None:
         with self.code.block(f"if {leaf.name}_data:"):
             if leaf.column.type == "bool":
-                with self.code.block(f"if not ({value.text}):"):
+                with self.code.block(f"if not ({self.text_of(value)}):"):
                     self.code.add(f"clear_bit({leaf.name}_data, at)")
             else:
                 width = WIDTHS[leaf.column.type]
                 step = f"{width // 8} * at" if width > 8 else "at"
-                self.code.add(f"store_{width}({leaf.name}_data + {step}, {value.text})")
+                text = self.text_of(value)
+                self.code.add(f"store_{width}({leaf.name}_data + {step}, {text})")
         if leaf.column.nullable and value.null is not None:
             with self.code.block(f"if {leaf.name}_validity and ({value.null}):"):
                 self.code.add(f"clear_bit({leaf.name}_validity, at)")
+
+    def text_of(self, value: Operand) -> str:
+        """A value as one expression; what has branches is worked out before."""
+        if not value.branches:
+            return value.text
+        word = "if"
+        for test, text in value.branches:
+            with self.code.block(f"{word} {test}:" if test else "else:"):
+                self.code.add(f"value = {text}")
+            word = "elif"
+        return "value"
 
     def fill(self) -> None:
         add = self.code.add
@@ -612,11 +676,3 @@ def _integer(f: Field) -> tuple[int, bool]:
     if name not in INTEGERS or name == "u64":
         raise Unsupported("a number that is none of fixed size", f)
     return INTEGERS[name]
-
-
-def _wrapped_doc(line: str) -> list[str]:
-    import textwrap
-
-    return textwrap.wrap(line, 110, initial_indent="", subsequent_indent="    ", drop_whitespace=True) and [
-        ("    " + part.strip()) for part in textwrap.wrap(line.strip(), 96)
-    ]

@@ -72,7 +72,7 @@ class Names:
 
     def end_of(self, end: EndOf) -> Operand:
         if end.path is None or len(end.path.names) != 1 or self.case is None:
-            raise Refused(f"{end.end}({end.array})")
+            raise Refused(f"asked for as {end.end}({end.array})")
         name = end.path.names[0]
         variable = f"{end.end}_{name}"
         self.ends[variable] = (end.end, name)
@@ -93,7 +93,7 @@ class Names:
         match f.type:
             case ScalarType(name, enum) if len(names) == 1:
                 if not is_number(f):
-                    raise Refused(f'"{f.name}", which is of type {name}')
+                    raise Refused(f"a value of type {name}")
                 if f.when is not None:
                     inside = Names(self.plan, layout, prefix, used=self.used)
                     null = f"not ({inside.value(f.when).text})"
@@ -102,8 +102,10 @@ class Names:
                 for m in members:
                     if m.name == names[1]:
                         mask = (1 << m.width) - 1
-                        shifted = f"{variable} >> {m.low} & {mask}" if m.low else f"{variable} & {mask}"
-                        return Operand(f"({shifted})", words=self.words(m.enum))
+                        shifted = (
+                            f"{variable} >> {m.low} & {mask}" if m.low else f"{variable} & {mask}"
+                        )
+                        return Operand(shifted, words=self.words(m.enum), plain=False)
             case BytesType() if len(names) == 1:
                 nullable = f.type.null is not None or f.when is not None
                 return Operand(variable, f"{variable} < 0" if nullable else None)

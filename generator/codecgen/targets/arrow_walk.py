@@ -74,7 +74,9 @@ def names_needed(plan: LayoutPlan, measuring: bool) -> set[str]:
             expressions += [f.valid, f.refuse]
             own = f.const is not None or f.is_version or f.checksum is not None
             own = own or (isinstance(f.type, ScalarType) and f.type.enum is not None)
-            own = own or (isinstance(f.type, BitsType) and any(m.enum or m.reserved for m in f.type.members))
+            own = own or (
+                isinstance(f.type, BitsType) and any(m.enum or m.reserved for m in f.type.members)
+            )
             own = own or f.valid is not None or f.refuse is not None
             if own:
                 needed.add(f.name)
@@ -330,7 +332,9 @@ class Walk:
         else:
             self.fail(" and ".join(f"{value} != {number}" for number in allowed), f)
 
-    def number(self, name: str, layout: LayoutPlan, variable: str, end: str, f: Field, bounded: bool) -> None:
+    def number(
+        self, name: str, layout: LayoutPlan, variable: str, end: str, f: Field, bounded: bool
+    ) -> None:
         """Read an integer into a variable, and step over it."""
         if name in INTEGERS:
             size, signed = INTEGERS[name]
@@ -342,7 +346,12 @@ class Walk:
             self.code.add(f"{variable} = load_{'i' if signed else 'u'}{8 * size}{order}(p)")
             self.code.add(f"p += {size}")
             return
-        function = {"varint": "varint", "varlong": "varlong", "uvarint": "uvarint", "compact": "uvarint"}.get(name)
+        function = {
+            "varint": "varint",
+            "varlong": "varlong",
+            "uvarint": "uvarint",
+            "compact": "uvarint",
+        }.get(name)
         if function is None:
             raise Unsupported(f"a number of type {name}", f)
         self.code.add(f"{variable}, p = {function}(p)")
@@ -351,7 +360,14 @@ class Walk:
             self.code.add(f"{variable} -= 1")
 
     def scalar(
-        self, f: Field, name: str, layout: LayoutPlan, prefix: str, end: str, wanted: set[str], bounded: bool
+        self,
+        f: Field,
+        name: str,
+        layout: LayoutPlan,
+        prefix: str,
+        end: str,
+        wanted: set[str],
+        bounded: bool,
     ) -> None:
         size = INTEGERS[name][0] if name in INTEGERS else _FIXED.get(name)
         if f.name in wanted and (is_number(f) or isinstance(f.type, BitsType)):
@@ -381,7 +397,14 @@ class Walk:
     # ------------------------------------------------------------ bytes
 
     def bytes(
-        self, f: Field, type_: BytesType, layout: LayoutPlan, prefix: str, end: str, sinks: Sinks, bounded: bool
+        self,
+        f: Field,
+        type_: BytesType,
+        layout: LayoutPlan,
+        prefix: str,
+        end: str,
+        sinks: Sinks,
+        bounded: bool,
     ) -> None:
         n = prefix + f.name
         leaf = sinks.leaves.get(f.name)

@@ -222,7 +222,9 @@ class Decoder:
                 break
             plain = None
             if codec is not _UNKNOWN:
-                limit = codec.limit if self.limits.decompressed is None else self.limits.decompressed
+                limit = (
+                    codec.limit if self.limits.decompressed is None else self.limits.decompressed
+                )
                 run = data[int(row[_RUN]) - base : int(row[_RUN_END]) - base]
                 plain = self._plain(codec, run, limit)
             if plain is None:
@@ -259,7 +261,9 @@ class Decoder:
         out, state = self.out, self.state
         out[:] = 0
         state[:] = 0
-        sums = {(s.index, s.what): int(n) for s, n in zip(self.view.sums, self.totals[1:], strict=True)}
+        sums = {
+            (s.index, s.what): int(n) for s, n in zip(self.view.sums, self.totals[1:], strict=True)
+        }
         parts = [_Part(column, rows, sums) for column in self.columns]
         for part in parts:
             part.addresses(out)

@@ -1,0 +1,100 @@
+"""Rows of a file, from the reference codecs and from the kernels, in one form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from codecgen.runtime.errors import CodecError
+from kafka_codecs.arrow.records import RECORDS
+from kafka_log import End, SegmentReader
+from kafka_log.model import Batch, Record
+from kafka_log.scan import Scanner
+
+ALL = tuple(column.name for column in RECORDS.columns)
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+@dataclass
+class Read:
+    """What was read: the rows by column name, the error that was raised, how the file ended."""
+
+    rows: list[dict[str, Any]]
+    error: str | None
+    end: End | None
+    odd: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        assert isinstance(other, Read)
+        return (self.rows, self.error, str(self.end)) == (other.rows, other.error, str(other.end))
+
+
+def reference(path: Path, policy: str) -> Read:
+    """By the reference codecs, batch by batch."""
+    reader = SegmentReader(path, policy=policy)
+    rows: list[dict[str, Any]] = []
+    error = None
+    try:
+        for batch in reader:
+            rows += [row(batch, record) for record in batch.records]
+    except CodecError as raised:
+        error = str(raised)
+    return Read(rows, error, reader.end)
+
+
+def row(batch: Batch, record: Record) -> dict[str, Any]:
+    return {
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "timestamp_type": batch.timestamp_type,
+        "key": record.key,
+        "value": record.value,
+        "headers": [{"key": key, "value": value} for key, value in record.headers],
+        "base_offset": batch.base_offset,
+        "position": batch.position,
+        "magic": batch.magic,
+        "codec": CODECS.index(batch.compression or "none"),
+        "producer_id": batch.producer_id,
+        "producer_epoch": batch.producer_epoch,
+        "sequence": record.sequence,
+        "leader_epoch": batch.partition_leader_epoch,
+        "is_transactional": batch.is_transactional,
+        "is_control": batch.is_control,
+        "delete_horizon": batch.delete_horizon,
+    }
+
+
+def scanned(
+    path: Path,
+    policy: str,
+    *,
+    columns: tuple[str, ...] = ALL,
+    engine: Literal["auto", "arrow", "construct"] = "arrow",
+    chunk_bytes: int = 4 << 20,
+) -> Read:
+    """By the kernels. Every batch of Arrow is validated in full."""
+    scanner = Scanner(
+        path, columns, policy, on_damage="keep", engine=engine, chunk_bytes=chunk_bytes
+    )
+    rows: list[dict[str, Any]] = []
+    error = None
+    try:
+        for batch in scanner:
+            rows += unpacked(batch)
+    except CodecError as raised:
+        error = str(raised)
+    return Read(rows, error, scanner.end, scanner.odd)
+
+
+def unpacked(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    batch.validate(full=True)
+    values = {}
+    for name in batch.schema.names:
+        column = batch.column(name)
+        if pa.types.is_timestamp(column.type):
+            column = column.cast(pa.int64())
+        values[name] = column.to_pylist()
+    return [dict(zip(values, item, strict=True)) for item in zip(*values.values(), strict=True)]

@@ -1,0 +1,114 @@
+"""Batches for tests: generated, mutated, and with their checksums put right."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from crc32c import crc32c
+from hypothesis import strategies as st
+
+from kafka_codecs import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH, Compression
+
+I64 = st.integers(-(1 << 63), (1 << 63) - 1)
+I32 = st.integers(-(1 << 31), (1 << 31) - 1)
+SMALL = st.integers(-3, 300)
+BYTES = st.none() | st.binary(max_size=200)
+
+
+@st.composite
+def record_batches(draw: st.DrawFn) -> bytes:
+    headers = st.lists(
+        st.fixed_dictionaries({"key": st.text(max_size=12), "value": BYTES}), max_size=4
+    )
+    record = st.fixed_dictionaries(
+        {
+            "timestamp_delta": SMALL | I64,
+            "offset_delta": SMALL | I32,
+            "key": BYTES,
+            "value": BYTES,
+            "headers": headers,
+        }
+    )
+    return RECORD_BATCH.build(
+        {
+            "base_offset": draw(I64),
+            "partition_leader_epoch": draw(I32),
+            "attributes": {
+                "compression": draw(st.sampled_from(list(Compression))),
+                "timestamp_type": draw(st.integers(0, 1)),
+                "is_transactional": draw(st.booleans()),
+                "has_delete_horizon": draw(st.booleans()),
+            },
+            "last_offset_delta": draw(I32),
+            "base_timestamp": draw(I64),
+            "max_timestamp": draw(I64),
+            "producer_id": draw(I64),
+            "producer_epoch": draw(st.integers(-1, 32767)),
+            "base_sequence": draw(I32),
+            "records": draw(st.lists(record, max_size=12)),
+        }
+    )
+
+
+@st.composite
+def messages(draw: st.DrawFn) -> bytes:
+    version = draw(st.integers(0, 1))
+    layout = (MESSAGE_V0, MESSAGE_V1)[version]
+    codecs = [Compression.GZIP, Compression.SNAPPY, Compression.LZ4]
+
+    def one(offset: int, compression: Compression) -> dict[str, Any]:
+        attributes: dict[str, Any] = {"compression": compression}
+        item: dict[str, Any] = {"offset": offset, "magic": version, "attributes": attributes}
+        if version:
+            attributes["timestamp_type"] = draw(st.integers(0, 1))
+            item["timestamp"] = draw(I64)
+        return item
+
+    def plain(offset: int) -> dict[str, Any]:
+        return one(offset, Compression.NONE) | {"key": draw(BYTES), "value": draw(BYTES)}
+
+    if draw(st.booleans()):
+        return layout.build(plain(draw(I64)))
+    inner = [plain(draw(SMALL | I64)) for _ in range(draw(st.integers(1, 6)))]
+    wrapper = one(draw(st.just(0) | I64), draw(st.sampled_from(codecs)))
+    return layout.build(wrapper | {"key": None, "messages": inner})
+
+
+segments = st.lists(record_batches() | messages(), min_size=1, max_size=4).map(b"".join)
+
+
+def entries(data: bytes) -> Iterator[tuple[int, int]]:
+    """(start, end) of the entries of well-formed bytes."""
+    at = 0
+    while at + 17 < len(data):
+        end = at + 12 + int.from_bytes(data[at + 8 : at + 12], "big", signed=True)
+        if end > len(data) or end <= at + 17:
+            return
+        yield at, end
+        at = end
+
+
+def mutated(data: bytes, r: random.Random) -> bytes:
+    """A few bytes changed, most often with checksums that are right nevertheless."""
+    out = bytearray(data)
+    for _ in range(r.choice((1, 1, 1, 2, 3, 8))):
+        at = r.randrange(len(out))
+        out[at] = r.choice((0, 1, 2, 0x7F, 0x80, 0xFF, out[at] ^ 1 << r.randrange(8), r.randrange(256)))
+    if r.random() < 0.85:
+        for start, end in list(entries(bytes(out))):
+            part = out[start:end]
+            if part[16] == 2 and len(part) > 21:
+                out[start + 17 : start + 21] = crc32c(bytes(part[21:])).to_bytes(4, "big")
+            elif part[16] < 2:
+                out[start + 12 : start + 16] = zlib.crc32(part[16:]).to_bytes(4, "big")
+    return bytes(out[: r.randrange(len(out))] if r.random() < 0.05 else out)
+
+
+def sources(folder: Path, most: int) -> list[bytes]:
+    """The bytes of the files of a folder that are not large."""
+    found = (path.read_bytes() for path in sorted(folder.rglob("*.log")))
+    return [data for data in found if 0 < len(data) <= most]

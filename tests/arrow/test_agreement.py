@@ -1,0 +1,60 @@
+"""The kernels and the reference codecs read the same from every reference segment and every sample."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafka_log import SegmentReader
+from tests.arrow.rows import ALL, reference, scanned
+from tests.paths import SAMPLES, VECTORS
+
+POLICIES = ("strict", "kafka", "salvage")
+FILES = sorted(VECTORS.rglob("*.log")) + sorted(SAMPLES.rglob("*.log"))
+WELL_FORMED = [
+    path for path in FILES if path.is_relative_to(VECTORS / "matrix") or path.is_relative_to(SAMPLES)
+]
+
+
+def name(path: Path) -> str:
+    root = VECTORS if path.is_relative_to(VECTORS) else SAMPLES
+    return path.relative_to(root.parent).as_posix()
+
+
+def test_there_are_files() -> None:
+    assert len(FILES) > 200
+    assert len(WELL_FORMED) > 50
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_agrees_under_every_policy(path: Path) -> None:
+    for policy in POLICIES:
+        assert scanned(path, policy) == reference(path, policy)
+
+
+@pytest.mark.parametrize("path", FILES[::4], ids=name)
+def test_agrees_in_small_chunks(path: Path) -> None:
+    for policy in POLICIES:
+        assert scanned(path, policy, chunk_bytes=300) == reference(path, policy)
+
+
+@pytest.mark.parametrize("path", WELL_FORMED, ids=name)
+def test_the_kernels_take_what_brokers_write(path: Path) -> None:
+    read = scanned(path, "kafka")
+    empty = sum(1 for batch in SegmentReader(path) if batch.findings or batch.problems)
+    assert read.odd == empty
+    assert read.end is not None and read.end.stop == "eof"
+
+
+@pytest.mark.parametrize("path", WELL_FORMED[::8], ids=name)
+@pytest.mark.parametrize("column", ALL)
+def test_a_column_alone_is_the_same(path: Path, column: str) -> None:
+    expected = [{column: row[column]} for row in reference(path, "kafka").rows]
+    assert scanned(path, "kafka", columns=(column,)).rows == expected
+
+
+@pytest.mark.parametrize("path", FILES[::16], ids=name)
+def test_without_kernels_it_is_the_same(path: Path) -> None:
+    for policy in POLICIES:
+        assert scanned(path, policy, engine="construct") == reference(path, policy)
