@@ -100,6 +100,8 @@ def _layout(layout: Layout, model: Model) -> Iterator[Diagnostic]:
     for d in layout.derived:
         yield from _since(d.since, place(d, "since"), manifest)
         yield from _after(d.since, layout.since, f"{layout.name} itself", place(d, "since"))
+    for e in layout.examples:
+        yield from _since(e.since, e.span, manifest)
 
 
 def _after(

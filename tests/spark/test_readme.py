@@ -1,0 +1,32 @@
+"""The README's lines for Spark work as they stand there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.codecs.test_readme import blocks, section
+from tests.paths import SAMPLES
+
+pytestmark = pytest.mark.spark
+
+
+def test_spark_in_five_lines(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ((_, code),) = [
+        block for block in blocks(section("Spark, in five lines")) if block[0] == "python"
+    ]
+    assert '"samples/kafka-4.x"' in code
+    parquet = tmp_path / "records.parquet"
+    code = code.replace('"samples/kafka-4.x"', repr(str(SAMPLES / "kafka-4.x")))
+    code = code.replace('"records.parquet"', repr(str(parquet)))
+    exec(compile(code, "README.md", "exec"), {})
+    assert "partition|count" in capsys.readouterr().out
+    written = spark.read.parquet(str(parquet))
+    assert written.columns[-1] == "headers"
+    assert (
+        written.count() == spark.read.format("kafka-log").load(str(SAMPLES / "kafka-4.x")).count()
+    )
