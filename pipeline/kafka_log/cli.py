@@ -99,11 +99,20 @@ def _common(command: argparse.ArgumentParser, output: str, outputs: list[str]) -
         metavar="BYTES",
         help="the most that one compressed run may hold (default: what the schema says, 256 MiB)",
     )
+    command.add_argument(
+        "--max-elements",
+        type=int,
+        default=Limits().elements,
+        metavar="N",
+        help="the most records of one batch (default %(default)s)",
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command. Returns the exit code."""
     options = parser().parse_args(argv)
+    if sys.stdout.encoding.lower() != "utf-8" and hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(encoding="utf-8")  # keys and headers are any text
     try:
         partitions = discover(options.paths)
         return (
@@ -121,7 +130,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _reader(options: argparse.Namespace, path: Path, records: bool) -> SegmentReader:
-    limits = Limits(decompressed=options.max_decompressed)
+    limits = Limits(decompressed=options.max_decompressed, elements=options.max_elements)
     return SegmentReader(
         path, policy=options.policy, limits=limits, engine=options.engine, records=records
     )

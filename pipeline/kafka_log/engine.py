@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from codecgen.runtime.construct import Bits, Enumeration, Layout
-from codecgen.runtime.errors import ChecksumError, CodecError, ParseError
+from codecgen.runtime.errors import ChecksumError, CodecError
 from codecgen.runtime.parsing import Opened
 from codecgen.runtime.source import Limits, Session, Source
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH, Compression
@@ -213,6 +213,7 @@ def _plain_message(fields: Any, layout: Layout, session: Session, batch: Batch) 
 def _inner(fields: Any, items: Iterator[Any], session: Session) -> Iterator[Record]:
     """The inner messages of a wrapper. Their offsets depend on the last one, so all are read first."""
     fields["messages"] = list(items)
+    wrong = {e.where.path: e for e in session.findings if isinstance(e, ChecksumError)}
     for i, item in enumerate(fields["messages"]):
         yield Record(
             offset=message_module.messages_offset(fields, item),
@@ -220,13 +221,8 @@ def _inner(fields: Any, items: Iterator[Any], session: Session) -> Iterator[Reco
             sequence=-1,
             key=item.key,
             value=item.value,
-            crc_error=_inner_crc_error(session, i),
+            crc_error=wrong.get(f"messages[{i}].crc"),
         )
-
-
-def _inner_crc_error(session: Session, i: int) -> ParseError | None:
-    path = f"messages[{i}].crc"
-    return next((e for e in session.findings if e.where.path == path), None)
 
 
 ENGINES: dict[str, Engine] = {"construct": construct_engine}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.source import Limits, Session, Source
-from kafka_codecs import LOG_ENTRY
+from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_log import framing
 
 CHUNK = 1 << 20
@@ -25,23 +26,37 @@ def next_entry(
     ``after`` is the last offset known before; an entry with a lower one is not believed.
     """
     budget = [WORK_PER_BYTE * (size - start) + CHUNK]
-    magic_at = LOG_ENTRY.offset
     position = start
     while position + framing.HEAD < size and budget[0] > 0:
         chunk = read(position, CHUNK + framing.HEAD)
-        last = len(chunk) - framing.HEAD
-        for i in range(max(last, 1)):
-            if i + magic_at < len(chunk) and chunk[i + magic_at] in LOG_ENTRY.cases:
-                found = _entry(chunk, i, read, position + i, size, file, after, budget)
+        if chunk.strip(b"\0"):  # a file that was made longer in advance has a long tail of zeros
+            for match in _HEAD.finditer(chunk):
+                i = match.start()
+                head = chunk[i : i + framing.HEAD]
+                found = _entry(head, read, position + i, size, file, after, budget)
                 if found is not None:
                     return position + i, found
-        position += max(last, 1)
+        position += max(len(chunk) - framing.HEAD, 1)
     return None
 
 
+def _head_pattern() -> re.Pattern[bytes]:
+    """Finds every place where the bytes could be the head of an entry: an offset and a length that are not negative,
+    a length that is not 0, a known magic byte. A look-ahead, so that places may overlap."""
+    length = next(f.name for f in RECORD_BATCH.fields if f.measures is not None)
+    at, magic_at = RECORD_BATCH.offset_of(length), RECORD_BATCH.offset_of("magic")
+    zero = b"\\0{%d}" % RECORD_BATCH.size_of(length)
+    magics = b"".join(b"\\x%02x" % magic for magic in LOG_ENTRY.cases)
+    low = b"[\\x00-\\x7f]"
+    parts = (low, b".{%d}" % (at - 1), b"(?!%s)" % zero, low, b".{%d}" % (magic_at - at - 1))
+    return re.compile(b"(?=%s[%s])" % (b"".join(parts), magics), re.DOTALL)
+
+
+_HEAD = _head_pattern()
+
+
 def _entry(
-    chunk: bytes,
-    i: int,
+    head: bytes,
     read: Read,
     position: int,
     size: int,
@@ -50,7 +65,6 @@ def _entry(
     budget: list[int],
 ) -> int | None:
     """The first offset of an entry at a place, None when there is none."""
-    head = chunk[i : i + framing.HEAD]
     if len(head) < framing.HEAD:
         return None
     try:

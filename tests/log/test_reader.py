@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codecgen.runtime.errors import ParseError
+from codecgen.runtime.source import Limits
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_log import SegmentReader
 
@@ -159,3 +160,32 @@ def test_unknown_engines_and_policies_are_refused(path: Path) -> None:
         SegmentReader(path, engine="rust")
     with pytest.raises(ValueError, match="lax"):
         SegmentReader(path, policy="lax")
+
+
+def test_salvage_steps_over_a_long_tail_of_zeros(path: Path) -> None:
+    """A segment that was made longer in advance; a batch behind the zeros is found too."""
+    path.write_bytes(batch(0) + bytes(48 << 20) + batch(10))
+    reader = SegmentReader(path, policy="salvage")
+    assert [b.base_offset for b in reader] == [0, 10]
+    assert reader.end is not None
+    assert sum(x.end - x.start for x in reader.end.lost) == 48 << 20
+
+
+def test_more_records_than_the_limit(path: Path) -> None:
+    path.write_bytes(batch(0, records=50))
+    (found,) = SegmentReader(path, limits=Limits(elements=20))
+    assert found.records == []
+    assert "more than the limit of 20" in str(found.problems[0].error)
+
+
+def test_more_oddities_than_the_limit(path: Path) -> None:
+    odd = b"".join(b"\x0c\xff" + bytes([0, 0, 1, 1, 0]) for _ in range(30))
+    data = bytearray(batch(0, records=1)[:61] + odd)
+    data[8:12] = (len(data) - 12).to_bytes(4, "big")
+    data[57:61] = (30).to_bytes(4, "big")
+    path.write_bytes(bytes(data))
+    (found,) = SegmentReader(path)
+    assert len(found.records) == 30
+    assert len(found.findings) == 31  # the checksum is wrong too
+    (found,) = SegmentReader(path, limits=Limits(findings=10))
+    assert "more than 10 oddities" in str(found.problems[0].error)

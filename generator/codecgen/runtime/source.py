@@ -21,12 +21,14 @@ class Limits:
     """What a parser may be made to do by its input.
 
     ``decompressed`` is the most bytes that one compressed run may hold (None: what the schema says),
-    ``depth`` how deep layouts may lie in each other, ``elements`` how many elements one array may have.
+    ``depth`` how deep layouts may lie in each other, ``elements`` how many elements one array may have (each
+    takes about 2 KiB of memory as Python objects), ``findings`` how many oddities are noted in one parse.
     """
 
     decompressed: int | None = None
     depth: int = 32
-    elements: int = 100_000_000
+    elements: int = 2_000_000
+    findings: int = 100_000
 
 
 @dataclass(slots=True)
@@ -52,6 +54,10 @@ class Session:
         """Raise the error when the session is strict, note it otherwise."""
         if self.strict:
             raise error
+        if len(self.findings) >= self.limits.findings:
+            raise LimitError(
+                f"more than {self.limits.findings} oddities: {error.reason}", error.where
+            )
         self.findings.append(error)
 
 
