@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import FileIO
+from mmap import ACCESS_READ, mmap
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rows, choose, load_kernels, schema_of
+from codecgen.runtime.arrow.view import View
 from codecgen.runtime.errors import ChecksumError, CodecError
 from codecgen.runtime.source import Limits
 from kafka_codecs import Compression
+from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log import framing
 from kafka_log.engine import construct_engine
@@ -36,7 +40,7 @@ Range = tuple[int | None, int | None]
 
 _NEEDED_DEPTH = 8
 
-_VALUES: dict[str, Callable[[Batch, Record], Any]] = {
+_VALUES: Mapping[str, Callable[[Batch, Any], Any]] = {
     "offset": lambda b, r: r.offset,
     "timestamp": lambda b, r: r.timestamp,
     "timestamp_type": lambda b, r: b.timestamp_type,
@@ -55,7 +59,26 @@ _VALUES: dict[str, Callable[[Batch, Record], Any]] = {
     "is_control": lambda b, r: b.is_control,
     "delete_horizon": lambda b, r: b.delete_horizon,
 }
-"""The columns of the view from what the reference codecs read."""
+"""The columns of the view records, from what the reference codecs read."""
+
+_BATCH_VALUES: Mapping[str, Callable[[Batch, Any], Any]] = {
+    **{name: _VALUES[name] for name in ("position", "magic", "codec", "timestamp_type")},
+    **{name: _VALUES[name] for name in ("producer_id", "producer_epoch", "leader_epoch")},
+    **{name: _VALUES[name] for name in ("is_transactional", "is_control", "delete_horizon")},
+    "size": lambda b, _: b.size,
+    "base_offset": lambda b, _: None if b.count is None and _wraps(b) else b.base_offset,
+    "last_offset": lambda b, _: b.last_offset,
+    "base_timestamp": lambda b, _: b.base_timestamp,
+    "max_timestamp": lambda b, _: b.max_timestamp,
+    "base_sequence": lambda b, _: b.base_sequence,
+    "record_count": lambda b, _: b.count,
+    "crc": lambda b, _: b.crc,
+}
+"""Likewise those of the view batches."""
+
+
+def _wraps(batch: Batch) -> bool:
+    return batch.compression != Compression.NONE.label
 
 
 class Scanner:
@@ -66,6 +89,10 @@ class Scanner:
     and the rows of these. Under ``kafka`` and ``salvage`` damage is raised unless ``on_damage`` is ``keep``:
     then its records that can be read are there, as in :class:`SegmentReader`.
     """
+
+    view: ClassVar[View] = RECORDS
+    values: ClassVar[Mapping[str, Callable[[Batch, Any], Any]]] = _VALUES
+    records: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -84,12 +111,14 @@ class Scanner:
     ) -> None:
         if chunk_bytes < framing.HEAD:
             raise ValueError(f"chunk_bytes is {chunk_bytes}: it must be at least {framing.HEAD}")
-        self.reader = SegmentReader(path, policy=policy, limits=limits, start=start, stop=stop)
+        self.reader = SegmentReader(
+            path, policy=policy, limits=limits, start=start, stop=stop, records=self.records
+        )
         self.policy = self.reader.policy
         self.limits = self.reader.limits
         self.chunk_bytes = chunk_bytes
         self.keep = (on_damage or ("keep" if self.policy is Policy.SALVAGE else "raise")) == "keep"
-        chosen = choose(RECORDS, columns)
+        chosen = choose(self.view, columns)
         self.schema = schema_of(chosen)
         self.ranges = {
             name: bounds
@@ -97,9 +126,9 @@ class Scanner:
             if bounds is not None
         }
         hidden = [name for name in self.ranges if name not in self.schema.names]
-        self.columns = chosen + choose(RECORDS, hidden)
+        self.columns = chosen + choose(self.view, hidden)
         self.decoded = schema_of(self.columns)
-        self.kernels = _kernels(engine) if self.limits.depth >= _NEEDED_DEPTH else None
+        self.kernels = _kernels(self.view, engine) if self.limits.depth >= _NEEDED_DEPTH else None
         self.odd = 0
 
     @property
@@ -144,26 +173,32 @@ class Scanner:
             raise end.error
 
     def _plain(self, batches: Iterator[Batch]) -> Iterator[pa.RecordBatch]:
-        rows: list[tuple[Batch, Record]] = []
-        for batch in batches:
-            rows += self._believed(batch)
-            if len(rows) >= ROWS:
-                yield self._rows(rows)
-                rows = []
+        rows: list[tuple[Batch, Record | None]] = []
+        raised: CodecError | None = None
+        try:
+            for batch in batches:
+                rows += self._believed(batch)
+                if len(rows) >= ROWS:
+                    yield self._rows(rows)
+                    rows = []
+        except CodecError as error:
+            raised = error  # what was read before it comes first
         yield self._rows(rows)
+        if raised is not None:
+            raise raised
 
     def _fast(
         self, file: FileIO, run: _Run, plain: Iterator[Batch], size: int
     ) -> Iterator[pa.RecordBatch]:
         decoder = Decoder(
-            RECORDS,
+            self.view,
             self.columns,
             limits=self.limits,
             careful=self.policy is Policy.STRICT,
             kernels=self.kernels,
         )
         stop = size if self.reader.stop is None else min(self.reader.stop, size)
-        chunk = Chunk(self.chunk_bytes)
+        chunk = self._chunk(file, size)
         last: int | None = None  # the last batch that the kernels read
 
         def slow() -> pa.RecordBatch | None:
@@ -185,7 +220,7 @@ class Scanner:
                 chunk.size = 0
             for item in decoder.decode(chunk, position):
                 if isinstance(item, Rows):
-                    _count_in(run, item)
+                    self._count_in(run, item)
                     last = item.last
                     yield item.batch
                     continue
@@ -200,6 +235,9 @@ class Scanner:
                 if rows is None:
                     return
                 yield rows
+
+    def _chunk(self, file: FileIO, size: int) -> Chunk:
+        return Chunk(self.chunk_bytes)
 
     def _read(self, file: FileIO, chunk: Chunk, position: int, stop: int) -> None:
         file.seek(position)
@@ -226,25 +264,77 @@ class Scanner:
         chunk.grow(size)
         return True
 
+    def _count_in(self, run: _Run, rows: Rows) -> None:
+        """Note what the kernels have read, as if the reader had."""
+        run.position = rows.end
+        run.count += rows.entries
+        run.record_count += rows.batch.num_rows if self.records else 0
+        if run.all_valid:
+            run.valid = rows.end
+
     def _last_offset(self, run: _Run, position: int) -> int:
         """The last offset of a batch that the kernels have read."""
         data = run.read(position, run.position - position)
         batch = construct_engine(data, position, run.name, self.policy, self.limits, False)
         return batch.last_offset
 
-    def _believed(self, batch: Batch) -> list[tuple[Batch, Record]]:
+    def _believed(self, batch: Batch) -> Sequence[tuple[Batch, Record | None]]:
         """The records of a batch, unless it is damaged and damage is raised."""
         if not self.keep:
             for error in _damage(batch):
                 raise error
         return [(batch, record) for record in batch.records]
 
-    def _rows(self, rows: list[tuple[Batch, Record]]) -> pa.RecordBatch:
+    def _rows(self, rows: Sequence[tuple[Batch, Record | None]]) -> pa.RecordBatch:
         arrays = []
         for f in self.decoded:
-            value = _VALUES[f.name]
+            value = self.values[f.name]
             arrays.append(pa.array([value(batch, record) for batch, record in rows], f.type))
         return pa.RecordBatch.from_arrays(arrays, schema=self.decoded)
+
+
+class BatchScanner(Scanner):
+    """One pass over the heads of the batches of a file: nothing is decompressed, and no checksum is verified.
+
+    The file is mapped into memory, of which only the pages with heads are read. A file that becomes shorter meanwhile
+    ends the process, as with every map: read files that others truncate by :class:`SegmentReader`.
+    """
+
+    view = BATCHES
+    values = _BATCH_VALUES
+    records = False
+
+    def _chunk(self, file: FileIO, size: int) -> Chunk:
+        chunk = Chunk(0)
+        if size:
+            self.mapped = np.frombuffer(mmap(file.fileno(), 0, access=ACCESS_READ), np.uint8)
+        return chunk
+
+    def _read(self, file: FileIO, chunk: Chunk, position: int, stop: int) -> None:
+        chunk.array = self.mapped[position:stop]
+        chunk.size = chunk.capacity = len(chunk.array)
+
+    def _room(self, run: _Run, chunk: Chunk, stop: int) -> bool:
+        return False
+
+    def _believed(self, batch: Batch) -> Sequence[tuple[Batch, Record | None]]:
+        super()._believed(batch)
+        return [(batch, None)]
+
+
+def scan_batches(
+    path: str | os.PathLike[str],
+    columns: Sequence[str] | None = None,
+    policy: Policy | str = Policy.KAFKA,
+    *,
+    on_damage: Literal["raise", "keep"] | None = None,
+    limits: Limits | None = None,
+    engine: Engine = "auto",
+) -> pa.RecordBatchReader:
+    """The record batches and messages of a file, one row each, from their heads alone. See :class:`BatchScanner`."""
+    return BatchScanner(
+        path, columns, policy, on_damage=on_damage, limits=limits, engine=engine
+    ).to_reader()
 
 
 def scan(
@@ -301,27 +391,18 @@ def read_table(
     ).read_all()
 
 
-def _kernels(engine: Engine) -> ModuleType | None:
+def _kernels(view: View, engine: Engine) -> ModuleType | None:
     """The kernels, or None when the reference codecs read everything: without a compiler they are faster."""
     if engine == "construct":
         return None
     try:
-        kernels = load_kernels(RECORDS)
+        kernels = load_kernels(view)
     except ImportError:
         if engine == "arrow":
             raise
         return None
     usable = sys.byteorder == "little" and (kernels.JIT or engine == "arrow")
     return kernels if usable else None
-
-
-def _count_in(run: _Run, rows: Rows) -> None:
-    """Note what the kernels have read, as if the reader had."""
-    run.position = rows.end
-    run.count += rows.entries
-    run.record_count += rows.batch.num_rows
-    if run.all_valid:
-        run.valid = rows.end
 
 
 def _damage(batch: Batch) -> Iterator[CodecError]:

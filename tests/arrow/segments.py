@@ -11,6 +11,7 @@ from typing import Any
 from crc32c import crc32c
 from hypothesis import strategies as st
 
+from codecgen.runtime.compression import compress
 from kafka_codecs import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH, Compression
 
 I64 = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -97,7 +98,9 @@ def mutated(data: bytes, r: random.Random) -> bytes:
     out = bytearray(data)
     for _ in range(r.choice((1, 1, 1, 2, 3, 8))):
         at = r.randrange(len(out))
-        out[at] = r.choice((0, 1, 2, 0x7F, 0x80, 0xFF, out[at] ^ 1 << r.randrange(8), r.randrange(256)))
+        out[at] = r.choice(
+            (0, 1, 2, 0x7F, 0x80, 0xFF, out[at] ^ 1 << r.randrange(8), r.randrange(256))
+        )
     if r.random() < 0.85:
         for start, end in list(entries(bytes(out))):
             part = out[start:end]
@@ -112,3 +115,39 @@ def sources(folder: Path, most: int) -> list[bytes]:
     """The bytes of the files of a folder that are not large."""
     found = (path.read_bytes() for path in sorted(folder.rglob("*.log")))
     return [data for data in found if 0 < len(data) <= most]
+
+
+def mutated_inside(r: random.Random, runs: list[bytes]) -> bytes:
+    """A batch whose compressed run was mutated before it was compressed."""
+    codec = r.choice(("gzip", "snappy", "lz4", "zstd"))
+    data = r.choice(runs)
+    start, end = r.choice(list(entries(data)))
+    entry = bytearray(data[start:end])
+    if entry[16] == 2:
+        run = bytearray(mutated_bytes(entry[61:], r))
+        entry[22] = entry[22] & 0xF8 | CODES[codec]
+        entry[61:] = compress(codec, bytes(run))
+        entry[8:12] = (len(entry) - 12).to_bytes(4, "big")
+        entry[17:21] = crc32c(bytes(entry[21:])).to_bytes(4, "big")
+        return bytes(entry)
+    whole = b"".join(data[a:b] for a, b in entries(data) if data[a + 16] == entry[16])
+    run = bytearray(mutated(whole, r))
+    magic = entry[16]
+    variant = "legacy-header-checksum" if (codec, magic) == ("lz4", 0) else None
+    value = compress(codec, bytes(run), variant=variant)
+    head = bytes((magic, CODES[codec])) + (bytes(8) if magic else b"")
+    body = head + b"\xff\xff\xff\xff" + len(value).to_bytes(4, "big") + value
+    crc = zlib.crc32(body).to_bytes(4, "big")
+    offset = r.choice((0, 5, 1 << 40)).to_bytes(8, "big")
+    return offset + (len(body) + 4).to_bytes(4, "big") + crc + body
+
+
+def mutated_bytes(data: bytes | bytearray, r: random.Random) -> bytes:
+    out = bytearray(data)
+    for _ in range(r.choice((0, 1, 1, 2))):
+        if out:
+            out[r.randrange(len(out))] = r.choice((0, 1, 0x7F, 0x80, 0xFF, r.randrange(256)))
+    return bytes(out)
+
+
+CODES = {"gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}

@@ -13,7 +13,9 @@ from tests.paths import SAMPLES, VECTORS
 POLICIES = ("strict", "kafka", "salvage")
 FILES = sorted(VECTORS.rglob("*.log")) + sorted(SAMPLES.rglob("*.log"))
 WELL_FORMED = [
-    path for path in FILES if path.is_relative_to(VECTORS / "matrix") or path.is_relative_to(SAMPLES)
+    path
+    for path in FILES
+    if path.is_relative_to(VECTORS / "matrix") or path.is_relative_to(SAMPLES)
 ]
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 
 from tests.arrow.rows import reference, scanned
-from tests.arrow.segments import mutated, segments, sources
+from tests.arrow.segments import entries, mutated, mutated_inside, segments, sources
 from tests.paths import ROOT, VECTORS
 
 POLICIES = ("strict", "kafka", "salvage")
@@ -32,7 +32,17 @@ def test_generated_segments(data: bytes, tmp_path_factory: pytest.TempPathFactor
 def mutants(number: int, seed: int) -> list[bytes]:
     r = random.Random(seed)
     good = sources(VECTORS, 6000)
-    return [mutated(r.choice(good), r) for _ in range(number)]
+    plain = [data for data in good if all(is_plain(data[a:b]) for a, b in entries(data))]
+    plain = [data for data in plain if list(entries(data))]
+    assert len(plain) > 10
+    return [
+        mutated_inside(r, plain) if i % 2 else mutated(r.choice(good), r) for i in range(number)
+    ]
+
+
+def is_plain(entry: bytes) -> bool:
+    """Whether an entry is not compressed."""
+    return entry[22 if entry[16] == 2 else 17] & 7 == 0
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -65,8 +75,14 @@ def test_without_a_compiler_the_kernels_are_plain_python() -> None:
         "        assert scanned(f, policy) == reference(f, policy), f\n"
     )
     roots = [ROOT / name for name in ("generator", "generated", "pipeline")] + [ROOT]
-    environment = dict(os.environ, NUMBA_DISABLE_JIT="1", PYTHONPATH=os.pathsep.join(map(str, roots)))
+    environment = dict(
+        os.environ, NUMBA_DISABLE_JIT="1", PYTHONPATH=os.pathsep.join(map(str, roots))
+    )
     done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -47,7 +47,9 @@ def test_a_field_a_version_and_a_layout(tree: Tree) -> None:
         "utf-8",
     )
     tree.run("codecgen", "check", "schemas")
-    with pytest.raises(AssertionError, match="C024"):  # the examples hold bytes without the new field
+    with pytest.raises(
+        AssertionError, match="C024"
+    ):  # the examples hold bytes without the new field
         tree.run("codecgen", "generate", "schemas", "--out", "generated")
     batch = records / "record_batch.yaml"
     batch.write_text(batch.read_text("utf-8").partition("\nexamples:")[0], "utf-8")

@@ -8,8 +8,8 @@ from codecgen.runtime.construct import (
     Array,
     Bytes,
     Compressed,
-    EnumField,
     Enumeration,
+    EnumField,
     Field,
     Integer,
     Layout,
@@ -140,7 +140,11 @@ def test_what_is_left_over() -> None:
 
 def test_places_and_sizes() -> None:
     layout = Layout(
-        "placed", Field("a", Integer(2)), Field("b", Integer(8)), Field("c", Varint()), Field("d", Integer(1))
+        "placed",
+        Field("a", Integer(2)),
+        Field("b", Integer(8)),
+        Field("c", Varint()),
+        Field("d", Integer(1)),
     )
     assert [layout.offset_of(name) for name in "abc"] == [0, 2, 10]
     assert layout.head_size == 10

@@ -8,9 +8,10 @@ nothing in the bytes that these point to.
 from __future__ import annotations
 
 import ctypes
+import importlib
 import zlib
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -20,11 +21,10 @@ SLACK = 64
 F = TypeVar("F", bound=Callable[..., Any])
 
 try:
-    import numba
-    from llvmlite import ir
-    from numba.core import types
-    from numba.extending import intrinsic
-
+    numba: Any = importlib.import_module("numba")
+    ir: Any = importlib.import_module("llvmlite.ir")
+    types: Any = numba.core.types
+    intrinsic: Any = importlib.import_module("numba.extending").intrinsic
     JIT = not numba.config.DISABLE_JIT
 except ImportError:
     JIT = False
@@ -35,9 +35,17 @@ def jit(function: F) -> F:
     if not JIT:
         return function
     try:
-        return numba.njit(function, nogil=True, cache=True, error_model="numpy")  # type: ignore[no-any-return]
+        return cast(F, numba.njit(function, nogil=True, cache=True, error_model="numpy"))
     except RuntimeError:  # neither the package nor the user's cache can be written to
-        return numba.njit(function, nogil=True, error_model="numpy")  # type: ignore[no-any-return]
+        return cast(F, numba.njit(function, nogil=True, error_model="numpy"))
+
+
+def inner(function: F) -> F:
+    """The function as machine code that other such functions call, and nobody else."""
+    if not JIT:
+        return function
+    options = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return cast(F, numba.njit(function, error_model="numpy", **options))
 
 
 def _table(polynomial: int) -> Any:
@@ -55,6 +63,11 @@ def _table(polynomial: int) -> Any:
 
 _CRC32 = _table(0xEDB88320)
 _CRC32C = _table(0x82F63B78)
+
+_LANE = 128
+_ONE_LANE, _TWO_LANES = 0x0D3B6092, 0xB9E02B86
+# x to the power 8 n - 33 modulo the polynomial of CRC-32C, the highest power in the lowest bit: what a remainder is
+# multiplied by to move it on by the n bytes of one and of two lanes. Longer lanes are slower on what is not in the cache.
 
 if JIT:
 
@@ -148,6 +161,70 @@ if JIT:
 
         return types.int64(types.int64, types.int64), code
 
+    @intrinsic  # type: ignore[untyped-decorator]
+    def _has_multiply(typing: Any) -> Any:
+        """Whether there is carry-less multiplication."""
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return ir.IntType(1)(int(_has(context, "pclmul")))
+
+        return types.boolean(), code
+
+    _PAIR = ir.VectorType(ir.IntType(64), 2)
+
+    def _pair(builder: Any, low: Any, high: Any) -> Any:
+        """Two numbers in a register of 128 bits."""
+        i32 = ir.IntType(32)
+        vector = builder.insert_element(ir.Constant(_PAIR, ir.Undefined), low, i32(0))
+        return builder.insert_element(vector, high, i32(1))
+
+    def _multiplier(builder: Any) -> Any:
+        kind = ir.FunctionType(_PAIR, [_PAIR, _PAIR, ir.IntType(8)])
+        return builder.module.declare_intrinsic("llvm.x86.pclmulqdq", fnty=kind)
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def _multiply(typing: Any, one: Any, other: Any) -> Any:
+        """Carry-less product of two numbers of 32 bits."""
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            if not _has(context, "pclmul"):
+                return args[0]  # never called there
+            zero = ir.IntType(64)(0)
+            vectors = [_pair(builder, number, zero) for number in args]
+            product = builder.call(_multiplier(builder), [*vectors, ir.IntType(8)(0)])
+            return builder.extract_element(product, ir.IntType(32)(0))
+
+        return types.int64(types.int64, types.int64), code
+
+    def _folder(steps: int) -> Any:
+        """An intrinsic that folds 16 bytes of a CRC-32 into the next 16, so many times."""
+
+        @intrinsic  # type: ignore[untyped-decorator]
+        def fold(typing: Any, low: Any, high: Any, address: Any) -> Any:
+            result = types.UniTuple(types.int64, 2)
+
+            def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                if not _has(context, "pclmul"):
+                    return context.make_tuple(builder, result, [args[0], args[1]])
+                i64, i32, i8 = ir.IntType(64), ir.IntType(32), ir.IntType(8)
+                multiply = _multiplier(builder)
+                by = ir.Constant(_PAIR, [i64(0x1751997D0), i64(0x0CCAA009E)])
+                state = _pair(builder, args[0], args[1])
+                for step in range(steps):
+                    place = builder.add(args[2], i64(16 * step))
+                    behind = builder.load(builder.inttoptr(place, _PAIR.as_pointer()), align=1)
+                    first = builder.call(multiply, [state, by, i8(0x00)])
+                    second = builder.call(multiply, [state, by, i8(0x11)])
+                    state = builder.xor(builder.xor(first, second), behind)
+                parts = [builder.extract_element(state, i32(i)) for i in range(2)]
+                return context.make_tuple(builder, result, parts)
+
+            return result(types.int64, types.int64, types.int64), code
+
+        return fold
+
+    _fold_16, _fold_64 = _folder(1), _folder(4)
+
     load_u8, load_i8 = _loader(8, False, False), _loader(8, True, False)
     load_u16, load_i16 = _loader(16, False, True), _loader(16, True, True)
     load_u32, load_i32 = _loader(32, False, True), _loader(32, True, True)
@@ -157,18 +234,33 @@ if JIT:
     load_i64_le = _loader(64, True, False)
     store_8, store_16, store_32, store_64 = _storer(8), _storer(16), _storer(32), _storer(64)
 
-    @jit
+    @inner
     def copy(to: int, start: int, size: int) -> None:
         """Copy bytes, 32 at a time."""
         for i in range(0, size, 32):
             _move32(to + i, start + i)
 
-    @jit
+    @inner
     def wrap_64(value: int) -> int:
         """Two's complement of 64 bits, which machine code has anyway."""
         return value
 
-    @jit
+    @inner
+    def _crc32_8(crc: int, value: int) -> int:
+        """CRC-32 of eight more bytes, by tables."""
+        low = (crc ^ value) & 0xFFFFFFFF
+        return int(
+            _CRC32[1792 + (low & 255)]
+            ^ _CRC32[1536 + (low >> 8 & 255)]
+            ^ _CRC32[1280 + (low >> 16 & 255)]
+            ^ _CRC32[1024 + (low >> 24)]
+            ^ _CRC32[768 + (value >> 32 & 255)]
+            ^ _CRC32[512 + (value >> 40 & 255)]
+            ^ _CRC32[256 + (value >> 48 & 255)]
+            ^ _CRC32[value >> 56 & 255]
+        )
+
+    @inner
     def _sliced(start: int, size: int, table: Any) -> int:
         """A reflected CRC, eight bytes at a time by tables."""
         crc = 0xFFFFFFFF
@@ -190,23 +282,60 @@ if JIT:
             crc = table[(crc ^ load_u8(start + i)) & 255] ^ crc >> 8
         return crc ^ 0xFFFFFFFF
 
-    @jit
+    @inner
+    def _crc32c_lanes(crc: int, start: int) -> int:
+        """CRC-32C of three lanes of bytes at once: the processor works at them side by side."""
+        second = 0
+        third = 0
+        for i in range(start, start + _LANE, 8):
+            crc = _crc32c_8(crc, load_i64_le(i))
+            second = _crc32c_8(second, load_i64_le(i + _LANE))
+            third = _crc32c_8(third, load_i64_le(i + 2 * _LANE))
+        moved = _multiply(crc, _TWO_LANES) ^ _multiply(second, _ONE_LANE)
+        return int(third ^ _crc32c_8(0, moved))
+
+    @inner
     def crc32c(start: int, size: int) -> int:
         """CRC-32C of bytes."""
         if not _has_crc32c():
             return _sliced(start, size, _CRC32C)
         crc = 0xFFFFFFFF
-        whole = size & ~7
-        for i in range(0, whole, 8):
-            crc = _crc32c_8(crc, load_i64_le(start + i))
-        for i in range(whole, size):
-            crc = _crc32c_1(crc, load_u8(start + i))
+        end = start + size
+        if _has_multiply():
+            while end - start >= 3 * _LANE:
+                crc = _crc32c_lanes(crc, start)
+                start += 3 * _LANE
+        while end - start >= 8:
+            crc = _crc32c_8(crc, load_i64_le(start))
+            start += 8
+        while start < end:
+            crc = _crc32c_1(crc, load_u8(start))
+            start += 1
         return crc ^ 0xFFFFFFFF
 
-    @jit
+    @inner
     def crc32(start: int, size: int) -> int:
         """CRC-32 of bytes."""
-        return _sliced(start, size, _CRC32)
+        if size < 32 or not _has_multiply():
+            return _sliced(start, size, _CRC32)
+        # 16 bytes stand for all before them: they are folded into the next 16, and so on.
+        low, high = load_i64_le(start) ^ 0xFFFFFFFF, load_i64_le(start + 8)
+        end = start + size
+        start += 16
+        while end - start >= 64:
+            low, high = _fold_64(low, high, start)
+            start += 64
+        while end - start >= 16:
+            low, high = _fold_16(low, high, start)
+            start += 16
+        crc = _crc32_8(_crc32_8(0, low), high)
+        while end - start >= 8:
+            crc = _crc32_8(crc, load_i64_le(start))
+            start += 8
+        while start < end:
+            crc = _CRC32[(crc ^ load_u8(start)) & 255] ^ crc >> 8
+            start += 1
+        return crc ^ 0xFFFFFFFF
 
 else:
 
@@ -254,25 +383,25 @@ else:
         return zlib.crc32(ctypes.string_at(start, size))
 
 
-@jit
+@inner
 def wrap_32(value: int) -> int:
     """Two's complement of 32 bits."""
     return ((value + 0x80000000) & 0xFFFFFFFF) - 0x80000000
 
 
-@jit
+@inner
 def wrap_16(value: int) -> int:
     """Two's complement of 16 bits."""
     return ((value + 0x8000) & 0xFFFF) - 0x8000
 
 
-@jit
+@inner
 def wrap_8(value: int) -> int:
     """Two's complement of 8 bits."""
     return ((value + 0x80) & 0xFF) - 0x80
 
 
-@jit
+@inner
 def uvarint(p: int) -> tuple[int, int]:
     """(value, address behind) of an unsigned varint of 32 bits; behind is 0 unless it is in its shortest form."""
     byte = load_u8(p)
@@ -289,14 +418,14 @@ def uvarint(p: int) -> tuple[int, int]:
     return 0, 0
 
 
-@jit
+@inner
 def varint(p: int) -> tuple[int, int]:
     """(value, address behind) of a zigzag varint of 32 bits; behind is 0 unless it is in its shortest form."""
     value, behind = uvarint(p)
     return (value >> 1) ^ -(value & 1), behind
 
 
-@jit
+@inner
 def varlong(p: int) -> tuple[int, int]:
     """(value, address behind) of a zigzag varint of 64 bits; behind is 0 unless it is in its shortest form."""
     byte = load_u8(p)
@@ -314,10 +443,19 @@ def varlong(p: int) -> tuple[int, int]:
     return 0, 0
 
 
-@jit
+_HIGH_BITS = 0x8080808080808080 - (1 << 64)
+"""The bits that are set in bytes that are not ASCII, as a signed number."""
+
+
+@inner
 def is_utf8(start: int, size: int) -> bool:
     """Whether bytes are UTF-8 as Unicode defines it: shortest forms, no surrogates, up to U+10FFFF."""
     i = 0
+    while size - i >= 8 and load_i64_le(start + i) & _HIGH_BITS == 0:
+        i += 8
+    left = size - i
+    if left < 8 and load_i64_le(start + i) & _HIGH_BITS & (1 << 8 * left) - 1 == 0:
+        return True
     while i < size:
         byte = load_u8(start + i)
         if byte < 0x80:
@@ -347,42 +485,42 @@ def is_utf8(start: int, size: int) -> bool:
     return True
 
 
-@jit
+@inner
 def clear_bit(bitmap: int, i: int) -> None:
     """Clear a bit of an Arrow bitmap."""
     address = bitmap + (i >> 3)
     store_8(address, load_u8(address) & ~(1 << (i & 7)))
 
 
-@jit
+@inner
 def fill_8(to: int, first: int, count: int, value: int) -> None:
     """Write the same value into a run of places."""
     for i in range(count):
         store_8(to + first + i, value)
 
 
-@jit
+@inner
 def fill_16(to: int, first: int, count: int, value: int) -> None:
     """Write the same value into a run of places."""
     for i in range(count):
         store_16(to + 2 * (first + i), value)
 
 
-@jit
+@inner
 def fill_32(to: int, first: int, count: int, value: int) -> None:
     """Write the same value into a run of places."""
     for i in range(count):
         store_32(to + 4 * (first + i), value)
 
 
-@jit
+@inner
 def fill_64(to: int, first: int, count: int, value: int) -> None:
     """Write the same value into a run of places."""
     for i in range(count):
         store_64(to + 8 * (first + i), value)
 
 
-@jit
+@inner
 def fill_false(to: int, first: int, count: int) -> None:
     """Clear a run of bits."""
     for i in range(first, first + count):
@@ -413,7 +551,7 @@ DELETE_HORIZON_NULLS = 144
 ROW_SIZE = 216
 
 
-@jit
+@inner
 def fail(row: int, line: int, p: int) -> int:
     """Note the line of YAML that an entry breaks, and where."""
     store_64(row + STATUS, line)
@@ -421,7 +559,7 @@ def fail(row: int, line: int, p: int) -> int:
     return 0
 
 
-@jit
+@inner
 def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
     """records/message.yaml: the head of an entry; 0 when it is not whole, -1 when its length
     cannot be.
@@ -435,6 +573,7 @@ def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
         return 0
     start = p
     store_64(row + STATUS, 0)
+    store_64(row + ROWS, -1)
     store_64(row + START, start)
     store_64(row + END, entry_end)
     if entry_end - start < 18:
@@ -444,7 +583,7 @@ def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
     return entry_end
 
 
-@jit
+@inner
 def body_open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
     """Which rows the entry holds, and what they need of it. 0 when it is not as it should be."""
     start = p
@@ -513,120 +652,7 @@ def body_open_message_v0(p: int, end: int, row: int, most: int, careful: int) ->
                 p += entry_value
         else:
             entry_value = -1
-        if not ((entry_attributes & 7) != 0):
-            return fail(row, 49, p)
-        codec = entry_attributes & 7
-        if end_1 - p < 4:
-            return fail(row, 49, p)
-        length = load_i32(p)
-        p += 4
-        if length < 0 or length != end_1 - p:
-            return fail(row, 49, p)
-        store_64(row + CODEC, codec)
-        store_64(row + RUN, p)
-        store_64(row + RUN_END, end_1)
-        store_64(row + COUNT, -1)
-        store_64(row + 152, entry_attributes)
-        return 1
-    return fail(row, 1, start)
-
-
-@jit
-def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
-    """records/message.yaml: the head of an entry; 0 when it is not whole, -1 when its length
-    cannot be.
-    """
-    start = p + 8
-    entry_message_size = load_i32(start)
-    if entry_message_size < 0 or entry_message_size < 14:
-        return -1
-    entry_end = p + 12 + entry_message_size
-    if entry_end > end:
-        return 0
-    start = p
-    store_64(row + STATUS, 0)
-    store_64(row + START, start)
-    store_64(row + END, entry_end)
-    if entry_end - start < 26:
-        fail(row, 19, p)
-        return entry_end
-    body_open_message_v1(p, entry_end, row, most, careful)
-    return entry_end
-
-
-@jit
-def body_open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
-    """Which rows the entry holds, and what they need of it. 0 when it is not as it should be."""
-    start = p
-    entry_attributes = load_i8(start + 17)
-    if (entry_attributes & 7) == 0:
-        store_64(row + CASE, 2)
-        store_64(row + CODEC, 0)
-        store_64(row + RUN, start)
-        store_64(row + RUN_END, end)
-        store_64(row + COUNT, 1)
-        return 1
-    if (entry_attributes & 7) != 0:
-        store_64(row + CASE, 3)
-        if end - p < 12:
-            return fail(row, 13, p)
-        entry_offset = load_i64(p)
-        p += 8
-        entry_message_size = load_i32(p)
-        p += 4
-        if entry_message_size < 14:
-            return fail(row, 19, p)
-        if entry_message_size < 0 or entry_message_size > end - p:
-            return fail(row, 19, p)
-        end_1 = p + entry_message_size
-        if end_1 - p < 14:
-            return fail(row, 20, p)
-        entry_crc = load_u32(p)
-        p += 4
-        if crc32(p, end_1 - p) != entry_crc:
-            return fail(row, 20, p)
-        entry_magic = load_i8(p)
-        p += 1
-        if entry_magic != 1:
-            return fail(row, 26, p)
-        entry_attributes = load_i8(p)
-        p += 1
-        if (entry_attributes & 7) > 3:
-            return fail(row, 27, p)
-        if entry_attributes & 240:
-            return fail(row, 27, p)
-        entry_timestamp = load_i64(p)
-        p += 8
-        if end_1 - p < 4:
-            return fail(row, 39, p)
-        entry_key = load_i32(p)
-        p += 4
-        if entry_key > end_1 - p:
-            return fail(row, 39, p)
-        if entry_key < 0:
-            if entry_key != -1:
-                return fail(row, 39, p)
-            entry_key = -1
-        else:
-            p += entry_key
-        if not (((entry_attributes & 7) == 0) or (entry_key < 0)):
-            return fail(row, 39, p)
         if (entry_attributes & 7) == 0:
-            if end_1 - p < 4:
-                return fail(row, 44, p)
-            entry_value = load_i32(p)
-            p += 4
-            if entry_value > end_1 - p:
-                return fail(row, 44, p)
-            if entry_value < 0:
-                if entry_value != -1:
-                    return fail(row, 44, p)
-                entry_value = -1
-            else:
-                p += entry_value
-        else:
-            entry_value = -1
-        if not ((entry_attributes & 7) != 0):
             return fail(row, 49, p)
         codec = entry_attributes & 7
         if end_1 - p < 4:
@@ -640,143 +666,17 @@ def body_open_message_v1(p: int, end: int, row: int, most: int, careful: int) ->
         store_64(row + RUN_END, end_1)
         store_64(row + COUNT, -1)
         store_64(row + 152, entry_attributes)
-        store_64(row + 160, entry_offset)
-        store_64(row + 168, entry_timestamp)
         return 1
     return fail(row, 1, start)
 
 
-@jit
-def open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> int:
-    """records/record_batch.yaml: the head of an entry; 0 when it is not whole, -1 when its length
-    cannot be.
-    """
-    start = p + 8
-    entry_batch_length = load_i32(start)
-    if entry_batch_length < 0 or entry_batch_length < 14:
-        return -1
-    entry_end = p + 12 + entry_batch_length
-    if entry_end > end:
-        return 0
-    start = p
-    store_64(row + STATUS, 0)
-    store_64(row + START, start)
-    store_64(row + END, entry_end)
-    if entry_end - start < 61:
-        fail(row, 7, p)
-        return entry_end
-    body_open_record_batch(p, entry_end, row, most, careful)
-    return entry_end
-
-
-@jit
-def body_open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> int:
-    """Which rows the entry holds, and what they need of it. 0 when it is not as it should be."""
-    start = p
-    entry_attributes = load_i16(start + 21)
-    if careful and entry_attributes >> 5 & 1:
-        return fail(row, 29, start)
-    store_64(row + CASE, 4)
-    if end - p < 12:
-        return fail(row, 6, p)
-    entry_base_offset = load_i64(p)
-    p += 8
-    entry_batch_length = load_i32(p)
-    p += 4
-    if entry_batch_length < 14:
-        return fail(row, 7, p)
-    if entry_batch_length < 0 or entry_batch_length > end - p:
-        return fail(row, 7, p)
-    end_1 = p + entry_batch_length
-    if end_1 - p < 49:
-        return fail(row, 8, p)
-    entry_partition_leader_epoch = load_i32(p)
-    p += 4
-    entry_magic = load_i8(p)
-    p += 1
-    if entry_magic != 2:
-        return fail(row, 9, p)
-    entry_crc = load_u32(p)
-    p += 4
-    if crc32c(p, end_1 - p) != entry_crc:
-        return fail(row, 10, p)
-    entry_attributes = load_i16(p)
-    p += 2
-    if (entry_attributes & 7) > 4:
-        return fail(row, 16, p)
-    if entry_attributes & 65408:
-        return fail(row, 16, p)
-    p += 4  # last_offset_delta
-    entry_base_timestamp = load_i64(p)
-    p += 8
-    entry_max_timestamp = load_i64(p)
-    p += 8
-    entry_producer_id = load_i64(p)
-    p += 8
-    entry_producer_epoch = load_i16(p)
-    p += 2
-    entry_base_sequence = load_i32(p)
-    p += 4
-    entry_record_count = load_i32(p)
-    p += 4
-    if entry_record_count < 0 or entry_record_count > most:
-        return fail(row, 52, p)
-    codec = entry_attributes & 7
-    if entry_record_count == 0:
-        if p != end_1:
-            return fail(row, 52, p)
-        codec = 0
-    store_64(row + CODEC, codec)
-    store_64(row + RUN, p)
-    store_64(row + RUN_END, end_1)
-    store_64(row + COUNT, entry_record_count)
-    store_64(row + 152, entry_attributes)
-    store_64(row + 160, entry_base_offset)
-    store_64(row + 168, entry_base_sequence)
-    store_64(row + 176, entry_base_timestamp)
-    store_64(row + 184, entry_max_timestamp)
-    store_64(row + 192, entry_partition_leader_epoch)
-    store_64(row + 200, entry_producer_epoch)
-    store_64(row + 208, entry_producer_id)
-    return 1
-
-
-@jit
-def index(
-    table: int, capacity: int, p: int, end: int, most: int, careful: int
-) -> tuple[int, int, int]:
-    """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
-    why: 1 the table is full, 0 the bytes end, -1 what follows is no entry.
-    """
-    n = 0
-    while n < capacity:
-        if end - p < 17:
-            return n, p, 0
-        row = table + n * ROW_SIZE
-        kind = load_i8(p + 16)
-        if kind == 0:
-            behind = open_message_v0(p, end, row, most, careful)
-        elif kind == 1:
-            behind = open_message_v1(p, end, row, most, careful)
-        elif kind == 2:
-            behind = open_record_batch(p, end, row, most, careful)
-        else:
-            behind = -1
-        if behind <= 0:
-            return n, p, behind
-        n += 1
-        p = behind
-    return n, p, 1
-
-
-@jit
+@inner
 def measure_message_v0(row: int, most: int) -> int:
     """Check the rows of an entry, and add up what they take. 0 when they are not as they should
     be.
     """
     p = load_i64_le(row + RUN)
     end = load_i64_le(row + RUN_END)
-    count = load_i64_le(row + COUNT)
     key_bytes = 0
     key_nulls = 0
     value_bytes = 0
@@ -843,10 +743,7 @@ def measure_message_v0(row: int, most: int) -> int:
         item_value = -1
         value_nulls += 1
     if (item_attributes & 7) != 0:
-        if True:
-            return fail(row, 49, p)
-    else:
-        pass
+        return fail(row, 49, p)
     if p != end_1:
         return fail(row, 49, p)
     at = 1
@@ -864,7 +761,7 @@ def measure_message_v0(row: int, most: int) -> int:
     return 1
 
 
-@jit
+@inner
 def measure_message_v0_messages(row: int, most: int) -> int:
     """Check the rows of an entry, and add up what they take. 0 when they are not as they should
     be.
@@ -942,10 +839,7 @@ def measure_message_v0_messages(row: int, most: int) -> int:
             item_value = -1
             value_nulls += 1
         if (item_attributes & 7) != 0:
-            if True:
-                return fail(row, 49, p)
-        else:
-            pass
+            return fail(row, 49, p)
         if p != end_1:
             return fail(row, 49, p)
         if at == 0:
@@ -972,14 +866,436 @@ def measure_message_v0_messages(row: int, most: int) -> int:
     return 1
 
 
+@inner
+def check_message_v0(row: int, most: int) -> int:
+    """Measure the rows of one entry. 0 when they are not as they should be."""
+    case = load_i64_le(row + CASE)
+    if case == 0:
+        return measure_message_v0(row, most)
+    if case == 1:
+        return measure_message_v0_messages(row, most)
+    return 0
+
+
 @jit
+def index_message_v0(
+    table: int, capacity: int, p: int, end: int, most: int, careful: int
+) -> tuple[int, int, int]:
+    """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
+    why: 2 an entry of another kind, 1 the table is full, 0 the bytes end, -1 what follows is no
+    entry.
+    """
+    n = 0
+    while n < capacity:
+        if end - p < 17:
+            return n, p, 0
+        row = table + n * ROW_SIZE
+        kind = load_i8(p + 16)
+        if kind != 0:
+            return n, p, 2
+        behind = open_message_v0(p, end, row, most, careful)
+        if behind <= 0:
+            return n, p, behind
+        if load_i64_le(row + STATUS) == 0 and load_i64_le(row + CODEC) == 0:
+            check_message_v0(row, most)
+        n += 1
+        p = behind
+    return n, p, 1
+
+
+@jit
+def measure_all_message_v0(
+    table: int, first: int, last: int, most: int, most_rows: int, most_bytes: int, totals: int
+) -> int:
+    """Pass 2: check entries, and add up what their rows take, until one is not as it should be or
+    the limits are reached. The first entry that is not counted in.
+    """
+    for i in range(first, last):
+        row = table + i * ROW_SIZE
+        if load_i64_le(row + STATUS):
+            return i
+        if load_i64_le(row + ROWS) < 0 and not check_message_v0(row, most):
+            return i
+        full = load_i64_le(totals) + load_i64_le(row + ROWS) > most_rows
+        full |= load_i64_le(totals + 8) + load_i64_le(row + KEY_BYTES) > most_bytes
+        full |= load_i64_le(totals + 24) + load_i64_le(row + VALUE_BYTES) > most_bytes
+        full |= load_i64_le(totals + 40) + load_i64_le(row + HEADERS_COUNT) > most_bytes
+        full |= load_i64_le(totals + 48) + load_i64_le(row + HEADERS_KEY_BYTES) > most_bytes
+        full |= load_i64_le(totals + 56) + load_i64_le(row + HEADERS_VALUE_BYTES) > most_bytes
+        if full and i > first:
+            return i
+        for k in range(10):
+            place = totals + 8 * k
+            store_64(place, load_i64_le(place) + load_i64_le(row + ROWS + 8 * k))
+    return last
+
+
+@inner
+def fill_message_v0(row: int, out: int, state: int, most: int, bias: int) -> int:
+    """Write the rows of an entry behind those that are there."""
+    first = load_i64_le(state)
+    count = load_i64_le(row + ROWS)
+    walk = load_i64_le(out)
+    offset_data = load_i64_le(out + 8)
+    timestamp_data = load_i64_le(out + 32)
+    timestamp_type_data = load_i64_le(out + 56)
+    key_data = load_i64_le(out + 80)
+    key_validity = load_i64_le(out + 88)
+    key_offsets = load_i64_le(out + 96)
+    value_data = load_i64_le(out + 104)
+    value_validity = load_i64_le(out + 112)
+    value_offsets = load_i64_le(out + 120)
+    headers_offsets = load_i64_le(out + 144)
+    base_offset_data = load_i64_le(out + 200)
+    position_data = load_i64_le(out + 224)
+    magic_data = load_i64_le(out + 248)
+    codec_data = load_i64_le(out + 272)
+    producer_id_data = load_i64_le(out + 296)
+    producer_epoch_data = load_i64_le(out + 320)
+    sequence_data = load_i64_le(out + 344)
+    leader_epoch_data = load_i64_le(out + 368)
+    is_transactional_data = load_i64_le(out + 392)
+    is_control_data = load_i64_le(out + 416)
+    delete_horizon_validity = load_i64_le(out + 448)
+    key_at = load_i64_le(state + 32)
+    value_at = load_i64_le(state + 40)
+    headers_at = load_i64_le(state + 48)
+    entry_position = load_i64_le(row + START) + bias
+    if headers_offsets:
+        fill_32(headers_offsets, first + 1, count, headers_at)
+    if delete_horizon_validity:
+        fill_false(delete_horizon_validity, first, count)
+    if walk:
+        p = load_i64_le(row + RUN)
+        for at in range(first, first + count):
+            item_offset = load_i64(p)
+            p += 8
+            item_message_size = load_i32(p)
+            p += 4
+            end_1 = p + item_message_size
+            p += 4  # crc
+            p += 1  # magic
+            item_attributes = load_i8(p)
+            p += 1
+            item_key = load_i32(p)
+            p += 4
+            if item_key < 0:
+                item_key = -1
+                if key_validity:
+                    clear_bit(key_validity, at)
+            else:
+                if key_offsets:
+                    copy(key_data + key_at, p, item_key)
+                    key_at += item_key
+                p += item_key
+            if key_offsets:
+                store_32(key_offsets + 4 * at + 4, key_at)
+            if (item_attributes & 7) == 0:
+                item_value = load_i32(p)
+                p += 4
+                if item_value < 0:
+                    item_value = -1
+                    if value_validity:
+                        clear_bit(value_validity, at)
+                else:
+                    if value_offsets:
+                        copy(value_data + value_at, p, item_value)
+                        value_at += item_value
+                    p += item_value
+                if value_offsets:
+                    store_32(value_offsets + 4 * at + 4, value_at)
+            else:
+                item_value = -1
+                if value_validity:
+                    clear_bit(value_validity, at)
+                if value_offsets:
+                    store_32(value_offsets + 4 * at + 4, value_at)
+            p = end_1
+            if offset_data:
+                store_64(offset_data + 8 * at, item_offset)
+            if timestamp_data:
+                store_64(timestamp_data + 8 * at, -1)
+            if timestamp_type_data:
+                store_8(timestamp_type_data + at, -1)
+            if base_offset_data:
+                store_64(base_offset_data + 8 * at, item_offset)
+            if position_data:
+                store_64(position_data + 8 * at, entry_position)
+            if magic_data:
+                store_8(magic_data + at, 0)
+            if codec_data:
+                store_8(codec_data + at, item_attributes & 7)
+            if producer_id_data:
+                store_64(producer_id_data + 8 * at, -1)
+            if producer_epoch_data:
+                store_16(producer_epoch_data + 2 * at, -1)
+            if sequence_data:
+                store_32(sequence_data + 4 * at, -1)
+            if leader_epoch_data:
+                store_32(leader_epoch_data + 4 * at, -1)
+            if is_transactional_data and not (0):
+                clear_bit(is_transactional_data, at)
+            if is_control_data and not (0):
+                clear_bit(is_control_data, at)
+    store_64(state + 32, key_at)
+    store_64(state + 40, value_at)
+    store_64(state, first + count)
+    return 1
+
+
+@inner
+def fill_message_v0_messages(row: int, out: int, state: int, most: int, bias: int) -> int:
+    """Write the rows of an entry behind those that are there."""
+    first = load_i64_le(state)
+    count = load_i64_le(row + ROWS)
+    walk = load_i64_le(out)
+    offset_data = load_i64_le(out + 8)
+    timestamp_data = load_i64_le(out + 32)
+    timestamp_type_data = load_i64_le(out + 56)
+    key_data = load_i64_le(out + 80)
+    key_validity = load_i64_le(out + 88)
+    key_offsets = load_i64_le(out + 96)
+    value_data = load_i64_le(out + 104)
+    value_validity = load_i64_le(out + 112)
+    value_offsets = load_i64_le(out + 120)
+    headers_offsets = load_i64_le(out + 144)
+    base_offset_data = load_i64_le(out + 200)
+    position_data = load_i64_le(out + 224)
+    magic_data = load_i64_le(out + 248)
+    codec_data = load_i64_le(out + 272)
+    producer_id_data = load_i64_le(out + 296)
+    producer_epoch_data = load_i64_le(out + 320)
+    sequence_data = load_i64_le(out + 344)
+    leader_epoch_data = load_i64_le(out + 368)
+    is_transactional_data = load_i64_le(out + 392)
+    is_control_data = load_i64_le(out + 416)
+    delete_horizon_validity = load_i64_le(out + 448)
+    key_at = load_i64_le(state + 32)
+    value_at = load_i64_le(state + 40)
+    headers_at = load_i64_le(state + 48)
+    entry_attributes = load_i64_le(row + 152)
+    first_offset = load_i64_le(row + 160)
+    entry_position = load_i64_le(row + START) + bias
+    if headers_offsets:
+        fill_32(headers_offsets, first + 1, count, headers_at)
+    if delete_horizon_validity:
+        fill_false(delete_horizon_validity, first, count)
+    if timestamp_data:
+        fill_64(timestamp_data, first, count, -1)
+    if timestamp_type_data:
+        fill_8(timestamp_type_data, first, count, -1)
+    if base_offset_data:
+        fill_64(base_offset_data, first, count, first_offset)
+    if position_data:
+        fill_64(position_data, first, count, entry_position)
+    if magic_data:
+        fill_8(magic_data, first, count, 0)
+    if codec_data:
+        fill_8(codec_data, first, count, entry_attributes & 7)
+    if producer_id_data:
+        fill_64(producer_id_data, first, count, -1)
+    if producer_epoch_data:
+        fill_16(producer_epoch_data, first, count, -1)
+    if sequence_data:
+        fill_32(sequence_data, first, count, -1)
+    if leader_epoch_data:
+        fill_32(leader_epoch_data, first, count, -1)
+    if is_transactional_data and not (0):
+        fill_false(is_transactional_data, first, count)
+    if is_control_data and not (0):
+        fill_false(is_control_data, first, count)
+    if walk:
+        p = load_i64_le(row + RUN)
+        for at in range(first, first + count):
+            item_offset = load_i64(p)
+            p += 8
+            item_message_size = load_i32(p)
+            p += 4
+            end_1 = p + item_message_size
+            p += 4  # crc
+            p += 1  # magic
+            item_attributes = load_i8(p)
+            p += 1
+            item_key = load_i32(p)
+            p += 4
+            if item_key < 0:
+                item_key = -1
+                if key_validity:
+                    clear_bit(key_validity, at)
+            else:
+                if key_offsets:
+                    copy(key_data + key_at, p, item_key)
+                    key_at += item_key
+                p += item_key
+            if key_offsets:
+                store_32(key_offsets + 4 * at + 4, key_at)
+            if (item_attributes & 7) == 0:
+                item_value = load_i32(p)
+                p += 4
+                if item_value < 0:
+                    item_value = -1
+                    if value_validity:
+                        clear_bit(value_validity, at)
+                else:
+                    if value_offsets:
+                        copy(value_data + value_at, p, item_value)
+                        value_at += item_value
+                    p += item_value
+                if value_offsets:
+                    store_32(value_offsets + 4 * at + 4, value_at)
+            else:
+                item_value = -1
+                if value_validity:
+                    clear_bit(value_validity, at)
+                if value_offsets:
+                    store_32(value_offsets + 4 * at + 4, value_at)
+            p = end_1
+            if offset_data:
+                store_64(offset_data + 8 * at, item_offset)
+    store_64(state + 32, key_at)
+    store_64(state + 40, value_at)
+    store_64(state, first + count)
+    return 1
+
+
+@jit
+def fill_all_message_v0(
+    table: int, first: int, last: int, most: int, bias: int, out: int, state: int
+) -> int:
+    """Pass 3: write the rows of entries that were measured."""
+    for i in range(first, last):
+        row = table + i * ROW_SIZE
+        case = load_i64_le(row + CASE)
+        if case == 0:
+            fill_message_v0(row, out, state, most, bias)
+        elif case == 1:
+            fill_message_v0_messages(row, out, state, most, bias)
+    return last
+
+
+@inner
+def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
+    """records/message.yaml: the head of an entry; 0 when it is not whole, -1 when its length
+    cannot be.
+    """
+    start = p + 8
+    entry_message_size = load_i32(start)
+    if entry_message_size < 0 or entry_message_size < 14:
+        return -1
+    entry_end = p + 12 + entry_message_size
+    if entry_end > end:
+        return 0
+    start = p
+    store_64(row + STATUS, 0)
+    store_64(row + ROWS, -1)
+    store_64(row + START, start)
+    store_64(row + END, entry_end)
+    if entry_end - start < 26:
+        fail(row, 19, p)
+        return entry_end
+    body_open_message_v1(p, entry_end, row, most, careful)
+    return entry_end
+
+
+@inner
+def body_open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
+    """Which rows the entry holds, and what they need of it. 0 when it is not as it should be."""
+    start = p
+    entry_attributes = load_i8(start + 17)
+    if (entry_attributes & 7) == 0:
+        store_64(row + CASE, 2)
+        store_64(row + CODEC, 0)
+        store_64(row + RUN, start)
+        store_64(row + RUN_END, end)
+        store_64(row + COUNT, 1)
+        return 1
+    if (entry_attributes & 7) != 0:
+        store_64(row + CASE, 3)
+        if end - p < 12:
+            return fail(row, 13, p)
+        entry_offset = load_i64(p)
+        p += 8
+        entry_message_size = load_i32(p)
+        p += 4
+        if entry_message_size < 14:
+            return fail(row, 19, p)
+        if entry_message_size < 0 or entry_message_size > end - p:
+            return fail(row, 19, p)
+        end_1 = p + entry_message_size
+        if end_1 - p < 14:
+            return fail(row, 20, p)
+        entry_crc = load_u32(p)
+        p += 4
+        if crc32(p, end_1 - p) != entry_crc:
+            return fail(row, 20, p)
+        entry_magic = load_i8(p)
+        p += 1
+        if entry_magic != 1:
+            return fail(row, 26, p)
+        entry_attributes = load_i8(p)
+        p += 1
+        if (entry_attributes & 7) > 3:
+            return fail(row, 27, p)
+        if entry_attributes & 240:
+            return fail(row, 27, p)
+        entry_timestamp = load_i64(p)
+        p += 8
+        if end_1 - p < 4:
+            return fail(row, 39, p)
+        entry_key = load_i32(p)
+        p += 4
+        if entry_key > end_1 - p:
+            return fail(row, 39, p)
+        if entry_key < 0:
+            if entry_key != -1:
+                return fail(row, 39, p)
+            entry_key = -1
+        else:
+            p += entry_key
+        if not (((entry_attributes & 7) == 0) or (entry_key < 0)):
+            return fail(row, 39, p)
+        if (entry_attributes & 7) == 0:
+            if end_1 - p < 4:
+                return fail(row, 44, p)
+            entry_value = load_i32(p)
+            p += 4
+            if entry_value > end_1 - p:
+                return fail(row, 44, p)
+            if entry_value < 0:
+                if entry_value != -1:
+                    return fail(row, 44, p)
+                entry_value = -1
+            else:
+                p += entry_value
+        else:
+            entry_value = -1
+        if (entry_attributes & 7) == 0:
+            return fail(row, 49, p)
+        codec = entry_attributes & 7
+        if end_1 - p < 4:
+            return fail(row, 49, p)
+        length = load_i32(p)
+        p += 4
+        if length < 0 or length != end_1 - p:
+            return fail(row, 49, p)
+        store_64(row + CODEC, codec)
+        store_64(row + RUN, p)
+        store_64(row + RUN_END, end_1)
+        store_64(row + COUNT, -1)
+        store_64(row + 152, entry_attributes)
+        store_64(row + 160, entry_offset)
+        store_64(row + 168, entry_timestamp)
+        return 1
+    return fail(row, 1, start)
+
+
+@inner
 def measure_message_v1(row: int, most: int) -> int:
     """Check the rows of an entry, and add up what they take. 0 when they are not as they should
     be.
     """
     p = load_i64_le(row + RUN)
     end = load_i64_le(row + RUN_END)
-    count = load_i64_le(row + COUNT)
     key_bytes = 0
     key_nulls = 0
     value_bytes = 0
@@ -1047,10 +1363,7 @@ def measure_message_v1(row: int, most: int) -> int:
         item_value = -1
         value_nulls += 1
     if (item_attributes & 7) != 0:
-        if True:
-            return fail(row, 49, p)
-    else:
-        pass
+        return fail(row, 49, p)
     if p != end_1:
         return fail(row, 49, p)
     at = 1
@@ -1068,7 +1381,7 @@ def measure_message_v1(row: int, most: int) -> int:
     return 1
 
 
-@jit
+@inner
 def measure_message_v1_messages(row: int, most: int) -> int:
     """Check the rows of an entry, and add up what they take. 0 when they are not as they should
     be.
@@ -1148,10 +1461,7 @@ def measure_message_v1_messages(row: int, most: int) -> int:
             item_value = -1
             value_nulls += 1
         if (item_attributes & 7) != 0:
-            if True:
-                return fail(row, 49, p)
-        else:
-            pass
+            return fail(row, 49, p)
         if p != end_1:
             return fail(row, 49, p)
         if at == 0:
@@ -1180,7 +1490,429 @@ def measure_message_v1_messages(row: int, most: int) -> int:
     return 1
 
 
+@inner
+def check_message_v1(row: int, most: int) -> int:
+    """Measure the rows of one entry. 0 when they are not as they should be."""
+    case = load_i64_le(row + CASE)
+    if case == 2:
+        return measure_message_v1(row, most)
+    if case == 3:
+        return measure_message_v1_messages(row, most)
+    return 0
+
+
 @jit
+def index_message_v1(
+    table: int, capacity: int, p: int, end: int, most: int, careful: int
+) -> tuple[int, int, int]:
+    """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
+    why: 2 an entry of another kind, 1 the table is full, 0 the bytes end, -1 what follows is no
+    entry.
+    """
+    n = 0
+    while n < capacity:
+        if end - p < 17:
+            return n, p, 0
+        row = table + n * ROW_SIZE
+        kind = load_i8(p + 16)
+        if kind != 1:
+            return n, p, 2
+        behind = open_message_v1(p, end, row, most, careful)
+        if behind <= 0:
+            return n, p, behind
+        if load_i64_le(row + STATUS) == 0 and load_i64_le(row + CODEC) == 0:
+            check_message_v1(row, most)
+        n += 1
+        p = behind
+    return n, p, 1
+
+
+@jit
+def measure_all_message_v1(
+    table: int, first: int, last: int, most: int, most_rows: int, most_bytes: int, totals: int
+) -> int:
+    """Pass 2: check entries, and add up what their rows take, until one is not as it should be or
+    the limits are reached. The first entry that is not counted in.
+    """
+    for i in range(first, last):
+        row = table + i * ROW_SIZE
+        if load_i64_le(row + STATUS):
+            return i
+        if load_i64_le(row + ROWS) < 0 and not check_message_v1(row, most):
+            return i
+        full = load_i64_le(totals) + load_i64_le(row + ROWS) > most_rows
+        full |= load_i64_le(totals + 8) + load_i64_le(row + KEY_BYTES) > most_bytes
+        full |= load_i64_le(totals + 24) + load_i64_le(row + VALUE_BYTES) > most_bytes
+        full |= load_i64_le(totals + 40) + load_i64_le(row + HEADERS_COUNT) > most_bytes
+        full |= load_i64_le(totals + 48) + load_i64_le(row + HEADERS_KEY_BYTES) > most_bytes
+        full |= load_i64_le(totals + 56) + load_i64_le(row + HEADERS_VALUE_BYTES) > most_bytes
+        if full and i > first:
+            return i
+        for k in range(10):
+            place = totals + 8 * k
+            store_64(place, load_i64_le(place) + load_i64_le(row + ROWS + 8 * k))
+    return last
+
+
+@inner
+def fill_message_v1(row: int, out: int, state: int, most: int, bias: int) -> int:
+    """Write the rows of an entry behind those that are there."""
+    first = load_i64_le(state)
+    count = load_i64_le(row + ROWS)
+    walk = load_i64_le(out)
+    offset_data = load_i64_le(out + 8)
+    timestamp_data = load_i64_le(out + 32)
+    timestamp_type_data = load_i64_le(out + 56)
+    key_data = load_i64_le(out + 80)
+    key_validity = load_i64_le(out + 88)
+    key_offsets = load_i64_le(out + 96)
+    value_data = load_i64_le(out + 104)
+    value_validity = load_i64_le(out + 112)
+    value_offsets = load_i64_le(out + 120)
+    headers_offsets = load_i64_le(out + 144)
+    base_offset_data = load_i64_le(out + 200)
+    position_data = load_i64_le(out + 224)
+    magic_data = load_i64_le(out + 248)
+    codec_data = load_i64_le(out + 272)
+    producer_id_data = load_i64_le(out + 296)
+    producer_epoch_data = load_i64_le(out + 320)
+    sequence_data = load_i64_le(out + 344)
+    leader_epoch_data = load_i64_le(out + 368)
+    is_transactional_data = load_i64_le(out + 392)
+    is_control_data = load_i64_le(out + 416)
+    delete_horizon_validity = load_i64_le(out + 448)
+    key_at = load_i64_le(state + 32)
+    value_at = load_i64_le(state + 40)
+    headers_at = load_i64_le(state + 48)
+    entry_position = load_i64_le(row + START) + bias
+    if headers_offsets:
+        fill_32(headers_offsets, first + 1, count, headers_at)
+    if delete_horizon_validity:
+        fill_false(delete_horizon_validity, first, count)
+    if walk:
+        p = load_i64_le(row + RUN)
+        for at in range(first, first + count):
+            item_offset = load_i64(p)
+            p += 8
+            item_message_size = load_i32(p)
+            p += 4
+            end_1 = p + item_message_size
+            p += 4  # crc
+            p += 1  # magic
+            item_attributes = load_i8(p)
+            p += 1
+            item_timestamp = load_i64(p)
+            p += 8
+            item_key = load_i32(p)
+            p += 4
+            if item_key < 0:
+                item_key = -1
+                if key_validity:
+                    clear_bit(key_validity, at)
+            else:
+                if key_offsets:
+                    copy(key_data + key_at, p, item_key)
+                    key_at += item_key
+                p += item_key
+            if key_offsets:
+                store_32(key_offsets + 4 * at + 4, key_at)
+            if (item_attributes & 7) == 0:
+                item_value = load_i32(p)
+                p += 4
+                if item_value < 0:
+                    item_value = -1
+                    if value_validity:
+                        clear_bit(value_validity, at)
+                else:
+                    if value_offsets:
+                        copy(value_data + value_at, p, item_value)
+                        value_at += item_value
+                    p += item_value
+                if value_offsets:
+                    store_32(value_offsets + 4 * at + 4, value_at)
+            else:
+                item_value = -1
+                if value_validity:
+                    clear_bit(value_validity, at)
+                if value_offsets:
+                    store_32(value_offsets + 4 * at + 4, value_at)
+            p = end_1
+            if offset_data:
+                store_64(offset_data + 8 * at, item_offset)
+            if timestamp_data:
+                store_64(timestamp_data + 8 * at, item_timestamp)
+            if timestamp_type_data:
+                store_8(timestamp_type_data + at, item_attributes >> 3 & 1)
+            if base_offset_data:
+                store_64(base_offset_data + 8 * at, item_offset)
+            if position_data:
+                store_64(position_data + 8 * at, entry_position)
+            if magic_data:
+                store_8(magic_data + at, 1)
+            if codec_data:
+                store_8(codec_data + at, item_attributes & 7)
+            if producer_id_data:
+                store_64(producer_id_data + 8 * at, -1)
+            if producer_epoch_data:
+                store_16(producer_epoch_data + 2 * at, -1)
+            if sequence_data:
+                store_32(sequence_data + 4 * at, -1)
+            if leader_epoch_data:
+                store_32(leader_epoch_data + 4 * at, -1)
+            if is_transactional_data and not (0):
+                clear_bit(is_transactional_data, at)
+            if is_control_data and not (0):
+                clear_bit(is_control_data, at)
+    store_64(state + 32, key_at)
+    store_64(state + 40, value_at)
+    store_64(state, first + count)
+    return 1
+
+
+@inner
+def fill_message_v1_messages(row: int, out: int, state: int, most: int, bias: int) -> int:
+    """Write the rows of an entry behind those that are there."""
+    first = load_i64_le(state)
+    count = load_i64_le(row + ROWS)
+    walk = load_i64_le(out)
+    offset_data = load_i64_le(out + 8)
+    timestamp_data = load_i64_le(out + 32)
+    timestamp_type_data = load_i64_le(out + 56)
+    key_data = load_i64_le(out + 80)
+    key_validity = load_i64_le(out + 88)
+    key_offsets = load_i64_le(out + 96)
+    value_data = load_i64_le(out + 104)
+    value_validity = load_i64_le(out + 112)
+    value_offsets = load_i64_le(out + 120)
+    headers_offsets = load_i64_le(out + 144)
+    base_offset_data = load_i64_le(out + 200)
+    position_data = load_i64_le(out + 224)
+    magic_data = load_i64_le(out + 248)
+    codec_data = load_i64_le(out + 272)
+    producer_id_data = load_i64_le(out + 296)
+    producer_epoch_data = load_i64_le(out + 320)
+    sequence_data = load_i64_le(out + 344)
+    leader_epoch_data = load_i64_le(out + 368)
+    is_transactional_data = load_i64_le(out + 392)
+    is_control_data = load_i64_le(out + 416)
+    delete_horizon_validity = load_i64_le(out + 448)
+    key_at = load_i64_le(state + 32)
+    value_at = load_i64_le(state + 40)
+    headers_at = load_i64_le(state + 48)
+    entry_attributes = load_i64_le(row + 152)
+    entry_offset = load_i64_le(row + 160)
+    entry_timestamp = load_i64_le(row + 168)
+    first_offset = load_i64_le(row + 176)
+    last_offset = load_i64_le(row + 184)
+    entry_position = load_i64_le(row + START) + bias
+    if headers_offsets:
+        fill_32(headers_offsets, first + 1, count, headers_at)
+    if delete_horizon_validity:
+        fill_false(delete_horizon_validity, first, count)
+    if timestamp_type_data:
+        fill_8(timestamp_type_data, first, count, entry_attributes >> 3 & 1)
+    if base_offset_data:
+        if entry_offset == 0:
+            value = first_offset
+        else:
+            value = wrap_64(entry_offset - last_offset + first_offset)
+        fill_64(base_offset_data, first, count, value)
+    if position_data:
+        fill_64(position_data, first, count, entry_position)
+    if magic_data:
+        fill_8(magic_data, first, count, 1)
+    if codec_data:
+        fill_8(codec_data, first, count, entry_attributes & 7)
+    if producer_id_data:
+        fill_64(producer_id_data, first, count, -1)
+    if producer_epoch_data:
+        fill_16(producer_epoch_data, first, count, -1)
+    if sequence_data:
+        fill_32(sequence_data, first, count, -1)
+    if leader_epoch_data:
+        fill_32(leader_epoch_data, first, count, -1)
+    if is_transactional_data and not (0):
+        fill_false(is_transactional_data, first, count)
+    if is_control_data and not (0):
+        fill_false(is_control_data, first, count)
+    if walk:
+        p = load_i64_le(row + RUN)
+        for at in range(first, first + count):
+            item_offset = load_i64(p)
+            p += 8
+            item_message_size = load_i32(p)
+            p += 4
+            end_1 = p + item_message_size
+            p += 4  # crc
+            p += 1  # magic
+            item_attributes = load_i8(p)
+            p += 1
+            item_timestamp = load_i64(p)
+            p += 8
+            item_key = load_i32(p)
+            p += 4
+            if item_key < 0:
+                item_key = -1
+                if key_validity:
+                    clear_bit(key_validity, at)
+            else:
+                if key_offsets:
+                    copy(key_data + key_at, p, item_key)
+                    key_at += item_key
+                p += item_key
+            if key_offsets:
+                store_32(key_offsets + 4 * at + 4, key_at)
+            if (item_attributes & 7) == 0:
+                item_value = load_i32(p)
+                p += 4
+                if item_value < 0:
+                    item_value = -1
+                    if value_validity:
+                        clear_bit(value_validity, at)
+                else:
+                    if value_offsets:
+                        copy(value_data + value_at, p, item_value)
+                        value_at += item_value
+                    p += item_value
+                if value_offsets:
+                    store_32(value_offsets + 4 * at + 4, value_at)
+            else:
+                item_value = -1
+                if value_validity:
+                    clear_bit(value_validity, at)
+                if value_offsets:
+                    store_32(value_offsets + 4 * at + 4, value_at)
+            p = end_1
+            if offset_data:
+                if entry_offset == 0:
+                    value = item_offset
+                else:
+                    value = wrap_64(entry_offset - last_offset + item_offset)
+                store_64(offset_data + 8 * at, value)
+            if timestamp_data:
+                if (entry_attributes >> 3 & 1) == 1:
+                    value = entry_timestamp
+                else:
+                    value = item_timestamp
+                store_64(timestamp_data + 8 * at, value)
+    store_64(state + 32, key_at)
+    store_64(state + 40, value_at)
+    store_64(state, first + count)
+    return 1
+
+
+@jit
+def fill_all_message_v1(
+    table: int, first: int, last: int, most: int, bias: int, out: int, state: int
+) -> int:
+    """Pass 3: write the rows of entries that were measured."""
+    for i in range(first, last):
+        row = table + i * ROW_SIZE
+        case = load_i64_le(row + CASE)
+        if case == 2:
+            fill_message_v1(row, out, state, most, bias)
+        elif case == 3:
+            fill_message_v1_messages(row, out, state, most, bias)
+    return last
+
+
+@inner
+def open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> int:
+    """records/record_batch.yaml: the head of an entry; 0 when it is not whole, -1 when its length
+    cannot be.
+    """
+    start = p + 8
+    entry_batch_length = load_i32(start)
+    if entry_batch_length < 0 or entry_batch_length < 14:
+        return -1
+    entry_end = p + 12 + entry_batch_length
+    if entry_end > end:
+        return 0
+    start = p
+    store_64(row + STATUS, 0)
+    store_64(row + ROWS, -1)
+    store_64(row + START, start)
+    store_64(row + END, entry_end)
+    if entry_end - start < 61:
+        fail(row, 7, p)
+        return entry_end
+    body_open_record_batch(p, entry_end, row, most, careful)
+    return entry_end
+
+
+@inner
+def body_open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> int:
+    """Which rows the entry holds, and what they need of it. 0 when it is not as it should be."""
+    start = p
+    entry_attributes = load_i16(start + 21)
+    if careful and entry_attributes >> 5 & 1:
+        return fail(row, 29, start)
+    store_64(row + CASE, 4)
+    if end - p < 12:
+        return fail(row, 6, p)
+    entry_base_offset = load_i64(p)
+    p += 8
+    entry_batch_length = load_i32(p)
+    p += 4
+    if entry_batch_length < 14:
+        return fail(row, 7, p)
+    if entry_batch_length < 0 or entry_batch_length > end - p:
+        return fail(row, 7, p)
+    end_1 = p + entry_batch_length
+    if end_1 - p < 49:
+        return fail(row, 8, p)
+    entry_partition_leader_epoch = load_i32(p)
+    p += 4
+    entry_magic = load_i8(p)
+    p += 1
+    if entry_magic != 2:
+        return fail(row, 9, p)
+    entry_crc = load_u32(p)
+    p += 4
+    if crc32c(p, end_1 - p) != entry_crc:
+        return fail(row, 10, p)
+    entry_attributes = load_i16(p)
+    p += 2
+    if (entry_attributes & 7) > 4:
+        return fail(row, 16, p)
+    if entry_attributes & 65408:
+        return fail(row, 16, p)
+    p += 4  # last_offset_delta
+    entry_base_timestamp = load_i64(p)
+    p += 8
+    entry_max_timestamp = load_i64(p)
+    p += 8
+    entry_producer_id = load_i64(p)
+    p += 8
+    entry_producer_epoch = load_i16(p)
+    p += 2
+    entry_base_sequence = load_i32(p)
+    p += 4
+    entry_record_count = load_i32(p)
+    p += 4
+    if entry_record_count < 0 or entry_record_count > most:
+        return fail(row, 52, p)
+    codec = entry_attributes & 7
+    if entry_record_count == 0:
+        if p != end_1:
+            return fail(row, 52, p)
+        codec = 0
+    store_64(row + CODEC, codec)
+    store_64(row + RUN, p)
+    store_64(row + RUN_END, end_1)
+    store_64(row + COUNT, entry_record_count)
+    store_64(row + 152, entry_attributes)
+    store_64(row + 160, entry_base_offset)
+    store_64(row + 168, entry_base_sequence)
+    store_64(row + 176, entry_base_timestamp)
+    store_64(row + 184, entry_max_timestamp)
+    store_64(row + 192, entry_partition_leader_epoch)
+    store_64(row + 200, entry_producer_epoch)
+    store_64(row + 208, entry_producer_id)
+    return 1
+
+
+@inner
 def measure_record_batch_records(row: int, most: int) -> int:
     """Check the rows of an entry, and add up what they take. 0 when they are not as they should
     be.
@@ -1297,8 +2029,43 @@ def measure_record_batch_records(row: int, most: int) -> int:
     return 1
 
 
+@inner
+def check_record_batch(row: int, most: int) -> int:
+    """Measure the rows of one entry. 0 when they are not as they should be."""
+    case = load_i64_le(row + CASE)
+    if case == 4:
+        return measure_record_batch_records(row, most)
+    return 0
+
+
 @jit
-def measure(
+def index_record_batch(
+    table: int, capacity: int, p: int, end: int, most: int, careful: int
+) -> tuple[int, int, int]:
+    """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
+    why: 2 an entry of another kind, 1 the table is full, 0 the bytes end, -1 what follows is no
+    entry.
+    """
+    n = 0
+    while n < capacity:
+        if end - p < 17:
+            return n, p, 0
+        row = table + n * ROW_SIZE
+        kind = load_i8(p + 16)
+        if kind != 2:
+            return n, p, 2
+        behind = open_record_batch(p, end, row, most, careful)
+        if behind <= 0:
+            return n, p, behind
+        if load_i64_le(row + STATUS) == 0 and load_i64_le(row + CODEC) == 0:
+            check_record_batch(row, most)
+        n += 1
+        p = behind
+    return n, p, 1
+
+
+@jit
+def measure_all_record_batch(
     table: int, first: int, last: int, most: int, most_rows: int, most_bytes: int, totals: int
 ) -> int:
     """Pass 2: check entries, and add up what their rows take, until one is not as it should be or
@@ -1308,20 +2075,7 @@ def measure(
         row = table + i * ROW_SIZE
         if load_i64_le(row + STATUS):
             return i
-        case = load_i64_le(row + CASE)
-        if case == 0:
-            good = measure_message_v0(row, most)
-        elif case == 1:
-            good = measure_message_v0_messages(row, most)
-        elif case == 2:
-            good = measure_message_v1(row, most)
-        elif case == 3:
-            good = measure_message_v1_messages(row, most)
-        elif case == 4:
-            good = measure_record_batch_records(row, most)
-        else:
-            good = 0
-        if not good:
+        if load_i64_le(row + ROWS) < 0 and not check_record_batch(row, most):
             return i
         full = load_i64_le(totals) + load_i64_le(row + ROWS) > most_rows
         full |= load_i64_le(totals + 8) + load_i64_le(row + KEY_BYTES) > most_bytes
@@ -1337,494 +2091,7 @@ def measure(
     return last
 
 
-@jit
-def fill_message_v0(row: int, out: int, state: int, most: int, bias: int) -> int:
-    """Write the rows of an entry behind those that are there."""
-    first = load_i64_le(state)
-    count = load_i64_le(row + ROWS)
-    walk = load_i64_le(out)
-    offset_data = load_i64_le(out + 8)
-    timestamp_data = load_i64_le(out + 32)
-    timestamp_type_data = load_i64_le(out + 56)
-    key_data = load_i64_le(out + 80)
-    key_validity = load_i64_le(out + 88)
-    key_offsets = load_i64_le(out + 96)
-    value_data = load_i64_le(out + 104)
-    value_validity = load_i64_le(out + 112)
-    value_offsets = load_i64_le(out + 120)
-    headers_offsets = load_i64_le(out + 144)
-    base_offset_data = load_i64_le(out + 200)
-    position_data = load_i64_le(out + 224)
-    magic_data = load_i64_le(out + 248)
-    codec_data = load_i64_le(out + 272)
-    producer_id_data = load_i64_le(out + 296)
-    producer_epoch_data = load_i64_le(out + 320)
-    sequence_data = load_i64_le(out + 344)
-    leader_epoch_data = load_i64_le(out + 368)
-    is_transactional_data = load_i64_le(out + 392)
-    is_control_data = load_i64_le(out + 416)
-    delete_horizon_validity = load_i64_le(out + 448)
-    key_at = load_i64_le(state + 32)
-    value_at = load_i64_le(state + 40)
-    headers_at = load_i64_le(state + 48)
-    entry_position = load_i64_le(row + START) + bias
-    if headers_offsets:
-        fill_32(headers_offsets, first + 1, count, headers_at)
-    if delete_horizon_validity:
-        fill_false(delete_horizon_validity, first, count)
-    if walk:
-        p = load_i64_le(row + RUN)
-        end = load_i64_le(row + RUN_END)
-        for at in range(first, first + count):
-            item_offset = load_i64(p)
-            p += 8
-            item_message_size = load_i32(p)
-            p += 4
-            end_1 = p + item_message_size
-            p += 4  # crc
-            p += 1  # magic
-            item_attributes = load_i8(p)
-            p += 1
-            item_key = load_i32(p)
-            p += 4
-            if item_key < 0:
-                item_key = -1
-                if key_validity:
-                    clear_bit(key_validity, at)
-            else:
-                if key_offsets:
-                    copy(key_data + key_at, p, item_key)
-                    key_at += item_key
-                p += item_key
-            if key_offsets:
-                store_32(key_offsets + 4 * at + 4, key_at)
-            if (item_attributes & 7) == 0:
-                item_value = load_i32(p)
-                p += 4
-                if item_value < 0:
-                    item_value = -1
-                    if value_validity:
-                        clear_bit(value_validity, at)
-                else:
-                    if value_offsets:
-                        copy(value_data + value_at, p, item_value)
-                        value_at += item_value
-                    p += item_value
-                if value_offsets:
-                    store_32(value_offsets + 4 * at + 4, value_at)
-            else:
-                item_value = -1
-                if value_validity:
-                    clear_bit(value_validity, at)
-                if value_offsets:
-                    store_32(value_offsets + 4 * at + 4, value_at)
-            p = end_1
-            if offset_data:
-                store_64(offset_data + 8 * at, item_offset)
-            if timestamp_data:
-                store_64(timestamp_data + 8 * at, -1)
-            if timestamp_type_data:
-                store_8(timestamp_type_data + at, -1)
-            if base_offset_data:
-                store_64(base_offset_data + 8 * at, item_offset)
-            if position_data:
-                store_64(position_data + 8 * at, entry_position)
-            if magic_data:
-                store_8(magic_data + at, 0)
-            if codec_data:
-                store_8(codec_data + at, item_attributes & 7)
-            if producer_id_data:
-                store_64(producer_id_data + 8 * at, -1)
-            if producer_epoch_data:
-                store_16(producer_epoch_data + 2 * at, -1)
-            if sequence_data:
-                store_32(sequence_data + 4 * at, -1)
-            if leader_epoch_data:
-                store_32(leader_epoch_data + 4 * at, -1)
-            if is_transactional_data:
-                if not (0):
-                    clear_bit(is_transactional_data, at)
-            if is_control_data:
-                if not (0):
-                    clear_bit(is_control_data, at)
-    store_64(state + 32, key_at)
-    store_64(state + 40, value_at)
-    store_64(state, first + count)
-    return 1
-
-
-@jit
-def fill_message_v0_messages(row: int, out: int, state: int, most: int, bias: int) -> int:
-    """Write the rows of an entry behind those that are there."""
-    first = load_i64_le(state)
-    count = load_i64_le(row + ROWS)
-    walk = load_i64_le(out)
-    offset_data = load_i64_le(out + 8)
-    timestamp_data = load_i64_le(out + 32)
-    timestamp_type_data = load_i64_le(out + 56)
-    key_data = load_i64_le(out + 80)
-    key_validity = load_i64_le(out + 88)
-    key_offsets = load_i64_le(out + 96)
-    value_data = load_i64_le(out + 104)
-    value_validity = load_i64_le(out + 112)
-    value_offsets = load_i64_le(out + 120)
-    headers_offsets = load_i64_le(out + 144)
-    base_offset_data = load_i64_le(out + 200)
-    position_data = load_i64_le(out + 224)
-    magic_data = load_i64_le(out + 248)
-    codec_data = load_i64_le(out + 272)
-    producer_id_data = load_i64_le(out + 296)
-    producer_epoch_data = load_i64_le(out + 320)
-    sequence_data = load_i64_le(out + 344)
-    leader_epoch_data = load_i64_le(out + 368)
-    is_transactional_data = load_i64_le(out + 392)
-    is_control_data = load_i64_le(out + 416)
-    delete_horizon_validity = load_i64_le(out + 448)
-    key_at = load_i64_le(state + 32)
-    value_at = load_i64_le(state + 40)
-    headers_at = load_i64_le(state + 48)
-    entry_attributes = load_i64_le(row + 152)
-    first_offset = load_i64_le(row + 160)
-    entry_position = load_i64_le(row + START) + bias
-    if headers_offsets:
-        fill_32(headers_offsets, first + 1, count, headers_at)
-    if delete_horizon_validity:
-        fill_false(delete_horizon_validity, first, count)
-    if timestamp_data:
-        fill_64(timestamp_data, first, count, -1)
-    if timestamp_type_data:
-        fill_8(timestamp_type_data, first, count, -1)
-    if base_offset_data:
-        fill_64(base_offset_data, first, count, first_offset)
-    if position_data:
-        fill_64(position_data, first, count, entry_position)
-    if magic_data:
-        fill_8(magic_data, first, count, 0)
-    if codec_data:
-        fill_8(codec_data, first, count, entry_attributes & 7)
-    if producer_id_data:
-        fill_64(producer_id_data, first, count, -1)
-    if producer_epoch_data:
-        fill_16(producer_epoch_data, first, count, -1)
-    if sequence_data:
-        fill_32(sequence_data, first, count, -1)
-    if leader_epoch_data:
-        fill_32(leader_epoch_data, first, count, -1)
-    if is_transactional_data:
-        if not (0):
-            fill_false(is_transactional_data, first, count)
-    if is_control_data:
-        if not (0):
-            fill_false(is_control_data, first, count)
-    if walk:
-        p = load_i64_le(row + RUN)
-        end = load_i64_le(row + RUN_END)
-        for at in range(first, first + count):
-            item_offset = load_i64(p)
-            p += 8
-            item_message_size = load_i32(p)
-            p += 4
-            end_1 = p + item_message_size
-            p += 4  # crc
-            p += 1  # magic
-            item_attributes = load_i8(p)
-            p += 1
-            item_key = load_i32(p)
-            p += 4
-            if item_key < 0:
-                item_key = -1
-                if key_validity:
-                    clear_bit(key_validity, at)
-            else:
-                if key_offsets:
-                    copy(key_data + key_at, p, item_key)
-                    key_at += item_key
-                p += item_key
-            if key_offsets:
-                store_32(key_offsets + 4 * at + 4, key_at)
-            if (item_attributes & 7) == 0:
-                item_value = load_i32(p)
-                p += 4
-                if item_value < 0:
-                    item_value = -1
-                    if value_validity:
-                        clear_bit(value_validity, at)
-                else:
-                    if value_offsets:
-                        copy(value_data + value_at, p, item_value)
-                        value_at += item_value
-                    p += item_value
-                if value_offsets:
-                    store_32(value_offsets + 4 * at + 4, value_at)
-            else:
-                item_value = -1
-                if value_validity:
-                    clear_bit(value_validity, at)
-                if value_offsets:
-                    store_32(value_offsets + 4 * at + 4, value_at)
-            p = end_1
-            if offset_data:
-                store_64(offset_data + 8 * at, item_offset)
-    store_64(state + 32, key_at)
-    store_64(state + 40, value_at)
-    store_64(state, first + count)
-    return 1
-
-
-@jit
-def fill_message_v1(row: int, out: int, state: int, most: int, bias: int) -> int:
-    """Write the rows of an entry behind those that are there."""
-    first = load_i64_le(state)
-    count = load_i64_le(row + ROWS)
-    walk = load_i64_le(out)
-    offset_data = load_i64_le(out + 8)
-    timestamp_data = load_i64_le(out + 32)
-    timestamp_type_data = load_i64_le(out + 56)
-    key_data = load_i64_le(out + 80)
-    key_validity = load_i64_le(out + 88)
-    key_offsets = load_i64_le(out + 96)
-    value_data = load_i64_le(out + 104)
-    value_validity = load_i64_le(out + 112)
-    value_offsets = load_i64_le(out + 120)
-    headers_offsets = load_i64_le(out + 144)
-    base_offset_data = load_i64_le(out + 200)
-    position_data = load_i64_le(out + 224)
-    magic_data = load_i64_le(out + 248)
-    codec_data = load_i64_le(out + 272)
-    producer_id_data = load_i64_le(out + 296)
-    producer_epoch_data = load_i64_le(out + 320)
-    sequence_data = load_i64_le(out + 344)
-    leader_epoch_data = load_i64_le(out + 368)
-    is_transactional_data = load_i64_le(out + 392)
-    is_control_data = load_i64_le(out + 416)
-    delete_horizon_validity = load_i64_le(out + 448)
-    key_at = load_i64_le(state + 32)
-    value_at = load_i64_le(state + 40)
-    headers_at = load_i64_le(state + 48)
-    entry_position = load_i64_le(row + START) + bias
-    if headers_offsets:
-        fill_32(headers_offsets, first + 1, count, headers_at)
-    if delete_horizon_validity:
-        fill_false(delete_horizon_validity, first, count)
-    if walk:
-        p = load_i64_le(row + RUN)
-        end = load_i64_le(row + RUN_END)
-        for at in range(first, first + count):
-            item_offset = load_i64(p)
-            p += 8
-            item_message_size = load_i32(p)
-            p += 4
-            end_1 = p + item_message_size
-            p += 4  # crc
-            p += 1  # magic
-            item_attributes = load_i8(p)
-            p += 1
-            item_timestamp = load_i64(p)
-            p += 8
-            item_key = load_i32(p)
-            p += 4
-            if item_key < 0:
-                item_key = -1
-                if key_validity:
-                    clear_bit(key_validity, at)
-            else:
-                if key_offsets:
-                    copy(key_data + key_at, p, item_key)
-                    key_at += item_key
-                p += item_key
-            if key_offsets:
-                store_32(key_offsets + 4 * at + 4, key_at)
-            if (item_attributes & 7) == 0:
-                item_value = load_i32(p)
-                p += 4
-                if item_value < 0:
-                    item_value = -1
-                    if value_validity:
-                        clear_bit(value_validity, at)
-                else:
-                    if value_offsets:
-                        copy(value_data + value_at, p, item_value)
-                        value_at += item_value
-                    p += item_value
-                if value_offsets:
-                    store_32(value_offsets + 4 * at + 4, value_at)
-            else:
-                item_value = -1
-                if value_validity:
-                    clear_bit(value_validity, at)
-                if value_offsets:
-                    store_32(value_offsets + 4 * at + 4, value_at)
-            p = end_1
-            if offset_data:
-                store_64(offset_data + 8 * at, item_offset)
-            if timestamp_data:
-                store_64(timestamp_data + 8 * at, item_timestamp)
-            if timestamp_type_data:
-                store_8(timestamp_type_data + at, item_attributes >> 3 & 1)
-            if base_offset_data:
-                store_64(base_offset_data + 8 * at, item_offset)
-            if position_data:
-                store_64(position_data + 8 * at, entry_position)
-            if magic_data:
-                store_8(magic_data + at, 1)
-            if codec_data:
-                store_8(codec_data + at, item_attributes & 7)
-            if producer_id_data:
-                store_64(producer_id_data + 8 * at, -1)
-            if producer_epoch_data:
-                store_16(producer_epoch_data + 2 * at, -1)
-            if sequence_data:
-                store_32(sequence_data + 4 * at, -1)
-            if leader_epoch_data:
-                store_32(leader_epoch_data + 4 * at, -1)
-            if is_transactional_data:
-                if not (0):
-                    clear_bit(is_transactional_data, at)
-            if is_control_data:
-                if not (0):
-                    clear_bit(is_control_data, at)
-    store_64(state + 32, key_at)
-    store_64(state + 40, value_at)
-    store_64(state, first + count)
-    return 1
-
-
-@jit
-def fill_message_v1_messages(row: int, out: int, state: int, most: int, bias: int) -> int:
-    """Write the rows of an entry behind those that are there."""
-    first = load_i64_le(state)
-    count = load_i64_le(row + ROWS)
-    walk = load_i64_le(out)
-    offset_data = load_i64_le(out + 8)
-    timestamp_data = load_i64_le(out + 32)
-    timestamp_type_data = load_i64_le(out + 56)
-    key_data = load_i64_le(out + 80)
-    key_validity = load_i64_le(out + 88)
-    key_offsets = load_i64_le(out + 96)
-    value_data = load_i64_le(out + 104)
-    value_validity = load_i64_le(out + 112)
-    value_offsets = load_i64_le(out + 120)
-    headers_offsets = load_i64_le(out + 144)
-    base_offset_data = load_i64_le(out + 200)
-    position_data = load_i64_le(out + 224)
-    magic_data = load_i64_le(out + 248)
-    codec_data = load_i64_le(out + 272)
-    producer_id_data = load_i64_le(out + 296)
-    producer_epoch_data = load_i64_le(out + 320)
-    sequence_data = load_i64_le(out + 344)
-    leader_epoch_data = load_i64_le(out + 368)
-    is_transactional_data = load_i64_le(out + 392)
-    is_control_data = load_i64_le(out + 416)
-    delete_horizon_validity = load_i64_le(out + 448)
-    key_at = load_i64_le(state + 32)
-    value_at = load_i64_le(state + 40)
-    headers_at = load_i64_le(state + 48)
-    entry_attributes = load_i64_le(row + 152)
-    entry_offset = load_i64_le(row + 160)
-    entry_timestamp = load_i64_le(row + 168)
-    first_offset = load_i64_le(row + 176)
-    last_offset = load_i64_le(row + 184)
-    entry_position = load_i64_le(row + START) + bias
-    if headers_offsets:
-        fill_32(headers_offsets, first + 1, count, headers_at)
-    if delete_horizon_validity:
-        fill_false(delete_horizon_validity, first, count)
-    if timestamp_type_data:
-        fill_8(timestamp_type_data, first, count, entry_attributes >> 3 & 1)
-    if base_offset_data:
-        if entry_offset == 0:
-            value = first_offset
-        else:
-            value = wrap_64(entry_offset - last_offset + first_offset)
-        fill_64(base_offset_data, first, count, value)
-    if position_data:
-        fill_64(position_data, first, count, entry_position)
-    if magic_data:
-        fill_8(magic_data, first, count, 1)
-    if codec_data:
-        fill_8(codec_data, first, count, entry_attributes & 7)
-    if producer_id_data:
-        fill_64(producer_id_data, first, count, -1)
-    if producer_epoch_data:
-        fill_16(producer_epoch_data, first, count, -1)
-    if sequence_data:
-        fill_32(sequence_data, first, count, -1)
-    if leader_epoch_data:
-        fill_32(leader_epoch_data, first, count, -1)
-    if is_transactional_data:
-        if not (0):
-            fill_false(is_transactional_data, first, count)
-    if is_control_data:
-        if not (0):
-            fill_false(is_control_data, first, count)
-    if walk:
-        p = load_i64_le(row + RUN)
-        end = load_i64_le(row + RUN_END)
-        for at in range(first, first + count):
-            item_offset = load_i64(p)
-            p += 8
-            item_message_size = load_i32(p)
-            p += 4
-            end_1 = p + item_message_size
-            p += 4  # crc
-            p += 1  # magic
-            item_attributes = load_i8(p)
-            p += 1
-            item_timestamp = load_i64(p)
-            p += 8
-            item_key = load_i32(p)
-            p += 4
-            if item_key < 0:
-                item_key = -1
-                if key_validity:
-                    clear_bit(key_validity, at)
-            else:
-                if key_offsets:
-                    copy(key_data + key_at, p, item_key)
-                    key_at += item_key
-                p += item_key
-            if key_offsets:
-                store_32(key_offsets + 4 * at + 4, key_at)
-            if (item_attributes & 7) == 0:
-                item_value = load_i32(p)
-                p += 4
-                if item_value < 0:
-                    item_value = -1
-                    if value_validity:
-                        clear_bit(value_validity, at)
-                else:
-                    if value_offsets:
-                        copy(value_data + value_at, p, item_value)
-                        value_at += item_value
-                    p += item_value
-                if value_offsets:
-                    store_32(value_offsets + 4 * at + 4, value_at)
-            else:
-                item_value = -1
-                if value_validity:
-                    clear_bit(value_validity, at)
-                if value_offsets:
-                    store_32(value_offsets + 4 * at + 4, value_at)
-            p = end_1
-            if offset_data:
-                if entry_offset == 0:
-                    value = item_offset
-                else:
-                    value = wrap_64(entry_offset - last_offset + item_offset)
-                store_64(offset_data + 8 * at, value)
-            if timestamp_data:
-                if (entry_attributes >> 3 & 1) == 1:
-                    value = entry_timestamp
-                else:
-                    value = item_timestamp
-                store_64(timestamp_data + 8 * at, value)
-    store_64(state + 32, key_at)
-    store_64(state + 40, value_at)
-    store_64(state, first + count)
-    return 1
-
-
-@jit
+@inner
 def fill_record_batch_records(row: int, out: int, state: int, most: int, bias: int) -> int:
     """Write the rows of an entry behind those that are there."""
     first = load_i64_le(state)
@@ -1887,12 +2154,10 @@ def fill_record_batch_records(row: int, out: int, state: int, most: int, bias: i
         fill_16(producer_epoch_data, first, count, entry_producer_epoch)
     if leader_epoch_data:
         fill_32(leader_epoch_data, first, count, entry_partition_leader_epoch)
-    if is_transactional_data:
-        if not (entry_attributes >> 4 & 1):
-            fill_false(is_transactional_data, first, count)
-    if is_control_data:
-        if not (entry_attributes >> 5 & 1):
-            fill_false(is_control_data, first, count)
+    if is_transactional_data and not (entry_attributes >> 4 & 1):
+        fill_false(is_transactional_data, first, count)
+    if is_control_data and not (entry_attributes >> 5 & 1):
+        fill_false(is_control_data, first, count)
     if delete_horizon_data:
         if entry_attributes >> 6 & 1:
             value = entry_base_timestamp
@@ -1903,7 +2168,6 @@ def fill_record_batch_records(row: int, out: int, state: int, most: int, bias: i
         fill_false(delete_horizon_validity, first, count)
     if walk:
         p = load_i64_le(row + RUN)
-        end = load_i64_le(row + RUN_END)
         for at in range(first, first + count):
             item_length, p = varint(p)
             end_1 = p + item_length
@@ -1985,19 +2249,21 @@ def fill_record_batch_records(row: int, out: int, state: int, most: int, bias: i
 
 
 @jit
-def fill(table: int, first: int, last: int, most: int, bias: int, out: int, state: int) -> int:
+def fill_all_record_batch(
+    table: int, first: int, last: int, most: int, bias: int, out: int, state: int
+) -> int:
     """Pass 3: write the rows of entries that were measured."""
     for i in range(first, last):
         row = table + i * ROW_SIZE
         case = load_i64_le(row + CASE)
-        if case == 0:
-            fill_message_v0(row, out, state, most, bias)
-        elif case == 1:
-            fill_message_v0_messages(row, out, state, most, bias)
-        elif case == 2:
-            fill_message_v1(row, out, state, most, bias)
-        elif case == 3:
-            fill_message_v1_messages(row, out, state, most, bias)
-        elif case == 4:
+        if case == 4:
             fill_record_batch_records(row, out, state, most, bias)
     return last
+
+
+KERNELS: dict[int, tuple[Any, Any, Any]] = {
+    0: (index_message_v0, measure_all_message_v0, fill_all_message_v0),
+    1: (index_message_v1, measure_all_message_v1, fill_all_message_v1),
+    2: (index_record_batch, measure_all_record_batch, fill_all_record_batch),
+}
+"""The three passes, by the number that tells entries apart."""

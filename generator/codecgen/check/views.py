@@ -5,11 +5,19 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterator
 
-from codecgen.check.common import expression_span, field_of, hint, once, place, versions_of
+from codecgen.check.common import (
+    expression_span,
+    field_of,
+    hint,
+    integer_range,
+    once,
+    place,
+    versions_of,
+)
 from codecgen.check.infer import INT, Infer, Scope, Type
 from codecgen.diagnostics import Diagnostic
-from codecgen.schema.expression import Expression, Path
-from codecgen.schema.model import ArrayType, Column, Layout, Model, Rows, View
+from codecgen.schema.expression import Expression, If, Node, Null, Number, Path
+from codecgen.schema.model import ArrayType, BitsType, Column, Layout, Model, Rows, ScalarType, View
 
 _KINDS = {
     "binary": ("bytes", "text"),
@@ -17,6 +25,8 @@ _KINDS = {
     "list": ("array",),
     "bool": ("bool", "int"),
 }
+_WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "timestamp_ms": 64}
+_LONG = (-(1 << 63), (1 << 63) - 1)
 _NUMBERS = ("int", "enum", "bool")
 _PREFIXES = ("entry_", "item_", "part_")
 
@@ -71,6 +81,9 @@ def _rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[D
             yield Diagnostic("C032", message, place(rows, "of"), help=help)
         return
     item = None
+    if rows.each is not None and rows.head:
+        message = "rows are the elements of an array, or the head of the layout: not both"
+        yield Diagnostic("C032", message, place(rows, "head"))
     if rows.each is not None:
         array = field_of(layout, rows.each)
         if array is None or not isinstance(array.type, ArrayType):
@@ -96,6 +109,7 @@ def _rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[D
                 kinds = _KINDS.get(column.type, _NUMBERS)
                 what = f'the column "{column.name}"'
                 yield from _typed(value, scope, rows, what, kinds, column.nullable)
+                yield from _wide_enough(column, value, scope, rows)
                 yield from _members(column, value, scope)
             elif not column.nullable and column.type != "list":
                 message = f'"{column.name}" has no value here, and cannot be null'
@@ -122,6 +136,62 @@ def _typed(
         yield Diagnostic("C032", f"{what} cannot be null, but its value can", span)
 
 
+def _wide_enough(
+    column: Column, value: Expression, scope: Scope, rows: Rows
+) -> Iterator[Diagnostic]:
+    """A number of any size that the value can have fits its column."""
+    if column.type not in _WIDTHS:
+        return
+    bits = _WIDTHS[column.type]
+    low, high = _range(value.node, scope, rows)
+    if low < -(1 << bits - 1) or high >= 1 << bits - 1:
+        message = f'"{column.name}" is {column.type}, but its value can be from {low} to {high}'
+        yield Diagnostic("C032", message, expression_span(scope.model, value))
+
+
+def _range(node: Node, scope: Scope, rows: Rows) -> tuple[int, int]:
+    """The smallest and the largest number that an expression can give; those of 64 bits where it is a sum."""
+    infer = _Infer(Expression(node, "", "", 1, 1), scope, rows)
+    match node:
+        case Number(value):
+            return value, value
+        case Null():
+            return 0, 0
+        case If(condition, then, otherwise):
+            decided = infer.decided(condition)
+            branches = (then, otherwise) if decided is None else (then if decided else otherwise,)
+            ranges = [_range(branch, scope, rows) for branch in branches]
+            return min(low for low, _ in ranges), max(high for _, high in ranges)
+        case Path(names):
+            return _range_of(names, scope, rows)
+        case _:
+            return _LONG
+
+
+def _range_of(names: tuple[str, ...], scope: Scope, rows: Rows) -> tuple[int, int]:
+    layout: Layout | None = scope.layout
+    assert layout is not None
+    if rows.each is not None and len(names) > 1:
+        if names[0] == rows.each:
+            derived = (d for d in layout.derived if d.array == rows.each and d.name == names[1])
+            return next((integer_range(d.type) or _LONG for d in derived), _LONG)
+        if names[0] == "item":
+            layout = scope.model.layouts.get(getattr(scope.item, "layout", ""))
+            names = names[1:]
+    f = None if layout is None else field_of(layout, names[0])
+    if f is None:
+        own = (d for d in scope.layout.derived if d.array is None and d.name == names[0])
+        return next((integer_range(d.type) or _LONG for d in own), _LONG)
+    if f.is_version and scope.version is not None:
+        return scope.version, scope.version
+    if isinstance(f.type, BitsType) and len(names) == 2:
+        widths = [m.width for m in f.type.members if m.name == names[1]]
+        return (0, (1 << widths[0]) - 1) if widths else _LONG
+    if isinstance(f.type, ScalarType):
+        return integer_range(f.type.name) or (0, 1)
+    return _LONG
+
+
 def _members(column: Column, value: Expression, scope: Scope) -> Iterator[Diagnostic]:
     """The members of a list are bytes of the elements, by their names."""
     element = _element(value, scope)
@@ -146,7 +216,7 @@ def _element(value: Expression, scope: Scope) -> Layout | None:
     node = value.node
     layout = scope.layout
     names = node.names if isinstance(node, Path) else ()
-    item = getattr(scope.item, "layout", None)
+    item = str(getattr(scope.item, "layout", ""))
     if names[:1] == ("item",) and item in scope.model.layouts:
         layout, names = scope.model.layouts[item], names[1:]
     f = field_of(layout, names[0]) if len(names) == 1 else None

@@ -446,6 +446,10 @@ FORMS: Mapping[str, Form] = {
                 Name(),
                 "The array at its end whose elements are the rows; the layout itself without it.",
             ),
+            "head": Key(
+                Boolean(),
+                "The row is made of fields at fixed places alone: the rest is not looked at, nor checksums.",
+            ),
             "when": Key(Code(), "These are the rows only when this holds."),
             "careful": Key(
                 Code(), "When this holds, a strict reader looks at more than the columns show."

@@ -552,5 +552,6 @@ def _rows(r: Record) -> Rows:
         span=r.span,
         when=cast(Expression | None, r["when"]),
         careful=cast(Expression | None, r["careful"]),
+        head=bool(r["head"]),
         places=r.places(),
     )

@@ -407,6 +407,7 @@ class Column:
 class Rows:
     """What of a layout becomes rows: the elements of the array ``each``, or (None) the layout itself.
 
+    With ``head`` the row is made of the fields at fixed places of the layout, and nothing else is looked at.
     ``values`` has an expression for each column that has values here. Where ``careful`` holds, a strict reader looks
     at more than the columns show.
     """
@@ -417,6 +418,7 @@ class Rows:
     span: Span
     when: Expression | None = None
     careful: Expression | None = None
+    head: bool = False
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
 

@@ -8,8 +8,8 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.plan import Plan
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan, plan_view
 from codecgen.runtime import arrow as runtime
+from codecgen.targets.arrow_code import Unsupported
 from codecgen.targets.arrow_kernels import Kernels
-from codecgen.targets.arrow_walk import Unsupported
 from codecgen.targets.emitted import Emitted
 from codecgen.targets.pycode import Call, Code, assign, call, docstring, mapping, string
 
@@ -61,10 +61,16 @@ def _kernels(view: ViewPlan, text: str) -> str:
 
 def _description(plan: Plan, view: ViewPlan, kernels: Kernels) -> str:
     of = view.view
+    offset, size, signed, endian = kernels.kind()
+    squeezed = any(codec is not None for case in view.cases for codec in case.codecs.values())
+    names = [
+        n for n in ("Case", "Codec", "Column", "Kind", "Sum", "View") if n != "Codec" or squeezed
+    ]
+    names = [n for n in names if n != "Sum" or kernels.sums]
     lines = [
         docstring(of.doc or f"The view {of.name}.", f"{MARK} {of.span.file}; do not edit."),
         "",
-        "from codecgen.runtime.arrow.view import Case, Codec, Column, Sum, View",
+        f"from codecgen.runtime.arrow.view import {', '.join(names)}",
         "",
     ]
     columns = [_column(view, leaf) for leaf in view.leaves if leaf.inside is None]
@@ -76,6 +82,7 @@ def _description(plan: Plan, view: ViewPlan, kernels: Kernels) -> str:
         cases=_tuple([_case(case) for case in view.cases]),
         sums=_tuple([call("Sum", str(s.leaf.index), string(s.what)) for s in kernels.sums]),
         row_size=str(8 * kernels.width),
+        kind=call("Kind", str(offset), str(size), str(signed), string(endian)),
     )
     lines.append(assign(of.name.upper(), code))
     return "\n".join([*lines, "", f"__all__ = [{string(of.name.upper())}]"]) + "\n"

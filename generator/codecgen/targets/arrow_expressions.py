@@ -26,6 +26,7 @@ class Operand:
     constant: int | None = None
     words: tuple[tuple[str, int], ...] = ()
     plain: bool = True
+    opposite: str | None = None
     branches: tuple[tuple[str, str], ...] = ()
     """``if``, ``elif``, ...: conditions and values; the last condition is empty."""
 
@@ -36,6 +37,14 @@ Resolve = Callable[[Path | EndOf], Operand | None]
 
 def constant(value: int) -> Operand:
     return Operand(str(value), constant=value)
+
+
+_OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+def negated(operand: Operand) -> str:
+    """The condition that another one does not hold."""
+    return operand.opposite or f"not ({operand.text})"
 
 
 class KernelExpressions:
@@ -89,7 +98,7 @@ class KernelExpressions:
         if one.null is not None or other.null is not None:
             sides = f"{one.null or 'False'} if {test.text} else {other.null or 'False'}"
             simple = {
-                ("False", "True"): f"not {self.wrapped(test)}",
+                ("False", "True"): negated(test),
                 ("True", "False"): test.text,
             }
             null = simple.get((one.null or "False", other.null or "False"), sides)
@@ -124,8 +133,9 @@ class KernelExpressions:
             return constant(int(results[operator]))
         text = f"{self.wrapped(one)} {operator} {self.wrapped(other)}"
         if one.null is not None:
-            text = f"not ({one.null}) and {text}"
-        return Operand(text, plain=False)
+            return Operand(f"not ({one.null}) and {text}", plain=False)
+        opposite = f"{self.wrapped(one)} {_OPPOSITE[operator]} {self.wrapped(other)}"
+        return Operand(text, plain=False, opposite=opposite)
 
     def pair(self, left: Node, right: Node, bits: int) -> tuple[Operand, Operand]:
         """Two sides of a comparison, of which one may be the name of a value of the other's enum."""

@@ -85,7 +85,8 @@ class Names:
         f = fp.field
         if f.is_version and layout.version is not None:
             return constant(layout.version)
-        if f.const is not None and len(names) == 1:
+        checked = self.case is None or not self.case.rows.head
+        if f.const is not None and len(names) == 1 and checked:
             return constant(f.const)
         self.used.add((prefix, f.name))
         variable = prefix + f.name

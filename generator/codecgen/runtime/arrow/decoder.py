@@ -10,6 +10,7 @@ import ctypes
 import importlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -84,9 +85,10 @@ class Chunk:
         return int(self.array.ctypes.data)
 
     def view(self) -> memoryview:
-        return memoryview(self.array)
+        return self.array.data
 
 
+@cache
 def arrow_type(column: Column) -> Any:
     """The Arrow type of a column."""
     if column.type == "list":
@@ -158,22 +160,40 @@ class Decoder:
         start, end = chunk.address, chunk.address + chunk.size
         bias = position - start
         while True:
-            count, start, why = self.kernels.index(
+            kind = self._kind(chunk, start)
+            if kind is None:
+                return
+            kernels = self.kernels.KERNELS.get(kind)
+            if kernels is None:
+                yield Odd(start + bias, None)
+                return
+            count, start, why = kernels[0](
                 self.table.ctypes.data, ENTRIES, start, end, self.limits.elements, int(self.careful)
             )
-            yield from self._entries(chunk, int(count), bias)
-            if why != 1:
-                if why < 0:
-                    yield Odd(start + bias, None)
+            yield from self._entries(chunk, int(count), bias, kernels)
+            if why < 0:
+                yield Odd(start + bias, None)
+            if why <= 0:
                 return
 
-    def _entries(self, chunk: Chunk, count: int, bias: int) -> Iterator[Rows | Odd]:
+    def _kind(self, chunk: Chunk, start: int) -> int | None:
+        """The number that says what the entry at an address is; None when the bytes end before it."""
+        kind = self.view.kind
+        at = start - chunk.address + kind.offset
+        if at + kind.size > chunk.size:
+            return None
+        data = bytes(chunk.view()[at : at + kind.size])
+        return int.from_bytes(data, kind.endian, signed=kind.signed)
+
+    def _entries(
+        self, chunk: Chunk, count: int, bias: int, kernels: tuple[Any, Any, Any]
+    ) -> Iterator[Rows | Odd]:
         first = 0
         while first < count:
             last = self._decompressed(chunk, first, count)
             while first < last:
                 self.totals[:] = 0
-                behind = self.kernels.measure(
+                behind = kernels[1](
                     self.table.ctypes.data,
                     first,
                     last,
@@ -183,7 +203,7 @@ class Decoder:
                     self.totals.ctypes.data,
                 )
                 if behind > first and self.totals[1:].max(initial=0) <= MOST_BYTES:
-                    batch = self._fill(first, behind, bias)
+                    batch = self._fill(first, behind, bias, kernels[2])
                     row, end = self.table[first], self.table[behind - 1]
                     yield Rows(
                         batch,
@@ -256,7 +276,7 @@ class Decoder:
         odd = result.error is not None or result.notes or result.unused
         return None if odd else result.data
 
-    def _fill(self, first: int, behind: int, bias: int) -> pa.RecordBatch:
+    def _fill(self, first: int, behind: int, bias: int, fill: Any) -> pa.RecordBatch:
         rows = int(self.totals[0])
         out, state = self.out, self.state
         out[:] = 0
@@ -268,7 +288,7 @@ class Decoder:
         for part in parts:
             part.addresses(out)
         out[0] = int(any(column.varies for column in self.columns))
-        self.kernels.fill(
+        fill(
             self.table.ctypes.data,
             first,
             behind,

@@ -9,9 +9,10 @@ may go up to :data:`SLACK` bytes beyond what was checked, and copies may write a
 from __future__ import annotations
 
 import ctypes
+import importlib
 import zlib
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -21,11 +22,10 @@ SLACK = 64
 F = TypeVar("F", bound=Callable[..., Any])
 
 try:
-    import numba
-    from llvmlite import ir
-    from numba.core import types
-    from numba.extending import intrinsic
-
+    numba: Any = importlib.import_module("numba")
+    ir: Any = importlib.import_module("llvmlite.ir")
+    types: Any = numba.core.types
+    intrinsic: Any = importlib.import_module("numba.extending").intrinsic
     JIT = not numba.config.DISABLE_JIT
 except ImportError:
     JIT = False
@@ -36,9 +36,17 @@ def jit(function: F) -> F:
     if not JIT:
         return function
     try:
-        return numba.njit(function, nogil=True, cache=True, error_model="numpy")  # type: ignore[no-any-return]
+        return cast(F, numba.njit(function, nogil=True, cache=True, error_model="numpy"))
     except RuntimeError:  # neither the package nor the user's cache can be written to
-        return numba.njit(function, nogil=True, error_model="numpy")  # type: ignore[no-any-return]
+        return cast(F, numba.njit(function, nogil=True, error_model="numpy"))
+
+
+def inner(function: F) -> F:
+    """The function as machine code that other such functions call, and nobody else."""
+    if not JIT:
+        return function
+    options = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return cast(F, numba.njit(function, error_model="numpy", **options))
 
 
 def _table(polynomial: int) -> Any:
@@ -56,6 +64,11 @@ def _table(polynomial: int) -> Any:
 
 _CRC32 = _table(0xEDB88320)
 _CRC32C = _table(0x82F63B78)
+
+_LANE = 128
+_ONE_LANE, _TWO_LANES = 0x0D3B6092, 0xB9E02B86
+# x to the power 8 n - 33 modulo the polynomial of CRC-32C, the highest power in the lowest bit: what a remainder is
+# multiplied by to move it on by the n bytes of one and of two lanes. Longer lanes are slower on what is not in the cache.
 
 if JIT:
 
@@ -149,6 +162,70 @@ if JIT:
 
         return types.int64(types.int64, types.int64), code
 
+    @intrinsic  # type: ignore[untyped-decorator]
+    def _has_multiply(typing: Any) -> Any:
+        """Whether there is carry-less multiplication."""
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return ir.IntType(1)(int(_has(context, "pclmul")))
+
+        return types.boolean(), code
+
+    _PAIR = ir.VectorType(ir.IntType(64), 2)
+
+    def _pair(builder: Any, low: Any, high: Any) -> Any:
+        """Two numbers in a register of 128 bits."""
+        i32 = ir.IntType(32)
+        vector = builder.insert_element(ir.Constant(_PAIR, ir.Undefined), low, i32(0))
+        return builder.insert_element(vector, high, i32(1))
+
+    def _multiplier(builder: Any) -> Any:
+        kind = ir.FunctionType(_PAIR, [_PAIR, _PAIR, ir.IntType(8)])
+        return builder.module.declare_intrinsic("llvm.x86.pclmulqdq", fnty=kind)
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def _multiply(typing: Any, one: Any, other: Any) -> Any:
+        """Carry-less product of two numbers of 32 bits."""
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            if not _has(context, "pclmul"):
+                return args[0]  # never called there
+            zero = ir.IntType(64)(0)
+            vectors = [_pair(builder, number, zero) for number in args]
+            product = builder.call(_multiplier(builder), [*vectors, ir.IntType(8)(0)])
+            return builder.extract_element(product, ir.IntType(32)(0))
+
+        return types.int64(types.int64, types.int64), code
+
+    def _folder(steps: int) -> Any:
+        """An intrinsic that folds 16 bytes of a CRC-32 into the next 16, so many times."""
+
+        @intrinsic  # type: ignore[untyped-decorator]
+        def fold(typing: Any, low: Any, high: Any, address: Any) -> Any:
+            result = types.UniTuple(types.int64, 2)
+
+            def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                if not _has(context, "pclmul"):
+                    return context.make_tuple(builder, result, [args[0], args[1]])
+                i64, i32, i8 = ir.IntType(64), ir.IntType(32), ir.IntType(8)
+                multiply = _multiplier(builder)
+                by = ir.Constant(_PAIR, [i64(0x1751997D0), i64(0x0CCAA009E)])
+                state = _pair(builder, args[0], args[1])
+                for step in range(steps):
+                    place = builder.add(args[2], i64(16 * step))
+                    behind = builder.load(builder.inttoptr(place, _PAIR.as_pointer()), align=1)
+                    first = builder.call(multiply, [state, by, i8(0x00)])
+                    second = builder.call(multiply, [state, by, i8(0x11)])
+                    state = builder.xor(builder.xor(first, second), behind)
+                parts = [builder.extract_element(state, i32(i)) for i in range(2)]
+                return context.make_tuple(builder, result, parts)
+
+            return result(types.int64, types.int64, types.int64), code
+
+        return fold
+
+    _fold_16, _fold_64 = _folder(1), _folder(4)
+
     load_u8, load_i8 = _loader(8, False, False), _loader(8, True, False)
     load_u16, load_i16 = _loader(16, False, True), _loader(16, True, True)
     load_u32, load_i32 = _loader(32, False, True), _loader(32, True, True)
@@ -158,18 +235,33 @@ if JIT:
     load_i64_le = _loader(64, True, False)
     store_8, store_16, store_32, store_64 = _storer(8), _storer(16), _storer(32), _storer(64)
 
-    @jit
+    @inner
     def copy(to: int, start: int, size: int) -> None:
         """Copy bytes, 32 at a time."""
         for i in range(0, size, 32):
             _move32(to + i, start + i)
 
-    @jit
+    @inner
     def wrap_64(value: int) -> int:
         """Two's complement of 64 bits, which machine code has anyway."""
         return value
 
-    @jit
+    @inner
+    def _crc32_8(crc: int, value: int) -> int:
+        """CRC-32 of eight more bytes, by tables."""
+        low = (crc ^ value) & 0xFFFFFFFF
+        return int(
+            _CRC32[1792 + (low & 255)]
+            ^ _CRC32[1536 + (low >> 8 & 255)]
+            ^ _CRC32[1280 + (low >> 16 & 255)]
+            ^ _CRC32[1024 + (low >> 24)]
+            ^ _CRC32[768 + (value >> 32 & 255)]
+            ^ _CRC32[512 + (value >> 40 & 255)]
+            ^ _CRC32[256 + (value >> 48 & 255)]
+            ^ _CRC32[value >> 56 & 255]
+        )
+
+    @inner
     def _sliced(start: int, size: int, table: Any) -> int:
         """A reflected CRC, eight bytes at a time by tables."""
         crc = 0xFFFFFFFF
@@ -191,23 +283,60 @@ if JIT:
             crc = table[(crc ^ load_u8(start + i)) & 255] ^ crc >> 8
         return crc ^ 0xFFFFFFFF
 
-    @jit
+    @inner
+    def _crc32c_lanes(crc: int, start: int) -> int:
+        """CRC-32C of three lanes of bytes at once: the processor works at them side by side."""
+        second = 0
+        third = 0
+        for i in range(start, start + _LANE, 8):
+            crc = _crc32c_8(crc, load_i64_le(i))
+            second = _crc32c_8(second, load_i64_le(i + _LANE))
+            third = _crc32c_8(third, load_i64_le(i + 2 * _LANE))
+        moved = _multiply(crc, _TWO_LANES) ^ _multiply(second, _ONE_LANE)
+        return int(third ^ _crc32c_8(0, moved))
+
+    @inner
     def crc32c(start: int, size: int) -> int:
         """CRC-32C of bytes."""
         if not _has_crc32c():
             return _sliced(start, size, _CRC32C)
         crc = 0xFFFFFFFF
-        whole = size & ~7
-        for i in range(0, whole, 8):
-            crc = _crc32c_8(crc, load_i64_le(start + i))
-        for i in range(whole, size):
-            crc = _crc32c_1(crc, load_u8(start + i))
+        end = start + size
+        if _has_multiply():
+            while end - start >= 3 * _LANE:
+                crc = _crc32c_lanes(crc, start)
+                start += 3 * _LANE
+        while end - start >= 8:
+            crc = _crc32c_8(crc, load_i64_le(start))
+            start += 8
+        while start < end:
+            crc = _crc32c_1(crc, load_u8(start))
+            start += 1
         return crc ^ 0xFFFFFFFF
 
-    @jit
+    @inner
     def crc32(start: int, size: int) -> int:
         """CRC-32 of bytes."""
-        return _sliced(start, size, _CRC32)
+        if size < 32 or not _has_multiply():
+            return _sliced(start, size, _CRC32)
+        # 16 bytes stand for all before them: they are folded into the next 16, and so on.
+        low, high = load_i64_le(start) ^ 0xFFFFFFFF, load_i64_le(start + 8)
+        end = start + size
+        start += 16
+        while end - start >= 64:
+            low, high = _fold_64(low, high, start)
+            start += 64
+        while end - start >= 16:
+            low, high = _fold_16(low, high, start)
+            start += 16
+        crc = _crc32_8(_crc32_8(0, low), high)
+        while end - start >= 8:
+            crc = _crc32_8(crc, load_i64_le(start))
+            start += 8
+        while start < end:
+            crc = _CRC32[(crc ^ load_u8(start)) & 255] ^ crc >> 8
+            start += 1
+        return crc ^ 0xFFFFFFFF
 
 else:
 
@@ -255,25 +384,25 @@ else:
         return zlib.crc32(ctypes.string_at(start, size))
 
 
-@jit
+@inner
 def wrap_32(value: int) -> int:
     """Two's complement of 32 bits."""
     return ((value + 0x80000000) & 0xFFFFFFFF) - 0x80000000
 
 
-@jit
+@inner
 def wrap_16(value: int) -> int:
     """Two's complement of 16 bits."""
     return ((value + 0x8000) & 0xFFFF) - 0x8000
 
 
-@jit
+@inner
 def wrap_8(value: int) -> int:
     """Two's complement of 8 bits."""
     return ((value + 0x80) & 0xFF) - 0x80
 
 
-@jit
+@inner
 def uvarint(p: int) -> tuple[int, int]:
     """(value, address behind) of an unsigned varint of 32 bits; behind is 0 unless it is in its shortest form."""
     byte = load_u8(p)
@@ -290,14 +419,14 @@ def uvarint(p: int) -> tuple[int, int]:
     return 0, 0
 
 
-@jit
+@inner
 def varint(p: int) -> tuple[int, int]:
     """(value, address behind) of a zigzag varint of 32 bits; behind is 0 unless it is in its shortest form."""
     value, behind = uvarint(p)
     return (value >> 1) ^ -(value & 1), behind
 
 
-@jit
+@inner
 def varlong(p: int) -> tuple[int, int]:
     """(value, address behind) of a zigzag varint of 64 bits; behind is 0 unless it is in its shortest form."""
     byte = load_u8(p)
@@ -315,10 +444,19 @@ def varlong(p: int) -> tuple[int, int]:
     return 0, 0
 
 
-@jit
+_HIGH_BITS = 0x8080808080808080 - (1 << 64)
+"""The bits that are set in bytes that are not ASCII, as a signed number."""
+
+
+@inner
 def is_utf8(start: int, size: int) -> bool:
     """Whether bytes are UTF-8 as Unicode defines it: shortest forms, no surrogates, up to U+10FFFF."""
     i = 0
+    while size - i >= 8 and load_i64_le(start + i) & _HIGH_BITS == 0:
+        i += 8
+    left = size - i
+    if left < 8 and load_i64_le(start + i) & _HIGH_BITS & (1 << 8 * left) - 1 == 0:
+        return True
     while i < size:
         byte = load_u8(start + i)
         if byte < 0x80:
@@ -348,42 +486,42 @@ def is_utf8(start: int, size: int) -> bool:
     return True
 
 
-@jit
+@inner
 def clear_bit(bitmap: int, i: int) -> None:
     """Clear a bit of an Arrow bitmap."""
     address = bitmap + (i >> 3)
     store_8(address, load_u8(address) & ~(1 << (i & 7)))
 
 
-@jit
+@inner
 def fill_8(to: int, first: int, count: int, value: int) -> None:
     """Write the same value into a run of places."""
     for i in range(count):
         store_8(to + first + i, value)
 
 
-@jit
+@inner
 def fill_16(to: int, first: int, count: int, value: int) -> None:
     """Write the same value into a run of places."""
     for i in range(count):
         store_16(to + 2 * (first + i), value)
 
 
-@jit
+@inner
 def fill_32(to: int, first: int, count: int, value: int) -> None:
     """Write the same value into a run of places."""
     for i in range(count):
         store_32(to + 4 * (first + i), value)
 
 
-@jit
+@inner
 def fill_64(to: int, first: int, count: int, value: int) -> None:
     """Write the same value into a run of places."""
     for i in range(count):
         store_64(to + 8 * (first + i), value)
 
 
-@jit
+@inner
 def fill_false(to: int, first: int, count: int) -> None:
     """Clear a run of bits."""
     for i in range(first, first + count):

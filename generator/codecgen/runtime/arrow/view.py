@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,16 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True)
+class Kind:
+    """Where the number lies that tells entries apart."""
+
+    offset: int
+    size: int
+    signed: bool
+    endian: Literal["big", "little"]
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """A view. ``kernels`` is the module that has them."""
 
@@ -56,6 +67,7 @@ class View:
     cases: tuple[Case, ...]
     sums: tuple[Sum, ...]
     row_size: int
+    kind: Kind
 
     def column(self, name: str) -> Column:
         """A column by its name. Raises ValueError."""

@@ -1,0 +1,275 @@
+"""The target knows no Kafka: layouts that were made up give kernels too, and what it cannot express it names."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import uuid
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+from crc32c import crc32c
+
+from codecgen.check import run
+from codecgen.diagnostics import render
+from codecgen.plan import make_plan
+from codecgen.runtime.arrow.decoder import Chunk, Decoder, Odd, Rows, choose
+from codecgen.runtime.errors import CodecError
+from codecgen.schema import loader
+from codecgen.targets import arrow, construct
+from tests.arrow.rows import unpacked
+from tests.paths import SCHEMAS
+
+MANIFEST = "package: made_up_codecs\ntitle: Made up\n"
+FORMAT = """\
+enums:
+  squeeze: {values: {none: 0, zstd: 3}}
+---
+layout: single
+endian: little
+fields:
+  kind: {type: u8, const: 7}
+  size: {type: u16, measures: rest}
+  sum: {type: u32, checksum: crc32, covers: rest}
+  number: i64
+  ratio: f64
+  id: uuid
+  label: {string: compact, null: 0}
+---
+layout: many
+endian: little
+fields:
+  kind: {type: u8, const: 9}
+  size: {type: u16, measures: rest}
+  sum: {type: u32, checksum: crc32c, covers: rest}
+  flags: {bits: u8, members: {squeeze: {at: 1..2, enum: squeeze}, is_test: {at: 0}, unused: {reserved: keep}}}
+  base: {type: i32, refuse: base < 0}
+  total: {type: u16, counts: samples}
+  samples: {array: sample, compressed: {by: flags.squeeze, limit: 100000}}
+derived:
+  last_number: {type: i32, is: base + total}
+  samples:
+    number: {type: i32, is: "if item.delta < 0 then base else base + item.delta"}
+---
+layout: sample
+endian: little
+fields:
+  delta: varlong
+  level: u8
+  history: {array: u16, count: u8}
+  tags: {array: tag, count: uvarint}
+  note: {string: i16, null: -1, valid: level < 200 or note == null}
+---
+layout: tag
+endian: little
+fields:
+  name: {string: u8}
+  blob: {bytes: compact, null: 0}
+---
+choice: packet
+by: kind
+cases: {7: single, 9: many}
+---
+view: samples
+of: packet
+columns:
+  number: {type: int64}
+  level: {type: int16, nullable: true}
+  note: {type: string, nullable: true}
+  tags: {list: {name: {type: string}, blob: {type: binary, nullable: true}}}
+  position: {type: int64, on_request: true}
+  is_test: {type: bool, on_request: true}
+  last: {type: int32, nullable: true, on_request: true}
+rows:
+  - of: single
+    columns: {number: number, note: label, position: position, is_test: 0}
+  - of: many
+    each: samples
+    columns:
+      number: samples.number
+      level: item.level
+      note: item.note
+      tags: item.tags
+      position: position
+      is_test: flags.is_test
+      last: "if flags.is_test then last_number else null"
+"""
+
+
+def emitted(files: dict[str, str]) -> dict[str, str]:
+    model, found = loader.load(files)
+    assert model is not None
+    found += run(model)
+    plan = make_plan(model)
+    out: dict[str, str] = {}
+    for emit in (construct.emit, arrow.emit):
+        result = emit(plan)
+        found += result.diagnostics
+        out |= result.files
+    assert render(found, files) == ""
+    return out
+
+
+@pytest.fixture(scope="module")
+def made_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    root = tmp_path_factory.mktemp("made_up")
+    for path, text in emitted({"codecgen.yaml": MANIFEST, "format.yaml": FORMAT}).items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, encoding="utf-8")
+    sys.path.insert(0, str(root))
+    try:
+        yield importlib.import_module("made_up_codecs")
+    finally:
+        sys.path.remove(str(root))
+
+
+SAMPLES: list[dict[str, Any]] = [
+    {"delta": 5, "level": 1, "history": [], "tags": [], "note": "ä"},
+    {"delta": -1, "level": 250, "history": [1, 2], "tags": [{"name": "a", "blob": None}], "note": None},
+    {"delta": 1 << 40, "level": 0, "history": [9], "tags": [{"name": "", "blob": b"x"}] * 2, "note": ""},
+]  # fmt: skip
+
+
+def many(codecs: ModuleType, squeeze: str, samples: list[dict[str, Any]], is_test: bool) -> bytes:
+    flags = {"squeeze": codecs.Squeeze[squeeze.upper()], "is_test": is_test}
+    value = {"flags": flags, "base": 1000, "samples": samples}
+    return bytes(codecs.MANY.build(value))
+
+
+def single(codecs: ModuleType, label: str | None) -> bytes:
+    value = {"number": -(1 << 63), "ratio": 0.5, "id": uuid.UUID(int=1), "label": label}
+    return bytes(codecs.SINGLE.build(value))
+
+
+def decode(data: bytes, columns: list[str] | None = None) -> tuple[list[dict[str, Any]], list[Odd]]:
+    view = importlib.import_module("made_up_codecs.arrow.samples").SAMPLES
+    decoder = Decoder(view, choose(view, columns))
+    chunk = Chunk(len(data))
+    chunk.view()[: len(data)] = data
+    chunk.size = len(data)
+    rows: list[dict[str, Any]] = []
+    odd = []
+    for item in decoder.decode(chunk, 0):
+        if isinstance(item, Rows):
+            rows += unpacked(item.batch)
+        else:
+            odd.append(item)
+    return rows, odd
+
+
+def test_rows_of_a_layout_that_was_made_up(made_up: ModuleType) -> None:
+    parts = [
+        single(made_up, "one"),
+        many(made_up, "none", SAMPLES, True),
+        many(made_up, "zstd", SAMPLES, False),
+        single(made_up, None),
+        many(made_up, "none", [], False),
+    ]
+    names = ["number", "level", "note", "tags", "position", "is_test", "last"]
+    rows, odd = decode(b"".join(parts), names)
+    assert odd == []
+    places = [sum(map(len, parts[:i])) for i in range(len(parts))]
+    first: dict[str, Any] = {
+        "level": None,
+        "tags": [],
+        "is_test": False,
+        "last": None,
+        "number": -(1 << 63),
+    }
+    expected = [first | {"note": "one", "position": 0}]
+    wrapped = (1000 + (1 << 40) + (1 << 31)) % (1 << 32) - (1 << 31)
+    for place, is_test in ((places[1], True), (places[2], False)):
+        for sample, number in zip(SAMPLES, (1005, 1000, wrapped), strict=True):
+            tags = {"tags": sample["tags"], "level": sample["level"], "note": sample["note"]}
+            last = 1003 if is_test else None
+            entry = {"number": number, "position": place, "is_test": is_test, "last": last}
+            expected.append(entry | tags)
+    expected.append(first | {"note": None, "position": places[3]})
+    assert rows == [{name: row[name] for name in names} for row in expected]
+
+
+def test_every_flipped_bit_is_noticed_or_changes_nothing_that_is_checked(
+    made_up: ModuleType,
+) -> None:
+    good = single(made_up, "one") + many(made_up, "none", SAMPLES, True)
+    start = len(single(made_up, "one"))
+    layouts = {7: made_up.SINGLE, 9: made_up.MANY}
+    for at in range(len(good)):
+        for bit in range(8):
+            data = bytearray(good)
+            data[at] ^= 1 << bit
+            rows, odd = decode(bytes(data))
+            whole = len(rows) == 1 + len(SAMPLES) and not odd
+            part = bytes(data[:start]) if at < start else bytes(data[start:])
+            try:
+                layouts.get(part[0], made_up.MANY).parse(part)
+                fine = True
+            except CodecError:
+                fine = False
+            assert whole == fine, (at, bit)
+
+
+def test_a_broken_rule_names_its_line(made_up: ModuleType) -> None:
+    bad = SAMPLES[0] | {"level": 250}
+    data = many(made_up, "none", SAMPLES, True)
+    assert decode(data)[1] == []
+    raw = bytearray(many(made_up, "none", [bad | {"level": 199}], True))
+    at = raw.index(199)
+    raw[at] = 250
+    raw[3:7] = crc32c(bytes(raw[7:])).to_bytes(4, "little")
+    rows, odd = decode(bytes(raw))
+    assert rows == []
+    line = next(i for i, text in enumerate(FORMAT.split("\n"), 1) if "note: {string: i16" in text)
+    assert [item.line for item in odd] == [line]
+
+
+DRAFT = """\
+choice: kip_98
+by: magic
+cases: {2: kip_98_message_set}
+---
+view: kip_98_messages
+of: kip_98
+columns: {offset: {type: int64}, key: {type: binary, nullable: true}}
+rows:
+  - of: kip_98_message_set
+    each: messages
+    columns: {offset: messages.offset, key: item.key}
+"""
+
+
+def test_the_draft_is_refused_with_the_name_of_the_field() -> None:
+    files = loader.read_files(SCHEMAS) | {"views/draft.yaml": DRAFT}
+    model, found = loader.load(files)
+    assert model is not None and not found
+    found = run(model)
+    assert render(found, files) == ""
+    text = render(list(arrow.emit(make_plan(model)).diagnostics), files)
+    assert text.startswith('error[C023]: "key_length" is a length that may be left out')
+    assert "schemas" not in text and "drafts/kip_98.yaml:" in text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (
+            "number: i64",
+            "number: {type: i64, valid: number + 1 > 0}",
+            '"number" is checked by a sum',
+        ),
+        ("ratio: f64", "ratio: u64\n  rest: {array: single, count: u8}", '"rest" is an array'),
+        ("note: {string: i16,", "more: {layout: tag}\n  note: {string: i16,", '"more" is a layout'),
+        ("history: {array: u16, count: u8}", "history: {array: varint, count: u8}", '"history" is'),
+    ],
+)
+def test_what_cannot_be_expressed_is_refused(before: str, after: str, message: str) -> None:
+    text = FORMAT.replace(before, after)
+    assert text != FORMAT
+    files = {"codecgen.yaml": MANIFEST, "format.yaml": text}
+    model, _ = loader.load(files)
+    assert model is not None
+    result = arrow.emit(make_plan(model))
+    assert not result.files
+    assert message in render(list(result.diagnostics), files)
