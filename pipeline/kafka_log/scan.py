@@ -33,7 +33,9 @@ from kafka_log.reader import SegmentReader, _Run
 
 CHUNK_BYTES = 4 << 20
 ROWS = 1 << 16
-"""Rows of the batches that are made when the reference codecs read everything."""
+BYTES = 64 << 20
+"""Rows, and bytes in them, of the batches that are made when the reference codecs read everything: one of the file's
+batches more at most."""
 
 Engine = Literal["auto", "arrow", "construct"]
 Range = tuple[int | None, int | None]
@@ -174,13 +176,15 @@ class Scanner:
 
     def _plain(self, batches: Iterator[Batch]) -> Iterator[pa.RecordBatch]:
         rows: list[tuple[Batch, Record | None]] = []
+        size = 0
         raised: CodecError | None = None
         try:
             for batch in batches:
                 rows += self._believed(batch)
-                if len(rows) >= ROWS:
+                size += sum(map(_size, batch.records))
+                if len(rows) >= ROWS or size >= BYTES:
                     yield self._rows(rows)
-                    rows = []
+                    rows, size = [], 0
         except CodecError as error:
             raised = error  # what was read before it comes first
         yield self._rows(rows)
@@ -403,6 +407,12 @@ def _kernels(view: View, engine: Engine) -> ModuleType | None:
         return None
     usable = sys.byteorder == "little" and (kernels.JIT or engine == "arrow")
     return kernels if usable else None
+
+
+def _size(record: Record) -> int:
+    """Bytes of a record in a table, about."""
+    headers = sum(4 * len(key) + len(value or b"") for key, value in record.headers)
+    return len(record.key or b"") + len(record.value or b"") + headers
 
 
 def _damage(batch: Batch) -> Iterator[CodecError]:

@@ -145,3 +145,12 @@ def test_a_missing_file_is_an_error() -> None:
     with pytest.raises(FileNotFoundError):
         list(Scanner("no-such-file.log"))
     assert not issubclass(FileNotFoundError, CodecError)
+
+
+def test_batches_of_the_reference_codecs_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafka_log.scan.BYTES", 1000)
+    batches = list(Scanner(mixed(tmp_path), ["key", "value"], engine="construct"))
+    assert len(batches) > 20
+    assert max(batch.nbytes for batch in batches) < 20_000

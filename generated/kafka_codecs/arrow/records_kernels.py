@@ -2199,28 +2199,24 @@ def fill_record_batch_records(row: int, out: int, state: int, most: int, bias: i
             if value_offsets:
                 store_32(value_offsets + 4 * at + 4, value_at)
             item_headers, p = varint(p)
-            for _ in range(item_headers):
-                part_key, p = varint(p)
-                if headers_key_offsets:
+            if headers_offsets:
+                for _ in range(item_headers):
+                    part_key, p = varint(p)
                     copy(headers_key_data + headers_key_at, p, part_key)
                     headers_key_at += part_key
-                p += part_key
-                if headers_key_offsets:
+                    p += part_key
                     store_32(headers_key_offsets + 4 * headers_at + 4, headers_key_at)
-                part_value, p = varint(p)
-                if part_value < 0:
-                    part_value = -1
-                    if headers_value_validity:
-                        clear_bit(headers_value_validity, headers_at)
-                else:
-                    if headers_value_offsets:
+                    part_value, p = varint(p)
+                    if part_value < 0:
+                        part_value = -1
+                        if headers_value_validity:
+                            clear_bit(headers_value_validity, headers_at)
+                    else:
                         copy(headers_value_data + headers_value_at, p, part_value)
                         headers_value_at += part_value
-                    p += part_value
-                if headers_value_offsets:
+                        p += part_value
                     store_32(headers_value_offsets + 4 * headers_at + 4, headers_value_at)
-                headers_at += 1
-            if headers_offsets:
+                    headers_at += 1
                 store_32(headers_offsets + 4 * at + 4, headers_at)
             p = end_1
             if offset_data:

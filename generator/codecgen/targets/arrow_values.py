@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.columns import Leaf
 from codecgen.schema.expression import Binary, Expression, If, Node, Not
@@ -73,6 +76,8 @@ class Values:
         self.code = code
         self.mode = mode
         self.ends = 0
+        self.closing = False  # nothing is wanted of the layout behind this field
+        self.guarded = False  # it was asked already whether the columns are wanted
 
     @property
     def checks(self) -> bool:
@@ -305,7 +310,7 @@ class Values:
             if self.mode == "measure":
                 self.code.add(f"{leaf.name}_bytes += {n}")
             elif self.mode == "fill":
-                with self.code.block(f"if {leaf.name}_offsets:"):
+                with self.wanted(leaf):
                     self.code.add(f"copy({leaf.name}_data + {leaf.name}_at, p, {n})")
                     self.code.add(f"{leaf.name}_at += {n}")
         self.code.add(f"p += {n}")
@@ -321,9 +326,18 @@ class Values:
 
     def close_leaf(self, leaf: Leaf | None) -> None:
         if leaf is not None and self.mode == "fill":
-            with self.code.block(f"if {leaf.name}_offsets:"):
+            with self.wanted(leaf):
                 place = f"{leaf.name}_offsets + 4 * {self.place(leaf)} + 4"
                 self.code.add(f"store_32({place}, {leaf.name}_at)")
+
+    @contextmanager
+    def wanted(self, leaf: Leaf) -> Iterator[None]:
+        """What is written only if the column is asked for."""
+        if self.guarded:
+            yield
+        else:
+            with self.code.block(f"if {leaf.name}_offsets:"):
+                yield
 
     def place(self, leaf: Leaf) -> str:
         return "at" if leaf.inside is None else f"{leaf.inside.name}_at"
@@ -361,6 +375,28 @@ class Values:
             self.fail(f"{n} * {size} > {end} - p", f)
             code.add(f"p += {n} * {size}")
             return
+        leaf = sinks.lists.get(f.name, (None, {}))[0]
+        if leaf is None or self.mode != "fill" or not self.closing:
+            self.elements(f, type_, layout, n, end, sinks, counted)
+            return
+        with code.block(f"if {leaf.name}_offsets:"):
+            self.guarded = True
+            self.elements(f, type_, layout, n, end, sinks, counted)
+            self.guarded = False
+
+    def elements(
+        self,
+        f: Field,
+        type_: ArrayType,
+        layout: LayoutPlan,
+        n: str,
+        end: str,
+        sinks: Sinks,
+        counted: bool,
+    ) -> None:
+        """Go through the elements of an array in a row; a column of lists may want them."""
+        code = self.code
+        assert isinstance(type_.element, Reference)
         held = self.plan.of(type_.element)
         element = ([p for p in held if p.version in (layout.version, None)] or list(held))[0]
         leaf, members = sinks.lists.get(f.name, (None, {}))
@@ -378,5 +414,5 @@ class Values:
         if leaf is not None and self.mode == "measure":
             code.add(f"{leaf.name}_count += {n}")
         if leaf is not None and self.mode == "fill":
-            with code.block(f"if {leaf.name}_offsets:"):
+            with self.wanted(leaf):
                 code.add(f"store_32({leaf.name}_offsets + 4 * at + 4, {leaf.name}_at)")

@@ -41,6 +41,8 @@ class Walk(Values):
             rest = {later.name for later in fields[i:]}
             if not self.checks and any(last is None for _, last in windows) and not rest & wanted:
                 break  # nothing more is wanted, and it is known where the layout ends
+            later = {fp.name for fp in fields[i + 1 :]}
+            self.closing = any(last is None for _, last in windows) and not later & wanted
             where = None if f.when is None else self.boolean(names, f.when, f)
             if where is not None and where.constant == 0:
                 continue
