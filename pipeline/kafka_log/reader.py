@@ -49,10 +49,10 @@ class SegmentReader:
     def __iter__(self) -> Iterator[Batch]:
         with self.path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            yield from _Run(self, file.fileno(), size).batches()
+            yield from Run(self, file.fileno(), size).batches()
 
 
-class _Run:
+class Run:
     """One pass over a file."""
 
     def __init__(self, reader: SegmentReader, descriptor: int, size: int) -> None:

@@ -29,7 +29,7 @@ from kafka_codecs.arrow.records import RECORDS
 from kafka_log import framing
 from kafka_log.engine import construct_engine
 from kafka_log.model import Batch, End, Policy, Record
-from kafka_log.reader import SegmentReader, _Run
+from kafka_log.reader import SegmentReader, Run
 
 CHUNK_BYTES = 4 << 20
 ROWS = 1 << 16
@@ -164,7 +164,7 @@ class Scanner:
     def _batches(self) -> Iterator[pa.RecordBatch]:
         with self.reader.path.open("rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
-            run = _Run(self.reader, file.fileno(), size)
+            run = Run(self.reader, file.fileno(), size)
             plain = run.batches()
             if self.kernels is None:
                 yield from self._plain(plain)
@@ -192,7 +192,7 @@ class Scanner:
             raise raised
 
     def _fast(
-        self, file: FileIO, run: _Run, plain: Iterator[Batch], size: int
+        self, file: FileIO, run: Run, plain: Iterator[Batch], size: int
     ) -> Iterator[pa.RecordBatch]:
         decoder = Decoder(
             self.view,
@@ -254,7 +254,7 @@ class Scanner:
                 break
             chunk.size += n
 
-    def _room(self, run: _Run, chunk: Chunk, stop: int) -> bool:
+    def _room(self, run: Run, chunk: Chunk, stop: int) -> bool:
         """Make room for a batch that is larger than the chunk, if all of it is there."""
         if chunk.size < chunk.capacity or chunk.size < framing.HEAD:
             return False
@@ -268,7 +268,7 @@ class Scanner:
         chunk.grow(size)
         return True
 
-    def _count_in(self, run: _Run, rows: Rows) -> None:
+    def _count_in(self, run: Run, rows: Rows) -> None:
         """Note what the kernels have read, as if the reader had."""
         run.position = rows.end
         run.count += rows.entries
@@ -276,7 +276,7 @@ class Scanner:
         if run.all_valid:
             run.valid = rows.end
 
-    def _last_offset(self, run: _Run, position: int) -> int:
+    def _last_offset(self, run: Run, position: int) -> int:
         """The last offset of a batch that the kernels have read."""
         data = run.read(position, run.position - position)
         batch = construct_engine(data, position, run.name, self.policy, self.limits, False)
@@ -318,7 +318,7 @@ class BatchScanner(Scanner):
         chunk.array = self.mapped[position:stop]
         chunk.size = chunk.capacity = len(chunk.array)
 
-    def _room(self, run: _Run, chunk: Chunk, stop: int) -> bool:
+    def _room(self, run: Run, chunk: Chunk, stop: int) -> bool:
         return False
 
     def _believed(self, batch: Batch) -> Sequence[tuple[Batch, Record | None]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -68,6 +69,21 @@ def test_parse_and_build_in_five_lines(tmp_path: Path) -> None:
     )
     assert done.stdout.split()[0] == "1"
     assert done.stdout.split()[2] == "b'k'"
+
+
+def test_arrow_in_three_lines() -> None:
+    pytest.importorskip("pyarrow")
+    ((_, code),) = [b for b in blocks(section("Arrow, in three lines")) if b[0] == "python"]
+    roots = [ROOT / "generator", ROOT / "generated", ROOT / "pipeline"]
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, roots))},
+    )
+    assert done.stdout.split() == ["64", "['offset',", "'key',", "'value']"]
 
 
 @pytest.mark.parametrize(
