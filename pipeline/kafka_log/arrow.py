@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from codecgen.runtime.source import Limits
+from kafka_log import fast
 from kafka_log.columns import (
     COLUMNS,
     DEFAULT_COLUMNS,
@@ -86,7 +87,7 @@ class Scan:
     batch_rows: int = 16_384
     batch_bytes: int = 64 << 20
     limits: Limits = field(default_factory=Limits)
-    engine: str = "construct"
+    engine: str = "auto"
     timestamp_unit: Unit = "us"
 
     def __post_init__(self) -> None:
@@ -122,14 +123,15 @@ def record_batches(
     control_records: bool = False,
     batch_bytes: int = 64 << 20,
     limits: Limits | None = None,
-    engine: str = "construct",
+    engine: str = "auto",
     timestamp_unit: Unit = "us",
 ) -> Iterator[pa.RecordBatch]:
     """The records of segments, in their order, as Arrow.
 
     A batch that comes out has at most ``batch_rows`` rows, and about ``batch_bytes`` bytes at most unless a single record has
     more. Memory holds one of these and one batch of the log. Control records (transaction markers and the like) are left
-    out unless ``control_records``.
+    out unless ``control_records``. ``engine`` is ``construct`` (the reference codecs), ``arrow`` (the kernels, for all
+    that they can give), or ``auto``: the kernels where they pay and numba is installed.
 
     Raises :class:`CodecError` for damage, with file, byte and field, when ``on_damage`` is ``raise``.
     """
@@ -150,6 +152,13 @@ def record_batches(
 
 def read_slice(part: Slice, scan: Scan) -> Iterator[pa.RecordBatch]:
     """The rows of one slice. What decodes bytes is below here alone."""
+    if fast.takes(part, scan):
+        return fast.read(part, scan, _by_reference)
+    return _by_reference(part, scan)
+
+
+def _by_reference(part: Slice, scan: Scan) -> Iterator[pa.RecordBatch]:
+    """The rows of one slice, by the Construct codecs."""
     rows: list[Row] = []
     held = 0
     fixed = _fixed_bytes(part, scan)
@@ -188,7 +197,6 @@ def _rows(part: Slice, scan: Scan) -> Iterator[Row]:
         part.segment.path,
         policy=scan.policy,
         limits=scan.limits,
-        engine=scan.engine,
         start=part.start,
         stop=part.stop,
     )

@@ -29,7 +29,7 @@ from kafka_codecs.arrow.records import RECORDS
 from kafka_log import framing
 from kafka_log.engine import construct_engine
 from kafka_log.model import Batch, End, Policy, Record
-from kafka_log.reader import SegmentReader, Run
+from kafka_log.reader import Run, SegmentReader
 
 CHUNK_BYTES = 4 << 20
 ROWS = 1 << 16

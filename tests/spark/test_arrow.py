@@ -237,7 +237,9 @@ def test_memory_does_not_grow_with_the_file(directory: Path) -> None:
     tracemalloc.start()
     try:
         rows = 0
-        for found in record_batches([segment(path)], ["offset", "value"], batch_bytes=1 << 20):
+        for found in record_batches(
+            [segment(path)], ["offset", "value"], batch_bytes=1 << 20, engine="construct"
+        ):
             rows += found.num_rows
         _, peak = tracemalloc.get_traced_memory()
     finally:

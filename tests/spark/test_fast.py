@@ -1,0 +1,130 @@
+"""The Arrow kernels below the columns of the data source: the same rows as the reference codecs give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codecgen.runtime.errors import CodecError
+from tests.paths import SAMPLES, VECTORS
+
+from .logs import batch, build, write
+
+pa = pytest.importorskip("pyarrow")
+
+from kafka_log import discover, fast  # noqa: E402
+from kafka_log.arrow import (  # noqa: E402
+    DEFAULT_COLUMNS,
+    METADATA_COLUMNS,
+    Scan,
+    Slice,
+    read_slice,
+)
+
+WANTED = tuple(
+    name for name in (*DEFAULT_COLUMNS, *METADATA_COLUMNS) if name not in ("controlType", "problem")
+)
+FILES = sorted([*VECTORS.glob("*/*.log"), *SAMPLES.glob("*/*/*.log")])
+
+
+def numbers(batch: Any) -> Any:
+    """Timestamps as numbers: some are more than Python's datetime can hold."""
+    if "timestamp" not in batch.schema.names:
+        return batch
+    at = batch.schema.get_field_index("timestamp")
+    return batch.set_column(at, "timestamp", batch.column(at).cast(pa.int64()))
+
+
+def rows(path: Path, engine: str, **options: Any) -> tuple[list[dict[str, Any]], str | None]:
+    """All rows, and the error behind them."""
+    (partition,) = discover(path)
+    part = Slice(partition.segments[0], **options.pop("part", {}))
+    scan = Scan(**{"columns": WANTED, "engine": engine, **options})
+    assert fast.takes(part, scan) == (engine == "arrow")
+    found: list[dict[str, Any]] = []
+    try:
+        for batch in read_slice(part, scan):
+            assert batch.schema.equals(scan.schema)
+            assert batch.num_rows <= scan.batch_rows
+            found += numbers(batch).to_pylist()
+    except CodecError as error:
+        return found, str(error)
+    return found, None
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}-{p.stem}"[-60:])
+def test_the_same_rows(path: Path) -> None:
+    many: list[dict[str, Any]] = [
+        {"timestamp_unit": "ms"},
+        {"control_records": True, "batch_rows": 7},
+    ]
+    for options in many:
+        ours, error = rows(path, "arrow", **dict(options))
+        theirs, expected = rows(path, "construct", **dict(options))
+        assert error == expected
+        if expected is None:
+            assert ours == theirs
+        else:  # the reference codecs withhold the rows of a batch of rows that is not full
+            assert ours[: len(theirs)] == theirs
+
+
+@pytest.mark.parametrize(
+    "name", ["matrix/v2-gzip-create", "matrix/v1-lz4-append", "matrix/v0-none"]
+)
+def test_from_an_offset_on(name: str) -> None:
+    path = VECTORS / f"{name}.log"
+    everything, _ = rows(path, "construct")
+    first = everything[len(everything) // 2]["offset"]
+    ours, _ = rows(path, "arrow", part={"first_offset": first})
+    assert ours == [row for row in everything if row["offset"] >= first]
+
+
+@pytest.mark.parametrize("column", WANTED)
+def test_each_column_alone(column: str) -> None:
+    path = SAMPLES / "kafka-4.x" / "features-0" / f"{0:020}.log"
+    ours, _ = rows(path, "arrow", columns=(column,))
+    theirs, _ = rows(path, "construct", columns=(column,))
+    assert ours == theirs
+    assert ours
+
+
+def test_what_the_kernels_do_not_take() -> None:
+    (partition,) = discover(VECTORS / "matrix" / "v2-none-create.log")
+    part = Slice(partition.segments[0])
+    assert not fast.takes(part, Scan(columns=(*WANTED, "problem"), engine="arrow"))
+    assert not fast.takes(part, Scan(columns=WANTED, on_damage="drop", engine="arrow"))  # type: ignore[arg-type]
+    assert not fast.takes(Slice(part.segment, end_offset=5), Scan(engine="arrow"))
+    assert not fast.takes(Slice(part.segment, aborted=((1, 2, 3),)), Scan(engine="arrow"))
+    assert not fast.takes(part, Scan()), "loading the kernels does not pay"
+    large = Slice(part.segment, stop=fast.PAYS_FROM)
+    pytest.importorskip("numba")
+    assert fast.takes(large, Scan())
+
+
+def test_columns_hold_few_bytes() -> None:
+    path = VECTORS / "large" / "v2-gzip-1mib.log"
+    (partition,) = discover(path)
+    scan = Scan(columns=("value",), engine="arrow", batch_bytes=1 << 20)
+    sizes = [b.num_rows for b in read_slice(Slice(partition.segments[0]), scan)]
+    assert sizes == [1, 1]
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    pytest.importorskip("numba")
+    one = build(batch(0, [b"%d" % i for i in range(20)], pad=5000))
+
+    def most(copies: int) -> int:
+        parts = (one if i == 0 else (20 * i).to_bytes(8, "big") + one[8:] for i in range(copies))
+        logs = tmp_path / str(copies)
+        logs.mkdir()
+        path = write(logs, "t", 0, 0, b"".join(parts))
+        (partition,) = discover(path)
+        top = 0
+        for found in read_slice(Slice(partition.segments[0]), Scan(columns=("offset", "value"))):
+            assert found.num_rows
+            top = max(top, pa.total_allocated_bytes())
+        return top
+
+    assert most(600) < most(150) + (8 << 20)
