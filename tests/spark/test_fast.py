@@ -128,3 +128,25 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
         return top
 
     assert most(600) < most(150) + (8 << 20)
+
+
+@pytest.mark.spark
+def test_a_large_segment_through_spark(spark: Any, directory: Path) -> None:
+    """Large enough for the kernels; with headers, nulls, and a marker that is left out."""
+    pytest.importorskip("numba")
+    some = (VECTORS / "control" / "txn-flow.log").read_bytes()
+    one = build(batch(0, [b"%d" % i for i in range(20)], pad=5000))
+    parts = (one if i == 0 else (20 * i).to_bytes(8, "big") + one[8:] for i in range(50))
+    path = write(directory, "t", 0, 0, b"".join(parts) + some)
+    assert path.stat().st_size > fast.PAYS_FROM
+    frame = spark.read.format("kafka-log").option("includeHeaders", "true").load(str(directory))
+    found = frame.selectExpr(
+        "count(*) n", "sum(offset) s", "sum(length(value)) b", "count(headers) h"
+    )
+    theirs, _ = rows(path, "construct", columns=("offset", "value", "headers"))
+    assert found.collect()[0].asDict() == {
+        "n": len(theirs),
+        "s": sum(row["offset"] for row in theirs),
+        "b": sum(len(row["value"] or b"") for row in theirs),
+        "h": sum(row["headers"] is not None for row in theirs),
+    }
