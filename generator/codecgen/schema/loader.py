@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from codecgen.diagnostics import Diagnostic
-from codecgen.schema import grammar, source
+from codecgen.schema import grammar, parts, source
 from codecgen.schema.complete import complete
 from codecgen.schema.expression import Expression
-from codecgen.schema.expression import parse as parse_expression
 from codecgen.schema.model import (
     ArrayType,
     BitMember,
     BitsType,
     BytesType,
     Choice,
-    Column,
-    Compression,
     Derived,
     Enum,
     EnumValue,
     Example,
     Field,
     FieldType,
-    Formerly,
     Layout,
     Manifest,
-    Misprint,
     Model,
     Overhead,
     OverheadOf,
     Reference,
-    Rows,
-    Run,
     ScalarType,
     Since,
     Span,
@@ -43,7 +36,7 @@ from codecgen.schema.model import (
     Versions,
     View,
 )
-from codecgen.schema.reader import Reader, Record, Value, hex_bytes
+from codecgen.schema.reader import Reader, Record, Value
 
 MANIFEST = "codecgen.yaml"
 _NOWHERE = Span(MANIFEST, 1, 1, 1)
@@ -108,25 +101,11 @@ def _manifest(r: Record) -> Manifest:
         span=r.span,
         spelling=cast(Any, r["spelling"] or "snake"),
         release_line=cast(str | None, r["release_line"]),
-        releases=_words(r["releases"]),
-        links={k: str(v) for k, v in _map(r["links"])},
-        as_of=_words(documents["as_of"]) if isinstance(documents, Record) else (),
+        releases=parts.words(r["releases"]),
+        links={k: str(v) for k, v in parts.entries(r["links"])},
+        as_of=parts.words(documents["as_of"]) if isinstance(documents, Record) else (),
         places=r.places(),
     )
-
-
-def _words(value: object) -> tuple[str, ...]:
-    return tuple(str(v.value) for v in cast(tuple[Value, ...], value or ()))
-
-
-def _map(value: object) -> list[tuple[str, Any]]:
-    """The entries of a MapOf: (key, value)."""
-    entries = cast(dict[str, Value], value or {})
-    return [(key, cast(Any, entry.value)[1].value) for key, entry in entries.items()]
-
-
-def _keys(value: object) -> dict[str, Span]:
-    return {key: entry.span for key, entry in cast(dict[str, Value], value or {}).items()}
 
 
 class _Builder:
@@ -158,7 +137,7 @@ class _Builder:
             return
         record = self.reader.record(node, kinds[0])
         if record is None:
-            self.broken |= _names(node.get(kinds[0]))
+            self.broken |= parts.key_names(node.get(kinds[0]))
             return
         build: dict[str, Callable[[Record], None]] = {
             "layout": self.layout,
@@ -182,13 +161,13 @@ class _Builder:
         name = str(r["layout"])
         if not self.declare(name, r.at("layout")):
             return
-        accepts = frozenset(_words(r["accepts"]))
+        accepts = frozenset(parts.words(r["accepts"]))
         fields = tuple(
-            self.field(key, value, _keys(r["fields"])[key], accepts)
-            for key, value in _map(r["fields"])
+            self.field(key, value, parts.key_spans(r["fields"])[key], accepts)
+            for key, value in parts.entries(r["fields"])
         )
         notes: dict[int, tuple[Since | None, Since | None]] = {}
-        for key, n in _map(r["version_notes"]):
+        for key, n in parts.entries(r["version_notes"]):
             if key.isdecimal():
                 notes[int(key)] = (cast(Since | None, n["since"]), cast(Since | None, n["until"]))
             else:
@@ -231,7 +210,7 @@ class _Builder:
         for key, entry in cast(dict[str, Value], r["cases"]).items():
             inner = cast(Any, entry.value)[1]
             cases.append(
-                (int(key) if key.isdecimal() else key, _reference(inner.value, inner.span))
+                (int(key) if key.isdecimal() else key, parts.reference(inner.value, inner.span))
             )
         self.choices[name] = Choice(
             name=name,
@@ -256,8 +235,8 @@ class _Builder:
             doc=r.text("doc"),
             span=r.at("view"),
             of=str(r["of"]),
-            columns=_columns(r["columns"]),
-            rows=tuple(_rows(v.value) for v in cast(tuple[Any, ...], r["rows"])),
+            columns=parts.columns(r["columns"]),
+            rows=tuple(parts.rows(v.value) for v in cast(tuple[Any, ...], r["rows"])),
             places=r.places("of"),
         )
 
@@ -313,32 +292,33 @@ class _Builder:
             versions=cast(Versions | None, r["versions"]),
             since=cast(Since | None, r["since"]),
             when=cast(Expression | None, r["when"]),
-            default=cast(Expression | None, default) or _none_default(r),
+            default=cast(Expression | None, default) or parts.none_default(r),
             none=cast(int | None, r["none"]),
             const=cast(int | None, r["const"]),
             is_version=r["is"] == "version",
-            measures=_run(r, "measures"),
+            measures=parts.run(r, "measures"),
             counts=cast(str | None, r["counts"]),
             checksum=cast(str | None, r["checksum"]),
-            covers=_run(r, "covers"),
+            covers=parts.run(r, "covers"),
             valid=cast(Expression | None, r["valid"]),
             refuse=cast(Expression | None, r["refuse"]),
-            accepts=accepts | frozenset(_words(r["accepts"])),
+            accepts=accepts | frozenset(parts.words(r["accepts"])),
             unit=cast(str | None, r["unit"]),
             spelled=cast(str | None, r["spelled"]),
-            formerly=_formerly(r["formerly"]),
-            misprint=_misprint(r["misprint"]),
+            formerly=parts.formerly(r["formerly"]),
+            misprint=parts.misprint(r["misprint"]),
             hidden=bool(r["hidden"]),
             places=r.places(),
         )
 
     def type(self, r: Record) -> FieldType:
-        only = _words(r["only"]) if "only" in r else None
+        only = parts.words(r["only"]) if "only" in r else None
         if "type" in r:
             return ScalarType(str(r["type"]), cast(str | None, r["enum"]), only)
         if "bits" in r:
             members = tuple(
-                self.bit(key, value, _keys(r["members"])[key]) for key, value in _map(r["members"])
+                self.bit(key, value, parts.key_spans(r["members"])[key])
+                for key, value in parts.entries(r["members"])
             )
             return BitsType(str(r["bits"]), members)
         for key in ("bytes", "string"):
@@ -347,16 +327,16 @@ class _Builder:
                 null = cast(int | None, r["null"])
                 return BytesType(length, key == "string", null)
         if "layout" in r:
-            return StructType(_reference(r["layout"], r.at("layout")))
+            return StructType(parts.reference(r["layout"], r.at("layout")))
         element = r["array"]
         compressed = r["compressed"]
         return ArrayType(
             element=ScalarType(element)
             if isinstance(element, str)
-            else _reference(element, r.at("array")),
+            else parts.reference(element, r.at("array")),
             count=cast(str | None, r["count"]),
             length=cast(str | None, r["length"]),
-            compression=_compression(compressed) if isinstance(compressed, Record) else None,
+            compression=parts.compression(compressed) if isinstance(compressed, Record) else None,
             nesting=cast(int | None, r["nesting"]),
             at_least=cast(int, r["at_least"] or 0),
         )
@@ -370,13 +350,13 @@ class _Builder:
             span=span,
             doc=r.text("doc"),
             enum=cast(str | None, r["enum"]),
-            only=_words(r["only"]) if "only" in r else None,
+            only=parts.words(r["only"]) if "only" in r else None,
             reserved="reserved" in r,
             versions=cast(Versions | None, r["versions"]),
             since=cast(Since | None, r["since"]),
             spelled=cast(str | None, r["spelled"]),
             default=cast(Expression | None, r["default"]),
-            misprint=_misprint(r["misprint"]),
+            misprint=parts.misprint(r["misprint"]),
             places=r.places(),
         )
 
@@ -384,17 +364,17 @@ class _Builder:
 
     def derived(self, r: Record) -> list[Derived]:
         out = []
-        for name, node in _map(r["derived"]):
-            span = _keys(r["derived"])[name]
+        for name, node in parts.entries(r["derived"]):
+            span = parts.key_spans(r["derived"])[name]
             if isinstance(node, source.Mapping) and node.get("is") is None:
                 for key, child in node.entries:
                     found = self.reader.record(child, "derived")
                     if found is not None:
-                        out.append(_derived(key.text, found, key.span, name))
+                        out.append(parts.derived(key.text, found, key.span, name))
             else:
                 found = self.reader.record(node, "derived")
                 if found is not None:
-                    out.append(_derived(name, found, span, None))
+                    out.append(parts.derived(name, found, span, None))
         return out
 
     def example(self, r: Record) -> Example:
@@ -402,12 +382,12 @@ class _Builder:
             name=r.text("name"),
             doc=r.text("doc"),
             data=cast(bytes | None, r["hex"]),
-            value=plain(cast(source.Node, r["is"])),
+            value=parts.plain(cast(source.Node, r["is"])),
             version=cast(int | None, r["version"]),
             since=cast(Since | None, r["since"]),
             span=r.at("name"),
             places=r.places("version", "hex", "build", "is")
-            | dict(_value_places(cast(source.Node, r["is"]), "is")),
+            | dict(parts.value_places(cast(source.Node, r["is"]), "is")),
         )
 
     def overhead(self, r: Record) -> Overhead:
@@ -417,8 +397,8 @@ class _Builder:
             columns.append(
                 OverheadOf(
                     title=c.text("title"),
-                    layout=_reference(c["layout"], c.at("layout")),
-                    sizes={key: int(size) for key, size in _map(c["each"])},
+                    layout=parts.reference(c["layout"], c.at("layout")),
+                    sizes={key: int(size) for key, size in parts.entries(c["each"])},
                     array=cast(str | None, c["array"]),
                     number=cast(str | None, c["number"]),
                     places=c.places(),
@@ -426,132 +406,3 @@ class _Builder:
             )
         sizes = tuple(int(cast(int, v.value)) for v in cast(tuple[Value, ...], r["sizes"]))
         return Overhead(r.text("doc"), sizes, tuple(columns), r.text("notes"), r.span)
-
-
-def plain(node: source.Node) -> object:
-    """Example values as Python: ``{hex: ..}`` is bytes, when it has hexadecimal digits; text stays text (a bytes
-    field takes it as UTF-8)."""
-    if isinstance(node, source.Sequence):
-        return [plain(item) for item in node.items]
-    if isinstance(node, source.Mapping):
-        if [key.text for key, _ in node.entries] == ["hex"]:
-            value = node.entries[0][1]
-            data = hex_bytes(value.text) if isinstance(value, source.Scalar) else None
-            if data is not None:
-                return data
-        return {key.text: plain(child) for key, child in node.entries}
-    if not node.plain:
-        return node.text
-    words: dict[str, object] = {"null": None, "~": None, "": None, "true": True, "false": False}
-    if node.text in words:
-        return words[node.text]
-    digits = node.text[1:] if node.text.startswith("-") else node.text
-    return int(node.text) if digits.isdecimal() and len(digits) <= 20 else node.text
-
-
-def _value_places(node: source.Node, path: str) -> Iterator[tuple[str, Span]]:
-    """Where the values of an example stand: ``is.records[0].key`` is the place of that key."""
-    if isinstance(node, source.Mapping):
-        for key, child in node.entries:
-            yield f"{path}.{key.text}", key.span
-            yield from _value_places(child, f"{path}.{key.text}")
-    elif isinstance(node, source.Sequence):
-        for i, child in enumerate(node.items):
-            yield f"{path}[{i}]", child.span
-            yield from _value_places(child, f"{path}[{i}]")
-
-
-def _reference(value: object, span: Span) -> Reference:
-    name, version = cast(tuple[str, int | None], value)
-    return Reference(name, version, span)
-
-
-def _none_default(r: Record) -> Expression | None:
-    if "none" not in r:
-        return None
-    span = r.at("none")
-    return parse_expression(str(r["none"]), span.file, span.line, span.column)
-
-
-def _run(r: Record, key: str) -> Run | None:
-    value = r[key]
-    if value is None:
-        return None
-    if isinstance(value, Record):
-        return Run(str(value["from"]), cast(str | None, value["to"]), value.at("from"))
-    return Run("", None, r.at(key))  # "rest": from the next field on
-
-
-def _formerly(value: object) -> Formerly | None:
-    return Formerly(str(value["name"]), str(value["until"])) if isinstance(value, Record) else None
-
-
-def _misprint(value: object) -> Misprint | None:
-    if not isinstance(value, Record):
-        return None
-    until = cast(str | None, value["until"])
-    return Misprint(
-        value.text("as"), value.text("doc"), until, cast(Versions | None, value["versions"])
-    )
-
-
-def _compression(r: Record) -> Compression:
-    variants = tuple(
-        (codec, cast(Versions | None, v["versions"]), str(v["write"]), str(v["read"]))
-        for codec, v in _map(r["variants"])
-    )
-    by = cast(Expression, r["by"])
-    limit = cast(int, r["limit"])
-    return Compression(by, "", limit, _words(r["refuses"]), variants, r.places())
-
-
-def _names(node: source.Node | None) -> set[str]:
-    """The names that a document declares."""
-    if isinstance(node, source.Scalar):
-        return {node.text.strip()}
-    return {key.text for key, _ in node.entries} if isinstance(node, source.Mapping) else set()
-
-
-def _derived(name: str, r: Record, span: Span, array: str | None) -> Derived:
-    return Derived(
-        name=name,
-        type=str(r["type"]),
-        value=cast(Expression, r["is"]),
-        span=span,
-        array=array,
-        doc=r.text("doc"),
-        unit=cast(str | None, r["unit"]),
-        versions=cast(Versions | None, r["versions"]),
-        since=cast(Since | None, r["since"]),
-        places=r.places(),
-    )
-
-
-def _columns(value: object) -> tuple[Column, ...]:
-    spans = _keys(value)
-    return tuple(
-        Column(
-            name=name,
-            type=str(c["type"] or "list"),
-            span=spans[name],
-            members=_columns(c["list"]),
-            nullable=bool(c["nullable"]),
-            on_request=bool(c["on_request"]),
-            unit=cast(str | None, c["unit"]),
-            doc=c.text("doc"),
-        )
-        for name, c in _map(value)
-    )
-
-
-def _rows(r: Record) -> Rows:
-    return Rows(
-        layout=str(r["of"]),
-        each=cast(str | None, r["each"]),
-        values={name: cast(Expression, code) for name, code in _map(r["columns"])},
-        span=r.span,
-        when=cast(Expression | None, r["when"]),
-        careful=cast(Expression | None, r["careful"]),
-        head=bool(r["head"]),
-        places=r.places(),
-    )

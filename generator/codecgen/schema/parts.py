@@ -1,0 +1,167 @@
+"""Parts of layouts, from what the reader gives: one function for each small form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from codecgen.schema import source
+from codecgen.schema.expression import Expression
+from codecgen.schema.expression import parse as parse_expression
+from codecgen.schema.model import (
+    Column,
+    Compression,
+    Derived,
+    Formerly,
+    Misprint,
+    Reference,
+    Rows,
+    Run,
+    Since,
+    Span,
+    Versions,
+)
+from codecgen.schema.reader import Record, Value, hex_bytes
+
+
+def words(value: object) -> tuple[str, ...]:
+    return tuple(str(v.value) for v in cast(tuple[Value, ...], value or ()))
+
+
+def entries(value: object) -> list[tuple[str, Any]]:
+    """The entries of a MapOf: (key, value)."""
+    entries = cast(dict[str, Value], value or {})
+    return [(key, cast(Any, entry.value)[1].value) for key, entry in entries.items()]
+
+
+def key_spans(value: object) -> dict[str, Span]:
+    return {key: entry.span for key, entry in cast(dict[str, Value], value or {}).items()}
+
+
+def plain(node: source.Node) -> object:
+    """Example values as Python: ``{hex: ..}`` is bytes, when it has hexadecimal digits; text stays text (a bytes
+    field takes it as UTF-8)."""
+    if isinstance(node, source.Sequence):
+        return [plain(item) for item in node.items]
+    if isinstance(node, source.Mapping):
+        if [key.text for key, _ in node.entries] == ["hex"]:
+            value = node.entries[0][1]
+            data = hex_bytes(value.text) if isinstance(value, source.Scalar) else None
+            if data is not None:
+                return data
+        return {key.text: plain(child) for key, child in node.entries}
+    if not node.plain:
+        return node.text
+    words: dict[str, object] = {"null": None, "~": None, "": None, "true": True, "false": False}
+    if node.text in words:
+        return words[node.text]
+    digits = node.text[1:] if node.text.startswith("-") else node.text
+    return int(node.text) if digits.isdecimal() and len(digits) <= 20 else node.text
+
+
+def value_places(node: source.Node, path: str) -> Iterator[tuple[str, Span]]:
+    """Where the values of an example stand: ``is.records[0].key`` is the place of that key."""
+    if isinstance(node, source.Mapping):
+        for key, child in node.entries:
+            yield f"{path}.{key.text}", key.span
+            yield from value_places(child, f"{path}.{key.text}")
+    elif isinstance(node, source.Sequence):
+        for i, child in enumerate(node.items):
+            yield f"{path}[{i}]", child.span
+            yield from value_places(child, f"{path}[{i}]")
+
+
+def reference(value: object, span: Span) -> Reference:
+    name, version = cast(tuple[str, int | None], value)
+    return Reference(name, version, span)
+
+
+def none_default(r: Record) -> Expression | None:
+    if "none" not in r:
+        return None
+    span = r.at("none")
+    return parse_expression(str(r["none"]), span.file, span.line, span.column)
+
+
+def run(r: Record, key: str) -> Run | None:
+    value = r[key]
+    if value is None:
+        return None
+    if isinstance(value, Record):
+        return Run(str(value["from"]), cast(str | None, value["to"]), value.at("from"))
+    return Run("", None, r.at(key))  # "rest": from the next field on
+
+
+def formerly(value: object) -> Formerly | None:
+    return Formerly(str(value["name"]), str(value["until"])) if isinstance(value, Record) else None
+
+
+def misprint(value: object) -> Misprint | None:
+    if not isinstance(value, Record):
+        return None
+    until = cast(str | None, value["until"])
+    return Misprint(
+        value.text("as"), value.text("doc"), until, cast(Versions | None, value["versions"])
+    )
+
+
+def compression(r: Record) -> Compression:
+    variants = tuple(
+        (codec, cast(Versions | None, v["versions"]), str(v["write"]), str(v["read"]))
+        for codec, v in entries(r["variants"])
+    )
+    by = cast(Expression, r["by"])
+    limit = cast(int, r["limit"])
+    return Compression(by, "", limit, words(r["refuses"]), variants, r.places())
+
+
+def key_names(node: source.Node | None) -> set[str]:
+    """The names that a document declares."""
+    if isinstance(node, source.Scalar):
+        return {node.text.strip()}
+    return {key.text for key, _ in node.entries} if isinstance(node, source.Mapping) else set()
+
+
+def derived(name: str, r: Record, span: Span, array: str | None) -> Derived:
+    return Derived(
+        name=name,
+        type=str(r["type"]),
+        value=cast(Expression, r["is"]),
+        span=span,
+        array=array,
+        doc=r.text("doc"),
+        unit=cast(str | None, r["unit"]),
+        versions=cast(Versions | None, r["versions"]),
+        since=cast(Since | None, r["since"]),
+        places=r.places(),
+    )
+
+
+def columns(value: object) -> tuple[Column, ...]:
+    spans = key_spans(value)
+    return tuple(
+        Column(
+            name=name,
+            type=str(c["type"] or "list"),
+            span=spans[name],
+            members=columns(c["list"]),
+            nullable=bool(c["nullable"]),
+            on_request=bool(c["on_request"]),
+            unit=cast(str | None, c["unit"]),
+            doc=c.text("doc"),
+        )
+        for name, c in entries(value)
+    )
+
+
+def rows(r: Record) -> Rows:
+    return Rows(
+        layout=str(r["of"]),
+        each=cast(str | None, r["each"]),
+        values={name: cast(Expression, code) for name, code in entries(r["columns"])},
+        span=r.span,
+        when=cast(Expression | None, r["when"]),
+        careful=cast(Expression | None, r["careful"]),
+        head=bool(r["head"]),
+        places=r.places(),
+    )
