@@ -26,12 +26,13 @@ from kafka_log.columns import (
     Row,
     Unit,
     fits,
+    record_size,
     schema,
     to_arrow,
 )
 from kafka_log.directory import Segment
 from kafka_log.model import Batch, Policy, Record
-from kafka_log.reader import SegmentReader, is_batch_crc
+from kafka_log.reader import SegmentReader, damage
 
 __all__ = [
     "COLUMNS",
@@ -44,6 +45,8 @@ __all__ = [
     "record_batches",
     "schema",
 ]
+
+ENGINES = ("auto", "construct", "arrow")
 
 MOST_BYTES = 1 << 30
 """A column holds less than twice this many bytes, so that 32-bit offsets always do."""
@@ -95,6 +98,8 @@ class Scan:
             raise ValueError(f"batch_rows is {self.batch_rows}: it must be at least 1")
         if not 1 <= self.batch_bytes <= MOST_BYTES:
             raise ValueError(f"batch_bytes is {self.batch_bytes}: it must be in 1..{MOST_BYTES}")
+        if self.engine not in ENGINES:
+            raise ValueError(f"no engine is called {self.engine!r}; known: {', '.join(ENGINES)}")
         if self.policy is Policy.STRICT and self.on_damage is not OnDamage.RAISE:
             raise ValueError(
                 "the policy strict stops at the first problem: on_damage must be raise"
@@ -180,13 +185,7 @@ def _fixed_bytes(part: Slice, scan: Scan) -> int:
 
 
 def _size(row: Row) -> int:
-    record = row.record
-    size = len(row.problem or "")
-    if record is not None:
-        size += len(record.key or b"") + len(record.value or b"")
-        for key, value in record.headers:
-            size += 4 * len(key) + len(value or b"")  # a character of a key has at most 4 bytes
-    return size
+    return len(row.problem or "") + (0 if row.record is None else record_size(row.record))
 
 
 # ---------------------------------------------------------------- from batches to rows
@@ -203,21 +202,21 @@ def _rows(part: Slice, scan: Scan) -> Iterator[Row]:
     aborted = _by_producer(part.aborted)
     try:
         for batch in reader:
-            damage = _damage(batch)
-            if not damage:
+            wrong = damage(batch)
+            if not wrong:
                 if part.end_offset is not None and (batch.base_offset or 0) >= part.end_offset:
                     return  # offsets rise in a log: nothing behind it is wanted
                 if part.first_offset is not None and batch.last_offset < part.first_offset:
                     continue
             elif scan.on_damage is OnDamage.RAISE:
-                raise damage[0]
+                raise wrong[0]
             elif scan.on_damage is OnDamage.DROP:
                 continue
             if batch.is_control and not scan.control_records:
                 continue
             if aborted and _is_aborted(batch, aborted):
                 continue
-            yield from _of_batch(batch, damage, part, scan)
+            yield from _of_batch(batch, wrong, part, scan)
     except CodecError:
         if scan.on_damage is OnDamage.RAISE or reader.end is None:
             raise
@@ -233,18 +232,8 @@ def _rows(part: Slice, scan: Scan) -> Iterator[Row]:
             yield Row(end.iterated_bytes, problem=f"the rest is not read: {end.error}")
 
 
-def _damage(batch: Batch) -> list[CodecError]:
-    """Why a consumer refuses the batch: checksums that are wrong, and what cannot be read."""
-    found: list[CodecError] = []
-    if not batch.is_valid:
-        found += filter(is_batch_crc, batch.findings)
-    else:
-        found += [r.crc_error for r in batch.records if r.crc_error is not None]
-    return found + [problem.error for problem in batch.problems]
-
-
-def _of_batch(batch: Batch, damage: list[CodecError], part: Slice, scan: Scan) -> Iterator[Row]:
-    problem = "; ".join(map(str, damage)) or None
+def _of_batch(batch: Batch, wrong: list[CodecError], part: Slice, scan: Scan) -> Iterator[Row]:
+    problem = "; ".join(map(str, wrong)) or None
     low, high = part.first_offset, part.end_offset
     if problem and not batch.records and "problem" in scan.columns:
         yield Row(batch.position, batch, problem=problem)

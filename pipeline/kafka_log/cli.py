@@ -146,14 +146,10 @@ def _dump(options: argparse.Namespace, partitions: list[Partition]) -> int:
             if options.output == "jsonl":
                 for item in jsonl.objects(watch, records=not options.digest):  # type: ignore[arg-type]
                     out.write(json.dumps(item, ensure_ascii=False, separators=(",", ":")) + "\n")
-                    watch.failed |= item["type"] == "end" and (
-                        item["stop"] != "eof" or "lost" in item
-                    )
             else:
                 for line in textual.lines(watch, data=not options.digest, width=options.width):  # type: ignore[arg-type]
                     out.write(line + "\n")
-                    watch.failed |= line.startswith("!!")
-            worst = max(worst, PROBLEMS if watch.failed else GOOD)
+            worst = max(worst, PROBLEMS if watch.found_problems() else GOOD)
     out.flush()
     return worst
 
@@ -169,6 +165,11 @@ class _Watch:
     @property
     def end(self) -> End | None:
         return self.reader.end
+
+    def found_problems(self) -> bool:
+        """Whether anything was wrong, now that the file has been read."""
+        end = self.reader.end
+        return self.failed or end is None or end.stop != "eof" or bool(end.lost)
 
     def __iter__(self) -> Any:
         for batch in self.reader:

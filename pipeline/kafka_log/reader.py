@@ -174,6 +174,16 @@ class Run:
         )
 
 
+def damage(batch: Batch) -> list[CodecError]:
+    """Why a consumer refuses a batch: checksums that are wrong, and what cannot be read."""
+    found: list[CodecError] = []
+    if not batch.is_valid:
+        found += filter(is_batch_crc, batch.findings)
+    else:
+        found += [r.crc_error for r in batch.records if r.crc_error is not None]
+    return found + [problem.error for problem in batch.problems]
+
+
 def is_batch_crc(finding: CodecError) -> bool:
     """Whether a finding says that a batch's own checksum is wrong."""
     return isinstance(finding, ChecksumError) and finding.where.path == "crc"

@@ -21,15 +21,16 @@ import pyarrow.compute as pc
 
 from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rows, choose, load_kernels, schema_of
 from codecgen.runtime.arrow.view import View
-from codecgen.runtime.errors import ChecksumError, CodecError
+from codecgen.runtime.errors import CodecError
 from codecgen.runtime.source import Limits
 from kafka_codecs import Compression
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log import framing
+from kafka_log.columns import record_size
 from kafka_log.engine import construct_engine
 from kafka_log.model import Batch, End, Policy, Record
-from kafka_log.reader import Run, SegmentReader
+from kafka_log.reader import Run, SegmentReader, damage
 
 CHUNK_BYTES = 4 << 20
 ROWS = 1 << 16
@@ -181,7 +182,7 @@ class Scanner:
         try:
             for batch in batches:
                 rows += self._believed(batch)
-                size += sum(map(_size, batch.records))
+                size += sum(map(record_size, batch.records))
                 if len(rows) >= ROWS or size >= BYTES:
                     yield self._rows(rows)
                     rows, size = [], 0
@@ -285,7 +286,7 @@ class Scanner:
     def _believed(self, batch: Batch) -> Sequence[tuple[Batch, Record | None]]:
         """The records of a batch, unless it is damaged and damage is raised."""
         if not self.keep:
-            for error in _damage(batch):
+            for error in damage(batch):
                 raise error
         return [(batch, record) for record in batch.records]
 
@@ -407,17 +408,3 @@ def _kernels(view: View, engine: Engine) -> ModuleType | None:
         return None
     usable = sys.byteorder == "little" and (kernels.JIT or engine == "arrow")
     return kernels if usable else None
-
-
-def _size(record: Record) -> int:
-    """Bytes of a record in a table, about."""
-    headers = sum(4 * len(key) + len(value or b"") for key, value in record.headers)
-    return len(record.key or b"") + len(record.value or b"") + headers
-
-
-def _damage(batch: Batch) -> Iterator[CodecError]:
-    """Why a consumer refuses a batch: checksums that are wrong, and what cannot be read."""
-    if not batch.is_valid:
-        yield from (e for e in batch.findings if isinstance(e, ChecksumError))
-    yield from (r.crc_error for r in batch.records if r.crc_error is not None)
-    yield from (problem.error for problem in batch.problems)

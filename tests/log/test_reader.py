@@ -189,3 +189,21 @@ def test_more_oddities_than_the_limit(path: Path) -> None:
     assert len(found.findings) == 31  # the checksum is wrong too
     (found,) = SegmentReader(path, limits=Limits(findings=10))
     assert "more than 10 oddities" in str(found.problems[0].error)
+
+
+def test_magic_bytes_that_no_version_has(path: Path) -> None:
+    """Above the newest one an entry is read as the newest, as Kafka's file reader does; below 0 the file ends."""
+    data = bytearray(batch(0))
+    data[16] = 9
+    path.write_bytes(bytes(data))
+    (found,) = SegmentReader(path)
+    assert (found.magic, len(found.records)) == (9, 3)
+    assert [f.where.path for f in found.findings] == ["magic"]
+    data[16] = 0xFF
+    path.write_bytes(bytes(data) + batch(10))
+    reader = SegmentReader(path)
+    assert list(reader) == []
+    assert reader.end is not None
+    assert reader.end.error is not None
+    assert reader.end.error.where.path == "magic"
+    assert [b.base_offset for b in SegmentReader(path, policy="salvage")] == [10]

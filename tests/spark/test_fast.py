@@ -130,6 +130,13 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     assert most(600) < most(150) + (8 << 20)
 
 
+def test_an_unknown_engine_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match="no engine is called 'rust'; known: auto, construct, arrow"
+    ):
+        Scan(engine="rust")
+
+
 @pytest.mark.spark
 def test_a_large_segment_through_spark(spark: Any, directory: Path) -> None:
     """Large enough for the kernels; with headers, nulls, and a marker that is left out."""
