@@ -402,45 +402,44 @@ def wrap_8(value: int) -> int:
 
 
 @inner
-def uvarint(p: int) -> tuple[int, int]:
-    """(value, address behind) of an unsigned varint of 32 bits; behind is 0 unless it is in its shortest form."""
+def uvarint(p: int) -> tuple[int, int, bool]:
+    """(value, address behind, whether it is in its shortest form) of an unsigned varint of 32 bits."""
     byte = load_u8(p)
     if byte < 0x80:
-        return byte, p + 1
-    value = byte & 0x7F
-    for i in range(1, 5):
+        return byte, p + 1, True
+    more = load_u8(p + 1)
+    value = byte & 0x7F | (more & 0x7F) << 7
+    if more < 0x80:
+        return value, p + 2, more != 0
+    for i in range(2, 5):
         byte = load_u8(p + i)
         value |= (byte & 0x7F) << 7 * i
         if byte < 0x80:
-            if byte == 0 or value > 0xFFFFFFFF:
-                return 0, 0
-            return value, p + i + 1
-    return 0, 0
+            return value, p + i + 1, byte != 0 and value <= 0xFFFFFFFF
+    return 0, p, False
 
 
 @inner
-def varint(p: int) -> tuple[int, int]:
-    """(value, address behind) of a zigzag varint of 32 bits; behind is 0 unless it is in its shortest form."""
-    value, behind = uvarint(p)
-    return (value >> 1) ^ -(value & 1), behind
+def varint(p: int) -> tuple[int, int, bool]:
+    """(value, address behind, whether it is in its shortest form) of a zigzag varint of 32 bits."""
+    value, behind, shortest = uvarint(p)
+    return (value >> 1) ^ -(value & 1), behind, shortest
 
 
 @inner
-def varlong(p: int) -> tuple[int, int]:
-    """(value, address behind) of a zigzag varint of 64 bits; behind is 0 unless it is in its shortest form."""
+def varlong(p: int) -> tuple[int, int, bool]:
+    """(value, address behind, whether it is in its shortest form) of a zigzag varint of 64 bits."""
     byte = load_u8(p)
+    sign = -(byte & 1)
     if byte < 0x80:
-        return (byte >> 1) ^ -(byte & 1), p + 1
-    low = byte & 1
+        return (byte >> 1) ^ sign, p + 1, True
     value = (byte & 0x7F) >> 1  # all but the sign, which is the lowest bit
     for i in range(1, 10):
         byte = load_u8(p + i)
         value |= (byte & 0x7F) << 7 * i - 1
         if byte < 0x80:
-            if byte == 0 or (i == 9 and byte > 1):
-                return 0, 0
-            return value ^ -low, p + i + 1
-    return 0, 0
+            return value ^ sign, p + i + 1, byte != 0 and (i < 9 or byte == 1)
+    return 0, p, False
 
 
 _HIGH_BITS = 0x8080808080808080 - (1 << 64)
@@ -538,12 +537,13 @@ CODEC = 40
 RUN = 48
 RUN_END = 56
 COUNT = 64
-ROWS = 72
-BASE_OFFSET_NULLS = 80
-BASE_TIMESTAMP_NULLS = 88
-DELETE_HORIZON_NULLS = 96
-RECORD_COUNT_NULLS = 104
-ROW_SIZE = 112
+CHECKED = 72
+ROW_SIZE = 80
+
+ROWS = 0
+ENTRIES = 8
+LAST = 16
+NEXT = 24
 
 
 @inner
@@ -556,643 +556,605 @@ def fail(row: int, line: int, p: int) -> int:
 
 @inner
 def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
-    """records/message.yaml: the head of an entry; 0 when it is not whole, -1 when its length
-    cannot be.
+    """records/message.yaml: which rows an entry holds, and what they need of it. 0 when it is not
+    as it should be.
     """
-    start = p + 8
-    entry_message_size = load_i32(start)
-    if entry_message_size < 0 or entry_message_size < 14:
-        return -1
-    entry_end = p + 12 + entry_message_size
-    if entry_end > end:
-        return 0
     start = p
     store_64(row + STATUS, 0)
-    store_64(row + ROWS, -1)
     store_64(row + START, start)
-    store_64(row + END, entry_end)
-    if entry_end - start < 18:
-        fail(row, 19, p)
-        return entry_end
-    body_open_message_v0(p, entry_end, row, most, careful)
-    return entry_end
-
-
-@inner
-def body_open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
-    """Which rows the entry holds, and what they need of it. 0 when it is not as it should be."""
-    start = p
-    store_64(row + CASE, 0)
+    store_64(row + END, end)
     store_64(row + CODEC, 0)
-    store_64(row + RUN, start)
+    store_64(row + RUN, end)
     store_64(row + RUN_END, end)
-    store_64(row + COUNT, 1)
-    return 1
-
-
-@inner
-def measure_message_v0(row: int, most: int) -> int:
-    """Check the rows of an entry, and add up what they take. 0 when they are not as they should
-    be.
-    """
-    p = load_i64_le(row + RUN)
-    base_offset_nulls = 0
-    base_timestamp_nulls = 0
-    delete_horizon_nulls = 0
-    record_count_nulls = 0
-    item_attributes = load_i8(p + 17)
-    if (item_attributes & 7) != 0:
-        base_offset_nulls += 1
-    at = 1
-    base_timestamp_nulls = at
-    delete_horizon_nulls = at
-    record_count_nulls = at
-    store_64(row + ROWS, at)
-    store_64(row + BASE_OFFSET_NULLS, base_offset_nulls)
-    store_64(row + BASE_TIMESTAMP_NULLS, base_timestamp_nulls)
-    store_64(row + DELETE_HORIZON_NULLS, delete_horizon_nulls)
-    store_64(row + RECORD_COUNT_NULLS, record_count_nulls)
-    return 1
-
-
-@inner
-def check_message_v0(row: int, most: int) -> int:
-    """Measure the rows of one entry. 0 when they are not as they should be."""
-    case = load_i64_le(row + CASE)
-    if case == 0:
-        return measure_message_v0(row, most)
-    return 0
+    store_64(row + COUNT, 0)
+    if end - p < 18:
+        return fail(row, 19, p)
+    return fail(row, 1, start)
 
 
 @jit
 def index_message_v0(
     table: int, capacity: int, p: int, end: int, most: int, careful: int
 ) -> tuple[int, int, int]:
-    """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
-    why: 2 an entry of another kind, 1 the table is full, 0 the bytes end, -1 what follows is no
-    entry.
+    """Pass 1: a row of the table for each whole entry, or for a run of entries that are rows
+    themselves. How many there are, where they end, and why: 2 an entry of another kind, 1 the
+    table is full, 0 the bytes end, -1 what follows is no entry.
     """
     n = 0
-    while n < capacity:
+    run_0 = 0
+    while True:
         if end - p < 17:
             return n, p, 0
-        row = table + n * ROW_SIZE
         kind = load_i8(p + 16)
         if kind != 0:
             return n, p, 2
-        behind = open_message_v0(p, end, row, most, careful)
-        if behind <= 0:
-            return n, p, behind
-        if load_i64_le(row + STATUS) == 0 and load_i64_le(row + CODEC) == 0:
-            check_message_v0(row, most)
+        entry_message_size = load_i32(p + 8)
+        if entry_message_size < 0 or entry_message_size < 14:
+            return n, p, -1
+        behind = p + 12 + entry_message_size
+        if behind > end:
+            return n, p, 0
+        if behind - p >= 18:
+            if True:
+                if run_0 == 0:
+                    if n == capacity:
+                        return n, p, 1
+                    run_0 = 0
+                    run_0 = table + n * ROW_SIZE
+                    n += 1
+                    store_64(run_0 + STATUS, 0)
+                    store_64(run_0 + CASE, 0)
+                    store_64(run_0 + START, p)
+                    store_64(run_0 + CODEC, 0)
+                    store_64(run_0 + RUN, p)
+                    store_64(run_0 + COUNT, 0)
+                store_64(run_0 + RUN_END, behind)
+                store_64(run_0 + COUNT, load_i64_le(run_0 + COUNT) + 1)
+                p = behind
+                continue
+        if n == capacity:
+            return n, p, 1
+        run_0 = 0
+        row = table + n * ROW_SIZE
+        open_message_v0(p, behind, row, most, careful)
         n += 1
         p = behind
-    return n, p, 1
+
+
+@inner
+def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
+    """Check rows and write them. 0 when they are not as they should be, or there is no room."""
+    p = load_i64_le(row + RUN)
+    end = load_i64_le(row + RUN_END)
+    at = load_i64_le(state + ROWS)
+    rows_room = load_i64_le(room + ROWS)
+    position_data = load_i64_le(out + 0)
+    size_data = load_i64_le(out + 24)
+    codec_data = load_i64_le(out + 72)
+    base_offset_data = load_i64_le(out + 96)
+    base_offset_validity = load_i64_le(out + 104)
+    base_offset_nulls = load_i64_le(state + 208)
+    last_offset_data = load_i64_le(out + 120)
+    crc_data = load_i64_le(out + 408)
+    count = load_i64_le(row + COUNT)
+    while p < end:
+        if at >= rows_room:
+            return 0
+        behind = p + 12 + load_i32(p + 8)
+        if behind - p < 18 or behind > end:
+            return fail(row, 19, p)
+        store_64(row + END, behind)
+        start = p
+        entry_position = p + bias
+        item_attributes = load_i8(p + 17)
+        item_crc = load_u32(p + 12)
+        item_message_size = load_i32(p + 8)
+        item_offset = load_i64(p + 0)
+        p = behind
+        if position_data:
+            store_64(position_data + 8 * at, entry_position)
+        if size_data:
+            store_64(size_data + 8 * at, wrap_64(item_message_size + 12))
+        if codec_data:
+            store_8(codec_data + at, item_attributes & 7)
+        if base_offset_data:
+            if (item_attributes & 7) == 0:
+                value = item_offset
+            else:
+                value = 0
+            store_64(base_offset_data + 8 * at, value)
+        if (item_attributes & 7) != 0:
+            base_offset_nulls += 1
+            if base_offset_validity:
+                clear_bit(base_offset_validity, at)
+        if last_offset_data:
+            store_64(last_offset_data + 8 * at, item_offset)
+        if crc_data:
+            store_64(crc_data + 8 * at, item_crc)
+        at += 1
+        store_64(state + ROWS, at)
+        store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
+        store_64(state + 208, base_offset_nulls)
+        count -= 1
+        store_64(state + LAST, start)
+        store_64(row + RUN, p)
+        store_64(row + COUNT, count)
+        store_64(state + NEXT, p)
+    return 1
+
+
+@inner
+def decode_message_v0(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
+    """Rows, and the columns that are the same in all of them. 0 when some are not done."""
+    first = load_i64_le(state + ROWS)
+    done = rows_message_v0(row, out, state, room, most, bias)
+    count = load_i64_le(state + ROWS) - first
+    magic_data = load_i64_le(out + 48)
+    timestamp_type_data = load_i64_le(out + 144)
+    base_timestamp_validity = load_i64_le(out + 176)
+    max_timestamp_data = load_i64_le(out + 192)
+    producer_id_data = load_i64_le(out + 216)
+    producer_epoch_data = load_i64_le(out + 240)
+    base_sequence_data = load_i64_le(out + 264)
+    leader_epoch_data = load_i64_le(out + 288)
+    is_transactional_data = load_i64_le(out + 312)
+    is_control_data = load_i64_le(out + 336)
+    delete_horizon_validity = load_i64_le(out + 368)
+    record_count_validity = load_i64_le(out + 392)
+    store_64(state + 232, load_i64_le(state + 232) + count)
+    if base_timestamp_validity:
+        fill_false(base_timestamp_validity, first, count)
+    store_64(state + 296, load_i64_le(state + 296) + count)
+    if delete_horizon_validity:
+        fill_false(delete_horizon_validity, first, count)
+    store_64(state + 304, load_i64_le(state + 304) + count)
+    if record_count_validity:
+        fill_false(record_count_validity, first, count)
+    if magic_data:
+        fill_8(magic_data, first, count, 0)
+    if timestamp_type_data:
+        fill_8(timestamp_type_data, first, count, -1)
+    if max_timestamp_data:
+        fill_64(max_timestamp_data, first, count, -1)
+    if producer_id_data:
+        fill_64(producer_id_data, first, count, -1)
+    if producer_epoch_data:
+        fill_16(producer_epoch_data, first, count, -1)
+    if base_sequence_data:
+        fill_32(base_sequence_data, first, count, -1)
+    if leader_epoch_data:
+        fill_32(leader_epoch_data, first, count, -1)
+    if is_transactional_data and not (0):
+        fill_false(is_transactional_data, first, count)
+    if is_control_data and not (0):
+        fill_false(is_control_data, first, count)
+    return done
 
 
 @jit
-def measure_all_message_v0(
-    table: int, first: int, last: int, most: int, most_rows: int, most_bytes: int, totals: int
+def decode_all_message_v0(
+    table: int, first: int, last: int, most: int, bias: int, out: int, state: int, room: int
 ) -> int:
-    """Pass 2: check entries, and add up what their rows take, until one is not as it should be or
-    the limits are reached. The first entry that is not counted in.
+    """Pass 2: check the rows of entries and write them, until one is not as it should be or does
+    not fit. The first entry that is not done.
     """
     for i in range(first, last):
         row = table + i * ROW_SIZE
         if load_i64_le(row + STATUS):
             return i
-        if load_i64_le(row + ROWS) < 0 and not check_message_v0(row, most):
-            return i
-        full = load_i64_le(totals) + load_i64_le(row + ROWS) > most_rows
-        if full and i > first:
-            return i
-        for k in range(5):
-            place = totals + 8 * k
-            store_64(place, load_i64_le(place) + load_i64_le(row + ROWS + 8 * k))
-    return last
-
-
-@inner
-def fill_message_v0(row: int, out: int, state: int, most: int, bias: int) -> int:
-    """Write the rows of an entry behind those that are there."""
-    first = load_i64_le(state)
-    count = load_i64_le(row + ROWS)
-    walk = load_i64_le(out)
-    position_data = load_i64_le(out + 8)
-    size_data = load_i64_le(out + 32)
-    magic_data = load_i64_le(out + 56)
-    codec_data = load_i64_le(out + 80)
-    base_offset_data = load_i64_le(out + 104)
-    base_offset_validity = load_i64_le(out + 112)
-    last_offset_data = load_i64_le(out + 128)
-    timestamp_type_data = load_i64_le(out + 152)
-    base_timestamp_validity = load_i64_le(out + 184)
-    max_timestamp_data = load_i64_le(out + 200)
-    producer_id_data = load_i64_le(out + 224)
-    producer_epoch_data = load_i64_le(out + 248)
-    base_sequence_data = load_i64_le(out + 272)
-    leader_epoch_data = load_i64_le(out + 296)
-    is_transactional_data = load_i64_le(out + 320)
-    is_control_data = load_i64_le(out + 344)
-    delete_horizon_validity = load_i64_le(out + 376)
-    record_count_validity = load_i64_le(out + 400)
-    crc_data = load_i64_le(out + 416)
-    entry_position = load_i64_le(row + START) + bias
-    if base_timestamp_validity:
-        fill_false(base_timestamp_validity, first, count)
-    if delete_horizon_validity:
-        fill_false(delete_horizon_validity, first, count)
-    if record_count_validity:
-        fill_false(record_count_validity, first, count)
-    if walk:
-        p = load_i64_le(row + RUN)
-        for at in range(first, first + count):
-            item_attributes = load_i8(p + 17)
-            item_crc = load_u32(p + 12)
-            item_message_size = load_i32(p + 8)
-            item_offset = load_i64(p + 0)
-            if position_data:
-                store_64(position_data + 8 * at, entry_position)
-            if size_data:
-                store_64(size_data + 8 * at, wrap_64(item_message_size + 12))
-            if magic_data:
-                store_8(magic_data + at, 0)
-            if codec_data:
-                store_8(codec_data + at, item_attributes & 7)
-            if base_offset_data:
-                if (item_attributes & 7) == 0:
-                    value = item_offset
-                else:
-                    value = 0
-                store_64(base_offset_data + 8 * at, value)
-            if base_offset_validity and ((item_attributes & 7) != 0):
-                clear_bit(base_offset_validity, at)
-            if last_offset_data:
-                store_64(last_offset_data + 8 * at, item_offset)
-            if timestamp_type_data:
-                store_8(timestamp_type_data + at, -1)
-            if max_timestamp_data:
-                store_64(max_timestamp_data + 8 * at, -1)
-            if producer_id_data:
-                store_64(producer_id_data + 8 * at, -1)
-            if producer_epoch_data:
-                store_16(producer_epoch_data + 2 * at, -1)
-            if base_sequence_data:
-                store_32(base_sequence_data + 4 * at, -1)
-            if leader_epoch_data:
-                store_32(leader_epoch_data + 4 * at, -1)
-            if is_transactional_data and not (0):
-                clear_bit(is_transactional_data, at)
-            if is_control_data and not (0):
-                clear_bit(is_control_data, at)
-            if crc_data:
-                store_64(crc_data + 8 * at, item_crc)
-    store_64(state, first + count)
-    return 1
-
-
-@jit
-def fill_all_message_v0(
-    table: int, first: int, last: int, most: int, bias: int, out: int, state: int
-) -> int:
-    """Pass 3: write the rows of entries that were measured."""
-    for i in range(first, last):
-        row = table + i * ROW_SIZE
         case = load_i64_le(row + CASE)
+        done = 0
         if case == 0:
-            fill_message_v0(row, out, state, most, bias)
+            done = decode_message_v0(row, out, state, room, most, bias)
+        if done == 0:
+            return i
     return last
 
 
 @inner
 def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
-    """records/message.yaml: the head of an entry; 0 when it is not whole, -1 when its length
-    cannot be.
+    """records/message.yaml: which rows an entry holds, and what they need of it. 0 when it is not
+    as it should be.
     """
-    start = p + 8
-    entry_message_size = load_i32(start)
-    if entry_message_size < 0 or entry_message_size < 14:
-        return -1
-    entry_end = p + 12 + entry_message_size
-    if entry_end > end:
-        return 0
     start = p
     store_64(row + STATUS, 0)
-    store_64(row + ROWS, -1)
     store_64(row + START, start)
-    store_64(row + END, entry_end)
-    if entry_end - start < 26:
-        fail(row, 19, p)
-        return entry_end
-    body_open_message_v1(p, entry_end, row, most, careful)
-    return entry_end
-
-
-@inner
-def body_open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
-    """Which rows the entry holds, and what they need of it. 0 when it is not as it should be."""
-    start = p
-    store_64(row + CASE, 1)
+    store_64(row + END, end)
     store_64(row + CODEC, 0)
-    store_64(row + RUN, start)
+    store_64(row + RUN, end)
     store_64(row + RUN_END, end)
-    store_64(row + COUNT, 1)
-    return 1
-
-
-@inner
-def measure_message_v1(row: int, most: int) -> int:
-    """Check the rows of an entry, and add up what they take. 0 when they are not as they should
-    be.
-    """
-    p = load_i64_le(row + RUN)
-    base_offset_nulls = 0
-    base_timestamp_nulls = 0
-    delete_horizon_nulls = 0
-    record_count_nulls = 0
-    item_attributes = load_i8(p + 17)
-    if (item_attributes & 7) != 0:
-        base_offset_nulls += 1
-    at = 1
-    base_timestamp_nulls = at
-    delete_horizon_nulls = at
-    record_count_nulls = at
-    store_64(row + ROWS, at)
-    store_64(row + BASE_OFFSET_NULLS, base_offset_nulls)
-    store_64(row + BASE_TIMESTAMP_NULLS, base_timestamp_nulls)
-    store_64(row + DELETE_HORIZON_NULLS, delete_horizon_nulls)
-    store_64(row + RECORD_COUNT_NULLS, record_count_nulls)
-    return 1
-
-
-@inner
-def check_message_v1(row: int, most: int) -> int:
-    """Measure the rows of one entry. 0 when they are not as they should be."""
-    case = load_i64_le(row + CASE)
-    if case == 1:
-        return measure_message_v1(row, most)
-    return 0
+    store_64(row + COUNT, 0)
+    if end - p < 26:
+        return fail(row, 19, p)
+    return fail(row, 1, start)
 
 
 @jit
 def index_message_v1(
     table: int, capacity: int, p: int, end: int, most: int, careful: int
 ) -> tuple[int, int, int]:
-    """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
-    why: 2 an entry of another kind, 1 the table is full, 0 the bytes end, -1 what follows is no
-    entry.
+    """Pass 1: a row of the table for each whole entry, or for a run of entries that are rows
+    themselves. How many there are, where they end, and why: 2 an entry of another kind, 1 the
+    table is full, 0 the bytes end, -1 what follows is no entry.
     """
     n = 0
-    while n < capacity:
+    run_1 = 0
+    while True:
         if end - p < 17:
             return n, p, 0
-        row = table + n * ROW_SIZE
         kind = load_i8(p + 16)
         if kind != 1:
             return n, p, 2
-        behind = open_message_v1(p, end, row, most, careful)
-        if behind <= 0:
-            return n, p, behind
-        if load_i64_le(row + STATUS) == 0 and load_i64_le(row + CODEC) == 0:
-            check_message_v1(row, most)
+        entry_message_size = load_i32(p + 8)
+        if entry_message_size < 0 or entry_message_size < 14:
+            return n, p, -1
+        behind = p + 12 + entry_message_size
+        if behind > end:
+            return n, p, 0
+        if behind - p >= 26:
+            if True:
+                if run_1 == 0:
+                    if n == capacity:
+                        return n, p, 1
+                    run_1 = 0
+                    run_1 = table + n * ROW_SIZE
+                    n += 1
+                    store_64(run_1 + STATUS, 0)
+                    store_64(run_1 + CASE, 1)
+                    store_64(run_1 + START, p)
+                    store_64(run_1 + CODEC, 0)
+                    store_64(run_1 + RUN, p)
+                    store_64(run_1 + COUNT, 0)
+                store_64(run_1 + RUN_END, behind)
+                store_64(run_1 + COUNT, load_i64_le(run_1 + COUNT) + 1)
+                p = behind
+                continue
+        if n == capacity:
+            return n, p, 1
+        run_1 = 0
+        row = table + n * ROW_SIZE
+        open_message_v1(p, behind, row, most, careful)
         n += 1
         p = behind
-    return n, p, 1
+
+
+@inner
+def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
+    """Check rows and write them. 0 when they are not as they should be, or there is no room."""
+    p = load_i64_le(row + RUN)
+    end = load_i64_le(row + RUN_END)
+    at = load_i64_le(state + ROWS)
+    rows_room = load_i64_le(room + ROWS)
+    position_data = load_i64_le(out + 0)
+    size_data = load_i64_le(out + 24)
+    codec_data = load_i64_le(out + 72)
+    base_offset_data = load_i64_le(out + 96)
+    base_offset_validity = load_i64_le(out + 104)
+    base_offset_nulls = load_i64_le(state + 208)
+    last_offset_data = load_i64_le(out + 120)
+    timestamp_type_data = load_i64_le(out + 144)
+    max_timestamp_data = load_i64_le(out + 192)
+    crc_data = load_i64_le(out + 408)
+    count = load_i64_le(row + COUNT)
+    while p < end:
+        if at >= rows_room:
+            return 0
+        behind = p + 12 + load_i32(p + 8)
+        if behind - p < 26 or behind > end:
+            return fail(row, 19, p)
+        store_64(row + END, behind)
+        start = p
+        entry_position = p + bias
+        item_attributes = load_i8(p + 17)
+        item_crc = load_u32(p + 12)
+        item_message_size = load_i32(p + 8)
+        item_offset = load_i64(p + 0)
+        item_timestamp = load_i64(p + 18)
+        p = behind
+        if position_data:
+            store_64(position_data + 8 * at, entry_position)
+        if size_data:
+            store_64(size_data + 8 * at, wrap_64(item_message_size + 12))
+        if codec_data:
+            store_8(codec_data + at, item_attributes & 7)
+        if base_offset_data:
+            if (item_attributes & 7) == 0:
+                value = item_offset
+            else:
+                value = 0
+            store_64(base_offset_data + 8 * at, value)
+        if (item_attributes & 7) != 0:
+            base_offset_nulls += 1
+            if base_offset_validity:
+                clear_bit(base_offset_validity, at)
+        if last_offset_data:
+            store_64(last_offset_data + 8 * at, item_offset)
+        if timestamp_type_data:
+            store_8(timestamp_type_data + at, item_attributes >> 3 & 1)
+        if max_timestamp_data:
+            store_64(max_timestamp_data + 8 * at, item_timestamp)
+        if crc_data:
+            store_64(crc_data + 8 * at, item_crc)
+        at += 1
+        store_64(state + ROWS, at)
+        store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
+        store_64(state + 208, base_offset_nulls)
+        count -= 1
+        store_64(state + LAST, start)
+        store_64(row + RUN, p)
+        store_64(row + COUNT, count)
+        store_64(state + NEXT, p)
+    return 1
+
+
+@inner
+def decode_message_v1(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
+    """Rows, and the columns that are the same in all of them. 0 when some are not done."""
+    first = load_i64_le(state + ROWS)
+    done = rows_message_v1(row, out, state, room, most, bias)
+    count = load_i64_le(state + ROWS) - first
+    magic_data = load_i64_le(out + 48)
+    base_timestamp_validity = load_i64_le(out + 176)
+    producer_id_data = load_i64_le(out + 216)
+    producer_epoch_data = load_i64_le(out + 240)
+    base_sequence_data = load_i64_le(out + 264)
+    leader_epoch_data = load_i64_le(out + 288)
+    is_transactional_data = load_i64_le(out + 312)
+    is_control_data = load_i64_le(out + 336)
+    delete_horizon_validity = load_i64_le(out + 368)
+    record_count_validity = load_i64_le(out + 392)
+    store_64(state + 232, load_i64_le(state + 232) + count)
+    if base_timestamp_validity:
+        fill_false(base_timestamp_validity, first, count)
+    store_64(state + 296, load_i64_le(state + 296) + count)
+    if delete_horizon_validity:
+        fill_false(delete_horizon_validity, first, count)
+    store_64(state + 304, load_i64_le(state + 304) + count)
+    if record_count_validity:
+        fill_false(record_count_validity, first, count)
+    if magic_data:
+        fill_8(magic_data, first, count, 1)
+    if producer_id_data:
+        fill_64(producer_id_data, first, count, -1)
+    if producer_epoch_data:
+        fill_16(producer_epoch_data, first, count, -1)
+    if base_sequence_data:
+        fill_32(base_sequence_data, first, count, -1)
+    if leader_epoch_data:
+        fill_32(leader_epoch_data, first, count, -1)
+    if is_transactional_data and not (0):
+        fill_false(is_transactional_data, first, count)
+    if is_control_data and not (0):
+        fill_false(is_control_data, first, count)
+    return done
 
 
 @jit
-def measure_all_message_v1(
-    table: int, first: int, last: int, most: int, most_rows: int, most_bytes: int, totals: int
+def decode_all_message_v1(
+    table: int, first: int, last: int, most: int, bias: int, out: int, state: int, room: int
 ) -> int:
-    """Pass 2: check entries, and add up what their rows take, until one is not as it should be or
-    the limits are reached. The first entry that is not counted in.
+    """Pass 2: check the rows of entries and write them, until one is not as it should be or does
+    not fit. The first entry that is not done.
     """
     for i in range(first, last):
         row = table + i * ROW_SIZE
         if load_i64_le(row + STATUS):
             return i
-        if load_i64_le(row + ROWS) < 0 and not check_message_v1(row, most):
-            return i
-        full = load_i64_le(totals) + load_i64_le(row + ROWS) > most_rows
-        if full and i > first:
-            return i
-        for k in range(5):
-            place = totals + 8 * k
-            store_64(place, load_i64_le(place) + load_i64_le(row + ROWS + 8 * k))
-    return last
-
-
-@inner
-def fill_message_v1(row: int, out: int, state: int, most: int, bias: int) -> int:
-    """Write the rows of an entry behind those that are there."""
-    first = load_i64_le(state)
-    count = load_i64_le(row + ROWS)
-    walk = load_i64_le(out)
-    position_data = load_i64_le(out + 8)
-    size_data = load_i64_le(out + 32)
-    magic_data = load_i64_le(out + 56)
-    codec_data = load_i64_le(out + 80)
-    base_offset_data = load_i64_le(out + 104)
-    base_offset_validity = load_i64_le(out + 112)
-    last_offset_data = load_i64_le(out + 128)
-    timestamp_type_data = load_i64_le(out + 152)
-    base_timestamp_validity = load_i64_le(out + 184)
-    max_timestamp_data = load_i64_le(out + 200)
-    producer_id_data = load_i64_le(out + 224)
-    producer_epoch_data = load_i64_le(out + 248)
-    base_sequence_data = load_i64_le(out + 272)
-    leader_epoch_data = load_i64_le(out + 296)
-    is_transactional_data = load_i64_le(out + 320)
-    is_control_data = load_i64_le(out + 344)
-    delete_horizon_validity = load_i64_le(out + 376)
-    record_count_validity = load_i64_le(out + 400)
-    crc_data = load_i64_le(out + 416)
-    entry_position = load_i64_le(row + START) + bias
-    if base_timestamp_validity:
-        fill_false(base_timestamp_validity, first, count)
-    if delete_horizon_validity:
-        fill_false(delete_horizon_validity, first, count)
-    if record_count_validity:
-        fill_false(record_count_validity, first, count)
-    if walk:
-        p = load_i64_le(row + RUN)
-        for at in range(first, first + count):
-            item_attributes = load_i8(p + 17)
-            item_crc = load_u32(p + 12)
-            item_message_size = load_i32(p + 8)
-            item_offset = load_i64(p + 0)
-            item_timestamp = load_i64(p + 18)
-            if position_data:
-                store_64(position_data + 8 * at, entry_position)
-            if size_data:
-                store_64(size_data + 8 * at, wrap_64(item_message_size + 12))
-            if magic_data:
-                store_8(magic_data + at, 1)
-            if codec_data:
-                store_8(codec_data + at, item_attributes & 7)
-            if base_offset_data:
-                if (item_attributes & 7) == 0:
-                    value = item_offset
-                else:
-                    value = 0
-                store_64(base_offset_data + 8 * at, value)
-            if base_offset_validity and ((item_attributes & 7) != 0):
-                clear_bit(base_offset_validity, at)
-            if last_offset_data:
-                store_64(last_offset_data + 8 * at, item_offset)
-            if timestamp_type_data:
-                store_8(timestamp_type_data + at, item_attributes >> 3 & 1)
-            if max_timestamp_data:
-                store_64(max_timestamp_data + 8 * at, item_timestamp)
-            if producer_id_data:
-                store_64(producer_id_data + 8 * at, -1)
-            if producer_epoch_data:
-                store_16(producer_epoch_data + 2 * at, -1)
-            if base_sequence_data:
-                store_32(base_sequence_data + 4 * at, -1)
-            if leader_epoch_data:
-                store_32(leader_epoch_data + 4 * at, -1)
-            if is_transactional_data and not (0):
-                clear_bit(is_transactional_data, at)
-            if is_control_data and not (0):
-                clear_bit(is_control_data, at)
-            if crc_data:
-                store_64(crc_data + 8 * at, item_crc)
-    store_64(state, first + count)
-    return 1
-
-
-@jit
-def fill_all_message_v1(
-    table: int, first: int, last: int, most: int, bias: int, out: int, state: int
-) -> int:
-    """Pass 3: write the rows of entries that were measured."""
-    for i in range(first, last):
-        row = table + i * ROW_SIZE
         case = load_i64_le(row + CASE)
+        done = 0
         if case == 1:
-            fill_message_v1(row, out, state, most, bias)
+            done = decode_message_v1(row, out, state, room, most, bias)
+        if done == 0:
+            return i
     return last
 
 
 @inner
 def open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> int:
-    """records/record_batch.yaml: the head of an entry; 0 when it is not whole, -1 when its length
-    cannot be.
+    """records/record_batch.yaml: which rows an entry holds, and what they need of it. 0 when it is
+    not as it should be.
     """
-    start = p + 8
-    entry_batch_length = load_i32(start)
-    if entry_batch_length < 0 or entry_batch_length < 14:
-        return -1
-    entry_end = p + 12 + entry_batch_length
-    if entry_end > end:
-        return 0
     start = p
     store_64(row + STATUS, 0)
-    store_64(row + ROWS, -1)
     store_64(row + START, start)
-    store_64(row + END, entry_end)
-    if entry_end - start < 61:
-        fail(row, 7, p)
-        return entry_end
-    body_open_record_batch(p, entry_end, row, most, careful)
-    return entry_end
-
-
-@inner
-def body_open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> int:
-    """Which rows the entry holds, and what they need of it. 0 when it is not as it should be."""
-    start = p
-    store_64(row + CASE, 2)
+    store_64(row + END, end)
     store_64(row + CODEC, 0)
-    store_64(row + RUN, start)
+    store_64(row + RUN, end)
     store_64(row + RUN_END, end)
-    store_64(row + COUNT, 1)
-    return 1
-
-
-@inner
-def measure_record_batch(row: int, most: int) -> int:
-    """Check the rows of an entry, and add up what they take. 0 when they are not as they should
-    be.
-    """
-    p = load_i64_le(row + RUN)
-    delete_horizon_nulls = 0
-    item_attributes = load_i16(p + 21)
-    if not (item_attributes >> 6 & 1):
-        delete_horizon_nulls += 1
-    at = 1
-    store_64(row + ROWS, at)
-    store_64(row + BASE_OFFSET_NULLS, 0)
-    store_64(row + BASE_TIMESTAMP_NULLS, 0)
-    store_64(row + DELETE_HORIZON_NULLS, delete_horizon_nulls)
-    store_64(row + RECORD_COUNT_NULLS, 0)
-    return 1
-
-
-@inner
-def check_record_batch(row: int, most: int) -> int:
-    """Measure the rows of one entry. 0 when they are not as they should be."""
-    case = load_i64_le(row + CASE)
-    if case == 2:
-        return measure_record_batch(row, most)
-    return 0
+    store_64(row + COUNT, 0)
+    if end - p < 61:
+        return fail(row, 7, p)
+    return fail(row, 1, start)
 
 
 @jit
 def index_record_batch(
     table: int, capacity: int, p: int, end: int, most: int, careful: int
 ) -> tuple[int, int, int]:
-    """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
-    why: 2 an entry of another kind, 1 the table is full, 0 the bytes end, -1 what follows is no
-    entry.
+    """Pass 1: a row of the table for each whole entry, or for a run of entries that are rows
+    themselves. How many there are, where they end, and why: 2 an entry of another kind, 1 the
+    table is full, 0 the bytes end, -1 what follows is no entry.
     """
     n = 0
-    while n < capacity:
+    run_2 = 0
+    while True:
         if end - p < 17:
             return n, p, 0
-        row = table + n * ROW_SIZE
         kind = load_i8(p + 16)
         if kind != 2:
             return n, p, 2
-        behind = open_record_batch(p, end, row, most, careful)
-        if behind <= 0:
-            return n, p, behind
-        if load_i64_le(row + STATUS) == 0 and load_i64_le(row + CODEC) == 0:
-            check_record_batch(row, most)
+        entry_batch_length = load_i32(p + 8)
+        if entry_batch_length < 0 or entry_batch_length < 14:
+            return n, p, -1
+        behind = p + 12 + entry_batch_length
+        if behind > end:
+            return n, p, 0
+        if behind - p >= 61:
+            if True:
+                if run_2 == 0:
+                    if n == capacity:
+                        return n, p, 1
+                    run_2 = 0
+                    run_2 = table + n * ROW_SIZE
+                    n += 1
+                    store_64(run_2 + STATUS, 0)
+                    store_64(run_2 + CASE, 2)
+                    store_64(run_2 + START, p)
+                    store_64(run_2 + CODEC, 0)
+                    store_64(run_2 + RUN, p)
+                    store_64(run_2 + COUNT, 0)
+                store_64(run_2 + RUN_END, behind)
+                store_64(run_2 + COUNT, load_i64_le(run_2 + COUNT) + 1)
+                p = behind
+                continue
+        if n == capacity:
+            return n, p, 1
+        run_2 = 0
+        row = table + n * ROW_SIZE
+        open_record_batch(p, behind, row, most, careful)
         n += 1
         p = behind
-    return n, p, 1
+
+
+@inner
+def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
+    """Check rows and write them. 0 when they are not as they should be, or there is no room."""
+    p = load_i64_le(row + RUN)
+    end = load_i64_le(row + RUN_END)
+    at = load_i64_le(state + ROWS)
+    rows_room = load_i64_le(room + ROWS)
+    position_data = load_i64_le(out + 0)
+    size_data = load_i64_le(out + 24)
+    magic_data = load_i64_le(out + 48)
+    codec_data = load_i64_le(out + 72)
+    base_offset_data = load_i64_le(out + 96)
+    last_offset_data = load_i64_le(out + 120)
+    timestamp_type_data = load_i64_le(out + 144)
+    base_timestamp_data = load_i64_le(out + 168)
+    max_timestamp_data = load_i64_le(out + 192)
+    producer_id_data = load_i64_le(out + 216)
+    producer_epoch_data = load_i64_le(out + 240)
+    base_sequence_data = load_i64_le(out + 264)
+    leader_epoch_data = load_i64_le(out + 288)
+    is_transactional_data = load_i64_le(out + 312)
+    is_control_data = load_i64_le(out + 336)
+    delete_horizon_data = load_i64_le(out + 360)
+    delete_horizon_validity = load_i64_le(out + 368)
+    delete_horizon_nulls = load_i64_le(state + 296)
+    record_count_data = load_i64_le(out + 384)
+    crc_data = load_i64_le(out + 408)
+    count = load_i64_le(row + COUNT)
+    while p < end:
+        if at >= rows_room:
+            return 0
+        behind = p + 12 + load_i32(p + 8)
+        if behind - p < 61 or behind > end:
+            return fail(row, 7, p)
+        store_64(row + END, behind)
+        start = p
+        entry_position = p + bias
+        item_attributes = load_i16(p + 21)
+        item_base_offset = load_i64(p + 0)
+        item_base_sequence = load_i32(p + 53)
+        item_base_timestamp = load_i64(p + 27)
+        item_batch_length = load_i32(p + 8)
+        item_crc = load_u32(p + 17)
+        item_last_offset_delta = load_i32(p + 23)
+        item_magic = load_i8(p + 16)
+        item_max_timestamp = load_i64(p + 35)
+        item_partition_leader_epoch = load_i32(p + 12)
+        item_producer_epoch = load_i16(p + 51)
+        item_producer_id = load_i64(p + 43)
+        item_record_count = load_i32(p + 57)
+        p = behind
+        if position_data:
+            store_64(position_data + 8 * at, entry_position)
+        if size_data:
+            store_64(size_data + 8 * at, wrap_64(item_batch_length + 12))
+        if magic_data:
+            store_8(magic_data + at, item_magic)
+        if codec_data:
+            store_8(codec_data + at, item_attributes & 7)
+        if base_offset_data:
+            store_64(base_offset_data + 8 * at, item_base_offset)
+        if last_offset_data:
+            store_64(last_offset_data + 8 * at, wrap_64(item_base_offset + item_last_offset_delta))
+        if timestamp_type_data:
+            store_8(timestamp_type_data + at, item_attributes >> 3 & 1)
+        if base_timestamp_data:
+            store_64(base_timestamp_data + 8 * at, item_base_timestamp)
+        if max_timestamp_data:
+            store_64(max_timestamp_data + 8 * at, item_max_timestamp)
+        if producer_id_data:
+            store_64(producer_id_data + 8 * at, item_producer_id)
+        if producer_epoch_data:
+            store_16(producer_epoch_data + 2 * at, item_producer_epoch)
+        if base_sequence_data:
+            store_32(base_sequence_data + 4 * at, item_base_sequence)
+        if leader_epoch_data:
+            store_32(leader_epoch_data + 4 * at, item_partition_leader_epoch)
+        if is_transactional_data and not (item_attributes >> 4 & 1):
+            clear_bit(is_transactional_data, at)
+        if is_control_data and not (item_attributes >> 5 & 1):
+            clear_bit(is_control_data, at)
+        if delete_horizon_data:
+            if item_attributes >> 6 & 1:
+                value = item_base_timestamp
+            else:
+                value = 0
+            store_64(delete_horizon_data + 8 * at, value)
+        if not (item_attributes >> 6 & 1):
+            delete_horizon_nulls += 1
+            if delete_horizon_validity:
+                clear_bit(delete_horizon_validity, at)
+        if record_count_data:
+            store_32(record_count_data + 4 * at, item_record_count)
+        if crc_data:
+            store_64(crc_data + 8 * at, item_crc)
+        at += 1
+        store_64(state + ROWS, at)
+        store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
+        store_64(state + 296, delete_horizon_nulls)
+        count -= 1
+        store_64(state + LAST, start)
+        store_64(row + RUN, p)
+        store_64(row + COUNT, count)
+        store_64(state + NEXT, p)
+    return 1
+
+
+@inner
+def decode_record_batch(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
+    """Rows, and the columns that are the same in all of them. 0 when some are not done."""
+    first = load_i64_le(state + ROWS)
+    done = rows_record_batch(row, out, state, room, most, bias)
+    count = load_i64_le(state + ROWS) - first
+    return done
 
 
 @jit
-def measure_all_record_batch(
-    table: int, first: int, last: int, most: int, most_rows: int, most_bytes: int, totals: int
+def decode_all_record_batch(
+    table: int, first: int, last: int, most: int, bias: int, out: int, state: int, room: int
 ) -> int:
-    """Pass 2: check entries, and add up what their rows take, until one is not as it should be or
-    the limits are reached. The first entry that is not counted in.
+    """Pass 2: check the rows of entries and write them, until one is not as it should be or does
+    not fit. The first entry that is not done.
     """
     for i in range(first, last):
         row = table + i * ROW_SIZE
         if load_i64_le(row + STATUS):
             return i
-        if load_i64_le(row + ROWS) < 0 and not check_record_batch(row, most):
-            return i
-        full = load_i64_le(totals) + load_i64_le(row + ROWS) > most_rows
-        if full and i > first:
-            return i
-        for k in range(5):
-            place = totals + 8 * k
-            store_64(place, load_i64_le(place) + load_i64_le(row + ROWS + 8 * k))
-    return last
-
-
-@inner
-def fill_record_batch(row: int, out: int, state: int, most: int, bias: int) -> int:
-    """Write the rows of an entry behind those that are there."""
-    first = load_i64_le(state)
-    count = load_i64_le(row + ROWS)
-    walk = load_i64_le(out)
-    position_data = load_i64_le(out + 8)
-    size_data = load_i64_le(out + 32)
-    magic_data = load_i64_le(out + 56)
-    codec_data = load_i64_le(out + 80)
-    base_offset_data = load_i64_le(out + 104)
-    last_offset_data = load_i64_le(out + 128)
-    timestamp_type_data = load_i64_le(out + 152)
-    base_timestamp_data = load_i64_le(out + 176)
-    max_timestamp_data = load_i64_le(out + 200)
-    producer_id_data = load_i64_le(out + 224)
-    producer_epoch_data = load_i64_le(out + 248)
-    base_sequence_data = load_i64_le(out + 272)
-    leader_epoch_data = load_i64_le(out + 296)
-    is_transactional_data = load_i64_le(out + 320)
-    is_control_data = load_i64_le(out + 344)
-    delete_horizon_data = load_i64_le(out + 368)
-    delete_horizon_validity = load_i64_le(out + 376)
-    record_count_data = load_i64_le(out + 392)
-    crc_data = load_i64_le(out + 416)
-    entry_position = load_i64_le(row + START) + bias
-    if walk:
-        p = load_i64_le(row + RUN)
-        for at in range(first, first + count):
-            item_attributes = load_i16(p + 21)
-            item_base_offset = load_i64(p + 0)
-            item_base_sequence = load_i32(p + 53)
-            item_base_timestamp = load_i64(p + 27)
-            item_batch_length = load_i32(p + 8)
-            item_crc = load_u32(p + 17)
-            item_last_offset_delta = load_i32(p + 23)
-            item_magic = load_i8(p + 16)
-            item_max_timestamp = load_i64(p + 35)
-            item_partition_leader_epoch = load_i32(p + 12)
-            item_producer_epoch = load_i16(p + 51)
-            item_producer_id = load_i64(p + 43)
-            item_record_count = load_i32(p + 57)
-            if position_data:
-                store_64(position_data + 8 * at, entry_position)
-            if size_data:
-                store_64(size_data + 8 * at, wrap_64(item_batch_length + 12))
-            if magic_data:
-                store_8(magic_data + at, item_magic)
-            if codec_data:
-                store_8(codec_data + at, item_attributes & 7)
-            if base_offset_data:
-                store_64(base_offset_data + 8 * at, item_base_offset)
-            if last_offset_data:
-                store_64(
-                    last_offset_data + 8 * at, wrap_64(item_base_offset + item_last_offset_delta)
-                )
-            if timestamp_type_data:
-                store_8(timestamp_type_data + at, item_attributes >> 3 & 1)
-            if base_timestamp_data:
-                store_64(base_timestamp_data + 8 * at, item_base_timestamp)
-            if max_timestamp_data:
-                store_64(max_timestamp_data + 8 * at, item_max_timestamp)
-            if producer_id_data:
-                store_64(producer_id_data + 8 * at, item_producer_id)
-            if producer_epoch_data:
-                store_16(producer_epoch_data + 2 * at, item_producer_epoch)
-            if base_sequence_data:
-                store_32(base_sequence_data + 4 * at, item_base_sequence)
-            if leader_epoch_data:
-                store_32(leader_epoch_data + 4 * at, item_partition_leader_epoch)
-            if is_transactional_data and not (item_attributes >> 4 & 1):
-                clear_bit(is_transactional_data, at)
-            if is_control_data and not (item_attributes >> 5 & 1):
-                clear_bit(is_control_data, at)
-            if delete_horizon_data:
-                if item_attributes >> 6 & 1:
-                    value = item_base_timestamp
-                else:
-                    value = 0
-                store_64(delete_horizon_data + 8 * at, value)
-            if delete_horizon_validity and (not (item_attributes >> 6 & 1)):
-                clear_bit(delete_horizon_validity, at)
-            if record_count_data:
-                store_32(record_count_data + 4 * at, item_record_count)
-            if crc_data:
-                store_64(crc_data + 8 * at, item_crc)
-    store_64(state, first + count)
-    return 1
-
-
-@jit
-def fill_all_record_batch(
-    table: int, first: int, last: int, most: int, bias: int, out: int, state: int
-) -> int:
-    """Pass 3: write the rows of entries that were measured."""
-    for i in range(first, last):
-        row = table + i * ROW_SIZE
         case = load_i64_le(row + CASE)
+        done = 0
         if case == 2:
-            fill_record_batch(row, out, state, most, bias)
+            done = decode_record_batch(row, out, state, room, most, bias)
+        if done == 0:
+            return i
     return last
 
 
-KERNELS: dict[int, tuple[Any, Any, Any]] = {
-    0: (index_message_v0, measure_all_message_v0, fill_all_message_v0),
-    1: (index_message_v1, measure_all_message_v1, fill_all_message_v1),
-    2: (index_record_batch, measure_all_record_batch, fill_all_record_batch),
+KERNELS: dict[int, tuple[Any, Any]] = {
+    0: (index_message_v0, decode_all_message_v0),
+    1: (index_message_v1, decode_all_message_v1),
+    2: (index_record_batch, decode_all_record_batch),
 }
-"""The three passes, by the number that tells entries apart."""
+"""The two passes, by the number that tells entries apart."""

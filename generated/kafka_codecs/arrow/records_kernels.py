@@ -402,45 +402,44 @@ def wrap_8(value: int) -> int:
 
 
 @inner
-def uvarint(p: int) -> tuple[int, int]:
-    """(value, address behind) of an unsigned varint of 32 bits; behind is 0 unless it is in its shortest form."""
+def uvarint(p: int) -> tuple[int, int, bool]:
+    """(value, address behind, whether it is in its shortest form) of an unsigned varint of 32 bits."""
     byte = load_u8(p)
     if byte < 0x80:
-        return byte, p + 1
-    value = byte & 0x7F
-    for i in range(1, 5):
+        return byte, p + 1, True
+    more = load_u8(p + 1)
+    value = byte & 0x7F | (more & 0x7F) << 7
+    if more < 0x80:
+        return value, p + 2, more != 0
+    for i in range(2, 5):
         byte = load_u8(p + i)
         value |= (byte & 0x7F) << 7 * i
         if byte < 0x80:
-            if byte == 0 or value > 0xFFFFFFFF:
-                return 0, 0
-            return value, p + i + 1
-    return 0, 0
+            return value, p + i + 1, byte != 0 and value <= 0xFFFFFFFF
+    return 0, p, False
 
 
 @inner
-def varint(p: int) -> tuple[int, int]:
-    """(value, address behind) of a zigzag varint of 32 bits; behind is 0 unless it is in its shortest form."""
-    value, behind = uvarint(p)
-    return (value >> 1) ^ -(value & 1), behind
+def varint(p: int) -> tuple[int, int, bool]:
+    """(value, address behind, whether it is in its shortest form) of a zigzag varint of 32 bits."""
+    value, behind, shortest = uvarint(p)
+    return (value >> 1) ^ -(value & 1), behind, shortest
 
 
 @inner
-def varlong(p: int) -> tuple[int, int]:
-    """(value, address behind) of a zigzag varint of 64 bits; behind is 0 unless it is in its shortest form."""
+def varlong(p: int) -> tuple[int, int, bool]:
+    """(value, address behind, whether it is in its shortest form) of a zigzag varint of 64 bits."""
     byte = load_u8(p)
+    sign = -(byte & 1)
     if byte < 0x80:
-        return (byte >> 1) ^ -(byte & 1), p + 1
-    low = byte & 1
+        return (byte >> 1) ^ sign, p + 1, True
     value = (byte & 0x7F) >> 1  # all but the sign, which is the lowest bit
     for i in range(1, 10):
         byte = load_u8(p + i)
         value |= (byte & 0x7F) << 7 * i - 1
         if byte < 0x80:
-            if byte == 0 or (i == 9 and byte > 1):
-                return 0, 0
-            return value ^ -low, p + i + 1
-    return 0, 0
+            return value ^ sign, p + i + 1, byte != 0 and (i < 9 or byte == 1)
+    return 0, p, False
 
 
 _HIGH_BITS = 0x8080808080808080 - (1 << 64)
@@ -538,17 +537,13 @@ CODEC = 40
 RUN = 48
 RUN_END = 56
 COUNT = 64
-ROWS = 72
-KEY_BYTES = 80
-KEY_NULLS = 88
-VALUE_BYTES = 96
-VALUE_NULLS = 104
-HEADERS_COUNT = 112
-HEADERS_KEY_BYTES = 120
-HEADERS_VALUE_BYTES = 128
-HEADERS_VALUE_NULLS = 136
-DELETE_HORIZON_NULLS = 144
-ROW_SIZE = 216
+CHECKED = 72
+ROW_SIZE = 160
+
+ROWS = 0
+ENTRIES = 8
+LAST = 16
+NEXT = 24
 
 
 @inner
@@ -561,44 +556,22 @@ def fail(row: int, line: int, p: int) -> int:
 
 @inner
 def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
-    """records/message.yaml: the head of an entry; 0 when it is not whole, -1 when its length
-    cannot be.
+    """records/message.yaml: which rows an entry holds, and what they need of it. 0 when it is not
+    as it should be.
     """
-    start = p + 8
-    entry_message_size = load_i32(start)
-    if entry_message_size < 0 or entry_message_size < 14:
-        return -1
-    entry_end = p + 12 + entry_message_size
-    if entry_end > end:
-        return 0
     start = p
     store_64(row + STATUS, 0)
-    store_64(row + ROWS, -1)
     store_64(row + START, start)
-    store_64(row + END, entry_end)
-    if entry_end - start < 18:
-        fail(row, 19, p)
-        return entry_end
-    body_open_message_v0(p, entry_end, row, most, careful)
-    return entry_end
-
-
-@inner
-def body_open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
-    """Which rows the entry holds, and what they need of it. 0 when it is not as it should be."""
-    start = p
+    store_64(row + END, end)
+    store_64(row + CODEC, 0)
+    store_64(row + RUN, end)
+    store_64(row + RUN_END, end)
+    store_64(row + COUNT, 0)
+    if end - p < 18:
+        return fail(row, 19, p)
     entry_attributes = load_i8(start + 17)
-    if (entry_attributes & 7) == 0:
-        store_64(row + CASE, 0)
-        store_64(row + CODEC, 0)
-        store_64(row + RUN, start)
-        store_64(row + RUN_END, end)
-        store_64(row + COUNT, 1)
-        return 1
     if (entry_attributes & 7) != 0:
         store_64(row + CASE, 1)
-        if end - p < 12:
-            return fail(row, 13, p)
         p += 8  # offset
         entry_message_size = load_i32(p)
         p += 4
@@ -607,12 +580,9 @@ def body_open_message_v0(p: int, end: int, row: int, most: int, careful: int) ->
         if entry_message_size < 0 or entry_message_size > end - p:
             return fail(row, 19, p)
         end_1 = p + entry_message_size
-        if end_1 - p < 6:
-            return fail(row, 20, p)
         entry_crc = load_u32(p)
         p += 4
-        if crc32(p, end_1 - p) != entry_crc:
-            return fail(row, 20, p)
+        entry_crc_at = p
         entry_magic = load_i8(p)
         p += 1
         if entry_magic != 0:
@@ -623,31 +593,25 @@ def body_open_message_v0(p: int, end: int, row: int, most: int, careful: int) ->
             return fail(row, 27, p)
         if entry_attributes & 248:
             return fail(row, 27, p)
-        if end_1 - p < 4:
-            return fail(row, 39, p)
         entry_key = load_i32(p)
         p += 4
         if entry_key > end_1 - p:
             return fail(row, 39, p)
         if entry_key < 0:
-            if entry_key != -1:
+            if entry_key != -1 or p > end_1:
                 return fail(row, 39, p)
-            entry_key = -1
         else:
             p += entry_key
         if not (((entry_attributes & 7) == 0) or (entry_key < 0)):
             return fail(row, 39, p)
         if (entry_attributes & 7) == 0:
-            if end_1 - p < 4:
-                return fail(row, 44, p)
             entry_value = load_i32(p)
             p += 4
             if entry_value > end_1 - p:
                 return fail(row, 44, p)
             if entry_value < 0:
-                if entry_value != -1:
+                if entry_value != -1 or p > end_1:
                     return fail(row, 44, p)
-                entry_value = -1
             else:
                 p += entry_value
         else:
@@ -655,143 +619,121 @@ def body_open_message_v0(p: int, end: int, row: int, most: int, careful: int) ->
         if (entry_attributes & 7) == 0:
             return fail(row, 49, p)
         codec = entry_attributes & 7
-        if end_1 - p < 4:
-            return fail(row, 49, p)
         length = load_i32(p)
         p += 4
         if length < 0 or length != end_1 - p:
             return fail(row, 49, p)
+        if codec:
+            if crc32(entry_crc_at, end_1 - entry_crc_at) != entry_crc:
+                return fail(row, 20, p)
+        store_64(row + CHECKED, codec)
         store_64(row + CODEC, codec)
         store_64(row + RUN, p)
         store_64(row + RUN_END, end_1)
         store_64(row + COUNT, -1)
-        store_64(row + 152, entry_attributes)
+        store_64(row + 80, entry_attributes)
+        store_64(row + 88, entry_crc)
+        store_64(row + 96, entry_crc_at)
         return 1
     return fail(row, 1, start)
 
 
-@inner
-def measure_message_v0(row: int, most: int) -> int:
-    """Check the rows of an entry, and add up what they take. 0 when they are not as they should
-    be.
+@jit
+def index_message_v0(
+    table: int, capacity: int, p: int, end: int, most: int, careful: int
+) -> tuple[int, int, int]:
+    """Pass 1: a row of the table for each whole entry, or for a run of entries that are rows
+    themselves. How many there are, where they end, and why: 2 an entry of another kind, 1 the
+    table is full, 0 the bytes end, -1 what follows is no entry.
     """
-    p = load_i64_le(row + RUN)
-    end = load_i64_le(row + RUN_END)
-    key_bytes = 0
-    key_nulls = 0
-    value_bytes = 0
-    value_nulls = 0
-    delete_horizon_nulls = 0
-    if end - p < 12:
-        return fail(row, 13, p)
-    p += 8  # offset
-    item_message_size = load_i32(p)
-    p += 4
-    if item_message_size < 14:
-        return fail(row, 19, p)
-    if item_message_size < 0 or item_message_size > end - p:
-        return fail(row, 19, p)
-    end_1 = p + item_message_size
-    if end_1 - p < 6:
-        return fail(row, 20, p)
-    item_crc = load_u32(p)
-    p += 4
-    if crc32(p, end_1 - p) != item_crc:
-        return fail(row, 20, p)
-    item_magic = load_i8(p)
-    p += 1
-    if item_magic != 0:
-        return fail(row, 26, p)
-    item_attributes = load_i8(p)
-    p += 1
-    if (item_attributes & 7) > 3:
-        return fail(row, 27, p)
-    if item_attributes & 248:
-        return fail(row, 27, p)
-    if end_1 - p < 4:
-        return fail(row, 39, p)
-    item_key = load_i32(p)
-    p += 4
-    if item_key > end_1 - p:
-        return fail(row, 39, p)
-    if item_key < 0:
-        if item_key != -1:
-            return fail(row, 39, p)
-        item_key = -1
-        key_nulls += 1
-    else:
-        key_bytes += item_key
-        p += item_key
-    if not (((item_attributes & 7) == 0) or (item_key < 0)):
-        return fail(row, 39, p)
-    if (item_attributes & 7) == 0:
-        if end_1 - p < 4:
-            return fail(row, 44, p)
-        item_value = load_i32(p)
-        p += 4
-        if item_value > end_1 - p:
-            return fail(row, 44, p)
-        if item_value < 0:
-            if item_value != -1:
-                return fail(row, 44, p)
-            item_value = -1
-            value_nulls += 1
-        else:
-            value_bytes += item_value
-            p += item_value
-    else:
-        item_value = -1
-        value_nulls += 1
-    if (item_attributes & 7) != 0:
-        return fail(row, 49, p)
-    if p != end_1:
-        return fail(row, 49, p)
-    at = 1
-    delete_horizon_nulls = at
-    store_64(row + ROWS, at)
-    store_64(row + KEY_BYTES, key_bytes)
-    store_64(row + KEY_NULLS, key_nulls)
-    store_64(row + VALUE_BYTES, value_bytes)
-    store_64(row + VALUE_NULLS, value_nulls)
-    store_64(row + HEADERS_COUNT, 0)
-    store_64(row + HEADERS_KEY_BYTES, 0)
-    store_64(row + HEADERS_VALUE_BYTES, 0)
-    store_64(row + HEADERS_VALUE_NULLS, 0)
-    store_64(row + DELETE_HORIZON_NULLS, delete_horizon_nulls)
-    return 1
+    n = 0
+    run_0 = 0
+    while True:
+        if end - p < 17:
+            return n, p, 0
+        kind = load_i8(p + 16)
+        if kind != 0:
+            return n, p, 2
+        entry_message_size = load_i32(p + 8)
+        if entry_message_size < 0 or entry_message_size < 14:
+            return n, p, -1
+        behind = p + 12 + entry_message_size
+        if behind > end:
+            return n, p, 0
+        if behind - p >= 18:
+            entry_attributes = load_i8(p + 17)
+            if (entry_attributes & 7) == 0:
+                if run_0 == 0:
+                    if n == capacity:
+                        return n, p, 1
+                    run_0 = 0
+                    run_0 = table + n * ROW_SIZE
+                    n += 1
+                    store_64(run_0 + STATUS, 0)
+                    store_64(run_0 + CASE, 0)
+                    store_64(run_0 + START, p)
+                    store_64(run_0 + CODEC, 0)
+                    store_64(run_0 + RUN, p)
+                    store_64(run_0 + COUNT, 0)
+                store_64(run_0 + RUN_END, behind)
+                store_64(run_0 + COUNT, load_i64_le(run_0 + COUNT) + 1)
+                p = behind
+                continue
+        if n == capacity:
+            return n, p, 1
+        run_0 = 0
+        row = table + n * ROW_SIZE
+        open_message_v0(p, behind, row, most, careful)
+        n += 1
+        p = behind
 
 
 @inner
-def measure_message_v0_messages(row: int, most: int) -> int:
-    """Check the rows of an entry, and add up what they take. 0 when they are not as they should
-    be.
-    """
+def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
+    """Check rows and write them. 0 when they are not as they should be, or there is no room."""
     p = load_i64_le(row + RUN)
     end = load_i64_le(row + RUN_END)
+    at = load_i64_le(state + ROWS)
+    rows_room = load_i64_le(room + ROWS)
+    offset_data = load_i64_le(out + 0)
+    key_data = load_i64_le(out + 72)
+    key_validity = load_i64_le(out + 80)
+    key_offsets = load_i64_le(out + 88)
+    key_at = load_i64_le(state + 56)
+    key_room = load_i64_le(room + 56)
+    key_nulls = load_i64_le(state + 208)
+    value_data = load_i64_le(out + 96)
+    value_validity = load_i64_le(out + 104)
+    value_offsets = load_i64_le(out + 112)
+    value_at = load_i64_le(state + 64)
+    value_room = load_i64_le(room + 64)
+    value_nulls = load_i64_le(state + 216)
+    base_offset_data = load_i64_le(out + 192)
+    position_data = load_i64_le(out + 216)
+    codec_data = load_i64_le(out + 264)
     count = load_i64_le(row + COUNT)
-    key_bytes = 0
-    key_nulls = 0
-    value_bytes = 0
-    value_nulls = 0
-    delete_horizon_nulls = 0
-    first_offset = 0
-    at = 0
-    while at != count if count >= 0 else p < end:
-        if end - p < 12:
-            return fail(row, 13, p)
+    while p < end:
+        if at >= rows_room:
+            return 0
+        behind = p + 12 + load_i32(p + 8)
+        if behind - p < 18 or behind > end:
+            return fail(row, 19, p)
+        store_64(row + END, behind)
+        start = p
+        entry_position = p + bias
         item_offset = load_i64(p)
         p += 8
         item_message_size = load_i32(p)
         p += 4
         if item_message_size < 14:
             return fail(row, 19, p)
-        if item_message_size < 0 or item_message_size > end - p:
+        if item_message_size < 0 or item_message_size > behind - p:
             return fail(row, 19, p)
         end_1 = p + item_message_size
-        if end_1 - p < 6:
-            return fail(row, 20, p)
         item_crc = load_u32(p)
         p += 4
+        if p > end_1:
+            return fail(row, 20, p)
         if crc32(p, end_1 - p) != item_crc:
             return fail(row, 20, p)
         item_magic = load_i8(p)
@@ -804,280 +746,303 @@ def measure_message_v0_messages(row: int, most: int) -> int:
             return fail(row, 27, p)
         if item_attributes & 248:
             return fail(row, 27, p)
-        if end_1 - p < 4:
-            return fail(row, 39, p)
         item_key = load_i32(p)
         p += 4
         if item_key > end_1 - p:
             return fail(row, 39, p)
         if item_key < 0:
-            if item_key != -1:
+            if item_key != -1 or p > end_1:
                 return fail(row, 39, p)
-            item_key = -1
             key_nulls += 1
+            if key_validity:
+                clear_bit(key_validity, at)
         else:
-            key_bytes += item_key
+            if key_offsets:
+                if item_key > key_room - key_at:
+                    return 0
+                copy(key_data + key_at, p, item_key)
+            key_at += item_key
             p += item_key
+        if key_offsets:
+            store_32(key_offsets + 4 * at + 4, key_at)
         if not (((item_attributes & 7) == 0) or (item_key < 0)):
             return fail(row, 39, p)
         if (item_attributes & 7) == 0:
-            if end_1 - p < 4:
-                return fail(row, 44, p)
             item_value = load_i32(p)
             p += 4
             if item_value > end_1 - p:
                 return fail(row, 44, p)
             if item_value < 0:
-                if item_value != -1:
+                if item_value != -1 or p > end_1:
                     return fail(row, 44, p)
-                item_value = -1
                 value_nulls += 1
+                if value_validity:
+                    clear_bit(value_validity, at)
             else:
-                value_bytes += item_value
+                if value_offsets:
+                    if item_value > value_room - value_at:
+                        return 0
+                    copy(value_data + value_at, p, item_value)
+                value_at += item_value
                 p += item_value
+            if value_offsets:
+                store_32(value_offsets + 4 * at + 4, value_at)
         else:
             item_value = -1
             value_nulls += 1
+            if value_validity:
+                clear_bit(value_validity, at)
+            if value_offsets:
+                store_32(value_offsets + 4 * at + 4, value_at)
         if (item_attributes & 7) != 0:
             return fail(row, 49, p)
         if p != end_1:
             return fail(row, 49, p)
-        if at == 0:
-            first_offset = item_offset
-        at += 1
-        if at > most:
+        if p != behind:
             return fail(row, 49, p)
-    if at < 1:
+        if offset_data:
+            store_64(offset_data + 8 * at, item_offset)
+        if base_offset_data:
+            store_64(base_offset_data + 8 * at, item_offset)
+        if position_data:
+            store_64(position_data + 8 * at, entry_position)
+        if codec_data:
+            store_8(codec_data + at, item_attributes & 7)
+        at += 1
+        store_64(state + ROWS, at)
+        store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
+        store_64(state + 56, key_at)
+        store_64(state + 208, key_nulls)
+        store_64(state + 64, value_at)
+        store_64(state + 216, value_nulls)
+        count -= 1
+        store_64(state + LAST, start)
+        store_64(row + RUN, p)
+        store_64(row + COUNT, count)
+        store_64(state + NEXT, p)
+    return 1
+
+
+@inner
+def decode_message_v0(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
+    """Rows, and the columns that are the same in all of them. 0 when some are not done."""
+    first = load_i64_le(state + ROWS)
+    done = rows_message_v0(row, out, state, room, most, bias)
+    count = load_i64_le(state + ROWS) - first
+    timestamp_data = load_i64_le(out + 24)
+    timestamp_type_data = load_i64_le(out + 48)
+    headers_offsets = load_i64_le(out + 136)
+    magic_data = load_i64_le(out + 240)
+    producer_id_data = load_i64_le(out + 288)
+    producer_epoch_data = load_i64_le(out + 312)
+    sequence_data = load_i64_le(out + 336)
+    leader_epoch_data = load_i64_le(out + 360)
+    is_transactional_data = load_i64_le(out + 384)
+    is_control_data = load_i64_le(out + 408)
+    delete_horizon_validity = load_i64_le(out + 440)
+    if headers_offsets:
+        fill_32(headers_offsets, first + 1, count, load_i64_le(state + 72))
+    store_64(state + 328, load_i64_le(state + 328) + count)
+    if delete_horizon_validity:
+        fill_false(delete_horizon_validity, first, count)
+    if timestamp_data:
+        fill_64(timestamp_data, first, count, -1)
+    if timestamp_type_data:
+        fill_8(timestamp_type_data, first, count, -1)
+    if magic_data:
+        fill_8(magic_data, first, count, 0)
+    if producer_id_data:
+        fill_64(producer_id_data, first, count, -1)
+    if producer_epoch_data:
+        fill_16(producer_epoch_data, first, count, -1)
+    if sequence_data:
+        fill_32(sequence_data, first, count, -1)
+    if leader_epoch_data:
+        fill_32(leader_epoch_data, first, count, -1)
+    if is_transactional_data and not (0):
+        fill_false(is_transactional_data, first, count)
+    if is_control_data and not (0):
+        fill_false(is_control_data, first, count)
+    return done
+
+
+@inner
+def rows_message_v0_messages(
+    row: int, out: int, state: int, room: int, most: int, bias: int
+) -> int:
+    """Check rows and write them. 0 when they are not as they should be, or there is no room."""
+    p = load_i64_le(row + RUN)
+    end = load_i64_le(row + RUN_END)
+    at = load_i64_le(state + ROWS)
+    rows_room = load_i64_le(room + ROWS)
+    offset_data = load_i64_le(out + 0)
+    key_data = load_i64_le(out + 72)
+    key_validity = load_i64_le(out + 80)
+    key_offsets = load_i64_le(out + 88)
+    key_at = load_i64_le(state + 56)
+    key_room = load_i64_le(room + 56)
+    key_nulls = load_i64_le(state + 208)
+    value_data = load_i64_le(out + 96)
+    value_validity = load_i64_le(out + 104)
+    value_offsets = load_i64_le(out + 112)
+    value_at = load_i64_le(state + 64)
+    value_room = load_i64_le(room + 64)
+    value_nulls = load_i64_le(state + 216)
+    entry_crc = load_i64_le(row + 88)
+    entry_crc_at = load_i64_le(row + 96)
+    if load_i64_le(row + CHECKED) == 0:
+        if crc32(entry_crc_at, end - entry_crc_at) != entry_crc:
+            return fail(row, 20, p)
+    first_offset = 0
+    start = p
+    while p < end:
+        item_offset = load_i64(p)
+        p += 8
+        item_message_size = load_i32(p)
+        p += 4
+        if item_message_size < 0 or item_message_size > end - p:
+            return fail(row, 19, p)
+        end_1 = p + item_message_size
+        p += 4  # crc
+        p += 1  # magic
+        item_attributes = load_i8(p)
+        p += 1
+        p = end_1
+        first_offset = item_offset
+        break
+    p = start
+    store_64(row + 104, first_offset)
+    first = at
+    while p < end:
+        if at >= rows_room:
+            return 0
+        item_offset = load_i64(p)
+        p += 8
+        item_message_size = load_i32(p)
+        p += 4
+        if item_message_size < 14:
+            return fail(row, 19, p)
+        if item_message_size < 0 or item_message_size > end - p:
+            return fail(row, 19, p)
+        end_1 = p + item_message_size
+        item_crc = load_u32(p)
+        p += 4
+        if p > end_1:
+            return fail(row, 20, p)
+        if crc32(p, end_1 - p) != item_crc:
+            return fail(row, 20, p)
+        item_magic = load_i8(p)
+        p += 1
+        if item_magic != 0:
+            return fail(row, 26, p)
+        item_attributes = load_i8(p)
+        p += 1
+        if (item_attributes & 7) > 3:
+            return fail(row, 27, p)
+        if item_attributes & 248:
+            return fail(row, 27, p)
+        item_key = load_i32(p)
+        p += 4
+        if item_key > end_1 - p:
+            return fail(row, 39, p)
+        if item_key < 0:
+            if item_key != -1 or p > end_1:
+                return fail(row, 39, p)
+            key_nulls += 1
+            if key_validity:
+                clear_bit(key_validity, at)
+        else:
+            if key_offsets:
+                if item_key > key_room - key_at:
+                    return 0
+                copy(key_data + key_at, p, item_key)
+            key_at += item_key
+            p += item_key
+        if key_offsets:
+            store_32(key_offsets + 4 * at + 4, key_at)
+        if not (((item_attributes & 7) == 0) or (item_key < 0)):
+            return fail(row, 39, p)
+        if (item_attributes & 7) == 0:
+            item_value = load_i32(p)
+            p += 4
+            if item_value > end_1 - p:
+                return fail(row, 44, p)
+            if item_value < 0:
+                if item_value != -1 or p > end_1:
+                    return fail(row, 44, p)
+                value_nulls += 1
+                if value_validity:
+                    clear_bit(value_validity, at)
+            else:
+                if value_offsets:
+                    if item_value > value_room - value_at:
+                        return 0
+                    copy(value_data + value_at, p, item_value)
+                value_at += item_value
+                p += item_value
+            if value_offsets:
+                store_32(value_offsets + 4 * at + 4, value_at)
+        else:
+            item_value = -1
+            value_nulls += 1
+            if value_validity:
+                clear_bit(value_validity, at)
+            if value_offsets:
+                store_32(value_offsets + 4 * at + 4, value_at)
+        if (item_attributes & 7) != 0:
+            return fail(row, 49, p)
+        if p != end_1:
+            return fail(row, 49, p)
+        if offset_data:
+            store_64(offset_data + 8 * at, item_offset)
+        at += 1
+        if at - first > most:
+            return fail(row, 49, p)
+    if at - first < 1:
         return fail(row, 49, p)
     if p != end:
         return fail(row, 49, p)
-    store_64(row + 160, first_offset)
-    delete_horizon_nulls = at
-    store_64(row + ROWS, at)
-    store_64(row + KEY_BYTES, key_bytes)
-    store_64(row + KEY_NULLS, key_nulls)
-    store_64(row + VALUE_BYTES, value_bytes)
-    store_64(row + VALUE_NULLS, value_nulls)
-    store_64(row + HEADERS_COUNT, 0)
-    store_64(row + HEADERS_KEY_BYTES, 0)
-    store_64(row + HEADERS_VALUE_BYTES, 0)
-    store_64(row + HEADERS_VALUE_NULLS, 0)
-    store_64(row + DELETE_HORIZON_NULLS, delete_horizon_nulls)
+    store_64(state + ROWS, at)
+    store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
+    store_64(state + 56, key_at)
+    store_64(state + 208, key_nulls)
+    store_64(state + 64, value_at)
+    store_64(state + 216, value_nulls)
+    store_64(row + RUN, end)
+    store_64(row + COUNT, 0)
+    store_64(state + LAST, load_i64_le(row + START))
+    store_64(state + NEXT, load_i64_le(row + END))
     return 1
 
 
 @inner
-def check_message_v0(row: int, most: int) -> int:
-    """Measure the rows of one entry. 0 when they are not as they should be."""
-    case = load_i64_le(row + CASE)
-    if case == 0:
-        return measure_message_v0(row, most)
-    if case == 1:
-        return measure_message_v0_messages(row, most)
-    return 0
-
-
-@jit
-def index_message_v0(
-    table: int, capacity: int, p: int, end: int, most: int, careful: int
-) -> tuple[int, int, int]:
-    """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
-    why: 2 an entry of another kind, 1 the table is full, 0 the bytes end, -1 what follows is no
-    entry.
-    """
-    n = 0
-    while n < capacity:
-        if end - p < 17:
-            return n, p, 0
-        row = table + n * ROW_SIZE
-        kind = load_i8(p + 16)
-        if kind != 0:
-            return n, p, 2
-        behind = open_message_v0(p, end, row, most, careful)
-        if behind <= 0:
-            return n, p, behind
-        if load_i64_le(row + STATUS) == 0 and load_i64_le(row + CODEC) == 0:
-            check_message_v0(row, most)
-        n += 1
-        p = behind
-    return n, p, 1
-
-
-@jit
-def measure_all_message_v0(
-    table: int, first: int, last: int, most: int, most_rows: int, most_bytes: int, totals: int
+def decode_message_v0_messages(
+    row: int, out: int, state: int, room: int, most: int, bias: int
 ) -> int:
-    """Pass 2: check entries, and add up what their rows take, until one is not as it should be or
-    the limits are reached. The first entry that is not counted in.
-    """
-    for i in range(first, last):
-        row = table + i * ROW_SIZE
-        if load_i64_le(row + STATUS):
-            return i
-        if load_i64_le(row + ROWS) < 0 and not check_message_v0(row, most):
-            return i
-        full = load_i64_le(totals) + load_i64_le(row + ROWS) > most_rows
-        full |= load_i64_le(totals + 8) + load_i64_le(row + KEY_BYTES) > most_bytes
-        full |= load_i64_le(totals + 24) + load_i64_le(row + VALUE_BYTES) > most_bytes
-        full |= load_i64_le(totals + 40) + load_i64_le(row + HEADERS_COUNT) > most_bytes
-        full |= load_i64_le(totals + 48) + load_i64_le(row + HEADERS_KEY_BYTES) > most_bytes
-        full |= load_i64_le(totals + 56) + load_i64_le(row + HEADERS_VALUE_BYTES) > most_bytes
-        if full and i > first:
-            return i
-        for k in range(10):
-            place = totals + 8 * k
-            store_64(place, load_i64_le(place) + load_i64_le(row + ROWS + 8 * k))
-    return last
-
-
-@inner
-def fill_message_v0(row: int, out: int, state: int, most: int, bias: int) -> int:
-    """Write the rows of an entry behind those that are there."""
-    first = load_i64_le(state)
-    count = load_i64_le(row + ROWS)
-    walk = load_i64_le(out)
-    offset_data = load_i64_le(out + 8)
-    timestamp_data = load_i64_le(out + 32)
-    timestamp_type_data = load_i64_le(out + 56)
-    key_data = load_i64_le(out + 80)
-    key_validity = load_i64_le(out + 88)
-    key_offsets = load_i64_le(out + 96)
-    value_data = load_i64_le(out + 104)
-    value_validity = load_i64_le(out + 112)
-    value_offsets = load_i64_le(out + 120)
-    headers_offsets = load_i64_le(out + 144)
-    base_offset_data = load_i64_le(out + 200)
-    position_data = load_i64_le(out + 224)
-    magic_data = load_i64_le(out + 248)
-    codec_data = load_i64_le(out + 272)
-    producer_id_data = load_i64_le(out + 296)
-    producer_epoch_data = load_i64_le(out + 320)
-    sequence_data = load_i64_le(out + 344)
-    leader_epoch_data = load_i64_le(out + 368)
-    is_transactional_data = load_i64_le(out + 392)
-    is_control_data = load_i64_le(out + 416)
-    delete_horizon_validity = load_i64_le(out + 448)
-    key_at = load_i64_le(state + 32)
-    value_at = load_i64_le(state + 40)
-    headers_at = load_i64_le(state + 48)
+    """Rows, and the columns that are the same in all of them. 0 when some are not done."""
+    first = load_i64_le(state + ROWS)
+    done = rows_message_v0_messages(row, out, state, room, most, bias)
+    count = load_i64_le(state + ROWS) - first
+    timestamp_data = load_i64_le(out + 24)
+    timestamp_type_data = load_i64_le(out + 48)
+    headers_offsets = load_i64_le(out + 136)
+    base_offset_data = load_i64_le(out + 192)
+    position_data = load_i64_le(out + 216)
+    magic_data = load_i64_le(out + 240)
+    codec_data = load_i64_le(out + 264)
+    producer_id_data = load_i64_le(out + 288)
+    producer_epoch_data = load_i64_le(out + 312)
+    sequence_data = load_i64_le(out + 336)
+    leader_epoch_data = load_i64_le(out + 360)
+    is_transactional_data = load_i64_le(out + 384)
+    is_control_data = load_i64_le(out + 408)
+    delete_horizon_validity = load_i64_le(out + 440)
+    entry_attributes = load_i64_le(row + 80)
+    first_offset = load_i64_le(row + 104)
     entry_position = load_i64_le(row + START) + bias
     if headers_offsets:
-        fill_32(headers_offsets, first + 1, count, headers_at)
-    if delete_horizon_validity:
-        fill_false(delete_horizon_validity, first, count)
-    if walk:
-        p = load_i64_le(row + RUN)
-        for at in range(first, first + count):
-            item_offset = load_i64(p)
-            p += 8
-            item_message_size = load_i32(p)
-            p += 4
-            end_1 = p + item_message_size
-            p += 4  # crc
-            p += 1  # magic
-            item_attributes = load_i8(p)
-            p += 1
-            item_key = load_i32(p)
-            p += 4
-            if item_key < 0:
-                item_key = -1
-                if key_validity:
-                    clear_bit(key_validity, at)
-            else:
-                if key_offsets:
-                    copy(key_data + key_at, p, item_key)
-                    key_at += item_key
-                p += item_key
-            if key_offsets:
-                store_32(key_offsets + 4 * at + 4, key_at)
-            if (item_attributes & 7) == 0:
-                item_value = load_i32(p)
-                p += 4
-                if item_value < 0:
-                    item_value = -1
-                    if value_validity:
-                        clear_bit(value_validity, at)
-                else:
-                    if value_offsets:
-                        copy(value_data + value_at, p, item_value)
-                        value_at += item_value
-                    p += item_value
-                if value_offsets:
-                    store_32(value_offsets + 4 * at + 4, value_at)
-            else:
-                item_value = -1
-                if value_validity:
-                    clear_bit(value_validity, at)
-                if value_offsets:
-                    store_32(value_offsets + 4 * at + 4, value_at)
-            p = end_1
-            if offset_data:
-                store_64(offset_data + 8 * at, item_offset)
-            if timestamp_data:
-                store_64(timestamp_data + 8 * at, -1)
-            if timestamp_type_data:
-                store_8(timestamp_type_data + at, -1)
-            if base_offset_data:
-                store_64(base_offset_data + 8 * at, item_offset)
-            if position_data:
-                store_64(position_data + 8 * at, entry_position)
-            if magic_data:
-                store_8(magic_data + at, 0)
-            if codec_data:
-                store_8(codec_data + at, item_attributes & 7)
-            if producer_id_data:
-                store_64(producer_id_data + 8 * at, -1)
-            if producer_epoch_data:
-                store_16(producer_epoch_data + 2 * at, -1)
-            if sequence_data:
-                store_32(sequence_data + 4 * at, -1)
-            if leader_epoch_data:
-                store_32(leader_epoch_data + 4 * at, -1)
-            if is_transactional_data and not (0):
-                clear_bit(is_transactional_data, at)
-            if is_control_data and not (0):
-                clear_bit(is_control_data, at)
-    store_64(state + 32, key_at)
-    store_64(state + 40, value_at)
-    store_64(state, first + count)
-    return 1
-
-
-@inner
-def fill_message_v0_messages(row: int, out: int, state: int, most: int, bias: int) -> int:
-    """Write the rows of an entry behind those that are there."""
-    first = load_i64_le(state)
-    count = load_i64_le(row + ROWS)
-    walk = load_i64_le(out)
-    offset_data = load_i64_le(out + 8)
-    timestamp_data = load_i64_le(out + 32)
-    timestamp_type_data = load_i64_le(out + 56)
-    key_data = load_i64_le(out + 80)
-    key_validity = load_i64_le(out + 88)
-    key_offsets = load_i64_le(out + 96)
-    value_data = load_i64_le(out + 104)
-    value_validity = load_i64_le(out + 112)
-    value_offsets = load_i64_le(out + 120)
-    headers_offsets = load_i64_le(out + 144)
-    base_offset_data = load_i64_le(out + 200)
-    position_data = load_i64_le(out + 224)
-    magic_data = load_i64_le(out + 248)
-    codec_data = load_i64_le(out + 272)
-    producer_id_data = load_i64_le(out + 296)
-    producer_epoch_data = load_i64_le(out + 320)
-    sequence_data = load_i64_le(out + 344)
-    leader_epoch_data = load_i64_le(out + 368)
-    is_transactional_data = load_i64_le(out + 392)
-    is_control_data = load_i64_le(out + 416)
-    delete_horizon_validity = load_i64_le(out + 448)
-    key_at = load_i64_le(state + 32)
-    value_at = load_i64_le(state + 40)
-    headers_at = load_i64_le(state + 48)
-    entry_attributes = load_i64_le(row + 152)
-    first_offset = load_i64_le(row + 160)
-    entry_position = load_i64_le(row + START) + bias
-    if headers_offsets:
-        fill_32(headers_offsets, first + 1, count, headers_at)
+        fill_32(headers_offsets, first + 1, count, load_i64_le(state + 72))
+    store_64(state + 328, load_i64_le(state + 328) + count)
     if delete_horizon_validity:
         fill_false(delete_horizon_validity, first, count)
     if timestamp_data:
@@ -1104,115 +1069,49 @@ def fill_message_v0_messages(row: int, out: int, state: int, most: int, bias: in
         fill_false(is_transactional_data, first, count)
     if is_control_data and not (0):
         fill_false(is_control_data, first, count)
-    if walk:
-        p = load_i64_le(row + RUN)
-        for at in range(first, first + count):
-            item_offset = load_i64(p)
-            p += 8
-            item_message_size = load_i32(p)
-            p += 4
-            end_1 = p + item_message_size
-            p += 4  # crc
-            p += 1  # magic
-            item_attributes = load_i8(p)
-            p += 1
-            item_key = load_i32(p)
-            p += 4
-            if item_key < 0:
-                item_key = -1
-                if key_validity:
-                    clear_bit(key_validity, at)
-            else:
-                if key_offsets:
-                    copy(key_data + key_at, p, item_key)
-                    key_at += item_key
-                p += item_key
-            if key_offsets:
-                store_32(key_offsets + 4 * at + 4, key_at)
-            if (item_attributes & 7) == 0:
-                item_value = load_i32(p)
-                p += 4
-                if item_value < 0:
-                    item_value = -1
-                    if value_validity:
-                        clear_bit(value_validity, at)
-                else:
-                    if value_offsets:
-                        copy(value_data + value_at, p, item_value)
-                        value_at += item_value
-                    p += item_value
-                if value_offsets:
-                    store_32(value_offsets + 4 * at + 4, value_at)
-            else:
-                item_value = -1
-                if value_validity:
-                    clear_bit(value_validity, at)
-                if value_offsets:
-                    store_32(value_offsets + 4 * at + 4, value_at)
-            p = end_1
-            if offset_data:
-                store_64(offset_data + 8 * at, item_offset)
-    store_64(state + 32, key_at)
-    store_64(state + 40, value_at)
-    store_64(state, first + count)
-    return 1
+    return done
 
 
 @jit
-def fill_all_message_v0(
-    table: int, first: int, last: int, most: int, bias: int, out: int, state: int
+def decode_all_message_v0(
+    table: int, first: int, last: int, most: int, bias: int, out: int, state: int, room: int
 ) -> int:
-    """Pass 3: write the rows of entries that were measured."""
+    """Pass 2: check the rows of entries and write them, until one is not as it should be or does
+    not fit. The first entry that is not done.
+    """
     for i in range(first, last):
         row = table + i * ROW_SIZE
+        if load_i64_le(row + STATUS):
+            return i
         case = load_i64_le(row + CASE)
+        done = 0
         if case == 0:
-            fill_message_v0(row, out, state, most, bias)
-        elif case == 1:
-            fill_message_v0_messages(row, out, state, most, bias)
+            done = decode_message_v0(row, out, state, room, most, bias)
+        if case == 1:
+            done = decode_message_v0_messages(row, out, state, room, most, bias)
+        if done == 0:
+            return i
     return last
 
 
 @inner
 def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
-    """records/message.yaml: the head of an entry; 0 when it is not whole, -1 when its length
-    cannot be.
+    """records/message.yaml: which rows an entry holds, and what they need of it. 0 when it is not
+    as it should be.
     """
-    start = p + 8
-    entry_message_size = load_i32(start)
-    if entry_message_size < 0 or entry_message_size < 14:
-        return -1
-    entry_end = p + 12 + entry_message_size
-    if entry_end > end:
-        return 0
     start = p
     store_64(row + STATUS, 0)
-    store_64(row + ROWS, -1)
     store_64(row + START, start)
-    store_64(row + END, entry_end)
-    if entry_end - start < 26:
-        fail(row, 19, p)
-        return entry_end
-    body_open_message_v1(p, entry_end, row, most, careful)
-    return entry_end
-
-
-@inner
-def body_open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
-    """Which rows the entry holds, and what they need of it. 0 when it is not as it should be."""
-    start = p
+    store_64(row + END, end)
+    store_64(row + CODEC, 0)
+    store_64(row + RUN, end)
+    store_64(row + RUN_END, end)
+    store_64(row + COUNT, 0)
+    if end - p < 26:
+        return fail(row, 19, p)
     entry_attributes = load_i8(start + 17)
-    if (entry_attributes & 7) == 0:
-        store_64(row + CASE, 2)
-        store_64(row + CODEC, 0)
-        store_64(row + RUN, start)
-        store_64(row + RUN_END, end)
-        store_64(row + COUNT, 1)
-        return 1
     if (entry_attributes & 7) != 0:
         store_64(row + CASE, 3)
-        if end - p < 12:
-            return fail(row, 13, p)
         entry_offset = load_i64(p)
         p += 8
         entry_message_size = load_i32(p)
@@ -1222,12 +1121,9 @@ def body_open_message_v1(p: int, end: int, row: int, most: int, careful: int) ->
         if entry_message_size < 0 or entry_message_size > end - p:
             return fail(row, 19, p)
         end_1 = p + entry_message_size
-        if end_1 - p < 14:
-            return fail(row, 20, p)
         entry_crc = load_u32(p)
         p += 4
-        if crc32(p, end_1 - p) != entry_crc:
-            return fail(row, 20, p)
+        entry_crc_at = p
         entry_magic = load_i8(p)
         p += 1
         if entry_magic != 1:
@@ -1240,31 +1136,25 @@ def body_open_message_v1(p: int, end: int, row: int, most: int, careful: int) ->
             return fail(row, 27, p)
         entry_timestamp = load_i64(p)
         p += 8
-        if end_1 - p < 4:
-            return fail(row, 39, p)
         entry_key = load_i32(p)
         p += 4
         if entry_key > end_1 - p:
             return fail(row, 39, p)
         if entry_key < 0:
-            if entry_key != -1:
+            if entry_key != -1 or p > end_1:
                 return fail(row, 39, p)
-            entry_key = -1
         else:
             p += entry_key
         if not (((entry_attributes & 7) == 0) or (entry_key < 0)):
             return fail(row, 39, p)
         if (entry_attributes & 7) == 0:
-            if end_1 - p < 4:
-                return fail(row, 44, p)
             entry_value = load_i32(p)
             p += 4
             if entry_value > end_1 - p:
                 return fail(row, 44, p)
             if entry_value < 0:
-                if entry_value != -1:
+                if entry_value != -1 or p > end_1:
                     return fail(row, 44, p)
-                entry_value = -1
             else:
                 p += entry_value
         else:
@@ -1272,147 +1162,125 @@ def body_open_message_v1(p: int, end: int, row: int, most: int, careful: int) ->
         if (entry_attributes & 7) == 0:
             return fail(row, 49, p)
         codec = entry_attributes & 7
-        if end_1 - p < 4:
-            return fail(row, 49, p)
         length = load_i32(p)
         p += 4
         if length < 0 or length != end_1 - p:
             return fail(row, 49, p)
+        if codec:
+            if crc32(entry_crc_at, end_1 - entry_crc_at) != entry_crc:
+                return fail(row, 20, p)
+        store_64(row + CHECKED, codec)
         store_64(row + CODEC, codec)
         store_64(row + RUN, p)
         store_64(row + RUN_END, end_1)
         store_64(row + COUNT, -1)
-        store_64(row + 152, entry_attributes)
-        store_64(row + 160, entry_offset)
-        store_64(row + 168, entry_timestamp)
+        store_64(row + 80, entry_attributes)
+        store_64(row + 88, entry_crc)
+        store_64(row + 96, entry_crc_at)
+        store_64(row + 104, entry_offset)
+        store_64(row + 112, entry_timestamp)
         return 1
     return fail(row, 1, start)
 
 
-@inner
-def measure_message_v1(row: int, most: int) -> int:
-    """Check the rows of an entry, and add up what they take. 0 when they are not as they should
-    be.
+@jit
+def index_message_v1(
+    table: int, capacity: int, p: int, end: int, most: int, careful: int
+) -> tuple[int, int, int]:
+    """Pass 1: a row of the table for each whole entry, or for a run of entries that are rows
+    themselves. How many there are, where they end, and why: 2 an entry of another kind, 1 the
+    table is full, 0 the bytes end, -1 what follows is no entry.
     """
-    p = load_i64_le(row + RUN)
-    end = load_i64_le(row + RUN_END)
-    key_bytes = 0
-    key_nulls = 0
-    value_bytes = 0
-    value_nulls = 0
-    delete_horizon_nulls = 0
-    if end - p < 12:
-        return fail(row, 13, p)
-    p += 8  # offset
-    item_message_size = load_i32(p)
-    p += 4
-    if item_message_size < 14:
-        return fail(row, 19, p)
-    if item_message_size < 0 or item_message_size > end - p:
-        return fail(row, 19, p)
-    end_1 = p + item_message_size
-    if end_1 - p < 14:
-        return fail(row, 20, p)
-    item_crc = load_u32(p)
-    p += 4
-    if crc32(p, end_1 - p) != item_crc:
-        return fail(row, 20, p)
-    item_magic = load_i8(p)
-    p += 1
-    if item_magic != 1:
-        return fail(row, 26, p)
-    item_attributes = load_i8(p)
-    p += 1
-    if (item_attributes & 7) > 3:
-        return fail(row, 27, p)
-    if item_attributes & 240:
-        return fail(row, 27, p)
-    p += 8  # timestamp
-    if end_1 - p < 4:
-        return fail(row, 39, p)
-    item_key = load_i32(p)
-    p += 4
-    if item_key > end_1 - p:
-        return fail(row, 39, p)
-    if item_key < 0:
-        if item_key != -1:
-            return fail(row, 39, p)
-        item_key = -1
-        key_nulls += 1
-    else:
-        key_bytes += item_key
-        p += item_key
-    if not (((item_attributes & 7) == 0) or (item_key < 0)):
-        return fail(row, 39, p)
-    if (item_attributes & 7) == 0:
-        if end_1 - p < 4:
-            return fail(row, 44, p)
-        item_value = load_i32(p)
-        p += 4
-        if item_value > end_1 - p:
-            return fail(row, 44, p)
-        if item_value < 0:
-            if item_value != -1:
-                return fail(row, 44, p)
-            item_value = -1
-            value_nulls += 1
-        else:
-            value_bytes += item_value
-            p += item_value
-    else:
-        item_value = -1
-        value_nulls += 1
-    if (item_attributes & 7) != 0:
-        return fail(row, 49, p)
-    if p != end_1:
-        return fail(row, 49, p)
-    at = 1
-    delete_horizon_nulls = at
-    store_64(row + ROWS, at)
-    store_64(row + KEY_BYTES, key_bytes)
-    store_64(row + KEY_NULLS, key_nulls)
-    store_64(row + VALUE_BYTES, value_bytes)
-    store_64(row + VALUE_NULLS, value_nulls)
-    store_64(row + HEADERS_COUNT, 0)
-    store_64(row + HEADERS_KEY_BYTES, 0)
-    store_64(row + HEADERS_VALUE_BYTES, 0)
-    store_64(row + HEADERS_VALUE_NULLS, 0)
-    store_64(row + DELETE_HORIZON_NULLS, delete_horizon_nulls)
-    return 1
+    n = 0
+    run_2 = 0
+    while True:
+        if end - p < 17:
+            return n, p, 0
+        kind = load_i8(p + 16)
+        if kind != 1:
+            return n, p, 2
+        entry_message_size = load_i32(p + 8)
+        if entry_message_size < 0 or entry_message_size < 14:
+            return n, p, -1
+        behind = p + 12 + entry_message_size
+        if behind > end:
+            return n, p, 0
+        if behind - p >= 26:
+            entry_attributes = load_i8(p + 17)
+            if (entry_attributes & 7) == 0:
+                if run_2 == 0:
+                    if n == capacity:
+                        return n, p, 1
+                    run_2 = 0
+                    run_2 = table + n * ROW_SIZE
+                    n += 1
+                    store_64(run_2 + STATUS, 0)
+                    store_64(run_2 + CASE, 2)
+                    store_64(run_2 + START, p)
+                    store_64(run_2 + CODEC, 0)
+                    store_64(run_2 + RUN, p)
+                    store_64(run_2 + COUNT, 0)
+                store_64(run_2 + RUN_END, behind)
+                store_64(run_2 + COUNT, load_i64_le(run_2 + COUNT) + 1)
+                p = behind
+                continue
+        if n == capacity:
+            return n, p, 1
+        run_2 = 0
+        row = table + n * ROW_SIZE
+        open_message_v1(p, behind, row, most, careful)
+        n += 1
+        p = behind
 
 
 @inner
-def measure_message_v1_messages(row: int, most: int) -> int:
-    """Check the rows of an entry, and add up what they take. 0 when they are not as they should
-    be.
-    """
+def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
+    """Check rows and write them. 0 when they are not as they should be, or there is no room."""
     p = load_i64_le(row + RUN)
     end = load_i64_le(row + RUN_END)
+    at = load_i64_le(state + ROWS)
+    rows_room = load_i64_le(room + ROWS)
+    offset_data = load_i64_le(out + 0)
+    timestamp_data = load_i64_le(out + 24)
+    timestamp_type_data = load_i64_le(out + 48)
+    key_data = load_i64_le(out + 72)
+    key_validity = load_i64_le(out + 80)
+    key_offsets = load_i64_le(out + 88)
+    key_at = load_i64_le(state + 56)
+    key_room = load_i64_le(room + 56)
+    key_nulls = load_i64_le(state + 208)
+    value_data = load_i64_le(out + 96)
+    value_validity = load_i64_le(out + 104)
+    value_offsets = load_i64_le(out + 112)
+    value_at = load_i64_le(state + 64)
+    value_room = load_i64_le(room + 64)
+    value_nulls = load_i64_le(state + 216)
+    base_offset_data = load_i64_le(out + 192)
+    position_data = load_i64_le(out + 216)
+    codec_data = load_i64_le(out + 264)
     count = load_i64_le(row + COUNT)
-    key_bytes = 0
-    key_nulls = 0
-    value_bytes = 0
-    value_nulls = 0
-    delete_horizon_nulls = 0
-    first_offset = 0
-    last_offset = 0
-    at = 0
-    while at != count if count >= 0 else p < end:
-        if end - p < 12:
-            return fail(row, 13, p)
+    while p < end:
+        if at >= rows_room:
+            return 0
+        behind = p + 12 + load_i32(p + 8)
+        if behind - p < 26 or behind > end:
+            return fail(row, 19, p)
+        store_64(row + END, behind)
+        start = p
+        entry_position = p + bias
         item_offset = load_i64(p)
         p += 8
         item_message_size = load_i32(p)
         p += 4
         if item_message_size < 14:
             return fail(row, 19, p)
-        if item_message_size < 0 or item_message_size > end - p:
+        if item_message_size < 0 or item_message_size > behind - p:
             return fail(row, 19, p)
         end_1 = p + item_message_size
-        if end_1 - p < 14:
-            return fail(row, 20, p)
         item_crc = load_u32(p)
         p += 4
+        if p > end_1:
+            return fail(row, 20, p)
         if crc32(p, end_1 - p) != item_crc:
             return fail(row, 20, p)
         item_magic = load_i8(p)
@@ -1425,288 +1293,324 @@ def measure_message_v1_messages(row: int, most: int) -> int:
             return fail(row, 27, p)
         if item_attributes & 240:
             return fail(row, 27, p)
-        p += 8  # timestamp
-        if end_1 - p < 4:
-            return fail(row, 39, p)
+        item_timestamp = load_i64(p)
+        p += 8
         item_key = load_i32(p)
         p += 4
         if item_key > end_1 - p:
             return fail(row, 39, p)
         if item_key < 0:
-            if item_key != -1:
+            if item_key != -1 or p > end_1:
                 return fail(row, 39, p)
-            item_key = -1
             key_nulls += 1
+            if key_validity:
+                clear_bit(key_validity, at)
         else:
-            key_bytes += item_key
+            if key_offsets:
+                if item_key > key_room - key_at:
+                    return 0
+                copy(key_data + key_at, p, item_key)
+            key_at += item_key
             p += item_key
+        if key_offsets:
+            store_32(key_offsets + 4 * at + 4, key_at)
         if not (((item_attributes & 7) == 0) or (item_key < 0)):
             return fail(row, 39, p)
         if (item_attributes & 7) == 0:
-            if end_1 - p < 4:
-                return fail(row, 44, p)
             item_value = load_i32(p)
             p += 4
             if item_value > end_1 - p:
                 return fail(row, 44, p)
             if item_value < 0:
-                if item_value != -1:
+                if item_value != -1 or p > end_1:
                     return fail(row, 44, p)
-                item_value = -1
                 value_nulls += 1
+                if value_validity:
+                    clear_bit(value_validity, at)
             else:
-                value_bytes += item_value
+                if value_offsets:
+                    if item_value > value_room - value_at:
+                        return 0
+                    copy(value_data + value_at, p, item_value)
+                value_at += item_value
                 p += item_value
+            if value_offsets:
+                store_32(value_offsets + 4 * at + 4, value_at)
         else:
             item_value = -1
             value_nulls += 1
+            if value_validity:
+                clear_bit(value_validity, at)
+            if value_offsets:
+                store_32(value_offsets + 4 * at + 4, value_at)
         if (item_attributes & 7) != 0:
             return fail(row, 49, p)
         if p != end_1:
             return fail(row, 49, p)
-        if at == 0:
+        if p != behind:
+            return fail(row, 49, p)
+        if offset_data:
+            store_64(offset_data + 8 * at, item_offset)
+        if timestamp_data:
+            store_64(timestamp_data + 8 * at, item_timestamp)
+        if timestamp_type_data:
+            store_8(timestamp_type_data + at, item_attributes >> 3 & 1)
+        if base_offset_data:
+            store_64(base_offset_data + 8 * at, item_offset)
+        if position_data:
+            store_64(position_data + 8 * at, entry_position)
+        if codec_data:
+            store_8(codec_data + at, item_attributes & 7)
+        at += 1
+        store_64(state + ROWS, at)
+        store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
+        store_64(state + 56, key_at)
+        store_64(state + 208, key_nulls)
+        store_64(state + 64, value_at)
+        store_64(state + 216, value_nulls)
+        count -= 1
+        store_64(state + LAST, start)
+        store_64(row + RUN, p)
+        store_64(row + COUNT, count)
+        store_64(state + NEXT, p)
+    return 1
+
+
+@inner
+def decode_message_v1(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
+    """Rows, and the columns that are the same in all of them. 0 when some are not done."""
+    first = load_i64_le(state + ROWS)
+    done = rows_message_v1(row, out, state, room, most, bias)
+    count = load_i64_le(state + ROWS) - first
+    headers_offsets = load_i64_le(out + 136)
+    magic_data = load_i64_le(out + 240)
+    producer_id_data = load_i64_le(out + 288)
+    producer_epoch_data = load_i64_le(out + 312)
+    sequence_data = load_i64_le(out + 336)
+    leader_epoch_data = load_i64_le(out + 360)
+    is_transactional_data = load_i64_le(out + 384)
+    is_control_data = load_i64_le(out + 408)
+    delete_horizon_validity = load_i64_le(out + 440)
+    if headers_offsets:
+        fill_32(headers_offsets, first + 1, count, load_i64_le(state + 72))
+    store_64(state + 328, load_i64_le(state + 328) + count)
+    if delete_horizon_validity:
+        fill_false(delete_horizon_validity, first, count)
+    if magic_data:
+        fill_8(magic_data, first, count, 1)
+    if producer_id_data:
+        fill_64(producer_id_data, first, count, -1)
+    if producer_epoch_data:
+        fill_16(producer_epoch_data, first, count, -1)
+    if sequence_data:
+        fill_32(sequence_data, first, count, -1)
+    if leader_epoch_data:
+        fill_32(leader_epoch_data, first, count, -1)
+    if is_transactional_data and not (0):
+        fill_false(is_transactional_data, first, count)
+    if is_control_data and not (0):
+        fill_false(is_control_data, first, count)
+    return done
+
+
+@inner
+def rows_message_v1_messages(
+    row: int, out: int, state: int, room: int, most: int, bias: int
+) -> int:
+    """Check rows and write them. 0 when they are not as they should be, or there is no room."""
+    p = load_i64_le(row + RUN)
+    end = load_i64_le(row + RUN_END)
+    at = load_i64_le(state + ROWS)
+    rows_room = load_i64_le(room + ROWS)
+    offset_data = load_i64_le(out + 0)
+    timestamp_data = load_i64_le(out + 24)
+    key_data = load_i64_le(out + 72)
+    key_validity = load_i64_le(out + 80)
+    key_offsets = load_i64_le(out + 88)
+    key_at = load_i64_le(state + 56)
+    key_room = load_i64_le(room + 56)
+    key_nulls = load_i64_le(state + 208)
+    value_data = load_i64_le(out + 96)
+    value_validity = load_i64_le(out + 104)
+    value_offsets = load_i64_le(out + 112)
+    value_at = load_i64_le(state + 64)
+    value_room = load_i64_le(room + 64)
+    value_nulls = load_i64_le(state + 216)
+    entry_attributes = load_i64_le(row + 80)
+    entry_crc = load_i64_le(row + 88)
+    entry_crc_at = load_i64_le(row + 96)
+    entry_offset = load_i64_le(row + 104)
+    entry_timestamp = load_i64_le(row + 112)
+    if load_i64_le(row + CHECKED) == 0:
+        if crc32(entry_crc_at, end - entry_crc_at) != entry_crc:
+            return fail(row, 20, p)
+    first_offset = 0
+    last_offset = 0
+    start = p
+    while p < end:
+        before = p
+        item_offset = load_i64(p)
+        p += 8
+        item_message_size = load_i32(p)
+        p += 4
+        if item_message_size < 0 or item_message_size > end - p:
+            return fail(row, 19, p)
+        end_1 = p + item_message_size
+        p += 4  # crc
+        p += 1  # magic
+        item_attributes = load_i8(p)
+        p += 1
+        p = end_1
+        if before == start:
             first_offset = item_offset
         last_offset = item_offset
-        at += 1
-        if at > most:
+    p = start
+    store_64(row + 120, first_offset)
+    store_64(row + 128, last_offset)
+    first = at
+    while p < end:
+        if at >= rows_room:
+            return 0
+        item_offset = load_i64(p)
+        p += 8
+        item_message_size = load_i32(p)
+        p += 4
+        if item_message_size < 14:
+            return fail(row, 19, p)
+        if item_message_size < 0 or item_message_size > end - p:
+            return fail(row, 19, p)
+        end_1 = p + item_message_size
+        item_crc = load_u32(p)
+        p += 4
+        if p > end_1:
+            return fail(row, 20, p)
+        if crc32(p, end_1 - p) != item_crc:
+            return fail(row, 20, p)
+        item_magic = load_i8(p)
+        p += 1
+        if item_magic != 1:
+            return fail(row, 26, p)
+        item_attributes = load_i8(p)
+        p += 1
+        if (item_attributes & 7) > 3:
+            return fail(row, 27, p)
+        if item_attributes & 240:
+            return fail(row, 27, p)
+        item_timestamp = load_i64(p)
+        p += 8
+        item_key = load_i32(p)
+        p += 4
+        if item_key > end_1 - p:
+            return fail(row, 39, p)
+        if item_key < 0:
+            if item_key != -1 or p > end_1:
+                return fail(row, 39, p)
+            key_nulls += 1
+            if key_validity:
+                clear_bit(key_validity, at)
+        else:
+            if key_offsets:
+                if item_key > key_room - key_at:
+                    return 0
+                copy(key_data + key_at, p, item_key)
+            key_at += item_key
+            p += item_key
+        if key_offsets:
+            store_32(key_offsets + 4 * at + 4, key_at)
+        if not (((item_attributes & 7) == 0) or (item_key < 0)):
+            return fail(row, 39, p)
+        if (item_attributes & 7) == 0:
+            item_value = load_i32(p)
+            p += 4
+            if item_value > end_1 - p:
+                return fail(row, 44, p)
+            if item_value < 0:
+                if item_value != -1 or p > end_1:
+                    return fail(row, 44, p)
+                value_nulls += 1
+                if value_validity:
+                    clear_bit(value_validity, at)
+            else:
+                if value_offsets:
+                    if item_value > value_room - value_at:
+                        return 0
+                    copy(value_data + value_at, p, item_value)
+                value_at += item_value
+                p += item_value
+            if value_offsets:
+                store_32(value_offsets + 4 * at + 4, value_at)
+        else:
+            item_value = -1
+            value_nulls += 1
+            if value_validity:
+                clear_bit(value_validity, at)
+            if value_offsets:
+                store_32(value_offsets + 4 * at + 4, value_at)
+        if (item_attributes & 7) != 0:
             return fail(row, 49, p)
-    if at < 1:
+        if p != end_1:
+            return fail(row, 49, p)
+        if offset_data:
+            if entry_offset == 0:
+                value = item_offset
+            else:
+                value = wrap_64(entry_offset - last_offset + item_offset)
+            store_64(offset_data + 8 * at, value)
+        if timestamp_data:
+            if (entry_attributes >> 3 & 1) == 1:
+                value = entry_timestamp
+            else:
+                value = item_timestamp
+            store_64(timestamp_data + 8 * at, value)
+        at += 1
+        if at - first > most:
+            return fail(row, 49, p)
+    if at - first < 1:
         return fail(row, 49, p)
     if p != end:
         return fail(row, 49, p)
-    store_64(row + 176, first_offset)
-    store_64(row + 184, last_offset)
-    delete_horizon_nulls = at
-    store_64(row + ROWS, at)
-    store_64(row + KEY_BYTES, key_bytes)
-    store_64(row + KEY_NULLS, key_nulls)
-    store_64(row + VALUE_BYTES, value_bytes)
-    store_64(row + VALUE_NULLS, value_nulls)
-    store_64(row + HEADERS_COUNT, 0)
-    store_64(row + HEADERS_KEY_BYTES, 0)
-    store_64(row + HEADERS_VALUE_BYTES, 0)
-    store_64(row + HEADERS_VALUE_NULLS, 0)
-    store_64(row + DELETE_HORIZON_NULLS, delete_horizon_nulls)
+    store_64(state + ROWS, at)
+    store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
+    store_64(state + 56, key_at)
+    store_64(state + 208, key_nulls)
+    store_64(state + 64, value_at)
+    store_64(state + 216, value_nulls)
+    store_64(row + RUN, end)
+    store_64(row + COUNT, 0)
+    store_64(state + LAST, load_i64_le(row + START))
+    store_64(state + NEXT, load_i64_le(row + END))
     return 1
 
 
 @inner
-def check_message_v1(row: int, most: int) -> int:
-    """Measure the rows of one entry. 0 when they are not as they should be."""
-    case = load_i64_le(row + CASE)
-    if case == 2:
-        return measure_message_v1(row, most)
-    if case == 3:
-        return measure_message_v1_messages(row, most)
-    return 0
-
-
-@jit
-def index_message_v1(
-    table: int, capacity: int, p: int, end: int, most: int, careful: int
-) -> tuple[int, int, int]:
-    """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
-    why: 2 an entry of another kind, 1 the table is full, 0 the bytes end, -1 what follows is no
-    entry.
-    """
-    n = 0
-    while n < capacity:
-        if end - p < 17:
-            return n, p, 0
-        row = table + n * ROW_SIZE
-        kind = load_i8(p + 16)
-        if kind != 1:
-            return n, p, 2
-        behind = open_message_v1(p, end, row, most, careful)
-        if behind <= 0:
-            return n, p, behind
-        if load_i64_le(row + STATUS) == 0 and load_i64_le(row + CODEC) == 0:
-            check_message_v1(row, most)
-        n += 1
-        p = behind
-    return n, p, 1
-
-
-@jit
-def measure_all_message_v1(
-    table: int, first: int, last: int, most: int, most_rows: int, most_bytes: int, totals: int
+def decode_message_v1_messages(
+    row: int, out: int, state: int, room: int, most: int, bias: int
 ) -> int:
-    """Pass 2: check entries, and add up what their rows take, until one is not as it should be or
-    the limits are reached. The first entry that is not counted in.
-    """
-    for i in range(first, last):
-        row = table + i * ROW_SIZE
-        if load_i64_le(row + STATUS):
-            return i
-        if load_i64_le(row + ROWS) < 0 and not check_message_v1(row, most):
-            return i
-        full = load_i64_le(totals) + load_i64_le(row + ROWS) > most_rows
-        full |= load_i64_le(totals + 8) + load_i64_le(row + KEY_BYTES) > most_bytes
-        full |= load_i64_le(totals + 24) + load_i64_le(row + VALUE_BYTES) > most_bytes
-        full |= load_i64_le(totals + 40) + load_i64_le(row + HEADERS_COUNT) > most_bytes
-        full |= load_i64_le(totals + 48) + load_i64_le(row + HEADERS_KEY_BYTES) > most_bytes
-        full |= load_i64_le(totals + 56) + load_i64_le(row + HEADERS_VALUE_BYTES) > most_bytes
-        if full and i > first:
-            return i
-        for k in range(10):
-            place = totals + 8 * k
-            store_64(place, load_i64_le(place) + load_i64_le(row + ROWS + 8 * k))
-    return last
-
-
-@inner
-def fill_message_v1(row: int, out: int, state: int, most: int, bias: int) -> int:
-    """Write the rows of an entry behind those that are there."""
-    first = load_i64_le(state)
-    count = load_i64_le(row + ROWS)
-    walk = load_i64_le(out)
-    offset_data = load_i64_le(out + 8)
-    timestamp_data = load_i64_le(out + 32)
-    timestamp_type_data = load_i64_le(out + 56)
-    key_data = load_i64_le(out + 80)
-    key_validity = load_i64_le(out + 88)
-    key_offsets = load_i64_le(out + 96)
-    value_data = load_i64_le(out + 104)
-    value_validity = load_i64_le(out + 112)
-    value_offsets = load_i64_le(out + 120)
-    headers_offsets = load_i64_le(out + 144)
-    base_offset_data = load_i64_le(out + 200)
-    position_data = load_i64_le(out + 224)
-    magic_data = load_i64_le(out + 248)
-    codec_data = load_i64_le(out + 272)
-    producer_id_data = load_i64_le(out + 296)
-    producer_epoch_data = load_i64_le(out + 320)
-    sequence_data = load_i64_le(out + 344)
-    leader_epoch_data = load_i64_le(out + 368)
-    is_transactional_data = load_i64_le(out + 392)
-    is_control_data = load_i64_le(out + 416)
-    delete_horizon_validity = load_i64_le(out + 448)
-    key_at = load_i64_le(state + 32)
-    value_at = load_i64_le(state + 40)
-    headers_at = load_i64_le(state + 48)
+    """Rows, and the columns that are the same in all of them. 0 when some are not done."""
+    first = load_i64_le(state + ROWS)
+    done = rows_message_v1_messages(row, out, state, room, most, bias)
+    count = load_i64_le(state + ROWS) - first
+    timestamp_type_data = load_i64_le(out + 48)
+    headers_offsets = load_i64_le(out + 136)
+    base_offset_data = load_i64_le(out + 192)
+    position_data = load_i64_le(out + 216)
+    magic_data = load_i64_le(out + 240)
+    codec_data = load_i64_le(out + 264)
+    producer_id_data = load_i64_le(out + 288)
+    producer_epoch_data = load_i64_le(out + 312)
+    sequence_data = load_i64_le(out + 336)
+    leader_epoch_data = load_i64_le(out + 360)
+    is_transactional_data = load_i64_le(out + 384)
+    is_control_data = load_i64_le(out + 408)
+    delete_horizon_validity = load_i64_le(out + 440)
+    entry_attributes = load_i64_le(row + 80)
+    entry_offset = load_i64_le(row + 104)
+    first_offset = load_i64_le(row + 120)
+    last_offset = load_i64_le(row + 128)
     entry_position = load_i64_le(row + START) + bias
     if headers_offsets:
-        fill_32(headers_offsets, first + 1, count, headers_at)
-    if delete_horizon_validity:
-        fill_false(delete_horizon_validity, first, count)
-    if walk:
-        p = load_i64_le(row + RUN)
-        for at in range(first, first + count):
-            item_offset = load_i64(p)
-            p += 8
-            item_message_size = load_i32(p)
-            p += 4
-            end_1 = p + item_message_size
-            p += 4  # crc
-            p += 1  # magic
-            item_attributes = load_i8(p)
-            p += 1
-            item_timestamp = load_i64(p)
-            p += 8
-            item_key = load_i32(p)
-            p += 4
-            if item_key < 0:
-                item_key = -1
-                if key_validity:
-                    clear_bit(key_validity, at)
-            else:
-                if key_offsets:
-                    copy(key_data + key_at, p, item_key)
-                    key_at += item_key
-                p += item_key
-            if key_offsets:
-                store_32(key_offsets + 4 * at + 4, key_at)
-            if (item_attributes & 7) == 0:
-                item_value = load_i32(p)
-                p += 4
-                if item_value < 0:
-                    item_value = -1
-                    if value_validity:
-                        clear_bit(value_validity, at)
-                else:
-                    if value_offsets:
-                        copy(value_data + value_at, p, item_value)
-                        value_at += item_value
-                    p += item_value
-                if value_offsets:
-                    store_32(value_offsets + 4 * at + 4, value_at)
-            else:
-                item_value = -1
-                if value_validity:
-                    clear_bit(value_validity, at)
-                if value_offsets:
-                    store_32(value_offsets + 4 * at + 4, value_at)
-            p = end_1
-            if offset_data:
-                store_64(offset_data + 8 * at, item_offset)
-            if timestamp_data:
-                store_64(timestamp_data + 8 * at, item_timestamp)
-            if timestamp_type_data:
-                store_8(timestamp_type_data + at, item_attributes >> 3 & 1)
-            if base_offset_data:
-                store_64(base_offset_data + 8 * at, item_offset)
-            if position_data:
-                store_64(position_data + 8 * at, entry_position)
-            if magic_data:
-                store_8(magic_data + at, 1)
-            if codec_data:
-                store_8(codec_data + at, item_attributes & 7)
-            if producer_id_data:
-                store_64(producer_id_data + 8 * at, -1)
-            if producer_epoch_data:
-                store_16(producer_epoch_data + 2 * at, -1)
-            if sequence_data:
-                store_32(sequence_data + 4 * at, -1)
-            if leader_epoch_data:
-                store_32(leader_epoch_data + 4 * at, -1)
-            if is_transactional_data and not (0):
-                clear_bit(is_transactional_data, at)
-            if is_control_data and not (0):
-                clear_bit(is_control_data, at)
-    store_64(state + 32, key_at)
-    store_64(state + 40, value_at)
-    store_64(state, first + count)
-    return 1
-
-
-@inner
-def fill_message_v1_messages(row: int, out: int, state: int, most: int, bias: int) -> int:
-    """Write the rows of an entry behind those that are there."""
-    first = load_i64_le(state)
-    count = load_i64_le(row + ROWS)
-    walk = load_i64_le(out)
-    offset_data = load_i64_le(out + 8)
-    timestamp_data = load_i64_le(out + 32)
-    timestamp_type_data = load_i64_le(out + 56)
-    key_data = load_i64_le(out + 80)
-    key_validity = load_i64_le(out + 88)
-    key_offsets = load_i64_le(out + 96)
-    value_data = load_i64_le(out + 104)
-    value_validity = load_i64_le(out + 112)
-    value_offsets = load_i64_le(out + 120)
-    headers_offsets = load_i64_le(out + 144)
-    base_offset_data = load_i64_le(out + 200)
-    position_data = load_i64_le(out + 224)
-    magic_data = load_i64_le(out + 248)
-    codec_data = load_i64_le(out + 272)
-    producer_id_data = load_i64_le(out + 296)
-    producer_epoch_data = load_i64_le(out + 320)
-    sequence_data = load_i64_le(out + 344)
-    leader_epoch_data = load_i64_le(out + 368)
-    is_transactional_data = load_i64_le(out + 392)
-    is_control_data = load_i64_le(out + 416)
-    delete_horizon_validity = load_i64_le(out + 448)
-    key_at = load_i64_le(state + 32)
-    value_at = load_i64_le(state + 40)
-    headers_at = load_i64_le(state + 48)
-    entry_attributes = load_i64_le(row + 152)
-    entry_offset = load_i64_le(row + 160)
-    entry_timestamp = load_i64_le(row + 168)
-    first_offset = load_i64_le(row + 176)
-    last_offset = load_i64_le(row + 184)
-    entry_position = load_i64_le(row + START) + bias
-    if headers_offsets:
-        fill_32(headers_offsets, first + 1, count, headers_at)
+        fill_32(headers_offsets, first + 1, count, load_i64_le(state + 72))
+    store_64(state + 328, load_i64_le(state + 328) + count)
     if delete_horizon_validity:
         fill_false(delete_horizon_validity, first, count)
     if timestamp_type_data:
@@ -1735,121 +1639,50 @@ def fill_message_v1_messages(row: int, out: int, state: int, most: int, bias: in
         fill_false(is_transactional_data, first, count)
     if is_control_data and not (0):
         fill_false(is_control_data, first, count)
-    if walk:
-        p = load_i64_le(row + RUN)
-        for at in range(first, first + count):
-            item_offset = load_i64(p)
-            p += 8
-            item_message_size = load_i32(p)
-            p += 4
-            end_1 = p + item_message_size
-            p += 4  # crc
-            p += 1  # magic
-            item_attributes = load_i8(p)
-            p += 1
-            item_timestamp = load_i64(p)
-            p += 8
-            item_key = load_i32(p)
-            p += 4
-            if item_key < 0:
-                item_key = -1
-                if key_validity:
-                    clear_bit(key_validity, at)
-            else:
-                if key_offsets:
-                    copy(key_data + key_at, p, item_key)
-                    key_at += item_key
-                p += item_key
-            if key_offsets:
-                store_32(key_offsets + 4 * at + 4, key_at)
-            if (item_attributes & 7) == 0:
-                item_value = load_i32(p)
-                p += 4
-                if item_value < 0:
-                    item_value = -1
-                    if value_validity:
-                        clear_bit(value_validity, at)
-                else:
-                    if value_offsets:
-                        copy(value_data + value_at, p, item_value)
-                        value_at += item_value
-                    p += item_value
-                if value_offsets:
-                    store_32(value_offsets + 4 * at + 4, value_at)
-            else:
-                item_value = -1
-                if value_validity:
-                    clear_bit(value_validity, at)
-                if value_offsets:
-                    store_32(value_offsets + 4 * at + 4, value_at)
-            p = end_1
-            if offset_data:
-                if entry_offset == 0:
-                    value = item_offset
-                else:
-                    value = wrap_64(entry_offset - last_offset + item_offset)
-                store_64(offset_data + 8 * at, value)
-            if timestamp_data:
-                if (entry_attributes >> 3 & 1) == 1:
-                    value = entry_timestamp
-                else:
-                    value = item_timestamp
-                store_64(timestamp_data + 8 * at, value)
-    store_64(state + 32, key_at)
-    store_64(state + 40, value_at)
-    store_64(state, first + count)
-    return 1
+    return done
 
 
 @jit
-def fill_all_message_v1(
-    table: int, first: int, last: int, most: int, bias: int, out: int, state: int
+def decode_all_message_v1(
+    table: int, first: int, last: int, most: int, bias: int, out: int, state: int, room: int
 ) -> int:
-    """Pass 3: write the rows of entries that were measured."""
+    """Pass 2: check the rows of entries and write them, until one is not as it should be or does
+    not fit. The first entry that is not done.
+    """
     for i in range(first, last):
         row = table + i * ROW_SIZE
+        if load_i64_le(row + STATUS):
+            return i
         case = load_i64_le(row + CASE)
+        done = 0
         if case == 2:
-            fill_message_v1(row, out, state, most, bias)
-        elif case == 3:
-            fill_message_v1_messages(row, out, state, most, bias)
+            done = decode_message_v1(row, out, state, room, most, bias)
+        if case == 3:
+            done = decode_message_v1_messages(row, out, state, room, most, bias)
+        if done == 0:
+            return i
     return last
 
 
 @inner
 def open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> int:
-    """records/record_batch.yaml: the head of an entry; 0 when it is not whole, -1 when its length
-    cannot be.
+    """records/record_batch.yaml: which rows an entry holds, and what they need of it. 0 when it is
+    not as it should be.
     """
-    start = p + 8
-    entry_batch_length = load_i32(start)
-    if entry_batch_length < 0 or entry_batch_length < 14:
-        return -1
-    entry_end = p + 12 + entry_batch_length
-    if entry_end > end:
-        return 0
     start = p
     store_64(row + STATUS, 0)
-    store_64(row + ROWS, -1)
     store_64(row + START, start)
-    store_64(row + END, entry_end)
-    if entry_end - start < 61:
-        fail(row, 7, p)
-        return entry_end
-    body_open_record_batch(p, entry_end, row, most, careful)
-    return entry_end
-
-
-@inner
-def body_open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> int:
-    """Which rows the entry holds, and what they need of it. 0 when it is not as it should be."""
-    start = p
+    store_64(row + END, end)
+    store_64(row + CODEC, 0)
+    store_64(row + RUN, end)
+    store_64(row + RUN_END, end)
+    store_64(row + COUNT, 0)
+    if end - p < 61:
+        return fail(row, 7, p)
     entry_attributes = load_i16(start + 21)
     if careful and entry_attributes >> 5 & 1:
         return fail(row, 29, start)
     store_64(row + CASE, 4)
-    if end - p < 12:
-        return fail(row, 6, p)
     entry_base_offset = load_i64(p)
     p += 8
     entry_batch_length = load_i32(p)
@@ -1869,8 +1702,7 @@ def body_open_record_batch(p: int, end: int, row: int, most: int, careful: int) 
         return fail(row, 9, p)
     entry_crc = load_u32(p)
     p += 4
-    if crc32c(p, end_1 - p) != entry_crc:
-        return fail(row, 10, p)
+    entry_crc_at = p
     entry_attributes = load_i16(p)
     p += 2
     if (entry_attributes & 7) > 4:
@@ -1897,92 +1729,173 @@ def body_open_record_batch(p: int, end: int, row: int, most: int, careful: int) 
         if p != end_1:
             return fail(row, 52, p)
         codec = 0
+    if codec:
+        if crc32c(entry_crc_at, end_1 - entry_crc_at) != entry_crc:
+            return fail(row, 10, p)
+    store_64(row + CHECKED, codec)
     store_64(row + CODEC, codec)
     store_64(row + RUN, p)
     store_64(row + RUN_END, end_1)
     store_64(row + COUNT, entry_record_count)
-    store_64(row + 152, entry_attributes)
-    store_64(row + 160, entry_base_offset)
-    store_64(row + 168, entry_base_sequence)
-    store_64(row + 176, entry_base_timestamp)
-    store_64(row + 184, entry_max_timestamp)
-    store_64(row + 192, entry_partition_leader_epoch)
-    store_64(row + 200, entry_producer_epoch)
-    store_64(row + 208, entry_producer_id)
+    store_64(row + 80, entry_attributes)
+    store_64(row + 88, entry_base_offset)
+    store_64(row + 96, entry_base_sequence)
+    store_64(row + 104, entry_base_timestamp)
+    store_64(row + 112, entry_crc)
+    store_64(row + 120, entry_crc_at)
+    store_64(row + 128, entry_max_timestamp)
+    store_64(row + 136, entry_partition_leader_epoch)
+    store_64(row + 144, entry_producer_epoch)
+    store_64(row + 152, entry_producer_id)
     return 1
 
 
-@inner
-def measure_record_batch_records(row: int, most: int) -> int:
-    """Check the rows of an entry, and add up what they take. 0 when they are not as they should
-    be.
+@jit
+def index_record_batch(
+    table: int, capacity: int, p: int, end: int, most: int, careful: int
+) -> tuple[int, int, int]:
+    """Pass 1: a row of the table for each whole entry, or for a run of entries that are rows
+    themselves. How many there are, where they end, and why: 2 an entry of another kind, 1 the
+    table is full, 0 the bytes end, -1 what follows is no entry.
     """
+    n = 0
+    while True:
+        if end - p < 17:
+            return n, p, 0
+        kind = load_i8(p + 16)
+        if kind != 2:
+            return n, p, 2
+        entry_batch_length = load_i32(p + 8)
+        if entry_batch_length < 0 or entry_batch_length < 14:
+            return n, p, -1
+        behind = p + 12 + entry_batch_length
+        if behind > end:
+            return n, p, 0
+        if n == capacity:
+            return n, p, 1
+        row = table + n * ROW_SIZE
+        open_record_batch(p, behind, row, most, careful)
+        n += 1
+        p = behind
+
+
+@inner
+def rows_record_batch_records(
+    row: int, out: int, state: int, room: int, most: int, bias: int
+) -> int:
+    """Check rows and write them. 0 when they are not as they should be, or there is no room."""
     p = load_i64_le(row + RUN)
     end = load_i64_le(row + RUN_END)
+    at = load_i64_le(state + ROWS)
+    rows_room = load_i64_le(room + ROWS)
+    offset_data = load_i64_le(out + 0)
+    timestamp_data = load_i64_le(out + 24)
+    key_data = load_i64_le(out + 72)
+    key_validity = load_i64_le(out + 80)
+    key_offsets = load_i64_le(out + 88)
+    key_at = load_i64_le(state + 56)
+    key_room = load_i64_le(room + 56)
+    key_nulls = load_i64_le(state + 208)
+    value_data = load_i64_le(out + 96)
+    value_validity = load_i64_le(out + 104)
+    value_offsets = load_i64_le(out + 112)
+    value_at = load_i64_le(state + 64)
+    value_room = load_i64_le(room + 64)
+    value_nulls = load_i64_le(state + 216)
+    headers_offsets = load_i64_le(out + 136)
+    headers_at = load_i64_le(state + 72)
+    headers_room = load_i64_le(room + 72)
+    headers_key_data = load_i64_le(out + 144)
+    headers_key_offsets = load_i64_le(out + 160)
+    headers_key_at = load_i64_le(state + 80)
+    headers_key_room = load_i64_le(room + 80)
+    headers_value_data = load_i64_le(out + 168)
+    headers_value_validity = load_i64_le(out + 176)
+    headers_value_offsets = load_i64_le(out + 184)
+    headers_value_at = load_i64_le(state + 88)
+    headers_value_room = load_i64_le(room + 88)
+    headers_value_nulls = load_i64_le(state + 240)
+    sequence_data = load_i64_le(out + 336)
+    entry_attributes = load_i64_le(row + 80)
+    entry_base_offset = load_i64_le(row + 88)
+    entry_base_sequence = load_i64_le(row + 96)
+    entry_base_timestamp = load_i64_le(row + 104)
+    entry_crc = load_i64_le(row + 112)
+    entry_crc_at = load_i64_le(row + 120)
+    entry_max_timestamp = load_i64_le(row + 128)
+    if load_i64_le(row + CHECKED) == 0:
+        if crc32c(entry_crc_at, end - entry_crc_at) != entry_crc:
+            return fail(row, 10, p)
     count = load_i64_le(row + COUNT)
-    key_bytes = 0
-    key_nulls = 0
-    value_bytes = 0
-    value_nulls = 0
-    headers_count = 0
-    headers_key_bytes = 0
-    headers_value_bytes = 0
-    headers_value_nulls = 0
-    delete_horizon_nulls = 0
-    at = 0
-    while at != count if count >= 0 else p < end:
-        item_length, p = varint(p)
-        if p == 0 or p > end:
+    if count > rows_room - at:
+        return 0
+    for at in range(at, at + count):
+        item_length, p, shortest = varint(p)
+        if not shortest:
             return fail(row, 7, p)
         if item_length < 0 or item_length > end - p:
             return fail(row, 7, p)
         end_1 = p + item_length
-        if end_1 - p < 1:
-            return fail(row, 8, p)
         item_attributes = load_i8(p)
         p += 1
         if item_attributes & 255:
             return fail(row, 8, p)
-        item_timestamp_delta, p = varlong(p)
-        if p == 0 or p > end_1:
+        item_timestamp_delta, p, shortest = varlong(p)
+        if not shortest:
             return fail(row, 13, p)
-        item_offset_delta, p = varint(p)
-        if p == 0 or p > end_1:
+        item_offset_delta, p, shortest = varint(p)
+        if not shortest:
             return fail(row, 19, p)
-        item_key, p = varint(p)
-        if p == 0 or p > end_1:
+        item_key, p, shortest = varint(p)
+        if not shortest:
             return fail(row, 20, p)
         if item_key > end_1 - p:
             return fail(row, 20, p)
         if item_key < 0:
-            if item_key != -1:
+            if item_key != -1 or p > end_1:
                 return fail(row, 20, p)
-            item_key = -1
             key_nulls += 1
+            if key_validity:
+                clear_bit(key_validity, at)
         else:
-            key_bytes += item_key
+            if key_offsets:
+                if item_key > key_room - key_at:
+                    return 0
+                copy(key_data + key_at, p, item_key)
+            key_at += item_key
             p += item_key
-        item_value, p = varint(p)
-        if p == 0 or p > end_1:
+        if key_offsets:
+            store_32(key_offsets + 4 * at + 4, key_at)
+        item_value, p, shortest = varint(p)
+        if not shortest:
             return fail(row, 21, p)
         if item_value > end_1 - p:
             return fail(row, 21, p)
         if item_value < 0:
-            if item_value != -1:
+            if item_value != -1 or p > end_1:
                 return fail(row, 21, p)
-            item_value = -1
             value_nulls += 1
+            if value_validity:
+                clear_bit(value_validity, at)
         else:
-            value_bytes += item_value
+            if value_offsets:
+                if item_value > value_room - value_at:
+                    return 0
+                copy(value_data + value_at, p, item_value)
+            value_at += item_value
             p += item_value
-        item_headers, p = varint(p)
-        if p == 0 or p > end_1:
+        if value_offsets:
+            store_32(value_offsets + 4 * at + 4, value_at)
+        item_headers, p, shortest = varint(p)
+        if not shortest:
             return fail(row, 22, p)
         if item_headers < 0 or item_headers > end_1 - p or item_headers > most:
             return fail(row, 22, p)
+        if headers_offsets and item_headers > headers_room - headers_at:
+            return 0
         for _ in range(item_headers):
-            part_key, p = varint(p)
-            if p == 0 or p > end_1:
+            part_key, p, shortest = varint(p)
+            if not shortest:
                 return fail(row, 7, p)
             if part_key > end_1 - p:
                 return fail(row, 7, p)
@@ -1990,153 +1903,100 @@ def measure_record_batch_records(row: int, most: int) -> int:
                 return fail(row, 7, p)
             if not is_utf8(p, part_key):
                 return fail(row, 7, p)
-            headers_key_bytes += part_key
+            if headers_key_offsets:
+                if part_key > headers_key_room - headers_key_at:
+                    return 0
+                copy(headers_key_data + headers_key_at, p, part_key)
+            headers_key_at += part_key
             p += part_key
-            part_value, p = varint(p)
-            if p == 0 or p > end_1:
+            if headers_key_offsets:
+                store_32(headers_key_offsets + 4 * headers_at + 4, headers_key_at)
+            part_value, p, shortest = varint(p)
+            if not shortest:
                 return fail(row, 8, p)
             if part_value > end_1 - p:
                 return fail(row, 8, p)
             if part_value < 0:
-                if part_value != -1:
+                if part_value != -1 or p > end_1:
                     return fail(row, 8, p)
-                part_value = -1
                 headers_value_nulls += 1
+                if headers_value_validity:
+                    clear_bit(headers_value_validity, headers_at)
             else:
-                headers_value_bytes += part_value
+                if headers_value_offsets:
+                    if part_value > headers_value_room - headers_value_at:
+                        return 0
+                    copy(headers_value_data + headers_value_at, p, part_value)
+                headers_value_at += part_value
                 p += part_value
-        headers_count += item_headers
+            if headers_value_offsets:
+                store_32(headers_value_offsets + 4 * headers_at + 4, headers_value_at)
+            headers_at += 1
+        if headers_offsets:
+            store_32(headers_offsets + 4 * at + 4, headers_at)
         if p != end_1:
             return fail(row, 22, p)
-        at += 1
-        if at > most:
-            return fail(row, 52, p)
+        if offset_data:
+            store_64(offset_data + 8 * at, wrap_64(entry_base_offset + item_offset_delta))
+        if timestamp_data:
+            if (entry_attributes >> 3 & 1) == 1:
+                value = entry_max_timestamp
+            else:
+                value = wrap_64(entry_base_timestamp + item_timestamp_delta)
+            store_64(timestamp_data + 8 * at, value)
+        if sequence_data:
+            if entry_base_sequence < 0:
+                value = -1
+            elif entry_base_sequence > wrap_32(2147483647 - item_offset_delta):
+                value = wrap_32(item_offset_delta - (2147483647 - entry_base_sequence) - 1)
+            else:
+                value = wrap_32(entry_base_sequence + item_offset_delta)
+            store_32(sequence_data + 4 * at, value)
     if p != end:
         return fail(row, 52, p)
-    entry_attributes = load_i64_le(row + 152)
-    if not (entry_attributes >> 6 & 1):
-        delete_horizon_nulls += at
-    store_64(row + ROWS, at)
-    store_64(row + KEY_BYTES, key_bytes)
-    store_64(row + KEY_NULLS, key_nulls)
-    store_64(row + VALUE_BYTES, value_bytes)
-    store_64(row + VALUE_NULLS, value_nulls)
-    store_64(row + HEADERS_COUNT, headers_count)
-    store_64(row + HEADERS_KEY_BYTES, headers_key_bytes)
-    store_64(row + HEADERS_VALUE_BYTES, headers_value_bytes)
-    store_64(row + HEADERS_VALUE_NULLS, headers_value_nulls)
-    store_64(row + DELETE_HORIZON_NULLS, delete_horizon_nulls)
+    store_64(state + ROWS, load_i64_le(state + ROWS) + count)
+    store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
+    store_64(state + 56, key_at)
+    store_64(state + 208, key_nulls)
+    store_64(state + 64, value_at)
+    store_64(state + 216, value_nulls)
+    store_64(state + 72, headers_at)
+    store_64(state + 80, headers_key_at)
+    store_64(state + 88, headers_value_at)
+    store_64(state + 240, headers_value_nulls)
+    store_64(row + RUN, end)
+    store_64(row + COUNT, 0)
+    store_64(state + LAST, load_i64_le(row + START))
+    store_64(state + NEXT, load_i64_le(row + END))
     return 1
 
 
 @inner
-def check_record_batch(row: int, most: int) -> int:
-    """Measure the rows of one entry. 0 when they are not as they should be."""
-    case = load_i64_le(row + CASE)
-    if case == 4:
-        return measure_record_batch_records(row, most)
-    return 0
-
-
-@jit
-def index_record_batch(
-    table: int, capacity: int, p: int, end: int, most: int, careful: int
-) -> tuple[int, int, int]:
-    """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
-    why: 2 an entry of another kind, 1 the table is full, 0 the bytes end, -1 what follows is no
-    entry.
-    """
-    n = 0
-    while n < capacity:
-        if end - p < 17:
-            return n, p, 0
-        row = table + n * ROW_SIZE
-        kind = load_i8(p + 16)
-        if kind != 2:
-            return n, p, 2
-        behind = open_record_batch(p, end, row, most, careful)
-        if behind <= 0:
-            return n, p, behind
-        if load_i64_le(row + STATUS) == 0 and load_i64_le(row + CODEC) == 0:
-            check_record_batch(row, most)
-        n += 1
-        p = behind
-    return n, p, 1
-
-
-@jit
-def measure_all_record_batch(
-    table: int, first: int, last: int, most: int, most_rows: int, most_bytes: int, totals: int
+def decode_record_batch_records(
+    row: int, out: int, state: int, room: int, most: int, bias: int
 ) -> int:
-    """Pass 2: check entries, and add up what their rows take, until one is not as it should be or
-    the limits are reached. The first entry that is not counted in.
-    """
-    for i in range(first, last):
-        row = table + i * ROW_SIZE
-        if load_i64_le(row + STATUS):
-            return i
-        if load_i64_le(row + ROWS) < 0 and not check_record_batch(row, most):
-            return i
-        full = load_i64_le(totals) + load_i64_le(row + ROWS) > most_rows
-        full |= load_i64_le(totals + 8) + load_i64_le(row + KEY_BYTES) > most_bytes
-        full |= load_i64_le(totals + 24) + load_i64_le(row + VALUE_BYTES) > most_bytes
-        full |= load_i64_le(totals + 40) + load_i64_le(row + HEADERS_COUNT) > most_bytes
-        full |= load_i64_le(totals + 48) + load_i64_le(row + HEADERS_KEY_BYTES) > most_bytes
-        full |= load_i64_le(totals + 56) + load_i64_le(row + HEADERS_VALUE_BYTES) > most_bytes
-        if full and i > first:
-            return i
-        for k in range(10):
-            place = totals + 8 * k
-            store_64(place, load_i64_le(place) + load_i64_le(row + ROWS + 8 * k))
-    return last
-
-
-@inner
-def fill_record_batch_records(row: int, out: int, state: int, most: int, bias: int) -> int:
-    """Write the rows of an entry behind those that are there."""
-    first = load_i64_le(state)
-    count = load_i64_le(row + ROWS)
-    walk = load_i64_le(out)
-    offset_data = load_i64_le(out + 8)
-    timestamp_data = load_i64_le(out + 32)
-    timestamp_type_data = load_i64_le(out + 56)
-    key_data = load_i64_le(out + 80)
-    key_validity = load_i64_le(out + 88)
-    key_offsets = load_i64_le(out + 96)
-    value_data = load_i64_le(out + 104)
-    value_validity = load_i64_le(out + 112)
-    value_offsets = load_i64_le(out + 120)
-    headers_offsets = load_i64_le(out + 144)
-    headers_key_data = load_i64_le(out + 152)
-    headers_key_offsets = load_i64_le(out + 168)
-    headers_value_data = load_i64_le(out + 176)
-    headers_value_validity = load_i64_le(out + 184)
-    headers_value_offsets = load_i64_le(out + 192)
-    base_offset_data = load_i64_le(out + 200)
-    position_data = load_i64_le(out + 224)
-    magic_data = load_i64_le(out + 248)
-    codec_data = load_i64_le(out + 272)
-    producer_id_data = load_i64_le(out + 296)
-    producer_epoch_data = load_i64_le(out + 320)
-    sequence_data = load_i64_le(out + 344)
-    leader_epoch_data = load_i64_le(out + 368)
-    is_transactional_data = load_i64_le(out + 392)
-    is_control_data = load_i64_le(out + 416)
-    delete_horizon_data = load_i64_le(out + 440)
-    delete_horizon_validity = load_i64_le(out + 448)
-    key_at = load_i64_le(state + 32)
-    value_at = load_i64_le(state + 40)
-    headers_at = load_i64_le(state + 48)
-    headers_key_at = load_i64_le(state + 56)
-    headers_value_at = load_i64_le(state + 64)
-    entry_attributes = load_i64_le(row + 152)
-    entry_base_offset = load_i64_le(row + 160)
-    entry_base_sequence = load_i64_le(row + 168)
-    entry_base_timestamp = load_i64_le(row + 176)
-    entry_max_timestamp = load_i64_le(row + 184)
-    entry_partition_leader_epoch = load_i64_le(row + 192)
-    entry_producer_epoch = load_i64_le(row + 200)
-    entry_producer_id = load_i64_le(row + 208)
+    """Rows, and the columns that are the same in all of them. 0 when some are not done."""
+    first = load_i64_le(state + ROWS)
+    done = rows_record_batch_records(row, out, state, room, most, bias)
+    count = load_i64_le(state + ROWS) - first
+    timestamp_type_data = load_i64_le(out + 48)
+    base_offset_data = load_i64_le(out + 192)
+    position_data = load_i64_le(out + 216)
+    magic_data = load_i64_le(out + 240)
+    codec_data = load_i64_le(out + 264)
+    producer_id_data = load_i64_le(out + 288)
+    producer_epoch_data = load_i64_le(out + 312)
+    leader_epoch_data = load_i64_le(out + 360)
+    is_transactional_data = load_i64_le(out + 384)
+    is_control_data = load_i64_le(out + 408)
+    delete_horizon_data = load_i64_le(out + 432)
+    delete_horizon_validity = load_i64_le(out + 440)
+    entry_attributes = load_i64_le(row + 80)
+    entry_base_offset = load_i64_le(row + 88)
+    entry_base_timestamp = load_i64_le(row + 104)
+    entry_partition_leader_epoch = load_i64_le(row + 136)
+    entry_producer_epoch = load_i64_le(row + 144)
+    entry_producer_id = load_i64_le(row + 152)
     entry_position = load_i64_le(row + START) + bias
     if timestamp_type_data:
         fill_8(timestamp_type_data, first, count, entry_attributes >> 3 & 1)
@@ -2164,102 +2024,36 @@ def fill_record_batch_records(row: int, out: int, state: int, most: int, bias: i
         else:
             value = 0
         fill_64(delete_horizon_data, first, count, value)
-    if delete_horizon_validity and (not (entry_attributes >> 6 & 1)):
-        fill_false(delete_horizon_validity, first, count)
-    if walk:
-        p = load_i64_le(row + RUN)
-        for at in range(first, first + count):
-            item_length, p = varint(p)
-            end_1 = p + item_length
-            p += 1  # attributes
-            item_timestamp_delta, p = varlong(p)
-            item_offset_delta, p = varint(p)
-            item_key, p = varint(p)
-            if item_key < 0:
-                item_key = -1
-                if key_validity:
-                    clear_bit(key_validity, at)
-            else:
-                if key_offsets:
-                    copy(key_data + key_at, p, item_key)
-                    key_at += item_key
-                p += item_key
-            if key_offsets:
-                store_32(key_offsets + 4 * at + 4, key_at)
-            item_value, p = varint(p)
-            if item_value < 0:
-                item_value = -1
-                if value_validity:
-                    clear_bit(value_validity, at)
-            else:
-                if value_offsets:
-                    copy(value_data + value_at, p, item_value)
-                    value_at += item_value
-                p += item_value
-            if value_offsets:
-                store_32(value_offsets + 4 * at + 4, value_at)
-            item_headers, p = varint(p)
-            if headers_offsets:
-                for _ in range(item_headers):
-                    part_key, p = varint(p)
-                    copy(headers_key_data + headers_key_at, p, part_key)
-                    headers_key_at += part_key
-                    p += part_key
-                    store_32(headers_key_offsets + 4 * headers_at + 4, headers_key_at)
-                    part_value, p = varint(p)
-                    if part_value < 0:
-                        part_value = -1
-                        if headers_value_validity:
-                            clear_bit(headers_value_validity, headers_at)
-                    else:
-                        copy(headers_value_data + headers_value_at, p, part_value)
-                        headers_value_at += part_value
-                        p += part_value
-                    store_32(headers_value_offsets + 4 * headers_at + 4, headers_value_at)
-                    headers_at += 1
-                store_32(headers_offsets + 4 * at + 4, headers_at)
-            p = end_1
-            if offset_data:
-                store_64(offset_data + 8 * at, wrap_64(entry_base_offset + item_offset_delta))
-            if timestamp_data:
-                if (entry_attributes >> 3 & 1) == 1:
-                    value = entry_max_timestamp
-                else:
-                    value = wrap_64(entry_base_timestamp + item_timestamp_delta)
-                store_64(timestamp_data + 8 * at, value)
-            if sequence_data:
-                if entry_base_sequence < 0:
-                    value = -1
-                elif entry_base_sequence > wrap_32(2147483647 - item_offset_delta):
-                    value = wrap_32(item_offset_delta - (2147483647 - entry_base_sequence) - 1)
-                else:
-                    value = wrap_32(entry_base_sequence + item_offset_delta)
-                store_32(sequence_data + 4 * at, value)
-    store_64(state + 32, key_at)
-    store_64(state + 40, value_at)
-    store_64(state + 48, headers_at)
-    store_64(state + 56, headers_key_at)
-    store_64(state + 64, headers_value_at)
-    store_64(state, first + count)
-    return 1
+    if not (entry_attributes >> 6 & 1):
+        store_64(state + 328, load_i64_le(state + 328) + count)
+        if delete_horizon_validity:
+            fill_false(delete_horizon_validity, first, count)
+    return done
 
 
 @jit
-def fill_all_record_batch(
-    table: int, first: int, last: int, most: int, bias: int, out: int, state: int
+def decode_all_record_batch(
+    table: int, first: int, last: int, most: int, bias: int, out: int, state: int, room: int
 ) -> int:
-    """Pass 3: write the rows of entries that were measured."""
+    """Pass 2: check the rows of entries and write them, until one is not as it should be or does
+    not fit. The first entry that is not done.
+    """
     for i in range(first, last):
         row = table + i * ROW_SIZE
+        if load_i64_le(row + STATUS):
+            return i
         case = load_i64_le(row + CASE)
+        done = 0
         if case == 4:
-            fill_record_batch_records(row, out, state, most, bias)
+            done = decode_record_batch_records(row, out, state, room, most, bias)
+        if done == 0:
+            return i
     return last
 
 
-KERNELS: dict[int, tuple[Any, Any, Any]] = {
-    0: (index_message_v0, measure_all_message_v0, fill_all_message_v0),
-    1: (index_message_v1, measure_all_message_v1, fill_all_message_v1),
-    2: (index_record_batch, measure_all_record_batch, fill_all_record_batch),
+KERNELS: dict[int, tuple[Any, Any]] = {
+    0: (index_message_v0, decode_all_message_v0),
+    1: (index_message_v1, decode_all_message_v1),
+    2: (index_record_batch, decode_all_record_batch),
 }
-"""The three passes, by the number that tells entries apart."""
+"""The two passes, by the number that tells entries apart."""

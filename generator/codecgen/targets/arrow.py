@@ -6,6 +6,7 @@ from pathlib import Path
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import Plan
+from codecgen.plan.bounds import bounds
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan, plan_view
 from codecgen.runtime import arrow as runtime
 from codecgen.targets.arrow_code import Unsupported
@@ -63,10 +64,7 @@ def _description(plan: Plan, view: ViewPlan, kernels: Kernels) -> str:
     of = view.view
     offset, size, signed, endian = kernels.kind()
     squeezed = any(codec is not None for case in view.cases for codec in case.codecs.values())
-    names = [
-        n for n in ("Case", "Codec", "Column", "Kind", "Sum", "View") if n != "Codec" or squeezed
-    ]
-    names = [n for n in names if n != "Sum" or kernels.sums]
+    names = [n for n in ("Case", "Codec", "Column", "Kind", "View") if n != "Codec" or squeezed]
     lines = [
         docstring(of.doc or f"The view {of.name}.", f"{MARK} {of.span.file}; do not edit."),
         "",
@@ -79,8 +77,7 @@ def _description(plan: Plan, view: ViewPlan, kernels: Kernels) -> str:
         name=string(of.name),
         kernels=string(f"{plan.manifest.package}.arrow.{of.name}_kernels"),
         columns=_tuple(columns),
-        cases=_tuple([_case(case) for case in view.cases]),
-        sums=_tuple([call("Sum", str(s.leaf.index), string(s.what)) for s in kernels.sums]),
+        cases=_tuple([_case(plan, case) for case in view.cases]),
         row_size=str(8 * kernels.width),
         kind=call("Kind", str(offset), str(size), str(signed), string(endian)),
     )
@@ -103,27 +100,11 @@ def _column(view: ViewPlan, leaf: Leaf) -> Code:
         members=_tuple(members) if members else None,
         nullable="True" if column.nullable else None,
         on_request="True" if column.on_request else None,
-        varies="True" if leaf.inside is None and _varies(view, leaf) else None,
         doc=string(column.doc) if column.doc else None,
     )
 
 
-def _varies(view: ViewPlan, leaf: Leaf) -> bool:
-    """Whether the column takes a walk over the rows to fill."""
-    return leaf.column.type in ("binary", "string", "list") or any(
-        case.array is None or _names_item(case, leaf) for case in view.cases
-    )
-
-
-def _names_item(case: CasePlan, leaf: Leaf) -> bool:
-    expression = case.rows.values.get(leaf.column.name)
-    if expression is None or case.array is None:
-        return False
-    firsts = {path.names[0] for path in expression.paths() if len(path.names) > 1}
-    return bool(firsts & {"item", case.array.name})
-
-
-def _case(case: CasePlan) -> Code:
+def _case(plan: Plan, case: CasePlan) -> Code:
     codecs: list[tuple[str, Code]] = []
     for number, codec in sorted(case.codecs.items()):
         if codec is None:
@@ -133,4 +114,10 @@ def _case(case: CasePlan) -> Code:
             codecs.append(
                 (str(number), call("Codec", string(codec.name), variant, str(codec.limit)))
             )
-    return call("Case", string(case.name), mapping(codecs))
+    return call(
+        "Case",
+        string(case.name),
+        mapping(codecs),
+        each_entry="True" if case.array is None else None,
+        least=None if case.array is None else str(max(1, bounds(plan, case.element).least)),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codecgen.plan import Plan
+from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
 from codecgen.schema.expression import Expression, Path
 from codecgen.schema.model import BytesType, Field
@@ -13,35 +13,14 @@ from codecgen.targets.arrow_expressions import Operand, Refused
 from codecgen.targets.arrow_scope import ENTRY, ITEM, Names
 from codecgen.targets.pycode import WIDTH, docstring
 
-SLOTS = ("STATUS", "AT", "CASE", "START", "END", "CODEC", "RUN", "RUN_END", "COUNT", "ROWS")
+SLOTS = ("STATUS", "AT", "CASE", "START", "END", "CODEC", "RUN", "RUN_END", "COUNT", "CHECKED")
 """What the index says of an entry, before the values of its fields."""
+
+STATE = ("ROWS", "ENTRIES", "LAST", "NEXT")
+"""What has been written so far, before the sizes and the nulls of the columns."""
 
 WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "timestamp_ms": 64}
 BYTES_LIKE = ("binary", "string")
-
-
-@dataclass(frozen=True, slots=True)
-class Sum:
-    """Something that the measuring pass counts for a leaf: ``bytes``, ``nulls`` or the ``count`` of a list."""
-
-    leaf: Leaf
-    what: str
-
-    @property
-    def name(self) -> str:
-        return f"{self.leaf.name}_{self.what}"
-
-
-def sums_of(view: ViewPlan) -> tuple[Sum, ...]:
-    out = []
-    for leaf in view.leaves:
-        if leaf.column.type in BYTES_LIKE:
-            out.append(Sum(leaf, "bytes"))
-        elif leaf.column.type == "list":
-            out.append(Sum(leaf, "count"))
-        if leaf.column.nullable:
-            out.append(Sum(leaf, "nulls"))
-    return tuple(out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +36,24 @@ class Resolved:
         return sorted(name for p, name in self.names.used if p == prefix)
 
 
+def deferred(entry: LayoutPlan) -> list[FieldPlan]:
+    """The checksums over all that follows them: they are verified when the rows are read, while these are in the cache."""
+    last = (None, entry.fields[-1].name)
+    return [
+        c
+        for c in entry.fields
+        if c.covers is not None and c.field.checksum is not None and c.covers.last in last
+    ]
+
+
 class Columns:
     """What all kernels of a view need to know of its columns, and the text that they add to."""
 
     def __init__(self, plan: Plan, view: ViewPlan) -> None:
         self.plan = plan
         self.view = view
-        self.sums = sums_of(view)
         self.resolved = {case.number: self.resolve(case) for case in view.cases}
-        self.fields_at = len(SLOTS) + len(self.sums)
+        self.fields_at = len(SLOTS)
         self.slots = {case.number: self.slots_of(case) for case in view.cases}
         self.width = self.fields_at + max([len(s) for s in self.slots.values()] or [0])
         self.code = Code()
@@ -141,8 +129,11 @@ class Columns:
         if case.array is None:
             return {}
         resolved = self.resolved[case.number]
-        wanted = resolved.used(ENTRY) + sorted(resolved.names.ends)
-        return {name: 8 * (self.fields_at + i) for i, name in enumerate(wanted)}
+        wanted = set(resolved.used(ENTRY))
+        for c in deferred(case.entry):
+            wanted |= {c.name, f"{c.name}_at"}
+        names = sorted(wanted) + sorted(resolved.names.ends)
+        return {name: 8 * (self.fields_at + i) for i, name in enumerate(names)}
 
     def head_fields(self, case: CasePlan) -> None:
         """Load the fields that are asked for from their places."""
@@ -156,18 +147,6 @@ class Columns:
             load = f"load_{'i' if signed else 'u'}{8 * size}{order}"
             self.code.add(f"{ITEM}{name} = {load}(p + {fp.offset})")
 
-    def nullable_numbers(self, case: CasePlan, prefix: str) -> list[tuple[Leaf, Operand]]:
-        """Numbers that may be null, at the level of rows (``item_``) or of the entry."""
-        resolved = self.resolved[case.number]
-        return [
-            (leaf, value)
-            for leaf, value in self.numbers(case)
-            if value.null is not None
-            and leaf.column.nullable
-            and (self.varies(value) == (prefix == ITEM))
-            and resolved is not None
-        ]
-
     def numbers(self, case: CasePlan) -> list[tuple[Leaf, Operand]]:
         resolved = self.resolved[case.number]
         return [
@@ -176,9 +155,18 @@ class Columns:
             if leaf.inside is None and leaf.column.name in resolved.numbers
         ]
 
-    def varies(self, value: Operand) -> bool:
-        """Whether a number differs from row to row of an entry."""
-        return ITEM in value.text or (value.null is not None and ITEM in value.null)
+    def varies(self, value: Operand, case: CasePlan) -> bool:
+        """Whether a number differs from row to row of what the index has as one."""
+        texts = (value.text, value.null or "")
+        own = case.array is None and any("entry_position" in text for text in texts)
+        return own or any(ITEM in text for text in texts)
+
+    def at(self, leaf: Leaf) -> int:
+        """Where the state has how much of a column was written, and the limits how much can be."""
+        return 8 * (len(STATE) + leaf.index)
+
+    def nulls_at(self, leaf: Leaf) -> int:
+        return 8 * (len(STATE) + len(self.view.leaves) + leaf.index)
 
     def is_missing(self, leaf: Leaf, resolved: Resolved) -> bool:
         names = {m.column.name for m in resolved.missing}

@@ -1,88 +1,223 @@
-"""The third kernel: rows into Arrow buffers."""
+"""The second kernel: rows into Arrow buffers."""
 
 from __future__ import annotations
 
-import re
-
-from codecgen.plan import LayoutPlan
+from codecgen.plan import FieldPlan
 from codecgen.plan.columns import CasePlan, Leaf
-from codecgen.targets.arrow_code import function_name
-from codecgen.targets.arrow_columns import BYTES_LIKE, WIDTHS, Columns
+from codecgen.schema.model import ArrayType
+from codecgen.targets.arrow_code import Sinks
+from codecgen.targets.arrow_columns import BYTES_LIKE, WIDTHS, deferred
+from codecgen.targets.arrow_index import Index
 from codecgen.targets.arrow_expressions import Operand
 from codecgen.targets.arrow_scope import ENTRY, ITEM
 from codecgen.targets.arrow_values import names_needed
 from codecgen.targets.arrow_walk import Walk
 
 
-class Fill(Columns):
-    """Writes the kernel that fills buffers."""
+class Fill(Index):
+    """Writes the kernels that read rows. What they write counts when the state says so: all rows of an array at once,
+    entries that are rows one by one."""
 
-    def fill_case(self, case: CasePlan) -> None:
+    def rows(self, case: CasePlan) -> None:
         add = self.code.add
         resolved = self.resolved[case.number]
         self.function(
-            f"fill_{case.name}(row: int, out: int, state: int, most: int, bias: int) -> int",
-            "Write the rows of an entry behind those that are there.",
+            f"rows_{case.name}(row: int, out: int, state: int, room: int, most: int, bias: int) -> int",
+            "Check rows and write them. 0 when they are not as they should be, or there is no room.",
         )
-        add("first = load_i64_le(state)")
-        add("count = load_i64_le(row + ROWS)")
-        add("walk = load_i64_le(out)")
-        moving = [leaf for leaf in self.view.leaves if leaf.column.type in (*BYTES_LIKE, "list")]
-        present = [leaf for leaf in moving if not self.is_missing(leaf, resolved)]
+        add("p = load_i64_le(row + RUN)")
+        add("end = load_i64_le(row + RUN_END)")
+        add("at = load_i64_le(state + ROWS)")
+        add("rows_room = load_i64_le(room + ROWS)")
+        self.places(case)
+        for name, place in self.slots[case.number].items():
+            if name not in resolved.names.ends:
+                add(f"{ENTRY}{name} = load_i64_le(row + {place})")
+        if case.array is None:
+            self.rows_that_are_entries(case)
+        else:
+            self.rows_of_array(case, case.array)
+        add("return 1")
+
+    def places(self, case: CasePlan) -> None:
+        """Where the columns are written, how much of them there is, and how much there can be."""
+        add = self.code.add
+        resolved = self.resolved[case.number]
         for leaf in self.view.leaves:
-            top = leaf.column.type in BYTES_LIKE or leaf.column.type == "list"
+            if self.is_missing(leaf, resolved):
+                continue
             for k, part in enumerate(("data", "validity", "offsets")):
-                if (part == "data" and leaf.column.type == "list") or (
-                    part == "offsets" and not top
-                ):
-                    continue
-                if part == "validity" and not leaf.column.nullable:
-                    continue
-                if self.is_missing(leaf, resolved) and (leaf.inside is not None or part == "data"):
-                    continue
-                add(f"{leaf.name}_{part} = load_i64_le(out + {8 * (1 + 3 * leaf.index + k)})")
-        for leaf in moving:
-            if leaf in present or leaf.inside is None:
-                add(f"{leaf.name}_at = load_i64_le(state + {8 * (1 + leaf.index)})")
-        for name, at in self.slots[case.number].items():
+                add(f"{leaf.name}_{part} = load_i64_le(out + {8 * (3 * leaf.index + k)})")
+            add(f"{leaf.name}_at = load_i64_le(state + {self.at(leaf)})")
+            add(f"{leaf.name}_room = load_i64_le(room + {self.at(leaf)})")
+            if leaf.column.nullable:
+                add(f"{leaf.name}_nulls = load_i64_le(state + {self.nulls_at(leaf)})")
+
+    def rows_of_array(self, case: CasePlan, array: FieldPlan) -> None:
+        add = self.code.add
+        resolved = self.resolved[case.number]
+        type_ = array.field.type
+        assert isinstance(type_, ArrayType)
+        walk = Walk(self.plan, self.code, "rows")
+        checksums = deferred(case.entry)
+        if checksums:
+            with self.code.block("if load_i64_le(row + CHECKED) == 0:"):
+                for c in checksums:
+                    place = f"{ENTRY}{c.name}_at"
+                    walk.verify(c, ENTRY, place, f"end - {place}")
+        self.find_ends(case, array)
+        needed = names_needed(case.element, True) | set(resolved.used(ITEM))
+        counted = type_.count is not None or type_.counted_by is not None
+        if counted:
+            add("count = load_i64_le(row + COUNT)")
+            with self.code.block("if count > rows_room - at:"):
+                add("return 0")
+        else:
+            add("first = at")
+        with self.code.block("for at in range(at, at + count):" if counted else "while p < end:"):
+            if not counted:
+                with self.code.block("if at >= rows_room:"):
+                    add("return 0")
+            walk.fields(case.element, ITEM, "end", resolved.sinks, needed)
+            for leaf, value in self.numbers(case):
+                if self.varies(value, case):
+                    self.fill_number(leaf, value)
+            if not counted:
+                add("at += 1")
+                walk.fail("at - first > most", array.field)
+        if type_.at_least:
+            count = "count" if counted else "at - first"
+            walk.fail(f"{count} < {type_.at_least}", array.field)
+        walk.fail("p != end", array.field)
+        self.commit(case, "load_i64_le(state + ROWS) + count" if counted else "at")
+        add("store_64(row + RUN, end)")
+        add("store_64(row + COUNT, 0)")
+        add("store_64(state + LAST, load_i64_le(row + START))")
+        add("store_64(state + NEXT, load_i64_le(row + END))")
+
+    def find_ends(self, case: CasePlan, array: FieldPlan) -> None:
+        """Look for the first and the last element, where columns are relative to these."""
+        add = self.code.add
+        ends = self.resolved[case.number].names.ends
+        if not ends:
+            return
+        walk = Walk(self.plan, self.code, "hop")
+        for variable in sorted(ends):
+            add(f"{variable} = 0")
+        add("start = p")
+        only_first = all(which == "first" for which, _ in ends.values())
+        with self.code.block("while p < end:"):
+            before = "p"
+            if not only_first and any(which == "first" for which, _ in ends.values()):
+                add("before = p")
+                before = "before"
+            needed = names_needed(case.element, False) | {name for _, name in ends.values()}
+            walk.fields(case.element, ITEM, "end", Sinks(), needed)
+            for variable, (which, name) in sorted(ends.items()):
+                if which == "last" or only_first:
+                    add(f"{variable} = {ITEM}{name}")
+                else:
+                    with self.code.block(f"if {before} == start:"):
+                        add(f"{variable} = {ITEM}{name}")
+            if only_first:
+                add("break")
+        add("p = start")
+        for variable in sorted(ends):
+            add(f"store_64(row + {self.slots[case.number][variable]}, {variable})")
+
+    def rows_that_are_entries(self, case: CasePlan) -> None:
+        add = self.code.add
+        resolved = self.resolved[case.number]
+        size, uncounted = self.size_of(case.entry)
+        add("count = load_i64_le(row + COUNT)")
+        with self.code.block("while p < end:"):
+            with self.code.block("if at >= rows_room:"):
+                add("return 0")
+            add(f"behind = p + {uncounted} + {self.load(case.entry, size, 'p')}")
+            with self.code.block(f"if behind - p < {self.least(case.entry)} or behind > end:"):
+                add(f"return fail(row, {size.field.span.line}, p)")
+            add("store_64(row + END, behind)")
+            add("start = p")
+            if resolved.names.position:
+                add("entry_position = p + bias")
+            if case.rows.head:
+                self.head_fields(case)
+                add("p = behind")
+            else:
+                needed = names_needed(case.element, True) | set(resolved.used(ITEM))
+                walk = Walk(self.plan, self.code, "rows")
+                walk.fields(case.element, ITEM, "behind", resolved.sinks, needed)
+                walk.fail("p != behind", case.entry.fields[-1].field)
+            for leaf, value in self.numbers(case):
+                if self.varies(value, case):
+                    self.fill_number(leaf, value)
+            add("at += 1")
+            self.commit(case, "at")
+            add("count -= 1")
+            add("store_64(state + LAST, start)")
+            add("store_64(row + RUN, p)")
+            add("store_64(row + COUNT, count)")
+            add("store_64(state + NEXT, p)")
+
+    def commit(self, case: CasePlan, rows: str) -> None:
+        """What was written counts from here on."""
+        add = self.code.add
+        add(f"store_64(state + ROWS, {rows})")
+        add("store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)")
+        for leaf in self.view.leaves:
+            if self.is_missing(leaf, self.resolved[case.number]):
+                continue
+            if leaf.column.type in (*BYTES_LIKE, "list"):
+                add(f"store_64(state + {self.at(leaf)}, {leaf.name}_at)")
+            if leaf.column.nullable and self.has_nulls_in_rows(leaf, case):
+                add(f"store_64(state + {self.nulls_at(leaf)}, {leaf.name}_nulls)")
+
+    def has_nulls_in_rows(self, leaf: Leaf, case: CasePlan) -> bool:
+        value = self.resolved[case.number].numbers.get(leaf.column.name)
+        if leaf.inside is not None or value is None:
+            return leaf.column.type in BYTES_LIKE
+        return value.null is not None and self.varies(value, case)
+
+    def decode_case(self, case: CasePlan) -> None:
+        """Rows, and then the columns that have one value for all of them."""
+        add = self.code.add
+        resolved = self.resolved[case.number]
+        self.function(
+            f"decode_{case.name}(row: int, out: int, state: int, room: int, most: int, bias: int) -> int",
+            "Rows, and the columns that are the same in all of them. 0 when some are not done.",
+        )
+        add("first = load_i64_le(state + ROWS)")
+        add(f"done = rows_{case.name}(row, out, state, room, most, bias)")
+        add("count = load_i64_le(state + ROWS) - first")
+        for leaf in self.view.leaves:
+            if leaf.inside is None:
+                for k, part in enumerate(("data", "validity", "offsets")):
+                    add(f"{leaf.name}_{part} = load_i64_le(out + {8 * (3 * leaf.index + k)})")
+        for name, place in self.slots[case.number].items():
             prefix = "" if name in resolved.names.ends else ENTRY
-            add(f"{prefix}{name} = load_i64_le(row + {at})")
-        if resolved.names.position:
+            add(f"{prefix}{name} = load_i64_le(row + {place})")
+        if resolved.names.position and case.array is not None:
             add("entry_position = load_i64_le(row + START) + bias")
         for leaf in resolved.missing:
             self.fill_missing(leaf)
-        if case.array is not None:
-            for leaf, value in self.numbers(case):
-                if not self.varies(value):
-                    self.fill_constant(leaf, value)
-        with self.code.block("if walk:"):
-            add("p = load_i64_le(row + RUN)")
-            before = len(self.code.lines)
-            needed = names_needed(case.element, False) | set(resolved.used(ITEM))
-            with self.code.block("for at in range(first, first + count):"):
-                if case.rows.head:
-                    self.head_fields(case)
-                else:
-                    Walk(self.plan, self.code, "fill").fields(
-                        case.element, ITEM, "end", resolved.sinks, needed
-                    )
-                for leaf, value in self.numbers(case):
-                    if case.array is None or self.varies(value):
-                        self.fill_number(leaf, value)
-            if any(re.search(r"\bend\b", line) for line in self.code.lines[before:]):
-                self.code.lines.insert(before, "        end = load_i64_le(row + RUN_END)")
-        for leaf in present:
-            add(f"store_64(state + {8 * (1 + leaf.index)}, {leaf.name}_at)")
-        add("store_64(state, first + count)")
-        add("return 1")
+        for leaf, value in self.numbers(case):
+            if not self.varies(value, case):
+                self.fill_constant(leaf, value)
+        add("return done")
 
     def fill_missing(self, leaf: Leaf) -> None:
         if leaf.column.nullable:
+            self.add_nulls(leaf)
             with self.code.block(f"if {leaf.name}_validity:"):
                 self.code.add(f"fill_false({leaf.name}_validity, first, count)")
         if leaf.column.type in (*BYTES_LIKE, "list"):
             with self.code.block(f"if {leaf.name}_offsets:"):
-                self.code.add(f"fill_32({leaf.name}_offsets, first + 1, count, {leaf.name}_at)")
+                at = f"load_i64_le(state + {self.at(leaf)})"
+                self.code.call("fill_32", f"{leaf.name}_offsets", "first + 1", "count", at)
+
+    def add_nulls(self, leaf: Leaf) -> None:
+        place = f"state + {self.nulls_at(leaf)}"
+        self.code.add(f"store_64({place}, load_i64_le({place}) + count)")
 
     def fill_constant(self, leaf: Leaf, value: Operand) -> None:
         if leaf.column.type == "bool":
@@ -94,8 +229,10 @@ class Fill(Columns):
                 text = self.text_of(value)
                 self.code.call(f"fill_{width}", f"{leaf.name}_data", "first", "count", text)
         if leaf.column.nullable and value.null is not None:
-            with self.code.block(f"if {leaf.name}_validity and ({value.null}):"):
-                self.code.add(f"fill_false({leaf.name}_validity, first, count)")
+            with self.code.block(f"if {value.null}:"):
+                self.add_nulls(leaf)
+                with self.code.block(f"if {leaf.name}_validity:"):
+                    self.code.add(f"fill_false({leaf.name}_validity, first, count)")
 
     def fill_number(self, leaf: Leaf, value: Operand) -> None:
         if leaf.column.type == "bool":
@@ -108,8 +245,10 @@ class Fill(Columns):
                 text = self.text_of(value)
                 self.code.call(f"store_{width}", f"{leaf.name}_data + {step}", text)
         if leaf.column.nullable and value.null is not None:
-            with self.code.block(f"if {leaf.name}_validity and ({value.null}):"):
-                self.code.add(f"clear_bit({leaf.name}_validity, at)")
+            with self.code.block(f"if {value.null}:"):
+                self.code.add(f"{leaf.name}_nulls += 1")
+                with self.code.block(f"if {leaf.name}_validity:"):
+                    self.code.add(f"clear_bit({leaf.name}_validity, at)")
 
     def text_of(self, value: Operand) -> str:
         """A value as one expression; what has branches is worked out before."""
@@ -121,21 +260,3 @@ class Fill(Columns):
                 self.code.add(f"value = {text}")
             word = "elif"
         return "value"
-
-    def fill(self, entry: LayoutPlan, cases: list[CasePlan]) -> None:
-        add = self.code.add
-        parameters = "table: int, first: int, last: int, most: int, bias: int, out: int"
-        self.function(
-            f"{function_name('fill_all', entry)}({parameters}, state: int) -> int",
-            "Pass 3: write the rows of entries that were measured.",
-            inner=False,
-        )
-        with self.code.block("for i in range(first, last):"):
-            add("row = table + i * ROW_SIZE")
-            add("case = load_i64_le(row + CASE)")
-            word = "if"
-            for case in cases:
-                with self.code.block(f"{word} case == {case.number}:"):
-                    add(f"fill_{case.name}(row, out, state, most, bias)")
-                word = "elif"
-        add("return last")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from codecgen.plan import LayoutPlan
+from dataclasses import dataclass
+
+from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.plan.columns import CasePlan
 from codecgen.schema.model import ArrayType
 from codecgen.targets.arrow_code import Sinks, Unsupported, function_name, integer_of
@@ -11,6 +13,16 @@ from codecgen.targets.arrow_expressions import Operand, negated
 from codecgen.targets.arrow_scope import ENTRY, Names
 from codecgen.targets.arrow_values import names_needed
 from codecgen.targets.arrow_walk import Walk
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """When an entry holds the rows of a case, when it is one to be careful with, and the fields that say so."""
+
+    case: CasePlan
+    when: Operand | None
+    care: Operand | None
+    used: tuple[str, ...]
 
 
 class Index(Columns):
@@ -28,120 +40,99 @@ class Index(Columns):
 
     # ------------------------------------------------------------ pass 1: entries
 
-    def open(self, entry: LayoutPlan) -> None:
-        add = self.code.add
-        size_field = next(
-            (
-                m
-                for m in entry.fields
-                if m.measures is not None and m.measures.last in (None, entry.fields[-1].name)
-            ),
-            None,
-        )
-        name = function_name("open", entry)
-        if size_field is None or size_field.offset is None or size_field.size is None:
+    def size_of(self, entry: LayoutPlan) -> tuple[FieldPlan, int]:
+        """The field that says how long an entry is, and how many bytes it does not count."""
+        last = (None, entry.fields[-1].name)
+        found = (m for m in entry.fields if m.measures is not None and m.measures.last in last)
+        f = next(found, None)
+        if f is None or f.measures is None or f.offset is None or f.size is None:
             raise Unsupported(
                 "an entry whose length is not at a fixed place", entry.fields[0].field
             )
-        first = entry.field(size_field.measures.first) if size_field.measures else None
+        first = entry.field(f.measures.first)
         if first is None or first.offset is None:
-            raise Unsupported("a length that begins at no fixed place", size_field.field)
-        head = [
-            fp
+            raise Unsupported("a length that begins at no fixed place", f.field)
+        return f, first.offset
+
+    def load(self, entry: LayoutPlan, fp: FieldPlan, start: str) -> str:
+        """A number at a fixed place."""
+        size, signed = integer_of(fp.field)
+        order = "_le" if entry.layout.endian == "little" and size > 1 else ""
+        return f"load_{'i' if signed else 'u'}{8 * size}{order}({start} + {fp.offset})"
+
+    def least(self, entry: LayoutPlan) -> int:
+        """Bytes of an entry up to the last field at a fixed place."""
+        return max(
+            (fp.offset or 0) + (fp.size or 0)
             for fp in entry.fields
             if fp.offset is not None and fp.size is not None and fp.field.when is None
-        ]
-        least = max((fp.offset or 0) + (fp.size or 0) for fp in head)
-        self.function(
-            f"{name}(p: int, end: int, row: int, most: int, careful: int) -> int",
-            f"{entry.layout.span.file}: the head of an entry; 0 when it is not whole, -1 when its length cannot be.",
         )
-        walk = Walk(self.plan, self.code, "open")
-        f = size_field.field
-        measured = ENTRY + f.name
-        add(f"start = p + {size_field.offset}")
-        order = "_le" if entry.layout.endian == "little" and (size_field.size or 0) > 1 else ""
-        base, signed = integer_of(f)
-        add(f"{measured} = load_{'i' if signed else 'u'}{8 * base}{order}(start)")
-        names = Names(self.plan, entry, ENTRY)
-        odd = f"{measured} < 0"
-        if f.refuse is not None:
-            odd += f" or {walk.boolean(names, f.refuse, f).text}"
-        with self.code.block(f"if {odd}:"):
-            add("return -1")
-        add(f"entry_end = p + {first.offset} + {measured}")
-        with self.code.block("if entry_end > end:"):
-            add("return 0")
-        add("start = p")
-        add("store_64(row + STATUS, 0)")
-        add("store_64(row + ROWS, -1)")
-        add("store_64(row + START, start)")
-        add("store_64(row + END, entry_end)")
-        with self.code.block(f"if entry_end - start < {least}:"):
-            add(f"fail(row, {f.span.line}, p)")
-            add("return entry_end")
-        self.code.add("body_" + name + "(p, entry_end, row, most, careful)")
-        add("return entry_end")
-        self.open_body(entry, "body_" + name)
 
-    def open_body(self, entry: LayoutPlan, name: str) -> None:
-        add = self.code.add
-        self.function(
-            f"{name}(p: int, end: int, row: int, most: int, careful: int) -> int",
-            "Which rows the entry holds, and what they need of it. 0 when it is not as it should be.",
-        )
-        walk = Walk(self.plan, self.code, "open")
-        add("start = p")
-        cases = self.view.cases_of(entry)
+    def tests(self, entry: LayoutPlan, walk: Walk) -> list[Test]:
+        """When an entry holds rows of each case, and when it is looked at with more care."""
+        first = entry.fields[0].field
         names = Names(self.plan, entry, ENTRY)
-        tests = []
-        for case in cases:
-            test = (
-                None
-                if case.rows.when is None
-                else walk.boolean(names, case.rows.when, entry.fields[0].field)
-            )
-            care = (
-                None
-                if case.rows.careful is None
-                else walk.boolean(names, case.rows.careful, entry.fields[0].field)
-            )
-            tests.append((case, test, care))
-        for _, used in sorted(names.used):
+        out = []
+        for case in self.view.cases_of(entry):
+            when, careful = case.rows.when, case.rows.careful
+            test = None if when is None else walk.boolean(names, when, first)
+            care = None if careful is None else walk.boolean(names, careful, first)
+            out.append(Test(case, test, care, tuple(sorted(name for _, name in names.used))))
+        return out
+
+    def fixed(self, entry: LayoutPlan, tests: list[Test], start: str) -> None:
+        """Load what the tests ask for."""
+        for used in tests[-1].used if tests else ():
             fp = entry.field(used)
             if fp is None or fp.offset is None or fp.size is None:
-                raise Unsupported(
-                    "a condition on what lies at no fixed place",
-                    fp.field if fp else entry.fields[0].field,
-                )
-            size, signed = integer_of(fp.field)
-            order = "_le" if entry.layout.endian == "little" and size > 1 else ""
-            add(
-                f"{ENTRY}{used} = load_{'i' if signed else 'u'}{8 * size}{order}(start + {fp.offset})"
-            )
-        for case, test, care in tests:
-            if test is not None and test.constant == 0:
+                blamed = fp.field if fp else entry.fields[0].field
+                raise Unsupported("a condition on what lies at no fixed place", blamed)
+            self.code.add(f"{ENTRY}{used} = {self.load(entry, fp, start)}")
+
+    def open(self, entry: LayoutPlan) -> None:
+        add = self.code.add
+        size, _ = self.size_of(entry)
+        self.function(
+            f"{function_name('open', entry)}(p: int, end: int, row: int, most: int, careful: int) -> int",
+            f"{entry.layout.span.file}: which rows an entry holds, and what they need of it. 0 when it is not as it should "
+            "be.",
+        )
+        add("start = p")
+        add("store_64(row + STATUS, 0)")
+        add("store_64(row + START, start)")
+        add("store_64(row + END, end)")
+        add("store_64(row + CODEC, 0)")
+        add("store_64(row + RUN, end)")
+        add("store_64(row + RUN_END, end)")
+        add("store_64(row + COUNT, 0)")
+        with self.code.block(f"if end - p < {self.least(entry)}:"):
+            add(f"return fail(row, {size.field.span.line}, p)")
+        walk = Walk(self.plan, self.code, "open")
+        tests = self.tests(entry, walk)
+        if any(test.case.array is not None or test.care is not None for test in tests):
+            self.fixed(entry, tests, "start")
+        for test in tests:
+            case, when, care = test.case, test.when, test.care
+            if when is not None and when.constant == 0:
                 continue
-            if test is None or test.constant is not None:
-                self.open_case(case, walk, care)
-                return
-            with self.code.block(f"if {test.text}:"):
-                self.open_case(case, walk, care)
+            if when is None or when.constant is not None:
+                if self.open_case(case, walk, care):
+                    return
+                break
+            if case.array is not None or care is not None:
+                with self.code.block(f"if {when.text}:"):
+                    self.open_case(case, walk, care)
         add(f"return fail(row, {entry.layout.span.line}, start)")
 
-    def open_case(self, case: CasePlan, walk: Walk, care: Operand | None) -> None:
+    def open_case(self, case: CasePlan, walk: Walk, care: Operand | None) -> bool:
+        """False when there was nothing to write: the entry is a row, which the index has seen to."""
         add = self.code.add
         if care is not None:
             with self.code.block(f"if careful and {care.text}:"):
                 add(f"return fail(row, {case.rows.span.line}, start)")
-        add(f"store_64(row + CASE, {case.number})")
         if case.array is None:
-            add("store_64(row + CODEC, 0)")
-            add("store_64(row + RUN, start)")
-            add("store_64(row + RUN_END, end)")
-            add("store_64(row + COUNT, 1)")
-            add("return 1")
-            return
+            return False
+        add(f"store_64(row + CASE, {case.number})")
         f = case.array.field
         type_ = f.type
         if case.entry.fields[-1] is not case.array or not isinstance(type_, ArrayType):
@@ -177,6 +168,7 @@ class Index(Columns):
             with self.code.block(f"if {count} == 0:"):
                 walk.fail(f"p != {end}", f)
                 add("codec = 0")
+        self.checksums(walk, end, codec)
         add(f"store_64(row + CODEC, {codec})")
         add("store_64(row + RUN, p)")
         add(f"store_64(row + RUN_END, {end})")
@@ -185,6 +177,22 @@ class Index(Columns):
             if name not in resolved.names.ends:
                 add(f"store_64(row + {at}, {ENTRY}{name})")
         add("return 1")
+        return True
+
+    def checksums(self, walk: Walk, end: str, codec: str) -> None:
+        """Verify checksums before anything is decompressed; without compression that comes when the rows are read."""
+        add = self.code.add
+        for c, behind in walk.pending:
+            if behind != end:
+                raise Unsupported("a checksum whose run ends where the rows do not", c.field)
+        if codec == "0":
+            add("store_64(row + CHECKED, 0)")
+        else:
+            with self.code.block("if codec:"):
+                for c, _ in walk.pending:
+                    walk.verify(c, ENTRY, f"{ENTRY}{c.name}_at", f"{end} - {ENTRY}{c.name}_at")
+            add("store_64(row + CHECKED, codec)")
+        walk.pending.clear()
 
     def kind(self) -> tuple[int, int, bool, str]:
         """Where the number lies that tells entries apart: byte, size, sign, order of bytes."""
@@ -205,26 +213,75 @@ class Index(Columns):
         parameters = "table: int, capacity: int, p: int, end: int, most: int, careful: int"
         self.function(
             f"{function_name('index', entry)}({parameters}) -> tuple[int, int, int]",
-            "Pass 1: a row of the table for each whole entry. How many there are, where they end, and why: 2 an entry of "
-            "another kind, 1 the table is full, 0 the bytes end, -1 what follows is no entry.",
+            "Pass 1: a row of the table for each whole entry, or for a run of entries that are rows themselves. How many "
+            "there are, where they end, and why: 2 an entry of another kind, 1 the table is full, 0 the bytes end, -1 what "
+            "follows is no entry.",
             inner=False,
         )
+        walk = Walk(self.plan, self.code, "open")
+        tests = self.tests(entry, walk)
+        own = [t for t in tests if t.case.array is None]
+        size, uncounted = self.size_of(entry)
+        names = Names(self.plan, entry, ENTRY)
+        measured = ENTRY + size.name
+        odd = f"{measured} < 0"
+        if size.field.refuse is not None:
+            odd += f" or {walk.boolean(names, size.field.refuse, size.field).text}"
         add("n = 0")
-        with self.code.block("while n < capacity:"):
+        for test in own:
+            add(f"run_{test.case.number} = 0")
+        with self.code.block("while True:"):
             with self.code.block(f"if end - p < {head}:"):
                 add("return n, p, 0")
-            add("row = table + n * ROW_SIZE")
-            add(f"kind = load_{'i' if signed else 'u'}{8 * size}{order}(p + {offset})")
+            add(f"kind = load_{'i' if signed else 'u'}{8 * self.kind()[1]}{order}(p + {offset})")
             with self.code.block("if " + " and ".join(f"kind != {key}" for key in keys) + ":"):
                 add("return n, p, 2")
-            add(f"behind = {function_name('open', entry)}(p, end, row, most, careful)")
-            with self.code.block("if behind <= 0:"):
-                add("return n, p, behind")
-            # What is not compressed is measured at once, while it is in the cache.
-            with self.code.block(
-                "if load_i64_le(row + STATUS) == 0 and load_i64_le(row + CODEC) == 0:"
-            ):
-                add(f"{function_name('check', entry)}(row, most)")
+            add(f"{measured} = {self.load(entry, size, 'p')}")
+            with self.code.block(f"if {odd}:"):
+                add("return n, p, -1")
+            add(f"behind = p + {uncounted} + {measured}")
+            with self.code.block("if behind > end:"):
+                add("return n, p, 0")
+            if own:
+                self.index_runs(entry, tests, own)
+            with self.code.block("if n == capacity:"):
+                add("return n, p, 1")
+            for test in own:
+                add(f"run_{test.case.number} = 0")
+            add("row = table + n * ROW_SIZE")
+            add(f"{function_name('open', entry)}(p, behind, row, most, careful)")
             add("n += 1")
             add("p = behind")
-        add("return n, p, 1")
+
+    def index_runs(self, entry: LayoutPlan, tests: list[Test], own: list[Test]) -> None:
+        """Entries that are rows themselves: one row of the table for those that follow each other."""
+        add = self.code.add
+        with self.code.block(f"if behind - p >= {self.least(entry)}:"):
+            self.fixed(entry, tests, "p")
+            for test in own:
+                conditions = []
+                if test.when is not None and test.when.constant is None:
+                    conditions.append(test.when.text)
+                elif test.when is not None and test.when.constant == 0:
+                    continue
+                if test.care is not None:
+                    conditions.append(f"not (careful and {test.care.text})")
+                run = f"run_{test.case.number}"
+                with self.code.block(f"if {' and '.join(conditions) or 'True'}:"):
+                    with self.code.block(f"if {run} == 0:"):
+                        with self.code.block("if n == capacity:"):
+                            add("return n, p, 1")
+                        for other in own:
+                            add(f"run_{other.case.number} = 0")
+                        add(f"{run} = table + n * ROW_SIZE")
+                        add("n += 1")
+                        add(f"store_64({run} + STATUS, 0)")
+                        add(f"store_64({run} + CASE, {test.case.number})")
+                        add(f"store_64({run} + START, p)")
+                        add(f"store_64({run} + CODEC, 0)")
+                        add(f"store_64({run} + RUN, p)")
+                        add(f"store_64({run} + COUNT, 0)")
+                    add(f"store_64({run} + RUN_END, behind)")
+                    add(f"store_64({run} + COUNT, load_i64_le({run} + COUNT) + 1)")
+                    add("p = behind")
+                    add("continue")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.columns import Leaf
 from codecgen.schema.expression import Binary, Expression, If, Node, Not
@@ -24,6 +21,10 @@ from codecgen.targets.arrow_expressions import Operand, Refused, negated
 from codecgen.targets.arrow_scope import PART, Names, is_number
 
 _FIXED = {"f64": 8, "bool": 1, "uuid": 16}
+_LONGEST = {"varint": 5, "uvarint": 5, "varlong": 10}
+
+LOOSE = 40
+"""How far fields may be read beyond the end before somebody looks: less than the slack that there is."""
 
 
 def names_needed(plan: LayoutPlan, measuring: bool) -> set[str]:
@@ -68,29 +69,42 @@ def has_sum(node: Node) -> bool:
 
 
 class Values:
-    """Writes what reads one field. ``mode``: ``open`` and ``measure`` check everything, ``fill`` goes where they have
-    been."""
+    """Writes what reads one field. ``mode``: ``open`` and ``rows`` check everything, and ``rows`` writes what is wanted;
+    ``hop`` only looks that nothing ends too early."""
 
     def __init__(self, plan: Plan, code: Code, mode: str) -> None:
         self.plan = plan
         self.code = code
         self.mode = mode
         self.ends = 0
-        self.closing = False  # nothing is wanted of the layout behind this field
-        self.guarded = False  # it was asked already whether the columns are wanted
+        self.loose = 0  # by how much p may be beyond the end
+        self.pending: list[tuple[FieldPlan, str]] = []  # checksums that are verified later, and the ends of their runs
 
     @property
     def checks(self) -> bool:
-        return self.mode != "fill"
+        return self.mode != "hop"
 
     def fail(self, condition: str, f: Field) -> None:
-        if self.checks:
-            with self.code.block(f"if {condition}:"):
-                self.code.add(f"return fail(row, {f.span.line}, p)")
+        with self.code.block(f"if {condition}:"):
+            self.code.add(f"return fail(row, {f.span.line}, p)")
 
     def never(self, f: Field) -> None:
         """What cannot be here."""
-        self.code.add(f"return fail(row, {f.span.line}, p)" if self.checks else "pass")
+        self.code.add(f"return fail(row, {f.span.line}, p)")
+
+    def fits(self, size: int, end: str, f: Field) -> None:
+        """Bytes of a fixed number are there. Few of them need no look: the slack behind all input is as long."""
+        if self.loose + size > LOOSE:
+            self.fail(f"{end} - p < {size}", f)
+            self.loose = 0
+        else:
+            self.loose += size
+
+    def tighten(self, end: str, f: Field) -> None:
+        """From here on p is not beyond the end."""
+        if self.loose:
+            self.fail(f"p > {end}", f)
+            self.loose = 0
 
     def fields(
         self,
@@ -197,7 +211,7 @@ class Values:
             if name == "u64":
                 raise Unsupported("a number of type u64", f)
             if not bounded:
-                self.fail(f"{end} - p < {size}", f)
+                self.fits(size, end, f)
             order = "_le" if layout.layout.endian == "little" and size > 1 else ""
             self.code.add(f"{variable} = load_{'i' if signed else 'u'}{8 * size}{order}(p)")
             self.code.add(f"p += {size}")
@@ -210,8 +224,11 @@ class Values:
         }.get(name)
         if function is None:
             raise Unsupported(f"a number of type {name}", f)
-        self.code.add(f"{variable}, p = {function}(p)")
-        self.fail(f"p == 0 or p > {end}", f)
+        if self.loose + _LONGEST[function] > LOOSE:
+            self.tighten(end, f)
+        self.loose += _LONGEST[function]
+        self.code.add(f"{variable}, p, shortest = {function}(p)")
+        self.fail("not shortest", f)
         if name == "compact":
             self.code.add(f"{variable} -= 1")
 
@@ -230,7 +247,7 @@ class Values:
             self.number(name, layout, prefix + f.name, end, f, bounded)
         elif size is not None:
             if not bounded:
-                self.fail(f"{end} - p < {size}", f)
+                self.fits(size, end, f)
             if name == "bool":
                 self.fail("load_u8(p) > 1", f)
             self.code.add(f"p += {size}  # {f.name}")
@@ -266,16 +283,19 @@ class Values:
         leaf = sinks.leaves.get(f.name)
         if type_.length == "rest":
             behind = self.behind(f, layout)
+            self.tighten(end, f)
             self.code.add(f"{n} = {end} - p" + (f" - {behind}" if behind else ""))
             if behind:
                 self.fail(f"{n} < 0", f)
         elif isinstance(type_.length, int):
             if not bounded:
                 self.fail(f"{end} - p < {type_.length}", f)
+                self.loose = 0
             self.code.add(f"{n} = {type_.length}")
         else:
             self.number(type_.length, layout, n, end, f, False)
             self.fail(f"{n} > {end} - p", f)
+            loose, self.loose = self.loose, 0
             if type_.null is None:
                 self.fail(f"{n} < 0", f)
             else:
@@ -283,8 +303,9 @@ class Values:
                 if null >= 0:
                     raise Unsupported(f"null written as {type_.null}", f)
                 with self.code.block(f"if {n} < 0:"):
-                    self.fail(f"{n} != {null}", f)
-                    self.code.add(f"{n} = -1")
+                    self.fail(f"{n} != {null}" + (f" or p > {end}" if loose else ""), f)
+                    if null != -1:
+                        self.code.add(f"{n} = -1")
                     if leaf is not None:
                         self.null(leaf)
                 with self.code.block("else:"):
@@ -307,37 +328,24 @@ class Values:
         if self.checks and type_.text:
             self.fail(f"not is_utf8(p, {n})", f)
         if leaf is not None:
-            if self.mode == "measure":
-                self.code.add(f"{leaf.name}_bytes += {n}")
-            elif self.mode == "fill":
-                with self.wanted(leaf):
-                    self.code.add(f"copy({leaf.name}_data + {leaf.name}_at, p, {n})")
-                    self.code.add(f"{leaf.name}_at += {n}")
+            with self.code.block(f"if {leaf.name}_offsets:"):
+                with self.code.block(f"if {n} > {leaf.name}_room - {leaf.name}_at:"):
+                    self.code.add("return 0")
+                self.code.add(f"copy({leaf.name}_data + {leaf.name}_at, p, {n})")
+            self.code.add(f"{leaf.name}_at += {n}")
         self.code.add(f"p += {n}")
 
     def null(self, leaf: Leaf) -> None:
-        if not leaf.column.nullable:
-            return
-        if self.mode == "measure":
+        if leaf.column.nullable:
             self.code.add(f"{leaf.name}_nulls += 1")
-        elif self.mode == "fill":
             with self.code.block(f"if {leaf.name}_validity:"):
                 self.code.add(f"clear_bit({leaf.name}_validity, {self.place(leaf)})")
 
     def close_leaf(self, leaf: Leaf | None) -> None:
-        if leaf is not None and self.mode == "fill":
-            with self.wanted(leaf):
+        if leaf is not None:
+            with self.code.block(f"if {leaf.name}_offsets:"):
                 place = f"{leaf.name}_offsets + 4 * {self.place(leaf)} + 4"
                 self.code.add(f"store_32({place}, {leaf.name}_at)")
-
-    @contextmanager
-    def wanted(self, leaf: Leaf) -> Iterator[None]:
-        """What is written only if the column is asked for."""
-        if self.guarded:
-            yield
-        else:
-            with self.code.block(f"if {leaf.name}_offsets:"):
-                yield
 
     def place(self, leaf: Leaf) -> str:
         return "at" if leaf.inside is None else f"{leaf.inside.name}_at"
@@ -368,6 +376,7 @@ class Values:
             raise Unsupported("an array with a length inside rows", f)
         if counted:
             self.fail(f"{n} < 0 or {n} > {end} - p or {n} > most", f)
+            self.loose = 0
         if not isinstance(type_.element, Reference):
             size = INTEGERS[type_.element.name][0] if type_.element.name in INTEGERS else None
             if size is None or not counted:
@@ -375,14 +384,7 @@ class Values:
             self.fail(f"{n} * {size} > {end} - p", f)
             code.add(f"p += {n} * {size}")
             return
-        leaf = sinks.lists.get(f.name, (None, {}))[0]
-        if leaf is None or self.mode != "fill" or not self.closing:
-            self.elements(f, type_, layout, n, end, sinks, counted)
-            return
-        with code.block(f"if {leaf.name}_offsets:"):
-            self.guarded = True
-            self.elements(f, type_, layout, n, end, sinks, counted)
-            self.guarded = False
+        self.elements(f, type_, layout, n, end, sinks, counted)
 
     def elements(
         self,
@@ -402,17 +404,22 @@ class Values:
         leaf, members = sinks.lists.get(f.name, (None, {}))
         inner = Sinks(members)
         needed = names_needed(element, self.checks)
+        if leaf is not None and counted:
+            with code.block(f"if {leaf.name}_offsets and {n} > {leaf.name}_room - {leaf.name}_at:"):
+                code.add("return 0")
         with code.block(f"for _ in range({n}):" if counted else f"while p < {end}:"):
+            if leaf is not None and not counted:
+                with code.block(f"if {leaf.name}_offsets and {leaf.name}_at >= {leaf.name}_room:"):
+                    code.add("return 0")
+            self.loose = 0
             self.fields(element, PART, end, inner, needed)
+            self.tighten(end, f)
             if not counted:
                 code.add(f"{n} += 1")
                 self.fail(f"{n} > most", f)
-            if leaf is not None and self.mode == "fill":
+            if leaf is not None:
                 code.add(f"{leaf.name}_at += 1")
         if type_.at_least:
             self.fail(f"{n} < {type_.at_least}", f)
-        if leaf is not None and self.mode == "measure":
-            code.add(f"{leaf.name}_count += {n}")
-        if leaf is not None and self.mode == "fill":
-            with self.wanted(leaf):
-                code.add(f"store_32({leaf.name}_offsets + 4 * at + 4, {leaf.name}_at)")
+        if leaf is not None:
+            self.close_leaf(leaf)

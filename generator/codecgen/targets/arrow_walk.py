@@ -37,19 +37,20 @@ class Walk(Values):
                 covered = 0
             self.checksums_at(layout, fp, prefix, end, windows)
             if f.name == stop:
+                self.tighten(end, f)
                 return end
             rest = {later.name for later in fields[i:]}
             if not self.checks and any(last is None for _, last in windows) and not rest & wanted:
                 break  # nothing more is wanted, and it is known where the layout ends
-            later = {fp.name for fp in fields[i + 1 :]}
-            self.closing = any(last is None for _, last in windows) and not later & wanted
             where = None if f.when is None else self.boolean(names, f.when, f)
             if where is not None and where.constant == 0:
                 continue
             if where is not None and where.constant is None:
                 covered = 0
+                loose = self.loose
                 with self.code.block(f"if {where.text}:"):
                     self.one(layout, fp, prefix, end, sinks, wanted, bounded=False)
+                self.loose = max(loose, self.loose)
                 before = len(self.code.lines)
                 with self.code.block("else:"):
                     self.absent(f, prefix, sinks)
@@ -62,6 +63,7 @@ class Walk(Values):
                 covered = covered - fp.size if fp.size is not None else 0
             while windows and windows[-1][1] == f.name:
                 self.fail(f"p != {end}", f)
+                self.loose = 0
                 end = windows.pop()[0]
                 covered = 0
             self.checksums_behind(layout, fp, prefix)
@@ -78,7 +80,9 @@ class Walk(Values):
                 self.fail(f"p != {end}", last)
             else:
                 self.code.add(f"p = {end}")
+            self.loose = 0
             end = windows.pop()[0]
+        self.tighten(end, last)
 
     # ------------------------------------------------------------ windows and checksums
 
@@ -98,6 +102,7 @@ class Walk(Values):
                 raise Unsupported("a length that may be left out", m.field)
             length = prefix + m.name
             self.fail(f"{length} < 0 or {length} > {end} - p", m.field)
+            self.loose = 0
             self.ends += 1
             inner = f"end_{self.ends}"
             self.code.add(f"{inner} = p + {length}")
@@ -128,7 +133,12 @@ class Walk(Values):
             if last in (None, layout.fields[-1].name):
                 if not any(w[1] is None for w in windows):
                     raise Unsupported("a checksum over a run without a measured end", c.field)
-                self.verify(c, prefix, "p", f"{end} - p")
+                if self.mode == "open":
+                    self.code.add(f"{prefix}{c.name}_at = p")
+                    self.pending.append((c, end))
+                else:
+                    self.tighten(end, c.field)
+                    self.verify(c, prefix, "p", f"{end} - p")
             else:
                 self.code.add(f"{prefix}{c.name}_at = p")
 
@@ -161,5 +171,5 @@ class Walk(Values):
             total += fp.size
             if fp.name in stops:
                 break
-        self.fail(f"{end} - p < {total}", f)
+        self.fits(total, end, f)
         return total

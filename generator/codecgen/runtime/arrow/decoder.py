@@ -1,7 +1,8 @@
 """Runs of entries -> Arrow record batches, by the kernels of a view.
 
-A chunk is indexed, compressed runs are decompressed into a buffer that is used again, rows are measured and checked,
-and then written into Arrow buffers of exactly their size. What the kernels do not take is named, and passed over.
+A chunk is indexed, compressed runs are decompressed into a buffer that is used again, and rows are checked and written in
+one go into Arrow buffers of about the size that the rows before them took. What does not fit comes with the next ones.
+What the kernels do not take is named, and passed over.
 """
 
 from __future__ import annotations
@@ -31,15 +32,18 @@ SCRATCH = 8 << 20
 MOST_BYTES = (1 << 31) - 1
 """What 32-bit offsets can count."""
 
-_SLOT = {
-    name: i
-    for i, name in enumerate(
-        ("STATUS", "AT", "CASE", "START", "END", "CODEC", "RUN", "RUN_END", "COUNT", "ROWS")
-    )
-}
-_STATUS, _CASE, _START, _END = (_SLOT[name] for name in ("STATUS", "CASE", "START", "END"))
-_CODEC, _RUN, _RUN_END = (_SLOT[name] for name in ("CODEC", "RUN", "RUN_END"))
-_AT, _ROWS = _SLOT["AT"], _SLOT["ROWS"]
+MARGIN = 1.03
+SPARE = 1024
+PROBE = 64 << 10
+"""Buffers are larger than what is expected of them by a factor, and by some bytes. What to expect of the first rows is
+measured on so many bytes of them."""
+
+_STATUS, _AT, _CASE, _START, _END, _CODEC, _RUN, _RUN_END, _COUNT = range(9)
+"""What a row of the index says of an entry, or of a run of entries that are rows themselves."""
+
+_ROWS, _ENTRIES, _LAST, _NEXT, _LEAVES = range(5)
+"""What the kernels say of what they have written: rows, entries, where the last one is, where the next one; and then for
+each leaf its bytes or elements, and for each leaf its nulls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +151,12 @@ class Decoder:
         self.kernels = kernels or load_kernels(view)
         self.table = np.zeros((ENTRIES, view.row_size // 8), np.int64)
         self.scratch = Chunk(SCRATCH)
-        leaves = [leaf for column in view.columns for leaf in (column, *column.members)]
-        self.out = np.zeros(1 + 3 * len(leaves), np.int64)
-        self.state = np.zeros(1 + len(leaves), np.int64)
-        self.totals = np.zeros(1 + len(view.sums), np.int64)
+        self.leaves = [leaf for column in view.columns for leaf in (column, *column.members)]
+        self.out = np.zeros(3 * len(self.leaves), np.int64)
+        self.state = np.zeros(_LEAVES + 2 * len(self.leaves), np.int64)
+        self.room = np.zeros(_LEAVES + len(self.leaves), np.int64)
+        self.least = np.array([case.least for case in view.cases] or [1], np.int64)
+        self.shares: Any = None  # what of a run each leaf takes, as far as is known
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Odd]:
         """The rows of the entries in a chunk, whose first byte is ``position`` in the file.
@@ -186,39 +192,137 @@ class Decoder:
         return int.from_bytes(data, kind.endian, signed=kind.signed)
 
     def _entries(
-        self, chunk: Chunk, count: int, bias: int, kernels: tuple[Any, Any, Any]
+        self, chunk: Chunk, count: int, bias: int, kernels: tuple[Any, Any]
     ) -> Iterator[Rows | Odd]:
         first = 0
         while first < count:
             last = self._decompressed(chunk, first, count)
+            self._bound(first, last)
             while first < last:
-                self.totals[:] = 0
-                behind = kernels[1](
-                    self.table.ctypes.data,
-                    first,
-                    last,
-                    self.limits.elements,
-                    self.most_rows,
-                    MOST_BYTES,
-                    self.totals.ctypes.data,
-                )
-                if behind > first and self.totals[1:].max(initial=0) <= MOST_BYTES:
-                    batch = self._fill(first, behind, bias, kernels[2])
-                    row, end = self.table[first], self.table[behind - 1]
-                    yield Rows(
-                        batch,
-                        int(row[_START]) + bias,
-                        int(end[_START]) + bias,
-                        int(end[_END]) + bias,
-                        behind - first,
-                    )
-                    first = behind
-                else:
-                    row = self.table[first]
-                    start, end = int(row[_START]) + bias, int(row[_END]) + bias
-                    at = int(row[_AT]) + bias
-                    yield Odd(start, end, int(row[_STATUS]), at if start <= at <= end else None)
-                    first += 1
+                if self.table[first, _STATUS] == 0:
+                    start = self._begin(first)
+                    first, batch = self._batch(kernels[1], first, last, bias)
+                    state = self.state
+                    if batch is not None:
+                        at, end = int(state[_LAST]) + bias, int(state[_NEXT]) + bias
+                        yield Rows(batch, start + bias, at, end, int(state[_ENTRIES]))
+                        continue
+                yield self._odd(first, bias)
+                first = self._past(first)
+
+    def _bound(self, first: int, last: int) -> None:
+        """More rows than there are bytes for are odd: no memory is set aside for them."""
+        part = self.table[first:last]
+        good = part[:, _STATUS] == 0
+        least = self.least[np.where(good, part[:, _CASE], 0)]
+        too_many = part[:, _COUNT] * least > part[:, _RUN_END] - part[:, _RUN]
+        part[good & too_many, _STATUS] = -1
+
+    def _begin(self, i: int) -> int:
+        """Where the first entry is that is not decoded yet."""
+        row = self.table[i]
+        return int(row[_RUN] if self._is_run(i) else row[_START])
+
+    def _is_run(self, i: int) -> bool:
+        """Whether a row of the index stands for entries that are rows themselves."""
+        row = self.table[i]
+        return bool(row[_RUN] < row[_RUN_END]) and self.view.cases[row[_CASE]].each_entry
+
+    def _odd(self, i: int, bias: int) -> Odd:
+        row = self.table[i]
+        start, end = self._begin(i) + bias, int(row[_END]) + bias
+        at = int(row[_AT]) + bias
+        return Odd(start, end, int(row[_STATUS]), at if start <= at <= end else None)
+
+    def _past(self, i: int) -> int:
+        """Go on behind an odd entry: the row of the index that has the next one."""
+        row = self.table[i]
+        if not self._is_run(i) or row[_END] >= row[_RUN_END]:
+            return i + 1
+        row[_STATUS] = 0
+        row[_RUN] = row[_END]
+        row[_COUNT] -= 1
+        return i
+
+    def _batch(
+        self, decode: Any, first: int, last: int, bias: int
+    ) -> tuple[int, pa.RecordBatch | None]:
+        """Rows of the entries from ``first`` on, as many as fit. Which entry is next, and no batch if there are none."""
+        if self.shares is None:
+            ends = np.cumsum(self.table[first:last, _RUN_END] - self.table[first:last, _RUN])
+            some = min(last, first + 1 + int(np.searchsorted(ends, PROBE)))
+            self._measure(decode, first, some)
+        behind, batch = self._attempt(decode, first, last, bias, self._expected(first, last))
+        if batch is None and self.table[first, _STATUS] == 0:
+            # The first entry alone takes more than was expected of all of them.
+            exact = self._measure(decode, first, first + 1)
+            if int(exact.max()) <= MOST_BYTES:
+                behind, batch = self._attempt(decode, first, first + 1, bias, exact)
+            else:
+                self.table[first, _STATUS] = -1
+        return behind, batch
+
+    def _left(self, first: int, last: int) -> int:
+        """Bytes of runs that are to be read."""
+        part = self.table[first:last]
+        return int((part[:, _RUN_END] - part[:, _RUN]).sum())
+
+    def _expected(self, first: int, last: int) -> Any:
+        """Rows that entries have, and what their leaves take, going by those before them."""
+        part = self.table[first:last]
+        part = part[part[:, _STATUS] == 0]
+        runs = part[:, _RUN_END] - part[:, _RUN]
+        room = (self.shares * (int(runs.sum()) * MARGIN)).astype(np.int64) + SPARE
+        counted = part[:, _COUNT] >= 0
+        if counted.all():
+            room[_ROWS] = part[:, _COUNT].sum()
+        room[_ROWS] = min(room[_ROWS], self.most_rows)
+        return np.minimum(room, MOST_BYTES)
+
+    def _measure(self, decode: Any, first: int, last: int) -> Any:
+        """What entries need, by going through them without writing anything."""
+        before = self.table[first:last].copy()
+        self.out[:] = 0
+        self.room[:] = MOST_BYTES
+        left = self._left(first, last)
+        self._run(decode, first, last, 0)
+        self._learn(left - self._left(first, last))
+        self.table[first:last] = before
+        return self._used()
+
+    def _used(self) -> Any:
+        """The rows, and what each leaf takes."""
+        used = self.state[: len(self.room)].copy()
+        used[_ENTRIES:_LEAVES] = 0
+        return used
+
+    def _learn(self, read: int) -> None:
+        """Note what share of the bytes that were read each leaf took."""
+        if read or self.shares is None:
+            self.shares = self._used() / max(read, 1)
+
+    def _attempt(
+        self, decode: Any, first: int, last: int, bias: int, room: Any
+    ) -> tuple[int, pa.RecordBatch | None]:
+        parts = [_Part(column, int(room[_ROWS]), room) for column in self.columns]
+        self.out[:] = 0
+        for part in parts:
+            part.addresses(self.out)
+        self.room[:] = room
+        left = self._left(first, last)
+        behind = self._run(decode, first, last, bias)
+        if self.state[_ENTRIES] == 0:
+            return behind, None
+        self._learn(left - self._left(first, last))
+        nulls = self.state[len(self.room) :]
+        arrays = [part.array(int(self.state[_ROWS]), self.state, nulls) for part in parts]
+        return behind, pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _run(self, decode: Any, first: int, last: int, bias: int) -> int:
+        self.state[:] = 0
+        out, state, room = self.out.ctypes.data, self.state.ctypes.data, self.room.ctypes.data
+        table, most = self.table.ctypes.data, self.limits.elements
+        return int(decode(table, first, last, most, bias, out, state, room))
 
     def _decompressed(self, chunk: Chunk, first: int, count: int) -> int:
         """Decompress what entries need it, as far as there is room. The first entry that is not ready."""
@@ -276,76 +380,53 @@ class Decoder:
         odd = result.error is not None or result.notes or result.unused
         return None if odd else result.data
 
-    def _fill(self, first: int, behind: int, bias: int, fill: Any) -> pa.RecordBatch:
-        rows = int(self.totals[0])
-        out, state = self.out, self.state
-        out[:] = 0
-        state[:] = 0
-        sums = {
-            (s.index, s.what): int(n) for s, n in zip(self.view.sums, self.totals[1:], strict=True)
-        }
-        parts = [_Part(column, rows, sums) for column in self.columns]
-        for part in parts:
-            part.addresses(out)
-        out[0] = int(any(column.varies for column in self.columns))
-        fill(
-            self.table.ctypes.data,
-            first,
-            behind,
-            self.limits.elements,
-            bias,
-            out.ctypes.data,
-            state.ctypes.data,
-        )
-        return pa.RecordBatch.from_arrays([part.array() for part in parts], schema=self.schema)
-
-
 _UNKNOWN: Any = object()
 _WIDTHS = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "timestamp_ms": 8}
 
 
 class _Part:
-    """The buffers of one column, of exactly the size that its values have."""
+    """The buffers of one column, with room for some rows and, for each leaf, some bytes or elements."""
 
-    def __init__(self, column: Column, rows: int, sums: dict[tuple[int, str], int]) -> None:
+    def __init__(self, column: Column, rows: int, room: Any) -> None:
         self.column = column
-        self.rows = rows
-        self.nulls = sums.get((column.index, "nulls"), 0)
-        self.validity = _ones(rows) if self.nulls else None
+        self.validity = _ones(rows) if column.nullable else None
         self.offsets = None
         self.data = None
         self.members: list[_Part] = []
+        size = int(room[_LEAVES + column.index])
         if column.type == "list":
             self.offsets = _offsets(rows)
-            count = sums[column.index, "count"]
-            self.members = [_Part(member, count, sums) for member in column.members]
+            self.members = [_Part(member, size, room) for member in column.members]
         elif column.type in ("binary", "string"):
             self.offsets = _offsets(rows)
-            self.data = _buffer(sums[column.index, "bytes"])
+            self.data = _buffer(size)
         elif column.type == "bool":
             self.data = _ones(rows)
         else:
             self.data = _buffer(rows * _WIDTHS[column.type])
 
     def addresses(self, out: Any) -> None:
-        at = 1 + 3 * self.column.index
+        at = 3 * self.column.index
         for i, buffer in enumerate((self.data, self.validity, self.offsets)):
             out[at + i] = 0 if buffer is None else buffer.address
         for member in self.members:
             member.addresses(out)
 
-    def array(self) -> Any:
-        kind = arrow_type(self.column)
+    def array(self, rows: int, used: Any, nulls: Any) -> Any:
+        """The rows that were written, of which the leaves have used so much."""
+        column = self.column
+        kind = arrow_type(column)
+        size, missing = int(used[_LEAVES + column.index]), int(nulls[column.index])
+        validity = self.validity if missing else None
         if self.members:
-            arrays = [member.array() for member in self.members]
-            count = self.members[0].rows
-            struct = pa.Array.from_buffers(kind.value_type, count, [None], 0, children=arrays)
-            buffers = [self.validity, self.offsets]
-            return pa.Array.from_buffers(kind, self.rows, buffers, self.nulls, children=[struct])
-        buffers = [self.validity, self.data]
-        if self.offsets is not None:
-            buffers.insert(1, self.offsets)
-        return pa.Array.from_buffers(kind, self.rows, buffers, self.nulls)
+            arrays = [member.array(size, used, nulls) for member in self.members]
+            struct = pa.Array.from_buffers(kind.value_type, size, [None], 0, children=arrays)
+            offsets = self.offsets.slice(0, 4 * (rows + 1))
+            return pa.Array.from_buffers(kind, rows, [validity, offsets], missing, children=[struct])
+        if self.offsets is None:
+            return pa.Array.from_buffers(kind, rows, [validity, self.data], missing)
+        buffers = [validity, self.offsets.slice(0, 4 * (rows + 1)), self.data.slice(0, size)]
+        return pa.Array.from_buffers(kind, rows, buffers, missing)
 
 
 def _buffer(size: int) -> Any:

@@ -403,45 +403,44 @@ def wrap_8(value: int) -> int:
 
 
 @inner
-def uvarint(p: int) -> tuple[int, int]:
-    """(value, address behind) of an unsigned varint of 32 bits; behind is 0 unless it is in its shortest form."""
+def uvarint(p: int) -> tuple[int, int, bool]:
+    """(value, address behind, whether it is in its shortest form) of an unsigned varint of 32 bits."""
     byte = load_u8(p)
     if byte < 0x80:
-        return byte, p + 1
-    value = byte & 0x7F
-    for i in range(1, 5):
+        return byte, p + 1, True
+    more = load_u8(p + 1)
+    value = byte & 0x7F | (more & 0x7F) << 7
+    if more < 0x80:
+        return value, p + 2, more != 0
+    for i in range(2, 5):
         byte = load_u8(p + i)
         value |= (byte & 0x7F) << 7 * i
         if byte < 0x80:
-            if byte == 0 or value > 0xFFFFFFFF:
-                return 0, 0
-            return value, p + i + 1
-    return 0, 0
+            return value, p + i + 1, byte != 0 and value <= 0xFFFFFFFF
+    return 0, p, False
 
 
 @inner
-def varint(p: int) -> tuple[int, int]:
-    """(value, address behind) of a zigzag varint of 32 bits; behind is 0 unless it is in its shortest form."""
-    value, behind = uvarint(p)
-    return (value >> 1) ^ -(value & 1), behind
+def varint(p: int) -> tuple[int, int, bool]:
+    """(value, address behind, whether it is in its shortest form) of a zigzag varint of 32 bits."""
+    value, behind, shortest = uvarint(p)
+    return (value >> 1) ^ -(value & 1), behind, shortest
 
 
 @inner
-def varlong(p: int) -> tuple[int, int]:
-    """(value, address behind) of a zigzag varint of 64 bits; behind is 0 unless it is in its shortest form."""
+def varlong(p: int) -> tuple[int, int, bool]:
+    """(value, address behind, whether it is in its shortest form) of a zigzag varint of 64 bits."""
     byte = load_u8(p)
+    sign = -(byte & 1)
     if byte < 0x80:
-        return (byte >> 1) ^ -(byte & 1), p + 1
-    low = byte & 1
+        return (byte >> 1) ^ sign, p + 1, True
     value = (byte & 0x7F) >> 1  # all but the sign, which is the lowest bit
     for i in range(1, 10):
         byte = load_u8(p + i)
         value |= (byte & 0x7F) << 7 * i - 1
         if byte < 0x80:
-            if byte == 0 or (i == 9 and byte > 1):
-                return 0, 0
-            return value ^ -low, p + i + 1
-    return 0, 0
+            return value ^ sign, p + i + 1, byte != 0 and (i < 9 or byte == 1)
+    return 0, p, False
 
 
 _HIGH_BITS = 0x8080808080808080 - (1 << 64)

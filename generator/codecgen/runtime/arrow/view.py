@@ -9,8 +9,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. ``index`` is its place among the buffers of the kernels; ``members`` are those of the structs in a list.
-    Where it ``varies``, filling it takes a walk over the rows."""
+    """A column. ``index`` is its place among the buffers of the kernels; ``members`` are those of the structs in a list."""
 
     name: str
     type: str
@@ -18,7 +17,6 @@ class Column:
     members: tuple[Column, ...] = ()
     nullable: bool = False
     on_request: bool = False
-    varies: bool = False
     doc: str = ""
 
 
@@ -33,18 +31,13 @@ class Codec:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Rows of one layout. ``codecs`` by number; None is for no compression."""
+    """Rows of one layout. ``codecs`` by number; None is for no compression. Either every entry is a row (``each_entry``),
+    or its elements are, and each of them takes at least ``least`` bytes."""
 
     name: str
     codecs: Mapping[int, Codec | None] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Sum:
-    """What the measuring pass adds up for a column: ``bytes``, ``nulls``, or the ``count`` of a list's elements."""
-
-    index: int
-    what: str
+    each_entry: bool = False
+    least: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +58,6 @@ class View:
     kernels: str
     columns: tuple[Column, ...]
     cases: tuple[Case, ...]
-    sums: tuple[Sum, ...]
     row_size: int
     kind: Kind
 
