@@ -20,17 +20,17 @@ from codecgen.runtime.source import Session, Source
 
 
 @prelude.jit
-def varint(p: int) -> tuple[int, int]:
+def varint(p: int) -> tuple[int, int, bool]:
     return prelude.varint(p)
 
 
 @prelude.jit
-def varlong(p: int) -> tuple[int, int]:
+def varlong(p: int) -> tuple[int, int, bool]:
     return prelude.varlong(p)
 
 
 @prelude.jit
-def uvarint(p: int) -> tuple[int, int]:
+def uvarint(p: int) -> tuple[int, int, bool]:
     return prelude.uvarint(p)
 
 
@@ -91,7 +91,7 @@ def test_checksums_by_tables() -> None:
 
 @pytest.mark.parametrize(("function", "codec"), VARINTS)
 def test_varints_are_those_of_the_reference(
-    function: Callable[[int], tuple[int, int]], codec: Varint
+    function: Callable[[int], tuple[int, int, bool]], codec: Varint
 ) -> None:
     r = random.Random(3)
     seen = {True: 0, False: 0}
@@ -105,8 +105,8 @@ def test_varints_are_those_of_the_reference(
         except CodecError:
             expected = None
         array = memory(data)
-        value, behind = function(array.ctypes.data)
-        found = None if behind == 0 else (value, behind - array.ctypes.data)
+        value, behind, shortest = function(array.ctypes.data)
+        found = (value, behind - array.ctypes.data) if shortest else None
         assert found == expected, data.hex()
         seen[expected is None] += 1
     assert min(seen.values()) > 500

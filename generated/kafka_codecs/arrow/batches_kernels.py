@@ -64,6 +64,18 @@ def _table(polynomial: int) -> Any:
 _CRC32 = _table(0xEDB88320)
 _CRC32C = _table(0x82F63B78)
 
+
+def _moved(distance: int) -> int:
+    """x to that power modulo the polynomial of CRC-32, as carry-less multiplication takes it: the highest power lowest."""
+    value = 1
+    for _ in range(distance):
+        value = value << 1 ^ (0x104C11DB7 if value >> 31 else 0)
+    return int(f"{value:032b}"[::-1], 2) << 1
+
+
+_DISTANCES = {n: (_moved(8 * n + 32), _moved(8 * n - 32)) for n in (16, 32, 48, 64)}
+"""What takes the two halves of 16 bytes so many bytes further on."""
+
 _LANE = 128
 _ONE_LANE, _TWO_LANES = 0x0D3B6092, 0xB9E02B86
 # x to the power 8 n - 33 modulo the polynomial of CRC-32C, the highest power in the lowest bit: what a remainder is
@@ -196,34 +208,54 @@ if JIT:
 
         return types.int64(types.int64, types.int64), code
 
-    def _folder(steps: int) -> Any:
-        """An intrinsic that folds 16 bytes of a CRC-32 into the next 16, so many times."""
+    def _fold(builder: Any, lane: Any, distance: int) -> Any:
+        """What bytes of a CRC-32 are so many bytes further on."""
+        multiply, i8 = _multiplier(builder), ir.IntType(8)
+        by = ir.Constant(_PAIR, [ir.IntType(64)(n) for n in _DISTANCES[distance]])
+        low = builder.call(multiply, [lane, by, i8(0x00)])
+        return builder.xor(low, builder.call(multiply, [lane, by, i8(0x11)]))
 
-        @intrinsic  # type: ignore[untyped-decorator]
-        def fold(typing: Any, low: Any, high: Any, address: Any) -> Any:
-            result = types.UniTuple(types.int64, 2)
+    @intrinsic  # type: ignore[untyped-decorator]
+    def _fold_lanes(
+        typing: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any, p: Any, n: Any
+    ) -> Any:
+        """Fold four lanes of 16 bytes over ``n`` runs of 64 bytes from ``p`` on, and then into one."""
+        result = types.UniTuple(types.int64, 2)
 
-            def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-                if not _has(context, "pclmul"):
-                    return context.make_tuple(builder, result, [args[0], args[1]])
-                i64, i32, i8 = ir.IntType(64), ir.IntType(32), ir.IntType(8)
-                multiply = _multiplier(builder)
-                by = ir.Constant(_PAIR, [i64(0x1751997D0), i64(0x0CCAA009E)])
-                state = _pair(builder, args[0], args[1])
-                for step in range(steps):
-                    place = builder.add(args[2], i64(16 * step))
-                    behind = builder.load(builder.inttoptr(place, _PAIR.as_pointer()), align=1)
-                    first = builder.call(multiply, [state, by, i8(0x00)])
-                    second = builder.call(multiply, [state, by, i8(0x11)])
-                    state = builder.xor(builder.xor(first, second), behind)
-                parts = [builder.extract_element(state, i32(i)) for i in range(2)]
-                return context.make_tuple(builder, result, parts)
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            if not _has(context, "pclmul"):
+                return context.make_tuple(builder, result, args[:2])  # never called there
+            i64, i32 = ir.IntType(64), ir.IntType(32)
+            state = [_pair(builder, args[i], args[i + 1]) for i in range(0, 8, 2)]
+            before = builder.block
+            loop, done = builder.append_basic_block("fold"), builder.append_basic_block("folded")
+            builder.cbranch(builder.icmp_signed(">", args[9], i64(0)), loop, done)
+            builder.position_at_end(loop)
+            count, address = builder.phi(i64), builder.phi(i64)
+            looped = [builder.phi(_PAIR) for _ in state]
+            folded = []
+            for i, lane in enumerate(looped):
+                place = builder.inttoptr(builder.add(address, i64(16 * i)), _PAIR.as_pointer())
+                folded.append(builder.xor(_fold(builder, lane, 64), builder.load(place, align=1)))
+            left, further = builder.sub(count, i64(1)), builder.add(address, i64(64))
+            phis = [count, address, *looped]
+            starts, nexts = [args[9], args[8], *state], [left, further, *folded]
+            for phi, start, again in zip(phis, starts, nexts, strict=True):
+                phi.add_incoming(start, before)
+                phi.add_incoming(again, loop)
+            builder.cbranch(builder.icmp_signed(">", left, i64(0)), loop, done)
+            builder.position_at_end(done)
+            ends = [builder.phi(_PAIR) for _ in state]
+            for phi, start, again in zip(ends, state, folded, strict=True):
+                phi.add_incoming(start, before)
+                phi.add_incoming(again, loop)
+            whole = ends[3]
+            for i in range(3):
+                whole = builder.xor(whole, _fold(builder, ends[i], 48 - 16 * i))
+            parts = [builder.extract_element(whole, i32(i)) for i in range(2)]
+            return context.make_tuple(builder, result, parts)
 
-            return result(types.int64, types.int64, types.int64), code
-
-        return fold
-
-    _fold_16, _fold_64 = _folder(1), _folder(4)
+        return result(*[types.int64] * 10), code
 
     load_u8, load_i8 = _loader(8, False, False), _loader(8, True, False)
     load_u16, load_i16 = _loader(16, False, True), _loader(16, True, True)
@@ -318,24 +350,32 @@ if JIT:
         """CRC-32 of bytes."""
         if size < 32 or not _has_multiply():
             return _sliced(start, size, _CRC32)
-        # 16 bytes stand for all before them: they are folded into the next 16, and so on.
-        low, high = load_i64_le(start) ^ 0xFFFFFFFF, load_i64_le(start + 8)
+        # Zeros in front change nothing once the initial value is in the first bytes: so there is no odd end.
         end = start + size
-        start += 16
-        while end - start >= 64:
-            low, high = _fold_64(low, high, start)
-            start += 64
-        while end - start >= 16:
-            low, high = _fold_16(low, high, start)
+        first = size & 15
+        if first < 4:
+            crc = 0xFFFFFFFF
+            for i in range(first):
+                crc = _CRC32[(crc ^ load_u8(start + i)) & 255] ^ crc >> 8
+            start += first
+            low, high = load_i64_le(start) ^ crc, load_i64_le(start + 8)
             start += 16
-        crc = _crc32_8(_crc32_8(0, low), high)
-        while end - start >= 8:
-            crc = _crc32_8(crc, load_i64_le(start))
-            start += 8
-        while start < end:
-            crc = _CRC32[(crc ^ load_u8(start)) & 255] ^ crc >> 8
-            start += 1
-        return crc ^ 0xFFFFFFFF
+        else:
+            low, high = load_i64_le(start) ^ 0xFFFFFFFF, load_i64_le(start + 8)
+            start += first
+            shift = 8 * (16 - first)
+            if shift >= 64:
+                low, high = 0, low << (shift - 64)
+            else:
+                high = high << shift | (low >> (64 - shift)) & ((1 << shift) - 1)
+                low <<= shift
+        a, b, c, d, e, f, g, h = 0, 0, 0, 0, 0, 0, low, high
+        for _ in range((end - start) >> 4 & 3):  # so many lanes that only runs of 64 bytes follow
+            a, b, c, d, e, f = c, d, e, f, g, h
+            g, h = load_i64_le(start), load_i64_le(start + 8)
+            start += 16
+        low, high = _fold_lanes(a, b, c, d, e, f, g, h, start, (end - start) >> 6)
+        return _crc32_8(_crc32_8(0, low), high) ^ 0xFFFFFFFF
 
 else:
 
