@@ -29,7 +29,7 @@ from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rows, choose
 from kafka_codecs import RECORD_BATCH
 from kafka_codecs.arrow.records import RECORDS
 
-STEP = 4 << 20
+STEP = 8 << 20
 
 Candidate = Callable[[], object]
 

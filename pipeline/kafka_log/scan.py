@@ -32,7 +32,7 @@ from kafka_log.engine import construct_engine
 from kafka_log.model import Batch, End, Policy, Record
 from kafka_log.reader import Run, SegmentReader, damage
 
-CHUNK_BYTES = 4 << 20
+CHUNK_BYTES = 8 << 20
 ROWS = 1 << 16
 BYTES = 64 << 20
 """Rows, and bytes in them, of the batches that are made when the reference codecs read everything: one of the file's

@@ -635,23 +635,21 @@ def index_message_v0(
         if behind > end:
             return n, p, 0
         if behind - p >= 18:
-            if True:
-                if run_0 == 0:
-                    if n == capacity:
-                        return n, p, 1
-                    run_0 = 0
-                    run_0 = table + n * ROW_SIZE
-                    n += 1
-                    store_64(run_0 + STATUS, 0)
-                    store_64(run_0 + CASE, 0)
-                    store_64(run_0 + START, p)
-                    store_64(run_0 + CODEC, 0)
-                    store_64(run_0 + RUN, p)
-                    store_64(run_0 + COUNT, 0)
-                store_64(run_0 + RUN_END, behind)
-                store_64(run_0 + COUNT, load_i64_le(run_0 + COUNT) + 1)
-                p = behind
-                continue
+            if run_0 == 0:
+                if n == capacity:
+                    return n, p, 1
+                run_0 = table + n * ROW_SIZE
+                n += 1
+                store_64(run_0 + STATUS, 0)
+                store_64(run_0 + CASE, 0)
+                store_64(run_0 + START, p)
+                store_64(run_0 + CODEC, 0)
+                store_64(run_0 + RUN, p)
+                store_64(run_0 + COUNT, 0)
+            store_64(run_0 + RUN_END, behind)
+            store_64(run_0 + COUNT, load_i64_le(run_0 + COUNT) + 1)
+            p = behind
+            continue
         if n == capacity:
             return n, p, 1
         run_0 = 0
@@ -724,10 +722,8 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
 
 
 @inner
-def decode_message_v0(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
-    """Rows, and the columns that are the same in all of them. 0 when some are not done."""
-    first = load_i64_le(state + ROWS)
-    done = rows_message_v0(row, out, state, room, most, bias)
+def same_message_v0(row: int, out: int, state: int, first: int, bias: int) -> None:
+    """Write the columns that are the same in all rows, from the first one on."""
     count = load_i64_le(state + ROWS) - first
     magic_data = load_i64_le(out + 48)
     timestamp_type_data = load_i64_le(out + 144)
@@ -768,7 +764,6 @@ def decode_message_v0(row: int, out: int, state: int, room: int, most: int, bias
         fill_false(is_transactional_data, first, count)
     if is_control_data and not (0):
         fill_false(is_control_data, first, count)
-    return done
 
 
 @jit
@@ -783,9 +778,11 @@ def decode_all_message_v0(
         if load_i64_le(row + STATUS):
             return i
         case = load_i64_le(row + CASE)
+        at = load_i64_le(state + ROWS)
         done = 0
         if case == 0:
-            done = decode_message_v0(row, out, state, room, most, bias)
+            done = rows_message_v0(row, out, state, room, most, bias)
+            same_message_v0(row, out, state, at, bias)
         if done == 0:
             return i
     return last
@@ -832,23 +829,21 @@ def index_message_v1(
         if behind > end:
             return n, p, 0
         if behind - p >= 26:
-            if True:
-                if run_1 == 0:
-                    if n == capacity:
-                        return n, p, 1
-                    run_1 = 0
-                    run_1 = table + n * ROW_SIZE
-                    n += 1
-                    store_64(run_1 + STATUS, 0)
-                    store_64(run_1 + CASE, 1)
-                    store_64(run_1 + START, p)
-                    store_64(run_1 + CODEC, 0)
-                    store_64(run_1 + RUN, p)
-                    store_64(run_1 + COUNT, 0)
-                store_64(run_1 + RUN_END, behind)
-                store_64(run_1 + COUNT, load_i64_le(run_1 + COUNT) + 1)
-                p = behind
-                continue
+            if run_1 == 0:
+                if n == capacity:
+                    return n, p, 1
+                run_1 = table + n * ROW_SIZE
+                n += 1
+                store_64(run_1 + STATUS, 0)
+                store_64(run_1 + CASE, 1)
+                store_64(run_1 + START, p)
+                store_64(run_1 + CODEC, 0)
+                store_64(run_1 + RUN, p)
+                store_64(run_1 + COUNT, 0)
+            store_64(run_1 + RUN_END, behind)
+            store_64(run_1 + COUNT, load_i64_le(run_1 + COUNT) + 1)
+            p = behind
+            continue
         if n == capacity:
             return n, p, 1
         run_1 = 0
@@ -928,10 +923,8 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
 
 
 @inner
-def decode_message_v1(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
-    """Rows, and the columns that are the same in all of them. 0 when some are not done."""
-    first = load_i64_le(state + ROWS)
-    done = rows_message_v1(row, out, state, room, most, bias)
+def same_message_v1(row: int, out: int, state: int, first: int, bias: int) -> None:
+    """Write the columns that are the same in all rows, from the first one on."""
     count = load_i64_le(state + ROWS) - first
     magic_data = load_i64_le(out + 48)
     base_timestamp_validity = load_i64_le(out + 176)
@@ -966,7 +959,6 @@ def decode_message_v1(row: int, out: int, state: int, room: int, most: int, bias
         fill_false(is_transactional_data, first, count)
     if is_control_data and not (0):
         fill_false(is_control_data, first, count)
-    return done
 
 
 @jit
@@ -981,9 +973,11 @@ def decode_all_message_v1(
         if load_i64_le(row + STATUS):
             return i
         case = load_i64_le(row + CASE)
+        at = load_i64_le(state + ROWS)
         done = 0
         if case == 1:
-            done = decode_message_v1(row, out, state, room, most, bias)
+            done = rows_message_v1(row, out, state, room, most, bias)
+            same_message_v1(row, out, state, at, bias)
         if done == 0:
             return i
     return last
@@ -1030,23 +1024,21 @@ def index_record_batch(
         if behind > end:
             return n, p, 0
         if behind - p >= 61:
-            if True:
-                if run_2 == 0:
-                    if n == capacity:
-                        return n, p, 1
-                    run_2 = 0
-                    run_2 = table + n * ROW_SIZE
-                    n += 1
-                    store_64(run_2 + STATUS, 0)
-                    store_64(run_2 + CASE, 2)
-                    store_64(run_2 + START, p)
-                    store_64(run_2 + CODEC, 0)
-                    store_64(run_2 + RUN, p)
-                    store_64(run_2 + COUNT, 0)
-                store_64(run_2 + RUN_END, behind)
-                store_64(run_2 + COUNT, load_i64_le(run_2 + COUNT) + 1)
-                p = behind
-                continue
+            if run_2 == 0:
+                if n == capacity:
+                    return n, p, 1
+                run_2 = table + n * ROW_SIZE
+                n += 1
+                store_64(run_2 + STATUS, 0)
+                store_64(run_2 + CASE, 2)
+                store_64(run_2 + START, p)
+                store_64(run_2 + CODEC, 0)
+                store_64(run_2 + RUN, p)
+                store_64(run_2 + COUNT, 0)
+            store_64(run_2 + RUN_END, behind)
+            store_64(run_2 + COUNT, load_i64_le(run_2 + COUNT) + 1)
+            p = behind
+            continue
         if n == capacity:
             return n, p, 1
         run_2 = 0
@@ -1164,12 +1156,8 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
 
 
 @inner
-def decode_record_batch(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
-    """Rows, and the columns that are the same in all of them. 0 when some are not done."""
-    first = load_i64_le(state + ROWS)
-    done = rows_record_batch(row, out, state, room, most, bias)
-    count = load_i64_le(state + ROWS) - first
-    return done
+def same_record_batch(row: int, out: int, state: int, first: int, bias: int) -> None:
+    """Write the columns that are the same in all rows, from the first one on."""
 
 
 @jit
@@ -1184,9 +1172,11 @@ def decode_all_record_batch(
         if load_i64_le(row + STATUS):
             return i
         case = load_i64_le(row + CASE)
+        at = load_i64_le(state + ROWS)
         done = 0
         if case == 2:
-            done = decode_record_batch(row, out, state, room, most, bias)
+            done = rows_record_batch(row, out, state, room, most, bias)
+            same_record_batch(row, out, state, at, bias)
         if done == 0:
             return i
     return last

@@ -663,9 +663,8 @@ def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
         p += 4
         if length < 0 or length != end_1 - p:
             return fail(row, 49, p)
-        if codec:
-            if crc32(entry_crc_at, end_1 - entry_crc_at) != entry_crc:
-                return fail(row, 20, p)
+        if codec and crc32(entry_crc_at, end_1 - entry_crc_at) != entry_crc:
+            return fail(row, 20, p)
         store_64(row + CHECKED, codec)
         store_64(row + CODEC, codec)
         store_64(row + RUN, p)
@@ -706,7 +705,6 @@ def index_message_v0(
                 if run_0 == 0:
                     if n == capacity:
                         return n, p, 1
-                    run_0 = 0
                     run_0 = table + n * ROW_SIZE
                     n += 1
                     store_64(run_0 + STATUS, 0)
@@ -864,10 +862,8 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
 
 
 @inner
-def decode_message_v0(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
-    """Rows, and the columns that are the same in all of them. 0 when some are not done."""
-    first = load_i64_le(state + ROWS)
-    done = rows_message_v0(row, out, state, room, most, bias)
+def same_message_v0(row: int, out: int, state: int, first: int, bias: int) -> None:
+    """Write the columns that are the same in all rows, from the first one on."""
     count = load_i64_le(state + ROWS) - first
     timestamp_data = load_i64_le(out + 24)
     timestamp_type_data = load_i64_le(out + 48)
@@ -903,7 +899,6 @@ def decode_message_v0(row: int, out: int, state: int, room: int, most: int, bias
         fill_false(is_transactional_data, first, count)
     if is_control_data and not (0):
         fill_false(is_control_data, first, count)
-    return done
 
 
 @inner
@@ -930,9 +925,8 @@ def rows_message_v0_messages(
     value_nulls = load_i64_le(state + 216)
     entry_crc = load_i64_le(row + 88)
     entry_crc_at = load_i64_le(row + 96)
-    if load_i64_le(row + CHECKED) == 0:
-        if crc32(entry_crc_at, end - entry_crc_at) != entry_crc:
-            return fail(row, 20, p)
+    if load_i64_le(row + CHECKED) == 0 and crc32(entry_crc_at, end - entry_crc_at) != entry_crc:
+        return fail(row, 20, p)
     first_offset = 0
     start = p
     while p < end:
@@ -1056,12 +1050,8 @@ def rows_message_v0_messages(
 
 
 @inner
-def decode_message_v0_messages(
-    row: int, out: int, state: int, room: int, most: int, bias: int
-) -> int:
-    """Rows, and the columns that are the same in all of them. 0 when some are not done."""
-    first = load_i64_le(state + ROWS)
-    done = rows_message_v0_messages(row, out, state, room, most, bias)
+def same_message_v0_messages(row: int, out: int, state: int, first: int, bias: int) -> None:
+    """Write the columns that are the same in all rows, from the first one on."""
     count = load_i64_le(state + ROWS) - first
     timestamp_data = load_i64_le(out + 24)
     timestamp_type_data = load_i64_le(out + 48)
@@ -1109,7 +1099,6 @@ def decode_message_v0_messages(
         fill_false(is_transactional_data, first, count)
     if is_control_data and not (0):
         fill_false(is_control_data, first, count)
-    return done
 
 
 @jit
@@ -1124,11 +1113,14 @@ def decode_all_message_v0(
         if load_i64_le(row + STATUS):
             return i
         case = load_i64_le(row + CASE)
+        at = load_i64_le(state + ROWS)
         done = 0
         if case == 0:
-            done = decode_message_v0(row, out, state, room, most, bias)
+            done = rows_message_v0(row, out, state, room, most, bias)
+            same_message_v0(row, out, state, at, bias)
         if case == 1:
-            done = decode_message_v0_messages(row, out, state, room, most, bias)
+            done = rows_message_v0_messages(row, out, state, room, most, bias)
+            same_message_v0_messages(row, out, state, at, bias)
         if done == 0:
             return i
     return last
@@ -1206,9 +1198,8 @@ def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
         p += 4
         if length < 0 or length != end_1 - p:
             return fail(row, 49, p)
-        if codec:
-            if crc32(entry_crc_at, end_1 - entry_crc_at) != entry_crc:
-                return fail(row, 20, p)
+        if codec and crc32(entry_crc_at, end_1 - entry_crc_at) != entry_crc:
+            return fail(row, 20, p)
         store_64(row + CHECKED, codec)
         store_64(row + CODEC, codec)
         store_64(row + RUN, p)
@@ -1251,7 +1242,6 @@ def index_message_v1(
                 if run_2 == 0:
                     if n == capacity:
                         return n, p, 1
-                    run_2 = 0
                     run_2 = table + n * ROW_SIZE
                     n += 1
                     store_64(run_2 + STATUS, 0)
@@ -1417,10 +1407,8 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
 
 
 @inner
-def decode_message_v1(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
-    """Rows, and the columns that are the same in all of them. 0 when some are not done."""
-    first = load_i64_le(state + ROWS)
-    done = rows_message_v1(row, out, state, room, most, bias)
+def same_message_v1(row: int, out: int, state: int, first: int, bias: int) -> None:
+    """Write the columns that are the same in all rows, from the first one on."""
     count = load_i64_le(state + ROWS) - first
     headers_offsets = load_i64_le(out + 136)
     magic_data = load_i64_le(out + 240)
@@ -1450,7 +1438,6 @@ def decode_message_v1(row: int, out: int, state: int, room: int, most: int, bias
         fill_false(is_transactional_data, first, count)
     if is_control_data and not (0):
         fill_false(is_control_data, first, count)
-    return done
 
 
 @inner
@@ -1481,9 +1468,8 @@ def rows_message_v1_messages(
     entry_crc_at = load_i64_le(row + 96)
     entry_offset = load_i64_le(row + 104)
     entry_timestamp = load_i64_le(row + 112)
-    if load_i64_le(row + CHECKED) == 0:
-        if crc32(entry_crc_at, end - entry_crc_at) != entry_crc:
-            return fail(row, 20, p)
+    if load_i64_le(row + CHECKED) == 0 and crc32(entry_crc_at, end - entry_crc_at) != entry_crc:
+        return fail(row, 20, p)
     first_offset = 0
     last_offset = 0
     start = p
@@ -1623,12 +1609,8 @@ def rows_message_v1_messages(
 
 
 @inner
-def decode_message_v1_messages(
-    row: int, out: int, state: int, room: int, most: int, bias: int
-) -> int:
-    """Rows, and the columns that are the same in all of them. 0 when some are not done."""
-    first = load_i64_le(state + ROWS)
-    done = rows_message_v1_messages(row, out, state, room, most, bias)
+def same_message_v1_messages(row: int, out: int, state: int, first: int, bias: int) -> None:
+    """Write the columns that are the same in all rows, from the first one on."""
     count = load_i64_le(state + ROWS) - first
     timestamp_type_data = load_i64_le(out + 48)
     headers_offsets = load_i64_le(out + 136)
@@ -1679,7 +1661,6 @@ def decode_message_v1_messages(
         fill_false(is_transactional_data, first, count)
     if is_control_data and not (0):
         fill_false(is_control_data, first, count)
-    return done
 
 
 @jit
@@ -1694,11 +1675,14 @@ def decode_all_message_v1(
         if load_i64_le(row + STATUS):
             return i
         case = load_i64_le(row + CASE)
+        at = load_i64_le(state + ROWS)
         done = 0
         if case == 2:
-            done = decode_message_v1(row, out, state, room, most, bias)
+            done = rows_message_v1(row, out, state, room, most, bias)
+            same_message_v1(row, out, state, at, bias)
         if case == 3:
-            done = decode_message_v1_messages(row, out, state, room, most, bias)
+            done = rows_message_v1_messages(row, out, state, room, most, bias)
+            same_message_v1_messages(row, out, state, at, bias)
         if done == 0:
             return i
     return last
@@ -1769,9 +1753,8 @@ def open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> in
         if p != end_1:
             return fail(row, 52, p)
         codec = 0
-    if codec:
-        if crc32c(entry_crc_at, end_1 - entry_crc_at) != entry_crc:
-            return fail(row, 10, p)
+    if codec and crc32c(entry_crc_at, end_1 - entry_crc_at) != entry_crc:
+        return fail(row, 10, p)
     store_64(row + CHECKED, codec)
     store_64(row + CODEC, codec)
     store_64(row + RUN, p)
@@ -1863,13 +1846,13 @@ def rows_record_batch_records(
     entry_crc = load_i64_le(row + 112)
     entry_crc_at = load_i64_le(row + 120)
     entry_max_timestamp = load_i64_le(row + 128)
-    if load_i64_le(row + CHECKED) == 0:
-        if crc32c(entry_crc_at, end - entry_crc_at) != entry_crc:
-            return fail(row, 10, p)
+    if load_i64_le(row + CHECKED) == 0 and crc32c(entry_crc_at, end - entry_crc_at) != entry_crc:
+        return fail(row, 10, p)
+    first = at
     count = load_i64_le(row + COUNT)
-    if count > rows_room - at:
+    if count > rows_room - first:
         return 0
-    for at in range(at, at + count):
+    for at in range(first, first + count):
         item_length, p, shortest = varint(p)
         if not shortest:
             return fail(row, 7, p)
@@ -1994,7 +1977,7 @@ def rows_record_batch_records(
             store_32(sequence_data + 4 * at, value)
     if p != end:
         return fail(row, 52, p)
-    store_64(state + ROWS, load_i64_le(state + ROWS) + count)
+    store_64(state + ROWS, first + count)
     store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
     store_64(state + 56, key_at)
     store_64(state + 208, key_nulls)
@@ -2012,12 +1995,8 @@ def rows_record_batch_records(
 
 
 @inner
-def decode_record_batch_records(
-    row: int, out: int, state: int, room: int, most: int, bias: int
-) -> int:
-    """Rows, and the columns that are the same in all of them. 0 when some are not done."""
-    first = load_i64_le(state + ROWS)
-    done = rows_record_batch_records(row, out, state, room, most, bias)
+def same_record_batch_records(row: int, out: int, state: int, first: int, bias: int) -> None:
+    """Write the columns that are the same in all rows, from the first one on."""
     count = load_i64_le(state + ROWS) - first
     timestamp_type_data = load_i64_le(out + 48)
     base_offset_data = load_i64_le(out + 192)
@@ -2068,7 +2047,6 @@ def decode_record_batch_records(
         store_64(state + 328, load_i64_le(state + 328) + count)
         if delete_horizon_validity:
             fill_false(delete_horizon_validity, first, count)
-    return done
 
 
 @jit
@@ -2083,9 +2061,11 @@ def decode_all_record_batch(
         if load_i64_le(row + STATUS):
             return i
         case = load_i64_le(row + CASE)
+        at = load_i64_le(state + ROWS)
         done = 0
         if case == 4:
-            done = decode_record_batch_records(row, out, state, room, most, bias)
+            done = rows_record_batch_records(row, out, state, room, most, bias)
+            same_record_batch_records(row, out, state, at, bias)
         if done == 0:
             return i
     return last

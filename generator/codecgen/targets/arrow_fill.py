@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from codecgen.plan import FieldPlan
 from codecgen.plan.columns import CasePlan, Leaf
 from codecgen.schema.model import ArrayType
 from codecgen.targets.arrow_code import Sinks
 from codecgen.targets.arrow_columns import BYTES_LIKE, WIDTHS, deferred
-from codecgen.targets.arrow_index import Index
 from codecgen.targets.arrow_expressions import Operand
+from codecgen.targets.arrow_index import Index
 from codecgen.targets.arrow_scope import ENTRY, ITEM
 from codecgen.targets.arrow_values import names_needed
 from codecgen.targets.arrow_walk import Walk
@@ -60,21 +62,20 @@ class Fill(Index):
         assert isinstance(type_, ArrayType)
         walk = Walk(self.plan, self.code, "rows")
         checksums = deferred(case.entry)
-        if checksums:
-            with self.code.block("if load_i64_le(row + CHECKED) == 0:"):
-                for c in checksums:
-                    place = f"{ENTRY}{c.name}_at"
-                    walk.verify(c, ENTRY, place, f"end - {place}")
+        for c in checksums:
+            place = f"{ENTRY}{c.name}_at"
+            condition = "load_i64_le(row + CHECKED) == 0 and "
+            walk.verify(c, ENTRY, place, f"end - {place}", condition)
         self.find_ends(case, array)
         needed = names_needed(case.element, True) | set(resolved.used(ITEM))
         counted = type_.count is not None or type_.counted_by is not None
+        add("first = at")
         if counted:
             add("count = load_i64_le(row + COUNT)")
-            with self.code.block("if count > rows_room - at:"):
+            with self.code.block("if count > rows_room - first:"):
                 add("return 0")
-        else:
-            add("first = at")
-        with self.code.block("for at in range(at, at + count):" if counted else "while p < end:"):
+        loop = "for at in range(first, first + count):" if counted else "while p < end:"
+        with self.code.block(loop):
             if not counted:
                 with self.code.block("if at >= rows_room:"):
                     add("return 0")
@@ -89,7 +90,7 @@ class Fill(Index):
             count = "count" if counted else "at - first"
             walk.fail(f"{count} < {type_.at_least}", array.field)
         walk.fail("p != end", array.field)
-        self.commit(case, "load_i64_le(state + ROWS) + count" if counted else "at")
+        self.commit(case, "first + count" if counted else "at")
         add("store_64(row + RUN, end)")
         add("store_64(row + COUNT, 0)")
         add("store_64(state + LAST, load_i64_le(row + START))")
@@ -178,17 +179,15 @@ class Fill(Index):
             return leaf.column.type in BYTES_LIKE
         return value.null is not None and self.varies(value, case)
 
-    def decode_case(self, case: CasePlan) -> None:
-        """Rows, and then the columns that have one value for all of them."""
+    def same(self, case: CasePlan) -> None:
+        """The columns that have one value in all rows of what the index has as one."""
         add = self.code.add
         resolved = self.resolved[case.number]
         self.function(
-            f"decode_{case.name}(row: int, out: int, state: int, room: int, most: int, bias: int) -> int",
-            "Rows, and the columns that are the same in all of them. 0 when some are not done.",
+            f"same_{case.name}(row: int, out: int, state: int, first: int, bias: int) -> None",
+            "Write the columns that are the same in all rows, from the first one on.",
         )
-        add("first = load_i64_le(state + ROWS)")
-        add(f"done = rows_{case.name}(row, out, state, room, most, bias)")
-        add("count = load_i64_le(state + ROWS) - first")
+        before = len(self.code.lines)
         for leaf in self.view.leaves:
             if leaf.inside is None:
                 for k, part in enumerate(("data", "validity", "offsets")):
@@ -203,7 +202,10 @@ class Fill(Index):
         for leaf, value in self.numbers(case):
             if not self.varies(value, case):
                 self.fill_constant(leaf, value)
-        add("return done")
+        if any(re.search(r"\bcount\b", line) for line in self.code.lines[before:]):
+            self.code.lines.insert(before, "    count = load_i64_le(state + ROWS) - first")
+        if len(self.code.lines) == before:
+            add("return")
 
     def fill_missing(self, leaf: Leaf) -> None:
         if leaf.column.nullable:

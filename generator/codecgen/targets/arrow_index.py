@@ -188,9 +188,9 @@ class Index(Columns):
         if codec == "0":
             add("store_64(row + CHECKED, 0)")
         else:
-            with self.code.block("if codec:"):
-                for c, _ in walk.pending:
-                    walk.verify(c, ENTRY, f"{ENTRY}{c.name}_at", f"{end} - {ENTRY}{c.name}_at")
+            for c, _ in walk.pending:
+                place = f"{ENTRY}{c.name}_at"
+                walk.verify(c, ENTRY, place, f"{end} - {place}", "codec and ")
             add("store_64(row + CHECKED, codec)")
         walk.pending.clear()
 
@@ -221,12 +221,12 @@ class Index(Columns):
         walk = Walk(self.plan, self.code, "open")
         tests = self.tests(entry, walk)
         own = [t for t in tests if t.case.array is None]
-        size, uncounted = self.size_of(entry)
+        length, uncounted = self.size_of(entry)
         names = Names(self.plan, entry, ENTRY)
-        measured = ENTRY + size.name
+        measured = ENTRY + length.name
         odd = f"{measured} < 0"
-        if size.field.refuse is not None:
-            odd += f" or {walk.boolean(names, size.field.refuse, size.field).text}"
+        if length.field.refuse is not None:
+            odd += f" or {walk.boolean(names, length.field.refuse, length.field).text}"
         add("n = 0")
         for test in own:
             add(f"run_{test.case.number} = 0")
@@ -236,7 +236,7 @@ class Index(Columns):
             add(f"kind = load_{'i' if signed else 'u'}{8 * self.kind()[1]}{order}(p + {offset})")
             with self.code.block("if " + " and ".join(f"kind != {key}" for key in keys) + ":"):
                 add("return n, p, 2")
-            add(f"{measured} = {self.load(entry, size, 'p')}")
+            add(f"{measured} = {self.load(entry, length, 'p')}")
             with self.code.block(f"if {odd}:"):
                 add("return n, p, -1")
             add(f"behind = p + {uncounted} + {measured}")
@@ -255,7 +255,6 @@ class Index(Columns):
 
     def index_runs(self, entry: LayoutPlan, tests: list[Test], own: list[Test]) -> None:
         """Entries that are rows themselves: one row of the table for those that follow each other."""
-        add = self.code.add
         with self.code.block(f"if behind - p >= {self.least(entry)}:"):
             self.fixed(entry, tests, "p")
             for test in own:
@@ -266,22 +265,31 @@ class Index(Columns):
                     continue
                 if test.care is not None:
                     conditions.append(f"not (careful and {test.care.text})")
-                run = f"run_{test.case.number}"
-                with self.code.block(f"if {' and '.join(conditions) or 'True'}:"):
-                    with self.code.block(f"if {run} == 0:"):
-                        with self.code.block("if n == capacity:"):
-                            add("return n, p, 1")
-                        for other in own:
-                            add(f"run_{other.case.number} = 0")
-                        add(f"{run} = table + n * ROW_SIZE")
-                        add("n += 1")
-                        add(f"store_64({run} + STATUS, 0)")
-                        add(f"store_64({run} + CASE, {test.case.number})")
-                        add(f"store_64({run} + START, p)")
-                        add(f"store_64({run} + CODEC, 0)")
-                        add(f"store_64({run} + RUN, p)")
-                        add(f"store_64({run} + COUNT, 0)")
-                    add(f"store_64({run} + RUN_END, behind)")
-                    add(f"store_64({run} + COUNT, load_i64_le({run} + COUNT) + 1)")
-                    add("p = behind")
-                    add("continue")
+                if not conditions:
+                    self.extend_run(test.case, own)
+                    return
+                with self.code.block(f"if {' and '.join(conditions)}:"):
+                    self.extend_run(test.case, own)
+
+    def extend_run(self, case: CasePlan, own: list[Test]) -> None:
+        """The entry belongs to the run of those before it, or begins one."""
+        add = self.code.add
+        run = f"run_{case.number}"
+        with self.code.block(f"if {run} == 0:"):
+            with self.code.block("if n == capacity:"):
+                add("return n, p, 1")
+            for other in own:
+                if other.case is not case:
+                    add(f"run_{other.case.number} = 0")
+            add(f"{run} = table + n * ROW_SIZE")
+            add("n += 1")
+            add(f"store_64({run} + STATUS, 0)")
+            add(f"store_64({run} + CASE, {case.number})")
+            add(f"store_64({run} + START, p)")
+            add(f"store_64({run} + CODEC, 0)")
+            add(f"store_64({run} + RUN, p)")
+            add(f"store_64({run} + COUNT, 0)")
+        add(f"store_64({run} + RUN_END, behind)")
+        add(f"store_64({run} + COUNT, load_i64_le({run} + COUNT) + 1)")
+        add("p = behind")
+        add("continue")

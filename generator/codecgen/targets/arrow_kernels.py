@@ -31,7 +31,7 @@ class Kernels(Fill):
             self.index(entry, keys)
             for case in cases:
                 self.rows(case)
-                self.decode_case(case)
+                self.same(case)
             self.decode(entry, cases)
             two = ", ".join(function_name(verb, entry) for verb in ("index", "decode_all"))
             kernels += [f"    {key}: ({two})," for key in keys]
@@ -65,10 +65,12 @@ class Kernels(Fill):
             with self.code.block("if load_i64_le(row + STATUS):"):
                 add("return i")
             add("case = load_i64_le(row + CASE)")
+            add("at = load_i64_le(state + ROWS)")
             add("done = 0")
             for case in cases:
                 with self.code.block(f"if case == {case.number}:"):
-                    add(f"done = decode_{case.name}(row, out, state, room, most, bias)")
+                    add(f"done = rows_{case.name}(row, out, state, room, most, bias)")
+                    add(f"same_{case.name}(row, out, state, at, bias)")
             with self.code.block("if done == 0:"):
                 add("return i")
         add("return last")

@@ -78,7 +78,9 @@ class Values:
         self.mode = mode
         self.ends = 0
         self.loose = 0  # by how much p may be beyond the end
-        self.pending: list[tuple[FieldPlan, str]] = []  # checksums that are verified later, and the ends of their runs
+        self.pending: list[
+            tuple[FieldPlan, str]
+        ] = []  # checksums that are verified later, and the ends of their runs
 
     @property
     def checks(self) -> bool:

@@ -154,11 +154,12 @@ class Walk(Values):
                         raise Unsupported("a checksum behind what it covers", c.field)
                     self.verify(c, prefix, at, f"p - {at}")
 
-    def verify(self, c: FieldPlan, prefix: str, start: str, size: str) -> None:
+    def verify(self, c: FieldPlan, prefix: str, start: str, size: str, condition: str = "") -> None:
+        """Compare a checksum, perhaps only under a condition."""
         stored = prefix + c.name
         if isinstance(c.field.type, ScalarType) and c.field.type.name != "u32":
             stored += " & 0xFFFFFFFF"
-        self.fail(f"{c.field.checksum}({start}, {size}) != {stored}", c.field)
+        self.fail(f"{condition}{c.field.checksum}({start}, {size}) != {stored}", c.field)
 
     def bound(self, fields: tuple[FieldPlan, ...], layout: LayoutPlan, end: str, f: Field) -> int:
         """Check once that a run of fields of fixed size is there. How many bytes they have."""

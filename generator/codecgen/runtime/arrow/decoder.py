@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from codecgen.runtime.arrow.view import Column, View
+from codecgen.runtime.arrow.view import Codec, Column, View
 from codecgen.runtime.compression import decompress
+from codecgen.runtime.compression.lz4 import UNCHECKED_HEADER
 from codecgen.runtime.errors import UnsupportedCodec
 from codecgen.runtime.source import Limits
 
@@ -155,6 +156,7 @@ class Decoder:
         self.out = np.zeros(3 * len(self.leaves), np.int64)
         self.state = np.zeros(_LEAVES + 2 * len(self.leaves), np.int64)
         self.room = np.zeros(_LEAVES + len(self.leaves), np.int64)
+        self.lz4 = self._lz4()
         self.least = np.array([case.least for case in view.cases] or [1], np.int64)
         self.shares: Any = None  # what of a run each leaf takes, as far as is known
 
@@ -326,50 +328,77 @@ class Decoder:
 
     def _decompressed(self, chunk: Chunk, first: int, count: int) -> int:
         """Decompress what entries need it, as far as there is room. The first entry that is not ready."""
-        table = self.table
-        part = table[first:count]
+        part = self.table[first:count]
         wanted = np.flatnonzero((part[:, _CODEC] != 0) & (part[:, _STATUS] == 0))
-        if not len(wanted):
-            return count
-        base = chunk.address
-        data = chunk.view()
         used = 0
-        ready: list[tuple[int, int, int]] = []
-        full = count
-        for i in wanted.tolist():
-            row = table[first + i]
+        ready = first  # all before this one are
+        for i in (wanted + first).tolist():
+            if i < ready:
+                continue
+            ready, used = self._frames(i, count, used)
+            if ready > i:
+                continue
+            row = self.table[i]
             codec = self.view.cases[row[_CASE]].codecs.get(int(row[_CODEC]), _UNKNOWN)
             if codec is None:
                 continue
             if used >= SCRATCH:
-                full = first + i
-                break
+                return i
             plain = None
             if codec is not _UNKNOWN:
-                limit = (
-                    codec.limit if self.limits.decompressed is None else self.limits.decompressed
-                )
-                run = data[int(row[_RUN]) - base : int(row[_RUN_END]) - base]
-                plain = self._plain(codec, run, limit)
+                run = chunk.view()[
+                    int(row[_RUN]) - chunk.address : int(row[_RUN_END]) - chunk.address
+                ]
+                plain = self._plain(codec, run, self._limit(codec))
             if plain is None:
                 row[_STATUS] = -1
                 continue
-            size = len(plain)
-            if used + size > self.scratch.capacity:
-                if ready:
-                    full = first + i
-                    break
-                self.scratch.grow(size)
-            self.scratch.view()[used : used + size] = plain
-            ready.append((first + i, used, size))
-            used += size
-        address = self.scratch.address
-        for i, at, size in ready:
-            row = table[i]
-            row[_RUN] = address + at
-            row[_RUN_END] = address + at + size
+            if used + len(plain) > self.scratch.capacity:
+                if used:
+                    return i
+                self.scratch.grow(len(plain))
+            self.scratch.view()[used : used + len(plain)] = plain
             row[_CODEC] = 0
-        return full
+            row[_RUN] = self.scratch.address + used
+            used += len(plain)
+            row[_RUN_END] = self.scratch.address + used
+        return count
+
+    def _frames(self, first: int, count: int, used: int) -> tuple[int, int]:
+        """Let the kernels decompress what they can, from one entry on. Where they stop, and how much room is used."""
+        if self.lz4 is None or used >= SCRATCH:
+            return first, used
+        frames, kinds, limits = self.lz4
+        start = self.scratch.address
+        ready, behind = frames(
+            self.table.ctypes.data,
+            self.view.row_size,
+            first,
+            count,
+            kinds.ctypes.data,
+            limits.ctypes.data,
+            start + used,
+            start + self.scratch.capacity,
+        )
+        return int(ready), int(behind) - start
+
+    def _limit(self, codec: Codec) -> int:
+        return codec.limit if self.limits.decompressed is None else self.limits.decompressed
+
+    def _lz4(self) -> tuple[Any, Any, Any] | None:
+        """The kernel for frames of LZ4, and which runs are such; None without a compiler, or when there are none."""
+        if not self.kernels.JIT:
+            return None
+        kernel = importlib.import_module("codecgen.runtime.arrow.lz4")
+        kinds = np.zeros((len(self.view.cases), kernel.NUMBERS), np.int64)
+        limits = np.zeros_like(kinds)
+        known = {None: kernel.CHECKED, UNCHECKED_HEADER: kernel.UNCHECKED}
+        for i, case in enumerate(self.view.cases):
+            for number, codec in case.codecs.items():
+                if codec is not None and codec.name == "lz4" and number < kernel.NUMBERS:
+                    kinds[i, number] = known.get(codec.variant, 0)
+                    limits[i, number] = self._limit(codec)
+        return (kernel.frames, kinds, limits) if kinds.any() else None
 
     def _plain(self, codec: Any, run: memoryview, limit: int) -> bytes | None:
         """A run without compression; None when there is anything to be said about it."""
@@ -379,6 +408,7 @@ class Decoder:
             return None
         odd = result.error is not None or result.notes or result.unused
         return None if odd else result.data
+
 
 _UNKNOWN: Any = object()
 _WIDTHS = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "timestamp_ms": 8}
@@ -390,8 +420,8 @@ class _Part:
     def __init__(self, column: Column, rows: int, room: Any) -> None:
         self.column = column
         self.validity = _ones(rows) if column.nullable else None
-        self.offsets = None
-        self.data = None
+        self.offsets: Any = None
+        self.data: Any = None
         self.members: list[_Part] = []
         size = int(room[_LEAVES + column.index])
         if column.type == "list":
@@ -422,7 +452,9 @@ class _Part:
             arrays = [member.array(size, used, nulls) for member in self.members]
             struct = pa.Array.from_buffers(kind.value_type, size, [None], 0, children=arrays)
             offsets = self.offsets.slice(0, 4 * (rows + 1))
-            return pa.Array.from_buffers(kind, rows, [validity, offsets], missing, children=[struct])
+            return pa.Array.from_buffers(
+                kind, rows, [validity, offsets], missing, children=[struct]
+            )
         if self.offsets is None:
             return pa.Array.from_buffers(kind, rows, [validity, self.data], missing)
         buffers = [validity, self.offsets.slice(0, 4 * (rows + 1)), self.data.slice(0, size)]

@@ -1,0 +1,203 @@
+"""LZ4 frames of a whole chunk in one call.
+
+Python's libraries take a call for each block, and for runs of some KiB the calls take longer than the blocks. These
+kernels read frames that have nothing odd about them; about all others :mod:`codecgen.runtime.compression.lz4` has its say.
+They refuse whatever liblz4 refuses: bytes and matches beyond their ends, and the ends of blocks that it does not take.
+"""
+
+from __future__ import annotations
+
+from codecgen.runtime.arrow.prelude import (
+    copy,
+    inner,
+    jit,
+    load_i64_le,
+    load_u8,
+    load_u16_le,
+    load_u32_le,
+    store_8,
+    store_64,
+)
+
+CHECKED, UNCHECKED = 1, 2
+"""Kinds of runs: the checksum in the header of the frame must be right, or it has no say."""
+
+NUMBERS = 16
+"""How many numbers of codecs each case has."""
+
+_MAGIC = 0x184D2204
+_STORED = 0x80000000
+_MASK = 0xFFFFFFFF
+
+
+@inner
+def header_checksum(p: int, size: int) -> int:
+    """Byte 1 of XXH32 with seed 0 of fewer than 16 bytes."""
+    value = 0x165667B1 + size
+    at = p
+    while p + size - at >= 4:
+        value = (value + load_u32_le(at) * 0xC2B2AE3D) & _MASK
+        value = (value << 17 | value >> 15) & _MASK
+        value = value * 0x27D4EB2F & _MASK
+        at += 4
+    while at < p + size:
+        value = (value + load_u8(at) * 0x165667B1) & _MASK
+        value = (value << 11 | value >> 21) & _MASK
+        value = value * 0x9E3779B1 & _MASK
+        at += 1
+    value = (value ^ value >> 15) * 0x85EBCA77 & _MASK
+    value = (value ^ value >> 13) * 0xC2B2AE3D & _MASK
+    value ^= value >> 16
+    return value >> 8 & 255
+
+
+@inner
+def more_length(p: int, end: int) -> tuple[int, int]:
+    """What is added to a length of 15, and the address behind; 0 when the bytes end."""
+    length = 0
+    while p < end:
+        byte = load_u8(p)
+        p += 1
+        length += byte
+        if byte < 255:
+            return length, p
+    return 0, 0
+
+
+@inner
+def repeat(to: int, offset: int, size: int) -> None:
+    """Copy bytes from shortly before, which may be among those that are written."""
+    if offset >= 32:
+        copy(to, to - offset, size)
+        return
+    if offset >= 8:
+        for i in range(0, size, 8):
+            store_64(to + i, load_i64_le(to - offset + i))
+        return
+    for i in range(size):
+        store_8(to + i, load_u8(to - offset + i))
+
+
+@inner
+def block(p: int, end: int, to: int, to_end: int) -> int:
+    """Decompress a block. The address behind its bytes, or 0."""
+    start = to
+    while p < end:
+        token = load_u8(p)
+        p += 1
+        size = token >> 4
+        if size == 15:
+            more, p = more_length(p, end)
+            if p == 0:
+                return 0
+            size += int(more)
+        if size > end - 8 - p or size > to_end - 12 - to:
+            # Only the last bytes of a block come that close to an end.
+            if size != end - p or size > to_end - to:
+                return 0
+            copy(to, p, size)
+            return int(to + size)
+        copy(to, p, size)
+        p += size
+        to += size
+        offset = load_u16_le(p)
+        p += 2
+        if offset == 0 or offset > to - start:
+            return 0
+        size = token & 15
+        if size == 15:
+            more, p = more_length(p, end - 5)
+            if p == 0:
+                return 0
+            size += more
+        size += 4
+        if size > to_end - 5 - to:
+            return 0
+        repeat(to, offset, size)
+        to += size
+    return 0
+
+
+@inner
+def frame(p: int, end: int, to: int, to_end: int, kind: int) -> int:
+    """Decompress a run that is one frame. The address behind its bytes, or 0 when anything is odd."""
+    if end - p < 11 or load_u32_le(p) != _MAGIC:
+        return 0
+    flags, sizes = load_u8(p + 4), load_u8(p + 5)
+    if flags & 0xF3 != 0x60 or sizes & 0x8F or sizes >> 4 < 4:
+        return 0
+    most = 1 << 8 + 2 * (sizes >> 4)
+    head = p + 4
+    p += 6
+    declared = -1
+    if flags & 8:
+        if end - p < 13:
+            return 0
+        declared = load_i64_le(p)
+        p += 8
+    right = load_u8(p) == header_checksum(head, p - head)
+    if not right and kind == UNCHECKED:  # old writers have the magic number in the checksum
+        right = load_u8(p) == header_checksum(head - 4, p - head + 4)
+    if not right:
+        return 0
+    p += 1
+    start = to
+    while end - p >= 4:
+        word = load_u32_le(p)
+        p += 4
+        if word == 0:
+            if flags & 4:
+                p += 4
+            if p != end or (flags & 8 and declared != to - start):
+                return 0
+            return to
+        size = word & ~_STORED
+        if size == 0 or size > most or size > end - p:
+            return 0
+        if word & _STORED:
+            if size > to_end - to:
+                return 0
+            copy(to, p, size)
+            to += size
+        else:
+            to = block(p, p + size, to, min(to_end, to + min(most, 255 * size)))
+            if to == 0:
+                return 0
+        p += size
+    return 0
+
+
+@jit
+def frames(
+    table: int, row_size: int, first: int, last: int, kinds: int, limits: int, to: int, to_end: int
+) -> tuple[int, int]:
+    """Decompress runs of the index, one behind the other, and note where they are now.
+
+    ``kinds`` and ``limits`` have the kind of a run (0 for other codecs), and the most bytes that it may have, for each
+    case and number of a codec. The first row that is not done, and the address behind the last byte.
+    """
+    for i in range(first, last):
+        row = table + i * row_size
+        codec = load_i64_le(row + 40)
+        if load_i64_le(row) != 0 or codec == 0:
+            continue
+        if codec < 0 or codec >= NUMBERS:
+            return i, to
+        place = 8 * (NUMBERS * load_i64_le(row + 16) + codec)
+        kind = load_i64_le(kinds + place)
+        if kind == 0:
+            return i, to
+        behind = frame(
+            load_i64_le(row + 48),
+            load_i64_le(row + 56),
+            to,
+            min(to_end, to + load_i64_le(limits + place)),
+            kind,
+        )
+        if behind == 0:
+            return i, to
+        store_64(row + 40, 0)
+        store_64(row + 48, to)
+        store_64(row + 56, behind)
+        to = behind
+    return last, to
