@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.arrow.view import Codec, Column, View
-from codecgen.runtime.compression import decompress
+from codecgen.runtime.compression import CODECS
 from codecgen.runtime.compression.lz4 import UNCHECKED_HEADER
 from codecgen.runtime.errors import UnsupportedCodec
 from codecgen.runtime.source import Limits
@@ -73,8 +73,6 @@ class Chunk:
     """Memory for bytes of a file, with the slack behind them that kernels read."""
 
     def __init__(self, capacity: int) -> None:
-        self.array = np.empty(capacity, np.uint8)
-        self.size = 0
         self.grow(capacity)
 
     def grow(self, capacity: int) -> None:
@@ -128,6 +126,17 @@ def schema_of(columns: Sequence[Column]) -> pa.Schema:
 def load_kernels(view: View) -> ModuleType:
     """The kernels of a view. Raises ImportError without numpy."""
     return importlib.import_module(view.kernels)
+
+
+@dataclass(frozen=True, slots=True)
+class Lz4:
+    """The kernel for frames of LZ4, and which runs are such, by case and number of the codec: how strictly their headers
+    are read, and how much they may hold."""
+
+    kernel: Any
+    kinds: Any
+    limits: Any
+    runs: frozenset[tuple[int, int]]
 
 
 class Decoder:
@@ -330,53 +339,55 @@ class Decoder:
         """Decompress what entries need it, as far as there is room. The first entry that is not ready."""
         part = self.table[first:count]
         wanted = np.flatnonzero((part[:, _CODEC] != 0) & (part[:, _STATUS] == 0))
+        if not len(wanted):
+            return count
+        data, base = chunk.view(), chunk.address
+        scratch, address = self.scratch.view(), self.scratch.address
         used = 0
         ready = first  # all before this one are
-        for i in (wanted + first).tolist():
+        columns = part[wanted][:, (_CASE, _CODEC, _RUN, _RUN_END)].tolist()
+        for i, (case, number, start, end) in zip((wanted + first).tolist(), columns, strict=True):
             if i < ready:
                 continue
-            ready, used = self._frames(i, count, used)
-            if ready > i:
-                continue
-            row = self.table[i]
-            codec = self.view.cases[row[_CASE]].codecs.get(int(row[_CODEC]), _UNKNOWN)
+            if self.lz4 is not None and (case, number) in self.lz4.runs and used < SCRATCH:
+                ready, used = self._frames(self.lz4, i, count, used)
+                if ready > i:
+                    continue
+            codec = self.view.cases[case].codecs.get(number, _UNKNOWN)
             if codec is None:
                 continue
             if used >= SCRATCH:
                 return i
             plain = None
             if codec is not _UNKNOWN:
-                run = chunk.view()[
-                    int(row[_RUN]) - chunk.address : int(row[_RUN_END]) - chunk.address
-                ]
-                plain = self._plain(codec, run, self._limit(codec))
+                plain = self._plain(codec, data[start - base : end - base])
             if plain is None:
-                row[_STATUS] = -1
+                self.table[i, _STATUS] = -1
                 continue
-            if used + len(plain) > self.scratch.capacity:
+            size = len(plain)
+            if used + size > self.scratch.capacity:
                 if used:
                     return i
-                self.scratch.grow(len(plain))
-            self.scratch.view()[used : used + len(plain)] = plain
+                self.scratch.grow(size)
+                scratch, address = self.scratch.view(), self.scratch.address
+            scratch[used : used + size] = plain
+            row = self.table[i]
             row[_CODEC] = 0
-            row[_RUN] = self.scratch.address + used
-            used += len(plain)
-            row[_RUN_END] = self.scratch.address + used
+            row[_RUN] = address + used
+            used += size
+            row[_RUN_END] = address + used
         return count
 
-    def _frames(self, first: int, count: int, used: int) -> tuple[int, int]:
+    def _frames(self, lz4: Lz4, first: int, count: int, used: int) -> tuple[int, int]:
         """Let the kernels decompress what they can, from one entry on. Where they stop, and how much room is used."""
-        if self.lz4 is None or used >= SCRATCH:
-            return first, used
-        frames, kinds, limits = self.lz4
         start = self.scratch.address
-        ready, behind = frames(
+        ready, behind = lz4.kernel(
             self.table.ctypes.data,
             self.view.row_size,
             first,
             count,
-            kinds.ctypes.data,
-            limits.ctypes.data,
+            lz4.kinds.ctypes.data,
+            lz4.limits.ctypes.data,
             start + used,
             start + self.scratch.capacity,
         )
@@ -385,7 +396,7 @@ class Decoder:
     def _limit(self, codec: Codec) -> int:
         return codec.limit if self.limits.decompressed is None else self.limits.decompressed
 
-    def _lz4(self) -> tuple[Any, Any, Any] | None:
+    def _lz4(self) -> Lz4 | None:
         """The kernel for frames of LZ4, and which runs are such; None without a compiler, or when there are none."""
         if not self.kernels.JIT:
             return None
@@ -393,17 +404,19 @@ class Decoder:
         kinds = np.zeros((len(self.view.cases), kernel.NUMBERS), np.int64)
         limits = np.zeros_like(kinds)
         known = {None: kernel.CHECKED, UNCHECKED_HEADER: kernel.UNCHECKED}
+        runs = set()
         for i, case in enumerate(self.view.cases):
             for number, codec in case.codecs.items():
                 if codec is not None and codec.name == "lz4" and number < kernel.NUMBERS:
-                    kinds[i, number] = known.get(codec.variant, 0)
+                    kinds[i, number] = known[codec.variant]
                     limits[i, number] = self._limit(codec)
-        return (kernel.frames, kinds, limits) if kinds.any() else None
+                    runs.add((i, number))
+        return Lz4(kernel.frames, kinds, limits, frozenset(runs)) if runs else None
 
-    def _plain(self, codec: Any, run: memoryview, limit: int) -> bytes | None:
+    def _plain(self, codec: Codec, run: memoryview) -> bytes | None:
         """A run without compression; None when there is anything to be said about it."""
         try:
-            result = decompress(codec.name, run, limit=limit, variant=codec.variant)
+            result = CODECS[codec.name].read(run, self._limit(codec), codec.variant)
         except UnsupportedCodec:
             return None
         odd = result.error is not None or result.notes or result.unused

@@ -7,6 +7,7 @@ one that does not decompress, goes block by block, so that nothing before the da
 
 from __future__ import annotations
 
+import threading
 from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -36,13 +37,36 @@ class _Header(NamedTuple):
     checksum: bool
 
 
+# No content size, no checksum, no dictionary, and a window of 128 KiB to 128 MiB.
+_USUAL, _USUAL_WINDOWS = _MAGIC + b"\x00", (0x38, 0x88)
+_USUAL_HEADER = _Header(6, _LARGEST_BLOCK, None, False)
+
+
+def _usual(data: memoryview, limit: int) -> bytes | None:
+    """The data of a single frame as most writers write it. None: look at it more closely."""
+    if bytes(data[:5]) != _USUAL or not _USUAL_WINDOWS[0] <= data[5] <= _USUAL_WINDOWS[1]:
+        return None
+    from zstandard import ZstdError
+
+    end, most = _measure(data, _USUAL_HEADER)
+    if end != len(data) or not _fits(_USUAL_HEADER, end, most, limit):
+        return None
+    try:
+        return _decompressor().decompress(data, max_output_size=min(most, limit))
+    except ZstdError:
+        return None
+
+
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
     try:
         import zstandard
     except ImportError as cause:
         raise missing(_NAME, _PACKAGE) from cause
 
-    decompressor = zstandard.ZstdDecompressor()
+    usual = _usual(data, limit) if len(data) > 5 else None
+    if usual is not None:
+        return Decompressed(usual)
+    decompressor = _decompressor()
     out = BytesIO()
     at, end = 0, len(data)
     error: CompressionError | LimitError | None = None
@@ -71,6 +95,19 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
                 continue
         at, error = _by_blocks(decompressor, data, at, header, out, limit)
     return Decompressed(out.getvalue(), error)
+
+
+_KEPT = threading.local()
+"""A decompressor for each thread: to make one takes longer than to decompress some KiB."""
+
+
+def _decompressor() -> ZstdDecompressor:
+    found: ZstdDecompressor | None = getattr(_KEPT, "decompressor", None)
+    if found is None:
+        from zstandard import ZstdDecompressor
+
+        found = _KEPT.decompressor = ZstdDecompressor()
+    return found
 
 
 def _is_skippable(data: memoryview, at: int) -> bool:
