@@ -76,6 +76,8 @@ def test_what_does_not_fit_is_left_alone() -> None:
 def mutated(r: random.Random, run: bytes) -> bytes:
     data = bytearray(run)
     for _ in range(r.randint(1, 3)):
+        if not data:
+            break
         at = r.randrange(len(data))
         how = r.randrange(4)
         if how == 0:
@@ -84,7 +86,7 @@ def mutated(r: random.Random, run: bytes) -> bytes:
             data[at] ^= 1 << r.randrange(8)
         elif how == 2:
             data[at] = r.choice((0, 0x0F, 0xF0, 0xFF))
-        elif len(data) > 1:
+        else:
             del data[at : at + r.randint(1, 4)]
     return bytes(data)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from codecgen.runtime.arrow.runs import NUMBERS
 from codecgen.runtime.arrow.view import Codec, Column, View
 from codecgen.runtime.compression import CODECS
 from codecgen.runtime.compression.lz4 import UNCHECKED_HEADER
@@ -129,14 +130,13 @@ def load_kernels(view: View) -> ModuleType:
 
 
 @dataclass(frozen=True, slots=True)
-class Lz4:
-    """The kernel for frames of LZ4, and which runs are such, by case and number of the codec: how strictly their headers
-    are read, and how much they may hold."""
+class Runs:
+    """A kernel that decompresses runs. ``kinds`` and ``limits`` say by case and number of the codec how it reads them (0:
+    not at all), and how much they may hold."""
 
     kernel: Any
     kinds: Any
     limits: Any
-    runs: frozenset[tuple[int, int]]
 
 
 class Decoder:
@@ -165,7 +165,7 @@ class Decoder:
         self.out = np.zeros(3 * len(self.leaves), np.int64)
         self.state = np.zeros(_LEAVES + 2 * len(self.leaves), np.int64)
         self.room = np.zeros(_LEAVES + len(self.leaves), np.int64)
-        self.lz4 = self._lz4()
+        self.runs: dict[str, Runs | None] = {}
         self.least = np.array([case.least for case in view.cases] or [1], np.int64)
         self.shares: Any = None  # what of a run each leaf takes, as far as is known
 
@@ -349,10 +349,6 @@ class Decoder:
         for i, (case, number, start, end) in zip((wanted + first).tolist(), columns, strict=True):
             if i < ready:
                 continue
-            if self.lz4 is not None and (case, number) in self.lz4.runs and used < SCRATCH:
-                ready, used = self._frames(self.lz4, i, count, used)
-                if ready > i:
-                    continue
             codec = self.view.cases[case].codecs.get(number, _UNKNOWN)
             if codec is None:
                 continue
@@ -360,6 +356,13 @@ class Decoder:
                 return i
             plain = None
             if codec is not _UNKNOWN:
+                if codec.name not in self.runs:
+                    self.runs[codec.name] = self._runs(codec.name)
+                runs = self.runs[codec.name]
+                if runs is not None and runs.kinds[case, number]:
+                    ready, used = self._by_kernel(runs, i, count, used)
+                    if ready > i:
+                        continue
                 plain = self._plain(codec, data[start - base : end - base])
             if plain is None:
                 self.table[i, _STATUS] = -1
@@ -378,16 +381,16 @@ class Decoder:
             row[_RUN_END] = address + used
         return count
 
-    def _frames(self, lz4: Lz4, first: int, count: int, used: int) -> tuple[int, int]:
-        """Let the kernels decompress what they can, from one entry on. Where they stop, and how much room is used."""
+    def _by_kernel(self, runs: Runs, first: int, count: int, used: int) -> tuple[int, int]:
+        """Let a kernel decompress what it can, from one entry on. Where it stops, and how much room is used."""
         start = self.scratch.address
-        ready, behind = lz4.kernel(
+        ready, behind = runs.kernel(
             self.table.ctypes.data,
             self.view.row_size,
             first,
             count,
-            lz4.kinds.ctypes.data,
-            lz4.limits.ctypes.data,
+            runs.kinds.ctypes.data,
+            runs.limits.ctypes.data,
             start + used,
             start + self.scratch.capacity,
         )
@@ -396,22 +399,20 @@ class Decoder:
     def _limit(self, codec: Codec) -> int:
         return codec.limit if self.limits.decompressed is None else self.limits.decompressed
 
-    def _lz4(self) -> Lz4 | None:
-        """The kernel for frames of LZ4, and which runs are such; None without a compiler, or when there are none."""
-        if not self.kernels.JIT:
+    def _runs(self, name: str) -> Runs | None:
+        """The kernel for a codec; None when there is none, or no compiler."""
+        kinds_of = KERNELS_OF_CODECS.get(name)
+        if kinds_of is None or not self.kernels.JIT:
             return None
-        kernel = importlib.import_module("codecgen.runtime.arrow.lz4")
-        kinds = np.zeros((len(self.view.cases), kernel.NUMBERS), np.int64)
+        kernel = importlib.import_module(f"codecgen.runtime.arrow.{name}")
+        kinds = np.zeros((len(self.view.cases), NUMBERS), np.int64)
         limits = np.zeros_like(kinds)
-        known = {None: kernel.CHECKED, UNCHECKED_HEADER: kernel.UNCHECKED}
-        runs = set()
         for i, case in enumerate(self.view.cases):
             for number, codec in case.codecs.items():
-                if codec is not None and codec.name == "lz4" and number < kernel.NUMBERS:
-                    kinds[i, number] = known[codec.variant]
+                if codec is not None and codec.name == name and number < NUMBERS:
+                    kinds[i, number] = kinds_of.get(codec.variant, 0)
                     limits[i, number] = self._limit(codec)
-                    runs.add((i, number))
-        return Lz4(kernel.frames, kinds, limits, frozenset(runs)) if runs else None
+        return Runs(kernel.runs, kinds, limits)
 
     def _plain(self, codec: Codec, run: memoryview) -> bytes | None:
         """A run without compression; None when there is anything to be said about it."""
@@ -424,6 +425,13 @@ class Decoder:
 
 
 _UNKNOWN: Any = object()
+
+KERNELS_OF_CODECS: Mapping[str, Mapping[str | None, int]] = {
+    "lz4": {None: 1, UNCHECKED_HEADER: 2},
+    "snappy": {None: 1},
+}
+"""The codecs that have kernels, and the kinds of runs that these know, by the variant."""
+
 _WIDTHS = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "timestamp_ms": 8}
 
 

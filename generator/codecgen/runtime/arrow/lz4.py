@@ -15,15 +15,11 @@ from codecgen.runtime.arrow.prelude import (
     load_u8,
     load_u16_le,
     load_u32_le,
-    store_8,
-    store_64,
 )
+from codecgen.runtime.arrow.runs import place_of, put_run, repeat, run_of
 
 CHECKED, UNCHECKED = 1, 2
 """Kinds of runs: the checksum in the header of the frame must be right, or it has no say."""
-
-NUMBERS = 16
-"""How many numbers of codecs each case has."""
 
 _MAGIC = 0x184D2204
 _STORED = 0x80000000
@@ -62,20 +58,6 @@ def more_length(p: int, end: int) -> tuple[int, int]:
         if byte < 255:
             return length, p
     return 0, 0
-
-
-@inner
-def repeat(to: int, offset: int, size: int) -> None:
-    """Copy bytes from shortly before, which may be among those that are written."""
-    if offset >= 32:
-        copy(to, to - offset, size)
-        return
-    if offset >= 8:
-        for i in range(0, size, 8):
-            store_64(to + i, load_i64_le(to - offset + i))
-        return
-    for i in range(size):
-        store_8(to + i, load_u8(to - offset + i))
 
 
 @inner
@@ -168,7 +150,7 @@ def frame(p: int, end: int, to: int, to_end: int, kind: int) -> int:
 
 
 @jit
-def frames(
+def runs(
     table: int, row_size: int, first: int, last: int, kinds: int, limits: int, to: int, to_end: int
 ) -> tuple[int, int]:
     """Decompress runs of the index, one behind the other, and note where they are now.
@@ -178,26 +160,16 @@ def frames(
     """
     for i in range(first, last):
         row = table + i * row_size
-        codec = load_i64_le(row + 40)
-        if load_i64_le(row) != 0 or codec == 0:
+        place = place_of(row)
+        if place < 0:
             continue
-        if codec < 0 or codec >= NUMBERS:
-            return i, to
-        place = 8 * (NUMBERS * load_i64_le(row + 16) + codec)
         kind = load_i64_le(kinds + place)
         if kind == 0:
             return i, to
-        behind = frame(
-            load_i64_le(row + 48),
-            load_i64_le(row + 56),
-            to,
-            min(to_end, to + load_i64_le(limits + place)),
-            kind,
-        )
+        start, end = run_of(row)
+        behind = frame(start, end, to, min(to_end, to + load_i64_le(limits + place)), kind)
         if behind == 0:
             return i, to
-        store_64(row + 40, 0)
-        store_64(row + 48, to)
-        store_64(row + 56, behind)
+        put_run(row, to, behind)
         to = behind
     return last, to

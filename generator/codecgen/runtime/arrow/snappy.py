@@ -1,0 +1,108 @@
+"""Snappy in the framing of the xerial library, and as raw blocks, for a whole chunk in one call.
+
+As for :mod:`codecgen.runtime.arrow.lz4`: runs that have anything odd about them are left to
+:mod:`codecgen.runtime.compression.snappy`.
+"""
+
+from __future__ import annotations
+
+from codecgen.runtime.arrow.prelude import (
+    copy,
+    inner,
+    jit,
+    load_i32,
+    load_i64_le,
+    load_u8,
+    load_u16_le,
+    load_u32_le,
+    uvarint,
+)
+from codecgen.runtime.arrow.runs import place_of, put_run, repeat, run_of
+
+_FIRST_EIGHT = int.from_bytes(b"\x82SNAPPY\x00", "little", signed=True)
+_LARGEST_CHUNK = 512 << 20
+
+
+@inner
+def block(p: int, end: int, to: int, to_end: int) -> int:
+    """Decompress a block. The address behind its bytes, or 0."""
+    declared, p, shortest = uvarint(p)
+    if not shortest or p > end or declared > to_end - to:
+        return 0
+    start = to
+    to_end = to + declared
+    while p < end:
+        tag = load_u8(p)
+        p += 1
+        if tag & 3 == 0:
+            size = (tag >> 2) + 1
+            if size > 60:
+                more = size - 60
+                size = (load_u32_le(p) & (1 << 8 * more) - 1) + 1
+                p += more
+            if size > end - p or size > to_end - to:
+                return 0
+            copy(to, p, size)
+            p += size
+            to += size
+            continue
+        if tag & 3 == 1:
+            size = (tag >> 2 & 7) + 4
+            offset = (tag >> 5) << 8 | load_u8(p)
+            p += 1
+        elif tag & 3 == 2:
+            size = (tag >> 2) + 1
+            offset = load_u16_le(p)
+            p += 2
+        else:
+            size = (tag >> 2) + 1
+            offset = load_u32_le(p)
+            p += 4
+        if p > end or offset == 0 or offset > to - start or size > to_end - to:
+            return 0
+        repeat(to, offset, size)
+        to += size
+    return to if to == to_end and p == end else 0
+
+
+@inner
+def stream(p: int, end: int, to: int, to_end: int) -> int:
+    """Decompress a run. The address behind its bytes, or 0 when anything is odd."""
+    if end - p < 1:
+        return 0
+    if end - p < 16 or load_i64_le(p) != _FIRST_EIGHT:
+        return block(p, end, to, to_end)
+    if load_i32(p + 8) != 1 or load_i32(p + 12) != 1:
+        return 0
+    p += 16
+    while end - p >= 4:
+        size = load_i32(p)
+        p += 4
+        if size <= 0 or size > _LARGEST_CHUNK or size > end - p:
+            return 0
+        to = block(p, p + size, to, to_end)
+        if to == 0:
+            return 0
+        p += size
+    return to if p == end else 0
+
+
+@jit
+def runs(
+    table: int, row_size: int, first: int, last: int, kinds: int, limits: int, to: int, to_end: int
+) -> tuple[int, int]:
+    """Decompress runs of the index, as :func:`codecgen.runtime.arrow.lz4.runs` does."""
+    for i in range(first, last):
+        row = table + i * row_size
+        place = place_of(row)
+        if place < 0:
+            continue
+        if load_i64_le(kinds + place) == 0:
+            return i, to
+        start, end = run_of(row)
+        behind = stream(start, end, to, min(to_end, to + load_i64_le(limits + place)))
+        if behind == 0:
+            return i, to
+        put_run(row, to, behind)
+        to = behind
+    return last, to

@@ -1,0 +1,102 @@
+"""The kernel for snappy takes what usual writers write, and nothing that the reference codec refuses."""
+
+from __future__ import annotations
+
+import random
+
+import cramjam
+import numpy as np
+import pytest
+
+from codecgen.runtime.arrow import prelude
+from codecgen.runtime.arrow import snappy as kernel
+from codecgen.runtime.compression import compress, decompress
+from tests.arrow.test_lz4 import TEXTS, mutated
+
+SLACK = prelude.SLACK
+
+
+@prelude.jit
+def stream(p: int, end: int, to: int, to_end: int) -> int:
+    return kernel.stream(p, end, to, to_end)
+
+
+def plain(run: bytes, room: int) -> bytes | None:
+    """What the kernel makes of a run; None when it leaves it to others."""
+    source = np.frombuffer(run + bytes(SLACK), np.uint8)
+    out = np.full(room + 2 * SLACK, 0xEE, np.uint8)
+    start = out.ctypes.data + SLACK
+    behind = stream(source.ctypes.data, source.ctypes.data + len(run), start, start + room)
+    assert (out[:SLACK] == 0xEE).all()
+    return None if behind == 0 else out[SLACK : SLACK + behind - start].tobytes()
+
+
+@pytest.mark.parametrize("variant", ["xerial", "xerial-1k", "raw"])
+def test_what_is_written_is_read(variant: str) -> None:
+    for text in TEXTS:
+        assert plain(compress("snappy", text, variant=variant), len(text)) == text
+
+
+def test_every_kind_of_element() -> None:
+    """Literals whose lengths take 0 to 4 bytes, copies with offsets of 1, 2 and 4 bytes."""
+    text = bytes(range(256)) * 300
+    literals = (
+        bytes([(60 - 1) << 2]) + text[:60],
+        bytes([60 << 2, 99]) + text[:100],
+        bytes([61 << 2]) + (999).to_bytes(2, "little") + text[:1000],
+        bytes([62 << 2]) + (69_999).to_bytes(3, "little") + text[:70_000],
+        bytes([63 << 2]) + (69_999).to_bytes(4, "little") + text[:70_000],
+    )
+    copies = (
+        bytes([(11 - 4) << 2 | 1, 7]),
+        bytes([63 << 2 | 2]) + (33).to_bytes(2, "little"),
+        bytes([63 << 2 | 3]) + (60).to_bytes(4, "little"),
+    )
+    for literal in literals:
+        for copy in copies:
+            for size in range(30, 71_000):
+                whole = varint(size) + literal + copy
+                try:
+                    expected = bytes(cramjam.snappy.decompress_raw(whole))
+                except cramjam.DecompressionError:
+                    continue
+                assert plain(whole, 71_000) == expected
+                break
+            else:
+                raise AssertionError("no length is right")
+
+
+def varint(n: int) -> bytes:
+    out = bytearray()
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    return bytes((*out, n))
+
+
+def test_what_does_not_fit_is_left_alone() -> None:
+    for text in TEXTS:
+        if text:
+            assert plain(compress("snappy", text), len(text) - 1) is None
+
+
+def test_nothing_is_taken_that_the_reference_refuses() -> None:
+    r = random.Random(3)
+    small = [text for text in TEXTS if len(text) <= 3000]
+    runs = [
+        compress("snappy", text, variant=v)
+        for text in small
+        for v in ("xerial", "raw", "xerial-1k")
+    ]
+    taken = refused = 0
+    for _ in range(30_000 if prelude.JIT else 300):
+        run = mutated(r, r.choice(runs))
+        found = plain(run, 5000)
+        if found is None:
+            refused += 1
+            continue
+        taken += 1
+        known = decompress("snappy", run, limit=5000)
+        assert (known.data, known.error, known.unused, known.notes) == (found, None, 0, ())
+    assert taken > 20
+    assert refused > 100
