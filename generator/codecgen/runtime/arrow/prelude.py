@@ -77,6 +77,9 @@ def _moved(distance: int) -> int:
 _DISTANCES = {n: (_moved(8 * n + 32), _moved(8 * n - 32)) for n in (16, 32, 48, 64)}
 """What takes the two halves of 16 bytes so many bytes further on."""
 
+_POLYNOMIAL, _QUOTIENT = 0x1DB710641, 0x1F7011641
+"""The polynomial of CRC-32 with the highest power lowest, and x to the power 64 divided by it."""
+
 _LANE = 128
 _ONE_LANE, _TWO_LANES = 0x0D3B6092, 0xB9E02B86
 # x to the power 8 n - 33 modulo the polynomial of CRC-32C, the highest power in the lowest bit: what a remainder is
@@ -216,17 +219,40 @@ if JIT:
         low = builder.call(multiply, [lane, by, i8(0x00)])
         return builder.xor(low, builder.call(multiply, [lane, by, i8(0x11)]))
 
+    def _remainder(builder: Any, lane: Any) -> Any:
+        """The CRC-32 of 16 bytes: folded to 96 and to 64 bits, and then divided, all without tables."""
+        multiply, i8, i32, i64 = _multiplier(builder), ir.IntType(8), ir.IntType(32), ir.IntType(64)
+        words = ir.VectorType(i32, 4)
+        zero, low = ir.Constant(_PAIR, [i64(0)] * 2), ir.Constant(_PAIR, [i64(0xFFFFFFFF), i64(0)])
+
+        def by(value: Any, number: int) -> Any:
+            """The low 32 bits by a number."""
+            factor = ir.Constant(_PAIR, [i64(number), i64(0)])
+            return builder.call(multiply, [builder.and_(value, low), factor, i8(0)])
+
+        def words_of(value: Any) -> Any:
+            return builder.bitcast(value, words)
+
+        factor = ir.Constant(_PAIR, [i64(_DISTANCES[16][1]), i64(0)])
+        first = builder.call(multiply, [lane, factor, i8(0)])
+        order = ir.Constant(ir.VectorType(i32, 2), [i32(1), i32(2)])
+        lane = builder.xor(first, builder.shuffle_vector(lane, zero, order))
+        order = ir.Constant(words, [i32(n) for n in (1, 2, 3, 4)])
+        shifted = builder.shuffle_vector(words_of(lane), words_of(zero), order)
+        lane = builder.xor(by(lane, _moved(64)), builder.bitcast(shifted, _PAIR))
+        whole = builder.xor(by(by(lane, _QUOTIENT), _POLYNOMIAL), lane)
+        return builder.zext(builder.extract_element(words_of(whole), i32(1)), i64)
+
     @intrinsic  # type: ignore[untyped-decorator]
     def _fold_lanes(
         typing: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any, p: Any, n: Any
     ) -> Any:
-        """Fold four lanes of 16 bytes over ``n`` runs of 64 bytes from ``p`` on, and then into one."""
-        result = types.UniTuple(types.int64, 2)
+        """Fold four lanes of 16 bytes over ``n`` runs of 64 bytes from ``p`` on; what remains is the CRC-32."""
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             if not _has(context, "pclmul"):
-                return context.make_tuple(builder, result, args[:2])  # never called there
-            i64, i32 = ir.IntType(64), ir.IntType(32)
+                return args[0]  # never called there
+            i64 = ir.IntType(64)
             state = [_pair(builder, args[i], args[i + 1]) for i in range(0, 8, 2)]
             before = builder.block
             loop, done = builder.append_basic_block("fold"), builder.append_basic_block("folded")
@@ -253,10 +279,9 @@ if JIT:
             whole = ends[3]
             for i in range(3):
                 whole = builder.xor(whole, _fold(builder, ends[i], 48 - 16 * i))
-            parts = [builder.extract_element(whole, i32(i)) for i in range(2)]
-            return context.make_tuple(builder, result, parts)
+            return _remainder(builder, whole)
 
-        return result(*[types.int64] * 10), code
+        return types.int64(*[types.int64] * 10), code
 
     load_u8, load_i8 = _loader(8, False, False), _loader(8, True, False)
     load_u16, load_i16 = _loader(16, False, True), _loader(16, True, True)
@@ -277,21 +302,6 @@ if JIT:
     def wrap_64(value: int) -> int:
         """Two's complement of 64 bits, which machine code has anyway."""
         return value
-
-    @inner
-    def _crc32_8(crc: int, value: int) -> int:
-        """CRC-32 of eight more bytes, by tables."""
-        low = (crc ^ value) & 0xFFFFFFFF
-        return int(
-            _CRC32[1792 + (low & 255)]
-            ^ _CRC32[1536 + (low >> 8 & 255)]
-            ^ _CRC32[1280 + (low >> 16 & 255)]
-            ^ _CRC32[1024 + (low >> 24)]
-            ^ _CRC32[768 + (value >> 32 & 255)]
-            ^ _CRC32[512 + (value >> 40 & 255)]
-            ^ _CRC32[256 + (value >> 48 & 255)]
-            ^ _CRC32[value >> 56 & 255]
-        )
 
     @inner
     def _sliced(start: int, size: int, table: Any) -> int:
@@ -375,8 +385,8 @@ if JIT:
             a, b, c, d, e, f = c, d, e, f, g, h
             g, h = load_i64_le(start), load_i64_le(start + 8)
             start += 16
-        low, high = _fold_lanes(a, b, c, d, e, f, g, h, start, (end - start) >> 6)
-        return _crc32_8(_crc32_8(0, low), high) ^ 0xFFFFFFFF
+        crc = _fold_lanes(a, b, c, d, e, f, g, h, start, (end - start) >> 6)
+        return int(crc) ^ 0xFFFFFFFF
 
 else:
 
