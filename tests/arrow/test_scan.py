@@ -10,8 +10,8 @@ import pytest
 
 from codecgen.runtime.errors import ChecksumError, CodecError, LimitError
 from codecgen.runtime.source import Limits
-from kafka_log import SegmentReader
-from kafka_log.scan import Scanner, read_table, scan, scan_batches
+from kafka_log import SegmentReader, read_table, scan, scan_batches
+from kafka_log.scanner import Scanner
 from tests.arrow.rows import ALL, reference, unpacked
 from tests.arrow.segments import entries
 from tests.paths import VECTORS
@@ -150,7 +150,7 @@ def test_a_missing_file_is_an_error() -> None:
 def test_batches_of_the_reference_codecs_are_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafka_log.scan.BYTES", 1000)
+    monkeypatch.setattr("kafka_log.scanner.BYTES", 1000)
     batches = list(Scanner(mixed(tmp_path), ["key", "value"], engine="construct"))
     assert len(batches) > 20
     assert max(batch.nbytes for batch in batches) < 20_000
