@@ -49,8 +49,8 @@ class Scanner:
     """One pass over a file. Iterate to get record batches; then ``end`` says how the file ended.
 
     ``offsets`` and ``timestamps`` (milliseconds) are ranges: the first is in, the second not, None is open. Under
-    ``kafka`` reading ends at the first record whose offset is not below the end of ``offsets``, as offsets rise in a log;
-    then ``end`` is None. ``strict`` and ``salvage`` read on.
+    ``kafka`` reading ends at the first record whose offset is not below the end of ``offsets``, or damaged batch that
+    begins there, as offsets rise in a log; then ``end`` is None. ``strict`` and ``salvage`` read on.
 
     ``odd`` counts the batches that the reference codecs read. Memory holds one chunk (``chunk_bytes``, or one batch of
     the file if that is larger), one decompressed run of at most 8 MiB (or one batch, within the limit of the schema),
@@ -114,6 +114,7 @@ class Scanner:
                 if rows.num_rows:
                     yield rows
                 if not more:
+                    self.reader.end = None  # also when all was read already
                     return
 
     def _within(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, bool]:
@@ -157,6 +158,8 @@ class Scanner:
         raised: CodecError | None = None
         try:
             for batch in batches:
+                if self._past(batch):
+                    break
                 rows += self._believed(batch)
                 size += sum(map(record_size, batch.records))
                 if len(rows) >= ROWS or size >= BYTES:
@@ -188,7 +191,7 @@ class Scanner:
                 run.last_offset = self._last_offset(run, last)
             last = None
             batch = next(plain, None)
-            if batch is None:
+            if batch is None or self._past(batch):
                 return None
             self.odd += 1
             return self._rows(self._believed(batch))
@@ -251,6 +254,13 @@ class Scanner:
         data = run.read(position, run.position - position)
         batch = construct_engine(data, position, run.name, self.policy, self.limits, False)
         return batch.last_offset
+
+    def _past(self, batch: Batch) -> bool:
+        """Whether a damaged batch lies behind the range, so that its damage matters to nobody."""
+        high = self.ranges.get("offset", (None, None))[1]
+        if high is None or self.policy is not Policy.KAFKA or batch.base_offset is None:
+            return False
+        return batch.base_offset >= high and bool(damage(batch))
 
     def _believed(self, batch: Batch) -> Sequence[tuple[Batch, Record | None]]:
         """The records of a batch, unless it is damaged and damage is raised."""
