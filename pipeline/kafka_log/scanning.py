@@ -217,12 +217,13 @@ def _check_places(found: Sequence[Partition]) -> None:
 def _within(segments: Sequence[Segment], offsets: Range) -> Iterator[Segment]:
     """The segments that may have some of the offsets, by their names."""
     low, high = offsets
-    for segment, following in zip(segments, (*segments[1:], None), strict=True):
+    for i, segment in enumerate(segments):
         if is_named(segment):
-            behind = following is not None and is_named(following) and following.base_offset
             if high is not None and segment.base_offset >= high:
                 continue
-            if low is not None and behind and behind <= low:
+            following = segments[i + 1 : i + 2]
+            ends = [other.base_offset for other in following if is_named(other)]
+            if low is not None and ends and ends[0] <= low:
                 continue
         yield segment
 
