@@ -13,7 +13,7 @@ from codecgen.runtime.arrow.decoder import Chunk
 from kafka_codecs import RECORD_BATCH
 from kafka_log import framing
 
-WINDOW = 64 << 20
+WINDOW = 16 << 20
 """Bytes of a file that are looked through at a time when batches are large. Memory holds the pages with heads."""
 
 FAR = 24 << 10

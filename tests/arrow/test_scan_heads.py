@@ -100,7 +100,7 @@ def test_a_batch_larger_than_the_window(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_the_window_is_not_all_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "x.log"
-    write(path, [200_000] * 100)
+    write(path, [200_000] * 50)
     with path.open("rb", buffering=0) as file:
         heads = ReadHeads(file, 4 << 20)
         heads.fill(0, path.stat().st_size)
