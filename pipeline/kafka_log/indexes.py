@@ -26,7 +26,7 @@ from kafka_log.scanner import BatchScanner, Engine
 OFFSETS = np.dtype([("offset", ">i4"), ("position", ">i4")])
 TIMES = np.dtype([("timestamp", ">i8"), ("offset", ">i4")])
 
-MOST_BYTES = 64 << 20
+MOST_BYTES = 16 << 20
 """Larger index files are not used. Kafka makes them 10 MiB unless told otherwise."""
 
 _COLUMNS = ("position", "base_offset", "last_offset", "max_timestamp")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from kafka_codecs import MESSAGE_V1, RECORD_BATCH
 from kafka_log import SegmentReader, scan_batches
 from kafka_log.heads import FAR, TRIAL, WINDOW, ReadHeads
-from kafka_log.scanner import BatchScanner
+from kafka_log.scanner import BatchScanner, Scanner
 from tests.arrow.rows import unpacked
 
 SIZES = (0, 10, 300, FAR, 2 * FAR, 200_000)
@@ -130,6 +130,14 @@ def test_a_file_that_becomes_shorter_ends(length: int, size: int, tmp_path: Path
         rows = [(r["position"], r["size"]) for r in shrinking(scanner, path, size)]
     assert 0 < len(rows) < len(expected)
     assert rows == expected[: len(rows)]
+
+
+def test_systems_without_positioned_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("os.preadv", raising=False)
+    path = tmp_path / "x.log"
+    expected = write(path, [10] * 300 + [50_000] * 50)
+    assert read(path, chunk_bytes=5000) == expected
+    assert Scanner(path, ["offset"]).to_reader().read_all().num_rows == len(expected)
 
 
 @pytest.mark.parametrize("mmap", [False, True])
