@@ -74,6 +74,8 @@ def test_segments_come_in_the_order_of_their_offsets(tmp_path: Path) -> None:
     files = sorted(path.glob("*.log"), reverse=True)
     assert read_table(files, ["offset"]).column("offset").to_pylist() == offsets
     assert read_table([path, *files], ["offset"]).num_rows == len(offsets)
+    again = [path, path / ".." / path.name, path / ".." / path.name / files[0].name]
+    assert read_table(again, ["offset"]).num_rows == len(offsets)
 
 
 def test_columns_about_the_place_alone() -> None:
