@@ -1,8 +1,15 @@
 """Kafka log directories without a broker: segments, batches, records."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from kafka_log.directory import DirectoryError, Partition, Segment, discover
 from kafka_log.model import Batch, Control, End, Lost, Policy, Problem, Record
 from kafka_log.reader import SegmentReader
+
+if TYPE_CHECKING:
+    from kafka_log.scanning import read_table, scan, scan_batches
 
 __all__ = [
     "Batch",
@@ -17,4 +24,23 @@ __all__ = [
     "Segment",
     "SegmentReader",
     "discover",
+    "read_table",
+    "scan",
+    "scan_batches",
 ]
+
+_SCANNING = ("read_table", "scan", "scan_batches")
+"""What needs pyarrow and numpy, which are imported when it is asked for."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _SCANNING:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from kafka_log import scanning
+
+    found = globals()[name] = getattr(scanning, name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -68,7 +68,7 @@ def discover(paths: Iterable[str | os.PathLike[str]] | str | os.PathLike[str]) -
         for partition in _below(path):
             key = (partition.directory.resolve(), partition.topic)
             if key in found:
-                both = {s.path: s for s in (*found[key].segments, *partition.segments)}
+                both = {s.path.name: s for s in (*found[key].segments, *partition.segments)}
                 ordered = tuple(sorted(both.values(), key=lambda s: s.base_offset))
                 partition = Partition(
                     partition.topic, partition.partition, partition.directory, ordered

@@ -62,7 +62,7 @@ def read(
     part: Slice, scan: Scan, slow: Callable[[Slice, Scan], Iterator[pa.RecordBatch]]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a slice. ``slow`` reads from the first batch on whose timestamps have no place in the column."""
-    from kafka_log.scan import Scanner  # numba and numpy are needed from here on
+    from kafka_log.scanner import Scanner  # numba and numpy are needed from here on
 
     checked = TIMESTAMP in scan.columns and scan.timestamp_unit == "us"
     wanted = {NAMES[name] for name in scan.columns if name in NAMES}

@@ -12,7 +12,7 @@ from codecgen.runtime.errors import CodecError
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log import End, SegmentReader
 from kafka_log.model import Batch, Record
-from kafka_log.scan import Scanner
+from kafka_log.scanner import Scanner
 
 ALL = tuple(column.name for column in RECORDS.columns)
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")

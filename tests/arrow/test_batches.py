@@ -11,7 +11,7 @@ from codecgen.runtime.errors import CodecError
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_log import SegmentReader
 from kafka_log.model import Batch, End
-from kafka_log.scan import BatchScanner
+from kafka_log.scanner import BatchScanner
 from tests.arrow.rows import CODECS, unpacked
 from tests.arrow.test_agreement import FILES, POLICIES, name
 

@@ -9,7 +9,7 @@ import sys
 from tests.paths import ROOT
 
 READ = """
-from kafka_log.scan import Scanner
+from kafka_log.scanner import Scanner
 from tests.arrow.rows import ALL, reference, unpacked
 from tests.paths import VECTORS
 path = VECTORS / "matrix" / "v2-gzip-create.log"

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from io import FileIO
-from mmap import ACCESS_READ, mmap
+from operator import index
 from types import ModuleType
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,69 +23,34 @@ from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rows, choose, load_ke
 from codecgen.runtime.arrow.view import View
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.source import Limits
-from kafka_codecs import Compression
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log import framing
 from kafka_log.columns import record_size
 from kafka_log.engine import construct_engine
+from kafka_log.heads import Heads, MappedHeads, ReadHeads, read_at
 from kafka_log.model import Batch, End, Policy, Record
 from kafka_log.reader import Run, SegmentReader, damage
+from kafka_log.values import OF_BATCHES, OF_RECORDS, Values
 
 CHUNK_BYTES = 8 << 20
 ROWS = 1 << 16
 BYTES = 64 << 20
-"""Rows, and bytes in them, of the batches that are made when the reference codecs read everything: one of the file's
-batches more at most."""
+"""Rows, and bytes in them, of what is made of records that the reference codecs read; one record may have more."""
 
 Engine = Literal["auto", "arrow", "construct"]
+OnDamage = Literal["raise", "keep"]
 Range = tuple[int | None, int | None]
 
 _NEEDED_DEPTH = 8
 
-_VALUES: Mapping[str, Callable[[Batch, Any], Any]] = {
-    "offset": lambda b, r: r.offset,
-    "timestamp": lambda b, r: r.timestamp,
-    "timestamp_type": lambda b, r: b.timestamp_type,
-    "key": lambda b, r: r.key,
-    "value": lambda b, r: r.value,
-    "headers": lambda b, r: [{"key": key, "value": value} for key, value in r.headers],
-    "base_offset": lambda b, r: b.base_offset,
-    "position": lambda b, r: b.position,
-    "magic": lambda b, r: b.magic,
-    "codec": lambda b, r: int(Compression[(b.compression or "none").upper()]),
-    "producer_id": lambda b, r: b.producer_id,
-    "producer_epoch": lambda b, r: b.producer_epoch,
-    "sequence": lambda b, r: r.sequence,
-    "leader_epoch": lambda b, r: b.partition_leader_epoch,
-    "is_transactional": lambda b, r: b.is_transactional,
-    "is_control": lambda b, r: b.is_control,
-    "delete_horizon": lambda b, r: b.delete_horizon,
-}
-"""The columns of the view records, from what the reference codecs read."""
-
-_BATCH_VALUES: Mapping[str, Callable[[Batch, Any], Any]] = {
-    **{name: _VALUES[name] for name in ("position", "magic", "codec", "timestamp_type")},
-    **{name: _VALUES[name] for name in ("producer_id", "producer_epoch", "leader_epoch")},
-    **{name: _VALUES[name] for name in ("is_transactional", "is_control", "delete_horizon")},
-    "size": lambda b, _: b.size,
-    "base_offset": lambda b, _: None if b.count is None and _wraps(b) else b.base_offset,
-    "last_offset": lambda b, _: b.last_offset,
-    "base_timestamp": lambda b, _: b.base_timestamp,
-    "max_timestamp": lambda b, _: b.max_timestamp,
-    "base_sequence": lambda b, _: b.base_sequence,
-    "record_count": lambda b, _: b.count,
-    "crc": lambda b, _: b.crc,
-}
-"""Likewise those of the view batches."""
-
-
-def _wraps(batch: Batch) -> bool:
-    return batch.compression != Compression.NONE.label
-
 
 class Scanner:
     """One pass over a file. Iterate to get record batches; then ``end`` says how the file ended.
+
+    ``offsets`` and ``timestamps`` (milliseconds) are ranges: the first is in, the second not, None is open. Under
+    ``kafka`` reading ends at the first record whose offset is not below the end of ``offsets``, or damaged batch that
+    begins there, as offsets rise in a log; then ``end`` is None. ``strict`` and ``salvage`` read on.
 
     ``odd`` counts the batches that the reference codecs read. Memory holds one chunk (``chunk_bytes``, or one batch of
     the file if that is larger), one decompressed run of at most 8 MiB (or one batch, within the limit of the schema),
@@ -94,7 +59,7 @@ class Scanner:
     """
 
     view: ClassVar[View] = RECORDS
-    values: ClassVar[Mapping[str, Callable[[Batch, Any], Any]]] = _VALUES
+    values: ClassVar[Values] = OF_RECORDS
     records: ClassVar[bool] = True
 
     def __init__(
@@ -105,7 +70,7 @@ class Scanner:
         *,
         offsets: Range | None = None,
         timestamps: Range | None = None,
-        on_damage: Literal["raise", "keep"] | None = None,
+        on_damage: OnDamage | None = None,
         chunk_bytes: int = CHUNK_BYTES,
         limits: Limits | None = None,
         engine: Engine = "auto",
@@ -114,6 +79,8 @@ class Scanner:
     ) -> None:
         if chunk_bytes < framing.HEAD:
             raise ValueError(f"chunk_bytes is {chunk_bytes}: it must be at least {framing.HEAD}")
+        _known("engine", engine, get_args(Engine))
+        _known("on_damage", on_damage, (None, *get_args(OnDamage)))
         self.reader = SegmentReader(
             path, policy=policy, limits=limits, start=start, stop=stop, records=self.records
         )
@@ -123,11 +90,9 @@ class Scanner:
         self.keep = (on_damage or ("keep" if self.policy is Policy.SALVAGE else "raise")) == "keep"
         chosen = choose(self.view, columns)
         self.schema = schema_of(chosen)
-        self.ranges = {
-            name: bounds
-            for name, bounds in (("offset", offsets), ("timestamp", timestamps))
-            if bounds is not None
-        }
+        asked = {"offset": ("offsets", offsets), "timestamp": ("timestamps", timestamps)}
+        ranges = {column: checked_range(*given) for column, given in asked.items()}
+        self.ranges = {column: r for column, r in ranges.items() if r != (None, None)}
         hidden = [name for name in self.ranges if name not in self.schema.names]
         self.columns = chosen + choose(self.view, hidden)
         self.decoded = schema_of(self.columns)
@@ -143,26 +108,38 @@ class Scanner:
         return pa.RecordBatchReader.from_batches(self.schema, iter(self))
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        for batch in self._batches():
-            if self.ranges:
-                batch = self._within(batch)
-            if batch.num_rows:
-                yield batch
+        with closing(self._batches()) as batches:
+            for batch in batches:
+                rows, more = self._within(batch) if self.ranges else (batch, True)
+                if rows.num_rows:
+                    yield rows
+                if not more:
+                    self.reader.end = None  # also when all was read already
+                    return
 
-    def _within(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows in the ranges, without the columns that were needed for these only."""
-        mask = None
+    def _within(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, bool]:
+        """The rows in the ranges, without the columns that were needed for these only; whether more may follow."""
+        more = True
         for name, (low, high) in self.ranges.items():
+            if not batch.num_rows:
+                break
             values = batch.column(name).cast(pa.int64())
-            for bound, test in ((low, pc.greater_equal), (high, pc.less)):
-                if bound is not None:
-                    holds = test(values, bound)
-                    mask = holds if mask is None else pc.and_(mask, holds)
-        if mask is not None:
-            batch = batch.filter(mask)
-        return batch.select(self.schema.names)
+            ends = pc.min_max(values)
+            mask = None
+            if high is not None and ends["max"].as_py() >= high:
+                mask = pc.less(values, high)
+                if name == "offset" and self.policy is Policy.KAFKA:
+                    more = False
+                    batch = batch.slice(0, mask.index(False).as_py())
+                    values, mask = values.slice(0, len(batch)), None
+            if low is not None and ends["min"].as_py() < low:
+                above = pc.greater_equal(values, low)
+                mask = above if mask is None else pc.and_(mask, above)
+            if mask is not None:
+                batch = batch.filter(mask)
+        return batch.select(self.schema.names), more
 
-    def _batches(self) -> Iterator[pa.RecordBatch]:
+    def _batches(self) -> Generator[pa.RecordBatch, None, None]:
         with self.reader.path.open("rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
             run = Run(self.reader, file.fileno(), size)
@@ -181,14 +158,16 @@ class Scanner:
         raised: CodecError | None = None
         try:
             for batch in batches:
+                if self._past(batch):
+                    break
                 rows += self._believed(batch)
                 size += sum(map(record_size, batch.records))
                 if len(rows) >= ROWS or size >= BYTES:
-                    yield self._rows(rows)
+                    yield from self._rows(rows)
                     rows, size = [], 0
         except CodecError as error:
             raised = error  # what was read before it comes first
-        yield self._rows(rows)
+        yield from self._rows(rows)
         if raised is not None:
             raise raised
 
@@ -203,16 +182,16 @@ class Scanner:
             kernels=self.kernels,
         )
         stop = size if self.reader.stop is None else min(self.reader.stop, size)
-        chunk = self._chunk(file, size)
+        chunk = self._open(file, size)
         last: int | None = None  # the last batch that the kernels read
 
-        def slow() -> pa.RecordBatch | None:
+        def slow() -> Iterator[pa.RecordBatch] | None:
             nonlocal last
             if last is not None and self.policy is Policy.SALVAGE:
                 run.last_offset = self._last_offset(run, last)
             last = None
             batch = next(plain, None)
-            if batch is None:
+            if batch is None or self._past(batch):
                 return None
             self.odd += 1
             return self._rows(self._believed(batch))
@@ -232,32 +211,25 @@ class Scanner:
                 rows = slow()
                 if rows is None:
                     return
-                yield rows
+                yield from rows
                 if run.position != item.end:
                     break  # what follows in the chunk is not what comes next
             if run.position == position and not self._room(run, chunk, stop):
                 rows = slow()
                 if rows is None:
                     return
-                yield rows
+                yield from rows
 
-    def _chunk(self, file: FileIO, size: int) -> Chunk:
+    def _open(self, file: FileIO, size: int) -> Chunk:
         return Chunk(self.chunk_bytes)
 
     def _read(self, file: FileIO, chunk: Chunk, position: int, stop: int) -> None:
-        file.seek(position)
-        view = chunk.view()
         wanted = min(chunk.capacity, stop - position)
-        chunk.size = 0
-        while chunk.size < wanted:
-            n = file.readinto(view[chunk.size : wanted])
-            if not n:
-                break
-            chunk.size += n
+        chunk.size = read_at(file, chunk.view()[:wanted], position)
 
     def _room(self, run: Run, chunk: Chunk, stop: int) -> bool:
         """Make room for a batch that is larger than the chunk, if all of it is there."""
-        if chunk.size < chunk.capacity or chunk.size < framing.HEAD:
+        if chunk.size < framing.HEAD:
             return False
         try:
             head = bytes(chunk.view()[: framing.HEAD])
@@ -283,6 +255,13 @@ class Scanner:
         batch = construct_engine(data, position, run.name, self.policy, self.limits, False)
         return batch.last_offset
 
+    def _past(self, batch: Batch) -> bool:
+        """Whether a damaged batch lies behind the range, so that its damage matters to nobody."""
+        high = self.ranges.get("offset", (None, None))[1]
+        if high is None or self.policy is not Policy.KAFKA or batch.base_offset is None:
+            return False
+        return batch.base_offset >= high and bool(damage(batch))
+
     def _believed(self, batch: Batch) -> Sequence[tuple[Batch, Record | None]]:
         """The records of a batch, unless it is damaged and damage is raised."""
         if not self.keep:
@@ -290,7 +269,18 @@ class Scanner:
                 raise error
         return [(batch, record) for record in batch.records]
 
-    def _rows(self, rows: Sequence[tuple[Batch, Record | None]]) -> pa.RecordBatch:
+    def _rows(self, rows: Sequence[tuple[Batch, Record | None]]) -> Iterator[pa.RecordBatch]:
+        """Rows as Arrow, cut so that 32-bit offsets hold."""
+        first = held = 0
+        for i, (_, record) in enumerate(rows):
+            size = 0 if record is None else record_size(record)
+            if i > first and (i - first >= ROWS or held + size > BYTES):
+                yield self._columns(rows[first:i])
+                first, held = i, 0
+            held += size
+        yield self._columns(rows[first:])
+
+    def _columns(self, rows: Sequence[tuple[Batch, Record | None]]) -> pa.RecordBatch:
         arrays = []
         for f in self.decoded:
             value = self.values[f.name]
@@ -301,99 +291,76 @@ class Scanner:
 class BatchScanner(Scanner):
     """One pass over the heads of the batches of a file: nothing is decompressed, and no checksum is verified.
 
-    The file is mapped into memory, of which only the pages with heads are read. A file that becomes shorter meanwhile
-    ends the process, as with every map: read files that others truncate by :class:`SegmentReader`.
+    Where batches are large only their heads are read. With ``mmap`` the file is mapped into memory, which is several
+    times as fast where they are not; but a file that becomes shorter meanwhile then ends the process, as with every map
+    (a broker that truncates a log does this). Without it such a file just ends.
     """
 
     view = BATCHES
-    values = _BATCH_VALUES
+    values = OF_BATCHES
     records = False
 
-    def _chunk(self, file: FileIO, size: int) -> Chunk:
-        chunk = Chunk(0)
-        if size:
-            self.mapped = np.frombuffer(mmap(file.fileno(), 0, access=ACCESS_READ), np.uint8)
-        return chunk
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        columns: Sequence[str] | None = None,
+        policy: Policy | str = Policy.KAFKA,
+        *,
+        on_damage: OnDamage | None = None,
+        chunk_bytes: int = CHUNK_BYTES,
+        limits: Limits | None = None,
+        engine: Engine = "auto",
+        start: int = 0,
+        stop: int | None = None,
+        mmap: bool = False,
+    ) -> None:
+        super().__init__(
+            path,
+            columns,
+            policy,
+            on_damage=on_damage,
+            chunk_bytes=chunk_bytes,
+            limits=limits,
+            engine=engine,
+            start=start,
+            stop=stop,
+        )
+        self.mmap = mmap
+
+    def _open(self, file: FileIO, size: int) -> Chunk:
+        self.heads: Heads = (
+            MappedHeads(file, size) if self.mmap else ReadHeads(file, self.chunk_bytes)
+        )
+        return self.heads.chunk
 
     def _read(self, file: FileIO, chunk: Chunk, position: int, stop: int) -> None:
-        chunk.array = self.mapped[position:stop]
-        chunk.size = chunk.capacity = len(chunk.array)
-
-    def _room(self, run: Run, chunk: Chunk, stop: int) -> bool:
-        return False
+        self.heads.fill(position, stop)
 
     def _believed(self, batch: Batch) -> Sequence[tuple[Batch, Record | None]]:
         super()._believed(batch)
         return [(batch, None)]
 
 
-def scan_batches(
-    path: str | os.PathLike[str],
-    columns: Sequence[str] | None = None,
-    policy: Policy | str = Policy.KAFKA,
-    *,
-    on_damage: Literal["raise", "keep"] | None = None,
-    limits: Limits | None = None,
-    engine: Engine = "auto",
-) -> pa.RecordBatchReader:
-    """The record batches and messages of a file, one row each, from their heads alone. See :class:`BatchScanner`."""
-    return BatchScanner(
-        path, columns, policy, on_damage=on_damage, limits=limits, engine=engine
-    ).to_reader()
+def checked_range(name: str, bounds: Range | None) -> Range:
+    """A range of 64-bit numbers. Raises ValueError."""
+    if bounds is None:
+        return None, None
+    try:
+        low, high = (None if bound is None else index(bound) for bound in bounds)
+    except (TypeError, ValueError):
+        reason = "it must be (first, end), two integers or None"
+        raise ValueError(f"{name} is {bounds!r}: {reason}") from None
+    if any(bound is not None and not -(1 << 63) <= bound < 1 << 63 for bound in (low, high)):
+        raise ValueError(f"{name} is {bounds!r}: these must be numbers of 64 bits")
+    if low is not None and high is not None and low > high:
+        raise ValueError(f"{name} is {bounds!r}: the first is above the end")
+    return low, high
 
 
-def scan(
-    path: str | os.PathLike[str],
-    columns: Sequence[str] | None = None,
-    policy: Policy | str = Policy.KAFKA,
-    *,
-    offsets: Range | None = None,
-    timestamps: Range | None = None,
-    on_damage: Literal["raise", "keep"] | None = None,
-    chunk_bytes: int = CHUNK_BYTES,
-    limits: Limits | None = None,
-    engine: Engine = "auto",
-) -> pa.RecordBatchReader:
-    """The records of a file of batches as a stream of Arrow record batches, in bounded memory.
-
-    ``columns`` are those of the view records (None: all that need not be asked for); ``offsets`` and ``timestamps``
-    (milliseconds) are ranges of which the first is in, the second not, and None is open. See :class:`Scanner`.
-    """
-    return Scanner(
-        path,
-        columns,
-        policy,
-        offsets=offsets,
-        timestamps=timestamps,
-        on_damage=on_damage,
-        chunk_bytes=chunk_bytes,
-        limits=limits,
-        engine=engine,
-    ).to_reader()
-
-
-def read_table(
-    path: str | os.PathLike[str],
-    columns: Sequence[str] | None = None,
-    policy: Policy | str = Policy.KAFKA,
-    *,
-    offsets: Range | None = None,
-    timestamps: Range | None = None,
-    on_damage: Literal["raise", "keep"] | None = None,
-    limits: Limits | None = None,
-    engine: Engine = "auto",
-) -> pa.Table:
-    """Like :func:`scan`, all of it as a table."""
-    return scan(
-        path,
-        columns,
-        policy,
-        offsets=offsets,
-        timestamps=timestamps,
-        on_damage=on_damage,
-        limits=limits,
-        engine=engine,
-    ).read_all()
+def _known(name: str, value: str | None, known: Sequence[str | None]) -> None:
+    if value not in known:
+        listed = ", ".join(str(choice) for choice in known)
+        raise ValueError(f"{name} is {value!r}; known: {listed}")
 
 
 def _kernels(view: View, engine: Engine) -> ModuleType | None:
