@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +12,12 @@ from typing import Any
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.model import Batch, Control, Record
-from kafka_log.reader import SegmentReader
+from kafka_log.reader import Batches
 
 TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
 
 
-def objects(reader: SegmentReader, *, records: bool = True) -> Iterator[dict[str, Any]]:
+def objects(reader: Batches, *, records: bool = True) -> Iterator[dict[str, Any]]:
     """The objects for one file, in order. ``records=False`` gives digests instead of records."""
     path = reader.path
     yield {
@@ -63,6 +64,12 @@ def objects(reader: SegmentReader, *, records: bool = True) -> Iterator[dict[str
             for lost in end.lost
         ]
     yield out
+
+
+def lines(reader: Batches, *, records: bool = True) -> Iterator[str]:
+    """The same as text, an object a line."""
+    for item in objects(reader, records=records):
+        yield json.dumps(item, ensure_ascii=False, separators=(",", ":"))
 
 
 def file_digest(path: Path) -> str:

@@ -1,0 +1,25 @@
+"""Whether the Arrow kernels are there, and whether loading them pays. Importing this module loads nothing."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+ENGINES = ("auto", "construct", "arrow")
+"""Who reads: ``construct`` are the reference codecs, ``arrow`` the kernels (what these do not take, the reference codecs
+read in its place), and ``auto`` is ``arrow`` where that pays."""
+
+PAYS_FROM = 4 << 20
+"""Bytes from which on the kernels are worth loading: the reference codecs read them in the time that it takes."""
+
+_NEEDED = ("numba", "numpy", "pyarrow")
+_KERNELS = "kafka_codecs.arrow.records_kernels"
+
+
+def pay(size: int, engine: str = "auto") -> bool:
+    """Whether to read so many bytes with the kernels: if they are compiled for machines, and loaded or worth it."""
+    if engine != "auto":
+        return engine == "arrow"
+    if _KERNELS in sys.modules:
+        return bool(sys.modules[_KERNELS].JIT)
+    return size >= PAYS_FROM and all(find_spec(name) is not None for name in _NEEDED)
