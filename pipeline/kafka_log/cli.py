@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
 from rich.console import Console
@@ -21,6 +22,9 @@ from kafka_log.kernels import ENGINES, pay
 from kafka_log.model import Batch, End, Policy
 from kafka_log.reader import Batches, SegmentReader
 from kafka_log.summary import Summary, summarize
+
+LINES = 500
+"""Lines that are written at a time: each write costs as much as a line."""
 
 GOOD, PROBLEMS, COULD_NOT_RUN = 0, 1, 2
 
@@ -170,8 +174,8 @@ def _dump(options: argparse.Namespace, partitions: list[Partition]) -> int:
                 found = jsonl.lines(watch, records=not options.digest)
             else:
                 found = textual.lines(watch, data=not options.digest, width=options.width)
-            for line in found:
-                out.write(line + "\n")
+            while some := list(islice(found, LINES)):
+                out.write("\n".join(some) + "\n")
             worst = max(worst, PROBLEMS if watch.found_problems() else GOOD)
     out.flush()
     return worst
