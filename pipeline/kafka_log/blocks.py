@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise, repeat
 from pathlib import Path
@@ -374,6 +375,12 @@ class BlockScanner(Scanner):
         super().__init__(path, columns, policy, **options)
         self.reader.records = records
 
+    def items(self) -> Generator[Block | Batch, None, None]:
+        with closing(super().items()) as items:
+            for item in items:
+                assert isinstance(item, Block | Batch)
+                yield item
+
     def _decoder(self) -> Decoder:
         kind: type[BlockDecoder] = BlockDecoder if self.reader.records else HeadDecoder
         return kind(
@@ -416,8 +423,6 @@ class BlockReader:
     def _items(self, columns: Sequence[str]) -> Iterator[Batch | Block]:
         scanner = BlockScanner(self.path, columns, self.policy, **self.options)
         try:
-            for item in scanner.items():
-                assert isinstance(item, Batch | Block)
-                yield item
+            yield from scanner.items()
         finally:
             self.end = scanner.end
