@@ -18,7 +18,7 @@ from rich.table import Table
 from codecgen.runtime.source import Limits
 from kafka_log import jsonl, textual
 from kafka_log.directory import DirectoryError, Partition, discover
-from kafka_log.kernels import ENGINES, pay
+from kafka_log.kernels import ENGINES, HEADS_PAY_FROM, PAYS_FROM, pay
 from kafka_log.model import Batch, End, Policy
 from kafka_log.reader import Batches, SegmentReader
 from kafka_log.summary import Summary, summarize
@@ -147,12 +147,12 @@ def _opener(options: argparse.Namespace, partitions: list[Partition], records: b
     """What opens the segments, now that it is known how much there is to read."""
     limits = Limits(decompressed=options.max_decompressed, elements=options.max_elements)
     size = sum(segment.size for p in partitions for segment in p.segments)
-    if not pay(size, options.engine):
+    if not pay(size, options.engine, PAYS_FROM if records else HEADS_PAY_FROM):
         return lambda path: SegmentReader(
             path, policy=options.policy, limits=limits, records=records
         )
     try:
-        from kafka_log.blocks import BlockReader
+        from kafka_log.block_reader import BlockReader
     except ImportError as error:
         raise EngineError(
             f"the engine arrow needs numpy and pyarrow, and is slow without numba ({error}): "

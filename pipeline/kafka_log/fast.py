@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_codecs import Compression
-from kafka_log.blocks import Block, BlockScanner, numbers
+from kafka_log.block_reader import BlockScanner
+from kafka_log.blocks import Block, numbers
 from kafka_log.choice import Choice, in_batches
 from kafka_log.columns import COLUMNS, HEADERS_TYPE, MS_MAX, TIMESTAMP
 from kafka_log.control import read_control

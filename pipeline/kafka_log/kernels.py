@@ -10,16 +10,19 @@ ENGINES = ("auto", "construct", "arrow")
 read in its place), and ``auto`` is ``arrow`` where that pays."""
 
 PAYS_FROM = 4 << 20
-"""Bytes from which on the kernels are worth loading: the reference codecs read them in the time that it takes."""
+"""Bytes from which on the kernels are worth loading: it takes the time in which the reference codecs read as many."""
+
+HEADS_PAY_FROM = 64 << 20
+"""The same where only heads are read, and checksums verified."""
 
 _NEEDED = ("numba", "numpy", "pyarrow")
 _KERNELS = "kafka_codecs.arrow.records_kernels"
 
 
-def pay(size: int, engine: str = "auto") -> bool:
-    """Whether to read so many bytes with the kernels: if they are compiled for machines, and loaded or worth it."""
+def pay(size: int, engine: str = "auto", pays_from: int = PAYS_FROM) -> bool:
+    """Whether to read so many bytes with the kernels. ``auto``: if numba compiles them, and they are loaded or worth it."""
     if engine != "auto":
         return engine == "arrow"
     if _KERNELS in sys.modules:
         return bool(sys.modules[_KERNELS].JIT)
-    return size >= PAYS_FROM and all(find_spec(name) is not None for name in _NEEDED)
+    return size >= pays_from and all(find_spec(name) is not None for name in _NEEDED)
