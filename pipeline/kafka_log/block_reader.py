@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from kafka_codecs.arrow.records import RECORDS
 from kafka_log import framing
 from kafka_log.blocks import COLUMNS, COUNTED, Block, numbers
 from kafka_log.model import Batch, End, Policy
-from kafka_log.scan import Engine, Scanner
+from kafka_log.scan import CHUNK_BYTES, Engine, Scanner
 
 SLACK = 64
 """Bytes behind their input that kernels may read."""
@@ -73,7 +74,8 @@ class HeadDecoder(BlockDecoder):
                 first = int(ends[start])
                 last = int(ends[stop]) if stop < len(ends) else block.end
                 part = _part(chunk, first - position, last - position)
-                yield from super().decode(part, first)
+                for found in super().decode(part, first):
+                    yield _without_records(found) if isinstance(found, Block) else found
 
     def _are_light(self, block: Block) -> Any:
         """Which entries need no more than their checksum verified."""
@@ -125,6 +127,12 @@ def _block(
     for i in range(layout.size_of("attributes")):
         attributes = attributes << 8 | chunk.array[at + i]
     return Block(records, rows.start, rows.last, rows.end, rows.entries, heads, attributes)
+
+
+def _without_records(block: Block) -> Block:
+    """The heads alone, as a reader of heads gives them. It reads messages of the older formats with their records."""
+    counted = block.heads.column("record_count").null_count == 0
+    return replace(block, batch=_NO_RECORDS) if counted else block
 
 
 def _cut(block: Block, start: int, stop: int) -> Iterator[Block]:
@@ -194,8 +202,10 @@ class BlockReader:
         limits: Limits | None = None,
         engine: Engine = "auto",
         records: bool = True,
+        chunk_bytes: int = CHUNK_BYTES,
     ) -> None:
         options: dict[str, Any] = {"limits": limits, "engine": engine, "records": records}
+        options["chunk_bytes"] = chunk_bytes
         self.policy = policy
         self.options = options
         self.path = Path(path)
