@@ -13,7 +13,8 @@ PAYS_FROM = 4 << 20
 """Bytes from which on the kernels are worth loading: it takes the time in which the reference codecs read as many."""
 
 HEADS_PAY_FROM = 64 << 20
-"""The same where only heads are read, and checksums verified."""
+"""The same where only heads are read, and checksums verified: with batches of a few KiB. Small ones would pay earlier, large
+ones later, but then little is lost."""
 
 _NEEDED = ("numba", "numpy", "pyarrow")
 _KERNELS = "kafka_codecs.arrow.records_kernels"
@@ -24,5 +25,5 @@ def pay(size: int, engine: str = "auto", pays_from: int = PAYS_FROM) -> bool:
     if engine != "auto":
         return engine == "arrow"
     if _KERNELS in sys.modules:
-        return bool(sys.modules[_KERNELS].JIT)
+        return bool(getattr(sys.modules[_KERNELS], "JIT", False))
     return size >= pays_from and all(find_spec(name) is not None for name in _NEEDED)
