@@ -89,7 +89,7 @@ class Block(Rows):
             batches=heads.num_rows,
             records=self.batch.num_rows
             if counts.null_count
-            else int(numbers(heads, "record_count").sum()),
+            else int(numbers(heads, "record_count").sum(dtype=np.int64)),
             control_batches=heads.column("is_control").true_count,
             transactional_batches=heads.column("is_transactional").true_count,
             empty_batches=0

@@ -154,7 +154,7 @@ def record_object(record: Record) -> dict[str, Any]:
 
 
 def record_line(record: Record) -> str:
-    """The object of a record as text. This is the shape of :func:`record_object`, in a tenth of the time."""
+    """The object of a record as text. This is the shape of :func:`record_object`, in a quarter of the time."""
     offset, timestamp, sequence, key, value, headers, control, crc_error = record
     if control is not None or crc_error is not None:
         return _encode(record_object(record))

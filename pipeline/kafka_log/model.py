@@ -45,7 +45,7 @@ class Control:
 class Record(NamedTuple):
     """One record. Timestamps are in milliseconds, -1 for none; ``sequence`` is -1 for none.
 
-    A tuple, since there are millions of them: it takes a fifth of the time that a dataclass takes.
+    A tuple, since there are millions of them: it takes a quarter of the time that a dataclass takes.
     """
 
     offset: int
