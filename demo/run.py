@@ -1,6 +1,7 @@
 """The project's chores, on a machine that has Python 3.11 or newer and nothing else.
 
-    python demo/run.py demo [LOG_DIRECTORY ...]   read log directories with Spark (the samples, unless told)
+    python demo/run.py demo [LOG_DIRECTORY ...]   read log directories with Spark (the samples, unless told);
+                                                  --engine construct reads with the reference codecs
     python demo/run.py test [PYTEST_ARGUMENT ...] the tests that need no broker
     python demo/run.py generate                   write generated/ from schemas/
     python demo/run.py check                      formatting, types, imports, and that generated/ is current
@@ -13,6 +14,7 @@ nothing is written elsewhere.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import os
 import shutil
@@ -134,12 +136,26 @@ def generate() -> None:
 
 
 def demo(arguments: list[str]) -> None:
-    venv("spark", "generate")
+    parser = argparse.ArgumentParser(prog="demo/run.py demo")
+    parser.add_argument("logs", nargs="*", type=Path, metavar="LOG_DIRECTORY")
+    parser.add_argument("--engine", choices=("auto", "arrow", "construct"))
+    options = parser.parse_args(arguments)
+    demo_venv()
     java()
     say("Generating the codecs from schemas/*.yaml")
     generate()
-    logs = [Path(a).absolute() for a in arguments] or sample_logs()
-    run([PYTHON, ROOT / "demo" / "show.py", *logs])
+    logs = [path.absolute() for path in options.logs] or sample_logs()
+    engine = ["--engine", options.engine] if options.engine else []
+    run([PYTHON, ROOT / "demo" / "show.py", *engine, *logs])
+
+
+def demo_venv() -> None:
+    """With the compiler for the Arrow kernels, where there is one: numba comes later than a Python does."""
+    try:
+        venv("spark", "generate", "fast")
+    except ChoreError as error:
+        say(f"{error}\nGoing on without numba: the reference codecs decode")
+        venv("spark", "generate")
 
 
 def sample_logs() -> list[Path]:
@@ -229,7 +245,7 @@ def main(arguments: list[str]) -> int:
         elif name == "check":
             check()
         elif name == "venv":
-            venv("spark", "generate")
+            demo_venv()
         else:
             clean()
     except ChoreError as error:

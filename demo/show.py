@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import reduce
+from importlib.util import find_spec
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -21,6 +22,7 @@ from pyspark.sql import functions as F
 
 from kafka_log import discover
 from kafka_log.directory import DirectoryError
+from kafka_log.kernels import ENGINES
 from pyspark_kafka_log.answers import transactions
 from pyspark_kafka_log.java import JavaNotFound, find_java
 from pyspark_kafka_log.schema import TYPES
@@ -98,9 +100,10 @@ def names_of(paths: list[Path]) -> dict[Path, str]:
     return {path: path.name if names.count(path.name) == 1 else str(path) for path in paths}
 
 
-def read(session: SparkSession, path: Path, name: str) -> DataFrame:
+def read(session: SparkSession, path: Path, name: str, engine: str) -> DataFrame:
     """All records of a directory, markers too, with every column there is."""
     source = session.read.format("kafka-log").option("columns", ",".join(TYPES))
+    source = source.option("engine", engine)
     return (
         source.option("includeControlRecords", True).load(str(path)).withColumn("log", F.lit(name))
     )
@@ -220,6 +223,12 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("logs", nargs="+", type=Path, help="broker or partition directories")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="where the Parquet goes")
+    parser.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default="arrow" if find_spec("numba") else "auto",
+        help="the codecs that decode (default %(default)s)",
+    )
     options = parser.parse_args(arguments)
     output = options.output.absolute()
     scratch = Path(tempfile.mkdtemp(prefix=".demo-", dir=output.parent))
@@ -230,7 +239,7 @@ def main(arguments: list[str]) -> int:
         os.environ["JAVA_HOME"] = str(java.home)
         say(f"Reading log directories with Spark on {java}")
         sizes(names)
-        run(names, scratch, output)
+        run(names, scratch, output, options.engine)
     except (DemoError, JavaNotFound) as error:
         print(f"\ndemo: {error}", file=sys.stderr)
         return 1
@@ -239,12 +248,13 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def run(names: dict[Path, str], scratch: Path, output: Path) -> None:
+def run(names: dict[Path, str], scratch: Path, output: Path, engine: str) -> None:
     with step("starting Spark"):
         session = start_spark(scratch)
     try:
-        with step("decoding every record"):
-            records = union(read(session, path, name) for path, name in names.items()).cache()
+        with step(f"decoding every record (engine {engine})"):
+            frames = (read(session, path, name, engine) for path, name in names.items())
+            records = union(frames).cache()
             total = records.count()
         say(f"  {total:,} records")
         answers(records)

@@ -6,8 +6,6 @@ codec takes the place of that one function.
 
 from __future__ import annotations
 
-import os
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,9 +13,8 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from codecgen.runtime.source import Limits
-from kafka_log import fast
+from kafka_log.choice import Choice, in_batches
 from kafka_log.columns import (
     COLUMNS,
     DEFAULT_COLUMNS,
@@ -26,13 +23,12 @@ from kafka_log.columns import (
     Row,
     Unit,
     fits,
-    record_size,
     schema,
-    to_arrow,
 )
 from kafka_log.directory import Segment
-from kafka_log.model import Batch, Policy, Record
-from kafka_log.reader import SegmentReader, damage
+from kafka_log.kernels import ENGINES, pay
+from kafka_log.model import Policy
+from kafka_log.reader import SegmentReader
 
 __all__ = [
     "COLUMNS",
@@ -45,8 +41,6 @@ __all__ = [
     "record_batches",
     "schema",
 ]
-
-ENGINES = ("auto", "construct", "arrow")
 
 MOST_BYTES = 1 << 30
 """A column holds less than twice this many bytes, so that 32-bit offsets always do."""
@@ -155,40 +149,24 @@ def record_batches(
         yield from read_slice(item if isinstance(item, Slice) else Slice(item), scan)
 
 
+def takes(part: Slice, scan: Scan) -> bool:
+    """Whether the kernels are to read a slice. The rows are the same."""
+    size = (part.segment.size if part.stop is None else part.stop) - part.start
+    return pay(size, scan.engine)
+
+
 def read_slice(part: Slice, scan: Scan) -> Iterator[pa.RecordBatch]:
     """The rows of one slice. What decodes bytes is below here alone."""
-    if fast.takes(part, scan):
+    if takes(part, scan):
+        from kafka_log import fast  # numpy is needed from here on
+
         return fast.read(part, scan, _by_reference)
     return _by_reference(part, scan)
 
 
 def _by_reference(part: Slice, scan: Scan) -> Iterator[pa.RecordBatch]:
     """The rows of one slice, by the Construct codecs."""
-    rows: list[Row] = []
-    held = 0
-    fixed = _fixed_bytes(part, scan)
-    for row in _rows(part, scan):
-        size = fixed + _size(row)
-        if rows and (len(rows) >= scan.batch_rows or held + size > scan.batch_bytes):
-            yield to_arrow(rows, scan.schema, part.segment)
-            rows, held = [], 0
-        rows.append(row)
-        held += size
-    if rows:
-        yield to_arrow(rows, scan.schema, part.segment)
-
-
-def _fixed_bytes(part: Slice, scan: Scan) -> int:
-    """Bytes that every row has in columns of text that are the same for the whole slice."""
-    named = [COLUMNS[name].once for name in ("topic", "segment") if name in scan.columns]
-    return sum(len(once(part.segment).encode()) for once in named if once is not None)
-
-
-def _size(row: Row) -> int:
-    return len(row.problem or "") + (0 if row.record is None else record_size(row.record))
-
-
-# ---------------------------------------------------------------- from batches to rows
+    return in_batches(_rows(part, scan), part, scan)
 
 
 def _rows(part: Slice, scan: Scan) -> Iterator[Row]:
@@ -199,80 +177,10 @@ def _rows(part: Slice, scan: Scan) -> Iterator[Row]:
         start=part.start,
         stop=part.stop,
     )
-    aborted = _by_producer(part.aborted)
-    try:
+    choice = Choice(part, scan)
+    with choice.reading(reader):
         for batch in reader:
-            wrong = damage(batch)
-            if not wrong:
-                if part.end_offset is not None and (batch.base_offset or 0) >= part.end_offset:
-                    return  # offsets rise in a log: nothing behind it is wanted
-                if part.first_offset is not None and batch.last_offset < part.first_offset:
-                    continue
-            elif scan.on_damage is OnDamage.RAISE:
-                raise wrong[0]
-            elif scan.on_damage is OnDamage.DROP:
-                continue
-            if batch.is_control and not scan.control_records:
-                continue
-            if aborted and _is_aborted(batch, aborted):
-                continue
-            yield from _of_batch(batch, wrong, part, scan)
-    except CodecError:
-        if scan.on_damage is OnDamage.RAISE or reader.end is None:
-            raise
-    end = reader.end
-    if end is None:
-        return
-    if end.error is not None and scan.on_damage is OnDamage.RAISE:
-        raise end.error
-    if scan.on_damage is OnDamage.KEEP and "problem" in scan.columns:
-        for lost in end.lost:
-            yield Row(lost.start, problem=f"bytes {lost.start}..{lost.end} are lost: {lost.reason}")
-        if end.error is not None:
-            yield Row(end.iterated_bytes, problem=f"the rest is not read: {end.error}")
-
-
-def _of_batch(batch: Batch, wrong: list[CodecError], part: Slice, scan: Scan) -> Iterator[Row]:
-    problem = "; ".join(map(str, wrong)) or None
-    low, high = part.first_offset, part.end_offset
-    if problem and not batch.records and "problem" in scan.columns:
-        yield Row(batch.position, batch, problem=problem)
-    for i, record in enumerate(batch.records):
-        if (low is not None and record.offset < low) or (
-            high is not None and record.offset >= high
-        ):
-            continue
-        if scan.overflows(record.timestamp):
-            if scan.on_damage is OnDamage.RAISE:
-                raise _too_large(i, record, batch, part)
-            if scan.on_damage is OnDamage.DROP:
-                continue
-        yield Row(batch.position, batch, record, problem)
-
-
-def _too_large(i: int, record: Record, batch: Batch, part: Slice) -> CodecError:
-    reason = (
-        f"the timestamp {record.timestamp} ms of offset {record.offset} is more than a timestamp"
-        " in microseconds can hold"
-    )
-    path, file = f"records[{i}].timestamp", os.fspath(part.segment.path)
-    return ValueRefused(reason, Where(path=path, position=batch.position, file=file))
-
-
-def _by_producer(
-    aborted: tuple[tuple[int, int, int], ...],
-) -> dict[int, list[tuple[int, int]]]:
-    out: dict[int, list[tuple[int, int]]] = {}
-    for producer, first, last in aborted:
-        out.setdefault(producer, []).append((first, last))
-    for ranges in out.values():
-        ranges.sort()
-    return out
-
-
-def _is_aborted(batch: Batch, aborted: dict[int, list[tuple[int, int]]]) -> bool:
-    ranges = aborted.get(batch.producer_id)
-    if not ranges or not batch.is_transactional or batch.is_control:
-        return False
-    at = bisect_right(ranges, (batch.last_offset, 1 << 63)) - 1
-    return at >= 0 and batch.last_offset <= ranges[at][1]
+            yield from choice.rows(batch)
+            if choice.done:
+                return
+    yield from choice.end(reader.end)

@@ -6,10 +6,10 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
@@ -18,10 +18,13 @@ from rich.table import Table
 from codecgen.runtime.source import Limits
 from kafka_log import jsonl, textual
 from kafka_log.directory import DirectoryError, Partition, discover
-from kafka_log.engine import ENGINES
-from kafka_log.model import End, Policy
-from kafka_log.reader import SegmentReader
+from kafka_log.kernels import ENGINES, HEADS_PAY_FROM, PAYS_FROM, pay
+from kafka_log.model import Batch, End, Policy
+from kafka_log.reader import Batches, SegmentReader
 from kafka_log.summary import Summary, summarize
+
+LINES = 500
+"""Lines that are written at a time: each write costs as much as a line."""
 
 GOOD, PROBLEMS, COULD_NOT_RUN = 0, 1, 2
 
@@ -35,6 +38,10 @@ examples:
 A path is a segment, a partition directory (topic-0), or a broker's log directory. Files are never changed.
 exit codes: 0 good, 1 problems found, 2 could not run
 """
+
+
+class EngineError(Exception):
+    """The engine that was asked for is not there."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -91,7 +98,11 @@ def _common(command: argparse.ArgumentParser, output: str, outputs: list[str]) -
     )
     command.add_argument("--output", choices=outputs, default=output, help="default %(default)s")
     command.add_argument(
-        "--engine", choices=list(ENGINES), default="construct", help="the codecs that read"
+        "--engine",
+        choices=ENGINES,
+        default="auto",
+        help="construct: the reference codecs; arrow: compiled kernels, which need numba, and the reference codecs for"
+        " what these do not take; auto: arrow where it pays. The output is the same (default %(default)s)",
     )
     command.add_argument(
         "--max-decompressed",
@@ -124,14 +135,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         return GOOD
     except KeyboardInterrupt:
         return COULD_NOT_RUN
-    except (DirectoryError, OSError) as error:
+    except (DirectoryError, EngineError, OSError) as error:
         print(f"kafka-log: {error}", file=sys.stderr)
         return COULD_NOT_RUN
 
 
-def _reader(options: argparse.Namespace, path: Path, records: bool) -> SegmentReader:
+Open = Callable[[Path], Batches]
+
+
+def _opener(options: argparse.Namespace, partitions: list[Partition], records: bool) -> Open:
+    """What opens the segments, now that it is known how much there is to read."""
     limits = Limits(decompressed=options.max_decompressed, elements=options.max_elements)
-    return SegmentReader(
+    size = sum(segment.size for p in partitions for segment in p.segments)
+    if not pay(size, options.engine, PAYS_FROM if records else HEADS_PAY_FROM):
+        return lambda path: SegmentReader(
+            path, policy=options.policy, limits=limits, records=records
+        )
+    try:
+        from kafka_log.block_reader import BlockReader
+    except ImportError as error:
+        raise EngineError(
+            f"the engine arrow needs numpy and pyarrow, and is slow without numba ({error}): "
+            'pip install "kafka-codecs[fast]"'
+        ) from None
+    return lambda path: BlockReader(
         path, policy=options.policy, limits=limits, engine=options.engine, records=records
     )
 
@@ -139,16 +166,16 @@ def _reader(options: argparse.Namespace, path: Path, records: bool) -> SegmentRe
 def _dump(options: argparse.Namespace, partitions: list[Partition]) -> int:
     worst = GOOD
     out = sys.stdout
+    open_segment = _opener(options, partitions, True)
     for partition in partitions:
         for segment in partition.segments:
-            reader = _reader(options, segment.path, True)
-            watch = _Watch(reader)
+            watch = _Watch(open_segment(segment.path))
             if options.output == "jsonl":
-                for item in jsonl.objects(watch, records=not options.digest):  # type: ignore[arg-type]
-                    out.write(json.dumps(item, ensure_ascii=False, separators=(",", ":")) + "\n")
+                found = jsonl.lines(watch, records=not options.digest)
             else:
-                for line in textual.lines(watch, data=not options.digest, width=options.width):  # type: ignore[arg-type]
-                    out.write(line + "\n")
+                found = textual.lines(watch, data=not options.digest, width=options.width)
+            while some := list(islice(found, LINES)):
+                out.write("\n".join(some) + "\n")
             worst = max(worst, PROBLEMS if watch.found_problems() else GOOD)
     out.flush()
     return worst
@@ -157,7 +184,7 @@ def _dump(options: argparse.Namespace, partitions: list[Partition]) -> int:
 class _Watch:
     """A reader that notices problems as they pass."""
 
-    def __init__(self, reader: SegmentReader) -> None:
+    def __init__(self, reader: Batches) -> None:
         self.reader = reader
         self.path = reader.path
         self.failed = False
@@ -171,7 +198,7 @@ class _Watch:
         end = self.reader.end
         return self.failed or end is None or end.stop != "eof" or bool(end.lost)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Batch]:
         for batch in self.reader:
             self.failed |= bool(batch.problems) or not batch.is_valid
             yield batch
@@ -191,7 +218,7 @@ def _stat(options: argparse.Namespace, partitions: list[Partition]) -> int:
         task = progress.add_task("reading", total=total)
         summaries = summarize(
             partitions,
-            lambda path: _reader(options, path, options.deep),
+            _opener(options, partitions, options.deep),
             lambda n: progress.update(task, advance=n),
         )
     whole = Summary("total")

@@ -15,7 +15,8 @@ from kafka_log.model import Batch, Record
 Unit = Literal["ms", "us"]
 """The unit of timestamps: ``ms`` is the format's own, ``us`` what Spark wants."""
 
-_MS_MAX = ((1 << 63) - 1) // 1000
+MS_MAX = ((1 << 63) - 1) // 1000
+"""The largest timestamp in milliseconds, either way, that microseconds can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +183,7 @@ def record_size(record: Record) -> int:
 
 def fits(timestamp: int, unit: Unit) -> bool:
     """Whether a timestamp in milliseconds has a place in a column of that unit."""
-    return unit == "ms" or -_MS_MAX <= timestamp <= _MS_MAX
+    return unit == "ms" or -MS_MAX <= timestamp <= MS_MAX
 
 
 def _array(column: Column, kind: Any, rows: Sequence[Row], segment: Segment) -> Any:

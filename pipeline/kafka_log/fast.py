@@ -1,27 +1,28 @@
 """Slices of segments by the Arrow kernels, in the columns of :mod:`kafka_log.columns`.
 
-Only what is asked for as Spark's own Kafka source would give it comes this way: damage is raised, and no column needs what
-the kernels do not have. The reference codecs take the rest, and small slices, for which loading the kernels does not pay.
+Of what the kernels read, whole batches are chosen by their heads, rows by their offsets and timestamps; the rest is what
+:mod:`kafka_log.choice` makes of the batches that the reference codecs read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_codecs import Compression
-from kafka_log.columns import COLUMNS, HEADERS_TYPE, TIMESTAMP, fits
+from kafka_log.block_reader import BlockScanner
+from kafka_log.blocks import Block, numbers
+from kafka_log.choice import Choice, in_batches
+from kafka_log.columns import COLUMNS, HEADERS_TYPE, MS_MAX, TIMESTAMP
+from kafka_log.control import read_control
 
 if TYPE_CHECKING:
     from kafka_log.arrow import Scan, Slice
-
-PAYS_FROM = 4 << 20
-"""Bytes of a slice from which on the kernels are worth loading."""
 
 NAMES: Mapping[str, str] = {
     "key": "key",
@@ -46,67 +47,112 @@ NAMES: Mapping[str, str] = {
 _CODECS = [codec.label for codec in Compression]
 
 
-def takes(part: Slice, scan: Scan) -> bool:
-    """Whether a slice can, and should, be read by the kernels."""
-    known = all(name in NAMES or COLUMNS[name].once is not None for name in scan.columns)
-    plain = scan.on_damage == "raise" and not part.aborted and part.end_offset is None
-    if not known or not plain or scan.engine == "construct":
-        return False
-    if scan.engine == "arrow":
-        return True
-    size = (part.segment.size if part.stop is None else part.stop) - part.start
-    return size >= PAYS_FROM and find_spec("numba") is not None
-
-
 def read(
     part: Slice, scan: Scan, slow: Callable[[Slice, Scan], Iterator[pa.RecordBatch]]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a slice. ``slow`` reads from the first batch on whose timestamps have no place in the column."""
-    from kafka_log.scanner import Scanner  # numba and numpy are needed from here on
-
-    checked = TIMESTAMP in scan.columns and scan.timestamp_unit == "us"
-    wanted = {NAMES[name] for name in scan.columns if name in NAMES}
-    wanted |= {"position"} if checked else set()
-    wanted |= set() if scan.control_records else {"is_control"}
-    scanner = Scanner(
+    """The rows of a slice. ``slow`` reads from the first batch on whose timestamps are an error."""
+    scanner = BlockScanner(
         part.segment.path,
-        tuple(wanted) or ("offset",),
+        _needed(part, scan),
         scan.policy,
-        offsets=None if part.first_offset is None else (part.first_offset, None),
         limits=scan.limits,
+        engine=scan.engine,
         start=part.start,
         stop=part.stop,
     )
-    for batch in scanner:
-        beyond = _beyond(batch) if checked else None
-        if beyond is not None:
-            position = batch.column("position")[beyond].as_py()
-            same = pc.equal(batch.column("position"), position)
-            yield from _pieces(batch.slice(0, same.index(True).as_py()), part, scan)
-            yield from slow(replace(part, start=position), scan)
-            return
-        yield from _pieces(batch, part, scan)
+    choice = Choice(part, scan)
+    checked = TIMESTAMP in scan.columns and scan.timestamp_unit == "us"
+    with choice.reading(scanner.reader):
+        for item in scanner.items():
+            if not isinstance(item, Block):
+                yield from in_batches(choice.rows(item), part, scan)
+            else:
+                mask = _chosen(item, choice)
+                beyond = _settle_timestamps(item, choice, mask) if checked else None
+                if mask.any():
+                    yield from _pieces(item, mask, choice)
+                if beyond is not None:
+                    yield from slow(replace(part, start=beyond), scan)
+                    return
+            if choice.done:
+                return
+    yield from in_batches(choice.end(scanner.end), part, scan)
 
 
-def _beyond(batch: pa.RecordBatch) -> int | None:
-    """The first row whose timestamp does not fit microseconds."""
-    milliseconds = batch.column("timestamp").cast(pa.int64())
-    ends = pc.min_max(milliseconds)
-    low, high = ends["min"].as_py(), ends["max"].as_py()
-    if low is None or (fits(low, "us") and fits(high, "us")):
+def _needed(part: Slice, scan: Scan) -> tuple[str, ...]:
+    """The columns of the view that this takes."""
+    wanted = {NAMES[name] for name in scan.columns if name in NAMES} | {"position"}
+    if part.end_offset is not None:
+        wanted |= {"base_offset"}
+    if part.first_offset is not None or part.end_offset is not None:
+        wanted |= {"offset"}
+    if "controlType" in scan.columns and scan.control_records:
+        wanted |= {"key", "is_control"}
+    return tuple(wanted)
+
+
+# ---------------------------------------------------------------- rows
+
+
+def _chosen(block: Block, choice: Choice) -> Any:
+    """Which rows of a block are wanted, as a mask, whatever their timestamps."""
+    part = choice.part
+    mask = np.repeat(_entries(block, choice), np.diff(block.starts()))
+    if part.first_offset is not None:
+        mask &= numbers(block.batch, "offset") >= part.first_offset
+    if part.end_offset is not None:
+        mask &= numbers(block.batch, "offset") < part.end_offset
+    return mask
+
+
+def _entries(block: Block, choice: Choice) -> Any:
+    """Which entries of a block have rows that are wanted."""
+    part, heads = choice.part, block.heads
+    keep = np.ones(heads.num_rows, bool)
+    control = numbers(heads, "is_control")
+    if part.end_offset is not None:
+        behind = np.flatnonzero(block.base_offsets() >= part.end_offset)
+        if len(behind):
+            keep[behind[0] :] = False
+            choice.done = True
+    if part.first_offset is not None:
+        keep &= numbers(heads, "last_offset") >= part.first_offset
+    if not choice.scan.control_records:
+        keep &= ~control
+    if choice.aborted:
+        producers, lasts = (numbers(heads, name) for name in ("producer_id", "last_offset"))
+        candidates = keep & numbers(heads, "is_transactional") & ~control
+        for i in np.flatnonzero(candidates & np.isin(producers, list(choice.aborted))).tolist():
+            keep[i] = not choice.is_aborted(int(producers[i]), int(lasts[i]))
+    return keep
+
+
+def _settle_timestamps(block: Block, choice: Choice, mask: Any) -> int | None:
+    """See to timestamps that microseconds cannot hold. Where they are an error, the position of the first batch that
+    has one; no row from it on is left in the mask."""
+    times = numbers(block.batch, "timestamp")
+    beyond = mask & ((times < -MS_MAX) | (times > MS_MAX))
+    if not beyond.any():
         return None
-    return next(i for i, v in enumerate(milliseconds.to_pylist()) if not fits(v, "us"))
+    if choice.raises:
+        positions = numbers(block.batch, "position")
+        position = int(positions[beyond.argmax()])
+        mask &= positions < position
+        return position
+    if choice.drops:
+        mask &= ~beyond
+    return None
 
 
-def _pieces(batch: pa.RecordBatch, part: Slice, scan: Scan) -> Iterator[pa.RecordBatch]:
-    """The rows in the columns of the scan, in batches that are not too large."""
-    if not scan.control_records:
-        control = batch.column("is_control")
-        if pc.any(control).as_py():
-            batch = batch.filter(pc.invert(control))
-    rows = pa.RecordBatch.from_arrays(
-        [_array(field, batch, part) for field in scan.schema], schema=scan.schema
-    )
+# ---------------------------------------------------------------- columns
+
+
+def _pieces(block: Block, mask: Any, choice: Choice) -> Iterator[pa.RecordBatch]:
+    """The rows of the mask in the columns of the scan, in batches that are not too large."""
+    scan = choice.scan
+    batch = block.batch if mask.all() else block.batch.filter(pa.array(mask))
+    arrays = [_array(field, batch, choice) for field in scan.schema]
+    rows = pa.RecordBatch.from_arrays(arrays, schema=scan.schema)
     for start in range(0, rows.num_rows, scan.batch_rows):
         yield from _cut(rows.slice(start, scan.batch_rows), scan.batch_bytes)
 
@@ -120,16 +166,45 @@ def _cut(rows: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
     yield from _cut(rows.slice(half), most)
 
 
-def _array(field: pa.Field, batch: pa.RecordBatch, part: Slice) -> Any:
+def _array(field: pa.Field, batch: pa.RecordBatch, choice: Choice) -> Any:
     once = COLUMNS[field.name].once
     if once is not None:
-        return pa.repeat(pa.scalar(once(part.segment), field.type), batch.num_rows)
+        return pa.repeat(pa.scalar(once(choice.part.segment), field.type), batch.num_rows)
+    if field.name == "problem":
+        return pa.nulls(batch.num_rows, field.type)
+    if field.name == "controlType":
+        return _control_types(batch, field.type, choice)
     values = batch.column(NAMES[field.name])
+    if field.name == TIMESTAMP:
+        return _timestamps(values, field.type)
     if field.name == "compression":
         return pa.array(_CODECS, field.type).take(values)
     if field.name == "headers":
         return _headers(values)
     return values if values.type == field.type else values.cast(field.type)
+
+
+def _timestamps(values: Any, kind: Any) -> Any:
+    """Timestamps in the unit of the column, null where that cannot hold them."""
+    if values.type == kind:
+        return values
+    times = values.view(pa.int64()).to_numpy()
+    fit = (times >= -MS_MAX) & (times <= MS_MAX)
+    if not fit.all():
+        values = pc.if_else(pa.array(fit), values, None)
+    return values.cast(kind)
+
+
+def _control_types(batch: pa.RecordBatch, kind: Any, choice: Choice) -> Any:
+    """The types of control records, of which there are few."""
+    types: list[str | None] = [None] * batch.num_rows
+    if choice.scan.control_records:
+        keys = batch.column("key")
+        for i in np.flatnonzero(numbers(batch, "is_control")).tolist():
+            # Strict readers have their control records from the reference codecs.
+            control = read_control(keys[i].as_py(), None, strict=False, file="", position=0)
+            types[i] = control.type
+    return pa.array(types, kind)
 
 
 def _headers(values: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from codecgen.runtime.errors import CodecError
 
@@ -42,9 +42,11 @@ class Control:
     error: CodecError | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One record. Timestamps are in milliseconds, -1 for none; ``sequence`` is -1 for none."""
+class Record(NamedTuple):
+    """One record. Timestamps are in milliseconds, -1 for none; ``sequence`` is -1 for none.
+
+    A tuple, since there are millions of them: it takes a quarter of the time that a dataclass takes.
+    """
 
     offset: int
     timestamp: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Protocol
 
 from codecgen.runtime.errors import ChecksumError, CodecError, ParseError, TrailingError, Where
 from codecgen.runtime.source import Limits
@@ -12,6 +13,16 @@ from kafka_log import framing
 from kafka_log.engine import ENGINES
 from kafka_log.model import Batch, End, Lost, Policy
 from kafka_log.salvage import next_entry
+
+
+class Batches(Protocol):
+    """What gives the batches of one file, in their order; then ``end`` says how the file ended."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def end(self) -> End | None: ...
+    def __iter__(self) -> Iterator[Batch]: ...
 
 
 class SegmentReader:

@@ -139,15 +139,32 @@ class Scanner:
                 batch = batch.filter(mask)
         return batch.select(self.schema.names), more
 
-    def _batches(self) -> Generator[pa.RecordBatch, None, None]:
+    def items(self) -> Generator[Rows | Batch, None, None]:
+        """What the kernels read, a run of batches at a time, and what the reference codecs read, in the file's order.
+
+        Ranges and damage are left to the caller; only a strict reader raises.
+        """
         with self.reader.path.open("rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
             run = Run(self.reader, file.fileno(), size)
             plain = run.batches()
             if self.kernels is None:
-                yield from self._plain(plain)
+                yield from plain
             else:
                 yield from self._fast(file, run, plain, size)
+
+    def _batches(self) -> Generator[pa.RecordBatch, None, None]:
+        with closing(self.items()) as items:
+            if self.kernels is None:
+                yield from self._plain(item for item in items if isinstance(item, Batch))
+            else:
+                for item in items:
+                    if isinstance(item, Rows):
+                        yield item.batch
+                    elif self._past(item):
+                        return
+                    else:
+                        yield from self._rows(self._believed(item))
         end = self.reader.end
         if end is not None and end.error is not None and not self.keep:
             raise end.error
@@ -173,28 +190,20 @@ class Scanner:
 
     def _fast(
         self, file: FileIO, run: Run, plain: Iterator[Batch], size: int
-    ) -> Iterator[pa.RecordBatch]:
-        decoder = Decoder(
-            self.view,
-            self.columns,
-            limits=self.limits,
-            careful=self.policy is Policy.STRICT,
-            kernels=self.kernels,
-        )
+    ) -> Iterator[Rows | Batch]:
+        decoder = self._decoder()
         stop = size if self.reader.stop is None else min(self.reader.stop, size)
         chunk = self._open(file, size)
         last: int | None = None  # the last batch that the kernels read
 
-        def slow() -> Iterator[pa.RecordBatch] | None:
+        def slow() -> Batch | None:
             nonlocal last
             if last is not None and self.policy is Policy.SALVAGE:
                 run.last_offset = self._last_offset(run, last)
             last = None
             batch = next(plain, None)
-            if batch is None or self._past(batch):
-                return None
-            self.odd += 1
-            return self._rows(self._believed(batch))
+            self.odd += batch is not None
+            return batch
 
         while True:
             position = run.position
@@ -206,19 +215,28 @@ class Scanner:
                 if isinstance(item, Rows):
                     self._count_in(run, item)
                     last = item.last
-                    yield item.batch
+                    yield item
                     continue
-                rows = slow()
-                if rows is None:
+                batch = slow()
+                if batch is None:
                     return
-                yield from rows
+                yield batch
                 if run.position != item.end:
                     break  # what follows in the chunk is not what comes next
             if run.position == position and not self._room(run, chunk, stop):
-                rows = slow()
-                if rows is None:
+                batch = slow()
+                if batch is None:
                     return
-                yield from rows
+                yield batch
+
+    def _decoder(self) -> Decoder:
+        return Decoder(
+            self.view,
+            self.columns,
+            limits=self.limits,
+            careful=self.policy is Policy.STRICT,
+            kernels=self.kernels,
+        )
 
     def _open(self, file: FileIO, size: int) -> Chunk:
         return Chunk(self.chunk_bytes)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.directory import Partition
 from kafka_log.model import Batch, End
-from kafka_log.reader import SegmentReader
+from kafka_log.reader import Batches
 
 
 @dataclass(slots=True)
@@ -51,14 +52,11 @@ class Summary:
             self.producers.add(batch.producer_id)
         self.invalid_batches += not batch.is_valid
         first = batch.last_offset if batch.base_offset is None else batch.base_offset
-        self.first_offset = first if self.first_offset is None else min(self.first_offset, first)
-        last = batch.last_offset
-        self.last_offset = last if self.last_offset is None else max(self.last_offset, last)
+        self.first_offset = _least(self.first_offset, first)
+        self.last_offset = _most(self.last_offset, batch.last_offset)
         if batch.max_timestamp >= 0:
-            low, high = self.first_timestamp, self.last_timestamp
-            at = batch.max_timestamp
-            self.first_timestamp = at if low is None else min(low, at)
-            self.last_timestamp = at if high is None else max(high, at)
+            self.first_timestamp = _least(self.first_timestamp, batch.max_timestamp)
+            self.last_timestamp = _most(self.last_timestamp, batch.max_timestamp)
         self.problems += [
             f"batch at byte {batch.position}: {p.at}: {p.error}" for p in batch.problems
         ]
@@ -98,10 +96,14 @@ class Summary:
         self.codecs.update(other.codecs)
         self.producers |= other.producers
         self.problems += other.problems
-        lows = [t for t in (self.first_timestamp, other.first_timestamp) if t is not None]
-        highs = [t for t in (self.last_timestamp, other.last_timestamp) if t is not None]
-        self.first_timestamp = min(lows, default=None)
-        self.last_timestamp = max(highs, default=None)
+        self.first_timestamp = _least(self.first_timestamp, other.first_timestamp)
+        self.last_timestamp = _most(self.last_timestamp, other.last_timestamp)
+
+    def extend(self, other: Summary) -> None:
+        """Count in a summary of the same partition."""
+        self.merge(other)
+        self.first_offset = _least(self.first_offset, other.first_offset)
+        self.last_offset = _most(self.last_offset, other.last_offset)
 
     def as_object(self) -> dict[str, Any]:
         """As JSON values."""
@@ -128,9 +130,32 @@ class Summary:
         }
 
 
+def _least(one: int | None, other: int | None) -> int | None:
+    return min((n for n in (one, other) if n is not None), default=None)
+
+
+def _most(one: int | None, other: int | None) -> int | None:
+    return max((n for n in (one, other) if n is not None), default=None)
+
+
+class Part(Protocol):
+    """A run of batches that knows its sums. ``end`` is the first byte behind it."""
+
+    @property
+    def end(self) -> int: ...
+    def summary(self) -> Summary: ...
+
+
+@runtime_checkable
+class InParts(Protocol):
+    """A reader that gives runs of batches where it can."""
+
+    def parts(self) -> Iterator[Batch | Part]: ...
+
+
 def summarize(
     partitions: Iterable[Partition],
-    reader: Callable[[Any], SegmentReader],
+    reader: Callable[[Path], Batches],
     advance: Callable[[int], None] = lambda _: None,
 ) -> list[Summary]:
     """A summary for each partition. ``reader`` opens a segment's path; ``advance`` is told of bytes that are done."""
@@ -147,10 +172,15 @@ def summarize(
             segment_reader = reader(segment.path)
             done = 0
             try:
-                for batch in segment_reader:
-                    summary.add(batch)
-                    advance(batch.position + batch.size - done)
-                    done = batch.position + batch.size
+                for part in _parts(segment_reader):
+                    if isinstance(part, Batch):
+                        summary.add(part)
+                        end = part.position + part.size
+                    else:
+                        summary.extend(part.summary())
+                        end = part.end
+                    advance(end - done)
+                    done = end
             except CodecError:
                 pass  # a strict reader's first error, which is in its end too
             if segment_reader.end is not None:
@@ -158,3 +188,7 @@ def summarize(
             advance(segment.size - done)
         out.append(summary)
     return out
+
+
+def _parts(reader: Batches) -> Iterator[Batch | Part]:
+    return reader.parts() if isinstance(reader, InParts) else iter(reader)

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from codecgen.runtime.errors import CodecError
 from kafka_log.jsonl import TIMESTAMP_TYPES
 from kafka_log.model import Batch, Control, End, Record
-from kafka_log.reader import SegmentReader
+from kafka_log.reader import Batches
 
 MAX_SHOWN = 200
 """Bytes of a key or a value that are shown, unless told otherwise."""
 
 
-def lines(reader: SegmentReader, *, data: bool = True, width: int = MAX_SHOWN) -> Iterator[str]:
+def lines(reader: Batches, *, data: bool = True, width: int = MAX_SHOWN) -> Iterator[str]:
     """The lines for one file. ``data`` False leaves out keys, values and headers."""
     yield f"Dumping {reader.path}"
     try:

@@ -19,6 +19,7 @@
 | ``splitBytes`` | larger segments are read by more than one task | 32 MiB |
 | ``batchRows`` | rows in one Arrow batch, at most | 16384 |
 | ``maxDecompressedBytes`` | bytes that one compressed batch may hold | 256 MiB |
+| ``engine`` | ``auto``, ``arrow``, ``construct``: the codecs that read; the rows are the same | ``auto`` |
 | ``failOnDataLoss`` | ``false`` only | |
 
 ``FAILFAST`` fails the query at the first damage, naming file, byte and field: a record that cannot be read, a wrong checksum,
@@ -44,6 +45,7 @@ from typing import TypeVar
 
 from kafka_log import Policy
 from kafka_log.arrow import METADATA_COLUMNS, OnDamage
+from kafka_log.kernels import ENGINES
 
 T = TypeVar("T")
 
@@ -86,6 +88,7 @@ class Options:
     split_bytes: int = 32 << 20
     batch_rows: int = 16_384
     max_decompressed: int | None = None
+    engine: str = "auto"
 
 
 MODES = {
@@ -114,6 +117,7 @@ KNOWN = (
     "splitBytes",
     "batchRows",
     "maxDecompressedBytes",
+    "engine",
     "failOnDataLoss",
 )
 
@@ -196,6 +200,7 @@ def parse(given: Mapping[str, str]) -> Options:
         split_bytes=left.take("splitBytes", _number, Options.split_bytes),
         batch_rows=left.take("batchRows", _number, Options.batch_rows),
         max_decompressed=left.take("maxDecompressedBytes", _number, None),
+        engine=left.take("engine", _one_of(*ENGINES), Options.engine),
     )
     assert not left.values, left.values
     return options

@@ -52,6 +52,7 @@ class KafkaLogReader(DataSourceReader):
             control_records=options.control_records,
             batch_rows=options.batch_rows,
             limits=Limits(decompressed=options.max_decompressed),
+            engine=options.engine,
         )
 
     def partitions(self) -> list[InputPartition]:

@@ -209,7 +209,7 @@ def test_rows_and_bytes_are_bounded(directory: Path) -> None:
     assert [b.num_rows for b in by_rows] == [16] * 12 + [8]
     by_bytes = list(record_batches([segment(path)], ["value"], batch_bytes=1100))
     assert sum(b.num_rows for b in by_bytes) == 200
-    assert max(b.get_total_buffer_size() for b in by_bytes) < 2 * 1100
+    assert max(b.nbytes for b in by_bytes) < 2 * 1100
     assert max(b.num_rows for b in by_bytes) > 5
     one = list(record_batches([segment(path)], ["value"], batch_bytes=1))
     assert [b.num_rows for b in one] == [1] * 200

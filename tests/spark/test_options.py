@@ -58,6 +58,7 @@ def test_names_are_taken_in_any_case() -> None:
         ({"kafka.isolation.level": "read_committed"}, {"read_committed": True}),
         ({"isolationLevel": "read_uncommitted"}, {"read_committed": False}),
         ({"columns": "offset,magic"}, {"columns": ("offset", "magic")}),
+        ({"engine": "Construct"}, {"engine": "construct"}),
         ({"includeControlRecords": "true"}, {"control_records": True}),
         ({"mode": "failfast"}, {"on_damage": OnDamage.RAISE, "policy": Policy.KAFKA}),
         ({"mode": "PERMISSIVE"}, {"on_damage": OnDamage.KEEP, "policy": Policy.SALVAGE}),

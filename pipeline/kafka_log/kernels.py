@@ -1,0 +1,29 @@
+"""Whether the Arrow kernels are there, and whether loading them pays. Importing this module loads nothing."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+ENGINES = ("auto", "construct", "arrow")
+"""Who reads: ``construct`` are the reference codecs, ``arrow`` the kernels (what these do not take, the reference codecs
+read in its place), and ``auto`` is ``arrow`` where that pays."""
+
+PAYS_FROM = 4 << 20
+"""Bytes from which on the kernels are worth loading: it takes the time in which the reference codecs read as many."""
+
+HEADS_PAY_FROM = 64 << 20
+"""The same where only heads are read, and checksums verified: with batches of a few KiB. Small ones would pay earlier, large
+ones later, but then little is lost."""
+
+_NEEDED = ("numba", "numpy", "pyarrow")
+_KERNELS = "kafka_codecs.arrow.records_kernels"
+
+
+def pay(size: int, engine: str = "auto", pays_from: int = PAYS_FROM) -> bool:
+    """Whether to read so many bytes with the kernels. ``auto``: if numba compiles them, and they are loaded or worth it."""
+    if engine != "auto":
+        return engine == "arrow"
+    if _KERNELS in sys.modules:
+        return bool(getattr(sys.modules[_KERNELS], "JIT", False))
+    return size >= pays_from and all(find_spec(name) is not None for name in _NEEDED)

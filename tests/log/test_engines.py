@@ -1,0 +1,195 @@
+"""kafka-log prints the same, byte for byte, whether the kernels or the reference codecs read."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow")
+
+from codecgen.runtime.errors import CodecError
+from codecgen.runtime.source import Limits
+from kafka_log import Batch, Policy, SegmentReader, discover, jsonl, textual
+from kafka_log.block_reader import BlockReader
+from kafka_log.blocks import Block
+from kafka_log.cli import main
+from kafka_log.kernels import PAYS_FROM, pay
+from kafka_log.summary import Summary, summarize
+from tests.arrow.segments import entries, mutated, mutated_inside, sources
+from tests.paths import SAMPLES, VECTORS
+
+FILES = sorted([*VECTORS.rglob("*.log"), *SAMPLES.rglob("*.log")])
+POLICIES = [policy.value for policy in Policy]
+COMMANDS = (
+    ("dump",),
+    ("dump", "--output", "jsonl"),
+    ("stat", "--output", "json"),
+    ("stat", "--deep"),
+)
+DIGESTS = (("dump", "--digest"), ("dump", "--digest", "--output", "jsonl"))
+
+
+def name(path: Path) -> str:
+    return f"{path.parent.name}-{path.stem}"[-60:]
+
+
+def printed(
+    capsys: pytest.CaptureFixture[str], command: tuple[str, ...], *more: str
+) -> tuple[int, str]:
+    code = main([*command, *more])
+    return code, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_the_output_is_the_same(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    large = path.parent.name == "large"
+    for command in COMMANDS[1::2] if large else COMMANDS:
+        for policy in ["kafka"] if large else POLICIES:
+            more = (str(path), "--policy", policy, "--engine")
+            ours = printed(capsys, command, *more, "arrow")
+            assert ours == printed(capsys, command, *more, "construct")
+            assert ours[1]
+
+
+@pytest.mark.parametrize("broker", sorted(p.name for p in SAMPLES.glob("kafka-*")))
+def test_directories_are_the_same(broker: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (*COMMANDS, *DIGESTS, ("stat",), ("dump", "--width", "3")):
+        more = (str(SAMPLES / broker), "--engine")
+        ours = printed(capsys, command, *more, "arrow")
+        assert ours == printed(capsys, command, *more, "construct")
+
+
+def told(reader: Any) -> list[str]:
+    """All that there is to say about a file."""
+    return [*textual.lines(reader), *jsonl.lines(reader)]
+
+
+def summed(path: Path, reader: Any) -> list[dict[str, Any]]:
+    return [summary.as_object() for summary in summarize(discover(path), lambda _: reader)]
+
+
+def compare(path: Path, policy: str, **options: Any) -> None:
+    for records in (True, False):
+        theirs = SegmentReader(path, policy=policy, records=records)
+        ours = BlockReader(path, policy=policy, records=records, engine="arrow", **options)
+        assert summed(path, ours) == summed(path, theirs)
+        assert str(ours.end) == str(theirs.end)
+    theirs = SegmentReader(path, policy=policy)
+    ours = BlockReader(path, policy=policy, engine="arrow", **options)
+    assert told(ours) == told(theirs)
+
+
+@pytest.mark.parametrize("path", FILES[::7], ids=name)
+def test_in_small_chunks(path: Path) -> None:
+    for policy in POLICIES:
+        compare(path, policy, chunk_bytes=300)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_damaged_files_are_the_same(seed: int, tmp_path: Path) -> None:
+    r = random.Random(seed)
+    good = sources(VECTORS / "matrix", 20_000) + sources(VECTORS / "control", 20_000)
+    parts = [r.choice(good) for _ in range(3)]
+    parts[1] = mutated(parts[1], r) if seed % 2 else mutated_inside(r, good)
+    path = tmp_path / "damaged.log"
+    path.write_bytes(b"".join(parts))
+    for policy in POLICIES:
+        compare(path, policy)
+
+
+@pytest.mark.parametrize("path", FILES[::5], ids=name)
+def test_lines_are_the_objects(path: Path) -> None:
+    reader = SegmentReader(path)
+    lines = [
+        json.dumps(o, ensure_ascii=False, separators=(",", ":")) for o in jsonl.objects(reader)
+    ]
+    assert list(jsonl.lines(reader)) == lines
+
+
+def test_the_kernels_do_read() -> None:
+    """What is compared above is not the reference codecs with themselves."""
+    for file in ("matrix/v2-zstd-append", "matrix/v1-lz4-append", "matrix/v0-none"):
+        reader = BlockReader(VECTORS / f"{file}.log", engine="arrow")
+        assert {type(part) for part in reader.parts()} == {Block}
+        heads = BlockReader(VECTORS / f"{file}.log", engine="arrow", records=False)
+        assert {type(part) for part in heads.parts()} == {Block}
+
+
+def test_heads_are_read_without_decompressing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any, **__: Any) -> Any:
+        raise AssertionError("something was decompressed")
+
+    monkeypatch.setattr("codecgen.runtime.arrow.decoder.CODECS", {})
+    monkeypatch.setattr("codecgen.runtime.arrow.decoder.Decoder._plain", refused)
+    path = VECTORS / "matrix" / "v2-gzip-create.log"
+    total = Summary("")
+    for part in BlockReader(path, engine="arrow", records=False).parts():
+        assert isinstance(part, Block)
+        total.extend(part.summary())
+    assert total.records == sum(len(batch.records) for batch in SegmentReader(path))
+
+
+def test_a_wrong_checksum_among_heads(tmp_path: Path) -> None:
+    """Of compressed batches, whose heads are read alone: the first, one in the middle, the last, and two in a row."""
+    good = (VECTORS / "matrix" / "v2-gzip-create.log").read_bytes() * 3
+    starts = [start for start, _ in entries(good)]
+    assert len(starts) > 6
+    for wrong in ([0], [3], [len(starts) - 1], [2, 3], range(len(starts))):
+        data = bytearray(good)
+        for i in wrong:
+            data[starts[i] + 17] ^= 1
+        path = tmp_path / "wrong.log"
+        path.write_bytes(bytes(data))
+        for policy in POLICIES:
+            compare(path, policy)
+
+
+@pytest.mark.parametrize("limits", [Limits(elements=2), Limits(decompressed=50), Limits(depth=2)])
+def test_limits_are_the_same(limits: Limits) -> None:
+    for path in (VECTORS / "matrix" / f"{n}.log" for n in ("v2-gzip-create", "v1-gzip-create")):
+        for policy in POLICIES:
+            for records in (True, False):
+                theirs = SegmentReader(path, policy=policy, limits=limits, records=records)
+                ours = BlockReader(
+                    path, policy=policy, limits=limits, records=records, engine="arrow"
+                )
+                assert summed(path, ours) == summed(path, theirs)
+
+
+def test_batches_are_the_same_objects_of_the_model() -> None:
+    path = VECTORS / "control" / "txn-flow.log"
+    ours = list(BlockReader(path, engine="arrow"))
+    assert all(isinstance(batch, Batch) for batch in ours)
+    assert ours == list(SegmentReader(path))
+
+
+def test_a_strict_reader_raises() -> None:
+    reader = BlockReader(VECTORS / "malformed" / "v2-bad-crc.log", policy="strict", engine="arrow")
+    with pytest.raises(CodecError, match="stored checksum"):
+        list(reader)
+    assert reader.end is not None and reader.end.stop == "error"
+
+
+def test_small_files_stay_with_the_reference_codecs(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba")
+    monkeypatch.delitem(sys.modules, "kafka_codecs.arrow.records_kernels", raising=False)
+    assert not pay(PAYS_FROM - 1)
+    assert pay(PAYS_FROM)
+    assert not pay(PAYS_FROM, pays_from=PAYS_FROM + 1)
+    assert pay(0, "arrow")
+    assert not pay(1 << 40, "construct")
+    monkeypatch.setattr("kafka_log.kernels.find_spec", lambda name: None)
+    assert not pay(1 << 40), "there is nothing to load"
+
+
+def test_an_engine_that_is_not_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "kafka_log.block_reader", None)
+    assert main(["dump", str(FILES[0]), "--engine", "arrow"]) == 2
+    assert 'pip install "kafka-codecs[fast]"' in capsys.readouterr().err
