@@ -108,6 +108,7 @@ BATCHES = View(
     sums=(Sum(4, "nulls"), Sum(7, "nulls"), Sum(15, "nulls"), Sum(16, "nulls")),
     row_size=112,
     kind=Kind(16, 1, True, "big"),
+    vectors="kafka_codecs.arrow.batches_vectors",
 )
 
 __all__ = ["BATCHES"]

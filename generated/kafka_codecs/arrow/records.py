@@ -172,6 +172,7 @@ RECORDS = View(
     ),
     row_size=216,
     kind=Kind(16, 1, True, "big"),
+    vectors="kafka_codecs.arrow.records_vectors",
 )
 
 __all__ = ["RECORDS"]

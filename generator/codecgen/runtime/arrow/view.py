@@ -59,7 +59,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view. ``kernels`` is the module that has them."""
+    """A view. ``kernels`` is the module that has them, ``vectors`` the one that does the same without a compiler."""
 
     name: str
     kernels: str
@@ -68,6 +68,7 @@ class View:
     sums: tuple[Sum, ...]
     row_size: int
     kind: Kind
+    vectors: str | None = None
 
     def column(self, name: str) -> Column:
         """A column by its name. Raises ValueError."""
