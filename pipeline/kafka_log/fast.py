@@ -55,14 +55,14 @@ def takes(part: Slice, scan: Scan) -> bool:
     if scan.engine == "arrow":
         return True
     size = (part.segment.size if part.stop is None else part.stop) - part.start
-    return size >= PAYS_FROM and find_spec("numba") is not None
+    return size >= PAYS_FROM and find_spec("numpy") is not None
 
 
 def read(
     part: Slice, scan: Scan, slow: Callable[[Slice, Scan], Iterator[pa.RecordBatch]]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a slice. ``slow`` reads from the first batch on whose timestamps have no place in the column."""
-    from kafka_log.scan import Scanner  # numba and numpy are needed from here on
+    from kafka_log.scan import Scanner  # numpy is needed from here on
 
     checked = TIMESTAMP in scan.columns and scan.timestamp_unit == "us"
     wanted = {NAMES[name] for name in scan.columns if name in NAMES}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ import pyarrow as pa
 from codecgen.runtime.arrow.decoder import MOST_BYTES, Chunk, Odd, Rows, arrow_type, schema_of
 from codecgen.runtime.arrow.vector_cases import Case, Layout, Run
 from codecgen.runtime.arrow.vector_memory import Fields, Memory, Vector, missing, to_arrow
-from codecgen.runtime.arrow.vector_places import pairs, places
+from codecgen.runtime.arrow.vector_places import places
 from codecgen.runtime.arrow.vectors import Walk
 from codecgen.runtime.arrow.view import Codec, Column, View
 from codecgen.runtime.compression import decompress
@@ -145,35 +145,34 @@ class VectorDecoder:
             (kind.offset, kind.size, letter if kind.signed else letter.upper()),
             (lead.offset, lead.head - lead.offset, lead.format()),
         ]
-        swapped = kind.offset > lead.offset
         form = lead.order
         head = 0
         for offset, width, letter in sorted(numbers):
             form += f"{offset - head}x{letter}"
             head = offset + width
         unpack = struct.Struct(form).unpack_from
+        first = 0 if kind.offset < lead.offset else 1  # which of the two numbers is the kind
         view, kinds, behind = memory.view, layout.kinds, lead.behind
         edges = [at]
+        add = edges.append
+        last = size - head
         why = 1
-        length = 0
         for _ in repeat(None, PART_ROWS):
-            if size - at < head:
+            if at > last:
                 why = 0
                 break
-            number, length = unpack(view, at)
-            if swapped:
-                number, length = length, number
-            if number not in kinds:
+            pair = unpack(view, at)
+            if pair[first] not in kinds:
                 why = 2
                 break
-            if length < 0:
-                why = -1
+            length = pair[1 - first]
+            end = at + behind + length
+            if length < 0 or end > size:
+                beyond = length >= 0 and not _refused(layout, np.array([length]))[0]
+                why = 0 if beyond else -1
                 break
-            if at + behind + length > size:
-                why = -1 if _refused(layout, np.array([length]))[0] else 0
-                break
-            at += behind + length
-            edges.append(at)
+            add(end)
+            at = end
         found = np.array(edges, np.int64)
         refused = np.flatnonzero(_refused(layout, np.diff(found) - behind))
         return (found[: refused[0] + 1], -1) if len(refused) else (found, why)
@@ -186,7 +185,7 @@ class VectorDecoder:
         cases = layout.choose(Walk(memory, start, end, 0), self.careful)
         cases[end - start < layout.least] = -1
         changes = np.flatnonzero(np.diff(cases)) + 1
-        for at, behind in pairs([0, *changes.tolist(), len(cases)]):
+        for at, behind in pairwise([0, *changes.tolist(), len(cases)]):
             if at == behind:
                 continue
             number, own = int(cases[at]), slice(at, behind)

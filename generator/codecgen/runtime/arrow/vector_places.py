@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from itertools import repeat
 
@@ -160,8 +160,3 @@ def _numbers(
             break
         p += lead.behind + size
     return p
-
-
-def pairs(edges: list[int]) -> Iterator[tuple[int, int]]:
-    """(0, 3), (3, 5) of 0, 3, 5."""
-    return zip(edges, edges[1:], strict=False)
