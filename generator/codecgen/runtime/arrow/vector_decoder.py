@@ -27,8 +27,11 @@ from codecgen.runtime.errors import UnsupportedCodec
 from codecgen.runtime.source import Limits
 
 PART_ROWS = 1 << 15
-PART_BYTES = 64 << 20
+PART_BYTES = 8 << 20
 """Rows, and bytes of runs, that are read at a time: few enough to stay in the cache, enough to be worth it."""
+
+FEW = 16
+"""Entries that are looked at after one that was not as it should be: most often what follows is read anew."""
 
 SCRATCH = 8 << 20
 """Decompressed bytes after which rows are read. A single entry may have more."""
@@ -75,6 +78,17 @@ class _Entries:
     def odd(self, i: int) -> Odd:
         return Odd(int(self.start[i]) + self.bias, int(self.end[i]) + self.bias)
 
+    def turns(self) -> Iterator[slice]:
+        """The rows that are read at once: all, unless a single entry has too many."""
+        at = 0
+        while at < len(self.rows) or not at:
+            behind = len(self.rows)
+            if len(self) == 1 and behind:
+                near = int(np.searchsorted(self.rows, self.rows[at] + PART_BYTES))
+                behind = min(max(near, at + 1), at + PART_ROWS, behind)
+            yield slice(at, behind)
+            at = max(behind, 1)
+
     def row_ends(self) -> Vector:
         """Where the window around each row ends."""
         ends = np.repeat(self.run.end, np.diff(self.first))
@@ -113,6 +127,7 @@ class VectorDecoder:
         self.layouts = {kind: layout for layout in readers.LAYOUTS for kind in layout.kinds}
         self.cases: Sequence[Case] = readers.CASES
         self.scratch = Chunk(0)
+        self.most_entries = PART_ROWS
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Odd]:
         """The rows of the entries in a chunk, whose first byte is ``position`` in the file.
@@ -130,7 +145,11 @@ class VectorDecoder:
                 return
             edges, why = self._index(layout, memory, at, chunk.size)
             at = int(edges[-1])
-            yield from self._entries(layout, memory, edges, position)
+            self.most_entries = min(2 * self.most_entries, PART_ROWS)
+            for item in self._entries(layout, memory, edges, position):
+                if isinstance(item, Odd):
+                    self.most_entries = FEW
+                yield item
             if why < 0:
                 yield Odd(at + position, None)
             if why <= 0:
@@ -157,7 +176,7 @@ class VectorDecoder:
         add = edges.append
         last = size - head
         why = 1
-        for _ in repeat(None, PART_ROWS):
+        for _ in repeat(None, self.most_entries):
             if at > last:
                 why = 0
                 break
@@ -312,8 +331,7 @@ class VectorDecoder:
         owners = np.repeat(np.arange(len(counts)), counts)
         row_ends = entries.row_ends()
         batches = []
-        for at in range(0, max(len(owners), 1), PART_ROWS):
-            own = slice(at, at + PART_ROWS)
+        for own in entries.turns():
             walk = Walk(entries.memory, entries.rows[own], row_ends[own], self.limits.elements)
             item = case.read(walk)
             if case.open is not None and case.lead is None:
