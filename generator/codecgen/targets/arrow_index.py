@@ -67,6 +67,8 @@ class Index(Columns):
         odd = f"{measured} < 0"
         if f.refuse is not None:
             odd += f" or {walk.boolean(names, f.refuse, f).text}"
+            if names.used - {(ENTRY, f.name)}:
+                raise Unsupported("a length that is refused for the sake of another field", f)
         with self.code.block(f"if {odd}:"):
             add("return -1")
         add(f"entry_end = p + {first.offset} + {measured}")

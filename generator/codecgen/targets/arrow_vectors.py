@@ -134,19 +134,10 @@ class Vectors(VectorWalk):
             for fp in entry.fields
             if fp.offset is not None and fp.size is not None and fp.field.when is None
         )
-        by = self.view.entries[0][1].field(self.view.choice.by or "")
-        if (
-            by is not None
-            and (by.size or 1) > 1
-            and self.view.entries[0][1].layout.endian != entry.layout.endian
-        ):
-            raise Unsupported("beside a number in another order of bytes", f)
         refuse = None
         if f.refuse is not None:
             names = Names(self.plan, entry, {p.name: p.name for p in entry.fields})
             refuse = self.operand(names, f.refuse, f).holds.text
-            if names.used != {("entry", f.name)}:
-                raise Unsupported("a length that is refused for the sake of another field", f)
         self.choose(entry, cases)
         name = function_name("layout", entry).upper()
         layout = call(
