@@ -71,7 +71,7 @@ WAYS: list[tuple[ModuleType, str, object]] = [
     (vector_places, "ROUND", 0),
     (vector_places, "ROUND", 1 << 40),
     (vectors, "ROUNDS", 1),
-    (vector_memory, "_casts_views", lambda: False),
+    (vector_memory, "MOST_BYTES", -1),
 ]
 
 

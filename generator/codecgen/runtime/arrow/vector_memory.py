@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,8 +11,8 @@ import pyarrow as pa
 
 from codecgen.runtime.arrow.view import Column
 
-INLINE = 12
-"""Bytes that Arrow keeps in a view itself."""
+MOST_BYTES = (1 << 31) - 1
+"""What 32-bit offsets can count."""
 
 Vector = Any
 """An array of one number or truth value for each structure."""
@@ -88,47 +87,35 @@ def _is_utf8(value: Any) -> bool:
 
 
 def _binary(memory: Memory, start: Vector, size: Vector) -> Any:
-    """Bytes that lie anywhere, one behind the other: Arrow copies them, from views that say where they lie."""
+    """A copy of bytes, by Arrow: they and what lies between them are values of one array, of which every second is
+    taken."""
     count = len(size)
-    nulls = int(np.count_nonzero(size < 0))
-    validity = None
+    there = size >= 0
+    nulls = count - int(np.count_nonzero(there))
+    validity = pa.py_buffer(np.packbits(there, bitorder="little")) if nulls else None
     if nulls:
-        validity = pa.py_buffer(np.packbits(size >= 0, bitorder="little"))
         size = np.maximum(size, 0)
-    low = int(start.min(initial=len(memory.array)))
-    high = max(low, int((start + size).max(initial=0)))
-    if not _casts_views():
-        offsets = np.zeros(count + 1, np.int32)
-        np.cumsum(size, out=offsets[1:])
+    edges = np.empty(2 * count + 1, np.int64)
+    edges[0:-1:2] = start
+    edges[1::2] = start + size
+    edges[-1] = edges[-2] if count else 0
+    low, high = int(edges[0]), int(edges[-1])
+    if (edges[1:] < edges[:-1]).any() or high > len(memory.array) or high - low > MOST_BYTES:
+        # Only structures that are refused lie like this.
         places = map(slice, start.tolist(), (start + size).tolist())
-        data = pa.py_buffer(b"".join(map(memory.view.__getitem__, places)))
-        return pa.Array.from_buffers(
-            pa.binary(), count, [validity, pa.py_buffer(offsets), data], nulls
-        )
-    views = np.zeros(count, [("size", np.int32), ("bytes", f"V{INLINE}")])
-    views["size"] = size
-    views.view(np.int32).reshape(-1, 4)[:, 3] = start - low
-    short = np.flatnonzero(size <= INLINE)
-    if len(short):
-        inline = memory.runs(start[short], INLINE)
-        if len(short) == count:
-            views["bytes"] = inline
-        else:
-            views["bytes"][short] = inline
-    buffers = [validity, pa.py_buffer(views), pa.py_buffer(memory.view[low:high])]
-    return pa.Array.from_buffers(pa.binary_view(), count, buffers, nulls).cast(pa.binary())
-
-
-@cache
-def _casts_views() -> bool:
-    """Whether this pyarrow can make views from buffers, and copy what they show."""
-    views = np.zeros((1, 4), np.int32)
-    try:
-        buffers = [None, pa.py_buffer(views), pa.py_buffer(b"")]
-        pa.Array.from_buffers(pa.binary_view(), 1, buffers).cast(pa.binary())
-    except (AttributeError, ValueError, pa.ArrowException):
-        return False
-    return True
+        values = [bytes(memory.view[place]) for place in places]
+        return pa.array(values, pa.binary(), mask=~there)
+    buffers = [
+        None,
+        pa.py_buffer((edges - low).astype(np.int32)),
+        pa.py_buffer(memory.view[low:high]),
+    ]
+    whole = pa.Array.from_buffers(pa.binary(), 2 * count, buffers)
+    taken = whole.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32)))
+    if not nulls:
+        return taken
+    _, offsets, data = taken.buffers()
+    return pa.Array.from_buffers(pa.binary(), count, [validity, offsets, data], nulls)
 
 
 @dataclass(slots=True)
