@@ -63,7 +63,7 @@ Columns = Mapping[str, Callable[[Any], Any]]
 class Case:
     """How rows of one kind are read. ``open`` reads entries up to their elements (None: entries are rows themselves),
     ``read`` reads what becomes rows. ``shared`` columns are worked out once for each entry, the others for each row.
-    ``ends``: some need fields of an entry's first or last element. ``head``: nothing but the head is looked at."""
+    ``ends``: some need fields of an entry's first or last element."""
 
     name: str
     read: Callable[[Walk], Fields]

@@ -93,10 +93,10 @@ class _Entries:
         """Where the window around each row ends."""
         ends = np.repeat(self.run.end, np.diff(self.first))
         if self.case.open is not None and self.case.lead is None and len(ends):
+            # Elements that have no length end where the next one begins. (An entry without rows marks the last row of
+            # the one before, which is marked anyway.)
             inside = np.ones(len(ends), np.bool_)
-            inside[self.first[1:] - 1] = (
-                False  # an entry without rows says so of one that is the last of another
-            )
+            inside[self.first[1:] - 1] = False
             behind = np.append(self.rows[1:], 0)
             return np.where(inside, behind, ends)
         return ends

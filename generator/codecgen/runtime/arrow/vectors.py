@@ -213,7 +213,7 @@ class Walk:
         self._join(rows, some)
         whole: Any = None
         if isinstance(found, Bytes):
-            whole = Bytes(self.memory, self.p.copy(), np.full(len(self.p), -1), found.text)
+            whole = Bytes(self.memory, self.p.copy(), self.none(), found.text)
             whole.start[rows] = found.start
             whole.size[rows] = found.size
             self._look(whole, None)
