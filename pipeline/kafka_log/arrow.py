@@ -130,7 +130,7 @@ def record_batches(
     A batch that comes out has at most ``batch_rows`` rows, and about ``batch_bytes`` bytes at most unless a single record has
     more. Memory holds one of these and one batch of the log. Control records (transaction markers and the like) are left
     out unless ``control_records``. ``engine`` is ``construct`` (the reference codecs), ``arrow`` (the kernels, for all
-    that they can give), or ``auto``: the kernels where they pay and numba is installed.
+    that they can give), or ``auto``: the kernels where they pay. Without numba readers by NumPy take their place.
 
     Raises :class:`CodecError` for damage, with file, byte and field, when ``on_damage`` is ``raise``.
     """

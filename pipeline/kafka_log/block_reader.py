@@ -16,7 +16,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from codecgen.runtime.arrow.decoder import Chunk, Decoder, Odd, Rows, choose
+from codecgen.runtime.arrow.decoder import (
+    Chunk,
+    Decoder,
+    Odd,
+    Rows,
+    choose,
+    load_kernels,
+    load_vectors,
+)
 from codecgen.runtime.checksums import checksum
 from codecgen.runtime.construct import Bits
 from codecgen.runtime.source import Limits
@@ -38,7 +46,9 @@ class BlockDecoder(Decoder):
     def __init__(self, columns: Sequence[str], **options: Any) -> None:
         super().__init__(RECORDS, choose(RECORDS, columns), **options)
         names = [column.name for column in BATCHES.columns]
-        self.heads = Decoder(BATCHES, choose(BATCHES, names), limits=self.limits)
+        load = load_kernels if self.vectors is None else load_vectors
+        heads = choose(BATCHES, names)
+        self.heads = Decoder(BATCHES, heads, limits=self.limits, kernels=load(BATCHES))
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Odd]:
         for item in super().decode(chunk, position):

@@ -16,14 +16,15 @@ HEADS_PAY_FROM = 64 << 20
 """The same where only heads are read, and checksums verified: with batches of a few KiB. Small ones would pay earlier, large
 ones later, but then little is lost."""
 
-_NEEDED = ("numba", "numpy", "pyarrow")
-_KERNELS = "kafka_codecs.arrow.records_kernels"
+_NEEDED = ("numpy", "pyarrow")
+_KERNELS, _VECTORS = "kafka_codecs.arrow.records_kernels", "kafka_codecs.arrow.records_vectors"
 
 
 def pay(size: int, engine: str = "auto", pays_from: int = PAYS_FROM) -> bool:
-    """Whether to read so many bytes with the kernels. ``auto``: if numba compiles them, and they are loaded or worth it."""
+    """Whether to read so many bytes with the kernels, or without numba the readers by NumPy. ``auto``: if they are loaded,
+    or worth it."""
     if engine != "auto":
         return engine == "arrow"
-    if _KERNELS in sys.modules:
-        return bool(getattr(sys.modules[_KERNELS], "JIT", False))
+    if _VECTORS in sys.modules or getattr(sys.modules.get(_KERNELS), "JIT", False):
+        return True
     return size >= pays_from and all(find_spec(name) is not None for name in _NEEDED)

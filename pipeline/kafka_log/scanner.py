@@ -8,7 +8,6 @@ values and errors are theirs under every policy.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from io import FileIO
@@ -19,7 +18,15 @@ from typing import ClassVar, Literal, get_args
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rows, choose, load_kernels, schema_of
+from codecgen.runtime.arrow.decoder import (
+    Chunk,
+    Decoder,
+    Rows,
+    choose,
+    load_kernels,
+    load_vectors,
+    schema_of,
+)
 from codecgen.runtime.arrow.view import View
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.source import Limits
@@ -382,14 +389,14 @@ def _known(name: str, value: str | None, known: Sequence[str | None]) -> None:
 
 
 def _kernels(view: View, engine: Engine) -> ModuleType | None:
-    """The kernels, or None when the reference codecs read everything: without a compiler they are faster."""
+    """What reads runs of batches: the kernels, or readers that need no compiler. None: the reference codecs read all."""
     if engine == "construct":
         return None
     try:
         kernels = load_kernels(view)
+        slow = engine == "auto" and not getattr(kernels, "JIT", True)  # kernels, but no compiler
+        return load_vectors(view) if slow else kernels
     except ImportError:
         if engine == "arrow":
             raise
         return None
-    usable = sys.byteorder == "little" and (kernels.JIT or engine == "arrow")
-    return kernels if usable else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -74,11 +75,14 @@ def scanned(
     columns: tuple[str, ...] = ALL,
     engine: Literal["auto", "arrow", "construct"] = "arrow",
     chunk_bytes: int = 4 << 20,
+    kernels: ModuleType | None = None,
 ) -> Read:
-    """By the kernels. Every batch of Arrow is validated in full."""
+    """By the kernels, or those that are given. Every batch of Arrow is validated in full."""
     scanner = Scanner(
         path, columns, policy, on_damage="keep", engine=engine, chunk_bytes=chunk_bytes
     )
+    if kernels is not None:
+        scanner.kernels = kernels
     rows: list[dict[str, Any]] = []
     error = None
     try:

@@ -35,16 +35,64 @@ def run(program: str, **variables: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_without_numba_the_reference_codecs_read() -> None:
-    program = (
-        'import sys\nsys.modules["numba"] = None\n' + READ + "assert scanner.kernels is None\n"
-    )
-    run(program)
+WITHOUT = 'import sys\nsys.modules["numba"] = None\n'
+BY_NUMPY = """
+assert scanner.kernels.__name__ == "kafka_codecs.arrow.records_vectors" and scanner.odd == 0
+from tests.arrow.rows import scanned
+for path in sorted((VECTORS / "matrix").rglob("*.log"))[::5]:
+    for policy in ("strict", "kafka", "salvage"):
+        for engine in ("auto", "arrow"):
+            assert scanned(path, policy, engine=engine) == reference(path, policy)
+from kafka_log import scan_batches
+from kafka_log.scanner import BatchScanner
+assert BatchScanner(path).kernels.__name__ == "kafka_codecs.arrow.batches_vectors"
+assert scan_batches(path).read_all() == scan_batches(path, engine="construct").read_all()
+"""
+
+
+def test_without_numba_numpy_reads() -> None:
+    run(WITHOUT + READ + BY_NUMPY)
+
+
+def test_without_numba_large_slices_are_read_by_numpy() -> None:
+    program = """
+from codecgen.runtime.arrow.vector_decoder import VectorDecoder
+from kafka_log import arrow
+from kafka_log.arrow import Scan, Slice, read_slice
+from kafka_log.directory import discover
+from tests.paths import VECTORS
+calls = []
+plain = VectorDecoder.decode
+VectorDecoder.decode = lambda *all: calls.append(1) or plain(*all)
+arrow.pay = lambda size, engine: engine != "construct"
+(partition,) = discover(VECTORS / "large" / "v2-gzip-1mib.log")
+part = Slice(partition.segments[0])
+rows = [row for batch in read_slice(part, Scan()) for row in batch.to_pylist()]
+assert calls and rows
+assert rows == [row for b in read_slice(part, Scan(engine="construct")) for row in b.to_pylist()]
+"""
+    run(WITHOUT + program)
 
 
 def test_without_a_place_for_a_cache_the_kernels_are_compiled_each_time() -> None:
     run(NO_CACHE + READ + "assert scanner.kernels.JIT and scanner.odd == 0\n")
 
 
-def test_a_disabled_compiler_leaves_it_to_the_reference_codecs() -> None:
-    run(READ + "assert scanner.kernels is None\n", NUMBA_DISABLE_JIT="1")
+def test_a_disabled_compiler_leaves_it_to_numpy() -> None:
+    run(READ + BY_NUMPY.split("from tests")[0], NUMBA_DISABLE_JIT="1")
+
+
+def test_a_view_without_readers_is_left_to_the_reference_codecs() -> None:
+    program = """
+from dataclasses import replace
+from kafka_codecs.arrow.records import RECORDS
+Scanner.view = replace(RECORDS, vectors=None)
+assert Scanner(path).kernels is None
+try:
+    Scanner(path, engine="arrow")
+except ImportError as error:
+    assert "numba" in str(error)
+else:
+    raise AssertionError
+"""
+    run(WITHOUT + READ + program)

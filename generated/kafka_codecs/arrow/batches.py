@@ -80,6 +80,7 @@ BATCHES = View(
     ),
     row_size=80,
     kind=Kind(16, 1, True, "big"),
+    vectors="kafka_codecs.arrow.batches_vectors",
 )
 
 __all__ = ["BATCHES"]

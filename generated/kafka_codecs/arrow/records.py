@@ -144,6 +144,7 @@ RECORDS = View(
     ),
     row_size=160,
     kind=Kind(16, 1, True, "big"),
+    vectors="kafka_codecs.arrow.records_vectors",
 )
 
 __all__ = ["RECORDS"]

@@ -52,7 +52,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _columns(view: View) -> Iterator[Diagnostic]:
-    if keyword.iskeyword(view.name) or view.name.endswith("_kernels"):
+    if keyword.iskeyword(view.name) or view.name.endswith(("_kernels", "_vectors")):
         message = f'"{view.name}" cannot be the name of a view: modules are called after it'
         yield Diagnostic("C027", message, view.span)
     names: set[str] = set()

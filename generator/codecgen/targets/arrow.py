@@ -11,6 +11,7 @@ from codecgen.plan.columns import CasePlan, Leaf, ViewPlan, plan_view
 from codecgen.runtime import arrow as runtime
 from codecgen.targets.arrow_code import Unsupported
 from codecgen.targets.arrow_kernels import Kernels
+from codecgen.targets.arrow_vectors import Vectors
 from codecgen.targets.emitted import Emitted
 from codecgen.targets.pycode import Call, Code, assign, call, docstring, mapping, string
 
@@ -34,7 +35,12 @@ def emit(plan: Plan) -> Emitted:
             help = f'the view "{view.name}" at {view.span} needs it'
             diagnostics.append(Diagnostic("C023", message, error.field.span, help=help))
             continue
-        files[f"{package}/arrow/{view.name}.py"] = _description(plan, view_plan, kernels)
+        vectors = _vectors(plan, view_plan, kernels)
+        if vectors is not None:
+            files[f"{package}/arrow/{view.name}_vectors.py"] = vectors
+        files[f"{package}/arrow/{view.name}.py"] = _description(
+            plan, view_plan, kernels, vectors is not None
+        )
         files[f"{package}/arrow/{view.name}_kernels.py"] = _kernels(view_plan, text)
     if diagnostics:
         return Emitted({}, tuple(diagnostics))
@@ -60,7 +66,22 @@ def _kernels(view: ViewPlan, text: str) -> str:
     return f"{doc}\n\nfrom __future__ import annotations\n{body.rstrip()}\n{head}{text}"
 
 
-def _description(plan: Plan, view: ViewPlan, kernels: Kernels) -> str:
+def _vectors(plan: Plan, view: ViewPlan, kernels: Kernels) -> str | None:
+    """The readers for where there is no compiler. None: the reference codecs have to do there."""
+    try:
+        text = Vectors(plan, view, kernels).text()
+    except Unsupported:
+        return None
+    files = sorted({case.entry.layout.span.file for case in view.cases})
+    doc = docstring(
+        f"Readers of the view {view.view.name}, for where there is no compiler. {MARK} {view.view.span.file}; do not edit.",
+        f"They read what {', '.join(files)} describe, one field of many structures at a time, and refuse what is not as "
+        "it should be.",
+    )
+    return f"{doc}\n\nfrom __future__ import annotations\n\n{text}"
+
+
+def _description(plan: Plan, view: ViewPlan, kernels: Kernels, vectors: bool) -> str:
     of = view.view
     offset, size, signed, endian = kernels.kind()
     squeezed = any(codec is not None for case in view.cases for codec in case.codecs.values())
@@ -80,6 +101,7 @@ def _description(plan: Plan, view: ViewPlan, kernels: Kernels) -> str:
         cases=_tuple([_case(plan, case) for case in view.cases]),
         row_size=str(8 * kernels.width),
         kind=call("Kind", str(offset), str(size), str(signed), string(endian)),
+        vectors=string(f"{plan.manifest.package}.arrow.{of.name}_vectors") if vectors else None,
     )
     lines.append(assign(of.name.upper(), code))
     return "\n".join([*lines, "", f"__all__ = [{string(of.name.upper())}]"]) + "\n"

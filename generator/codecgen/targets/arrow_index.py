@@ -227,6 +227,9 @@ class Index(Columns):
         odd = f"{measured} < 0"
         if length.field.refuse is not None:
             odd += f" or {walk.boolean(names, length.field.refuse, length.field).text}"
+            if names.used - {(ENTRY, length.name)}:
+                reason = "a length that is refused for the sake of another field"
+                raise Unsupported(reason, length.field)
         add("n = 0")
         for test in own:
             add(f"run_{test.case.number} = 0")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -125,8 +126,20 @@ def schema_of(columns: Sequence[Column]) -> pa.Schema:
 
 
 def load_kernels(view: View) -> ModuleType:
-    """The kernels of a view. Raises ImportError without numpy."""
-    return importlib.import_module(view.kernels)
+    """The kernels of a view; where they cannot be compiled, the readers that do the same by NumPy. Raises ImportError.
+
+    With ``NUMBA_DISABLE_JIT`` they are the kernels nevertheless, as plain Python.
+    """
+    kernels = importlib.import_module(view.kernels)
+    numba = sys.modules.get("numba")  # the kernels have tried to import it
+    return kernels if numba is not None and sys.byteorder == "little" else load_vectors(view)
+
+
+def load_vectors(view: View) -> ModuleType:
+    """The readers of a view that need no compiler. Raises ImportError if there are none."""
+    if view.vectors is None:
+        raise ImportError(f"the view {view.name} can only be read with numba")
+    return importlib.import_module(view.vectors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +172,13 @@ class Decoder:
         self.careful = careful
         self.most_rows = most_rows
         self.kernels = kernels or load_kernels(view)
+        self.vectors = None
+        if hasattr(self.kernels, "LAYOUTS"):
+            from codecgen.runtime.arrow.vector_decoder import VectorDecoder
+
+            self.vectors = VectorDecoder(
+                view, columns, self.kernels, limits=self.limits, careful=careful
+            )
         self.table = np.zeros((ENTRIES, view.row_size // 8), np.int64)
         self.scratch = Chunk(SCRATCH)
         self.leaves = [leaf for column in view.columns for leaf in (column, *column.members)]
@@ -174,6 +194,9 @@ class Decoder:
 
         After an :class:`Odd` whose end is known it goes on behind that. It ends where no whole entry is left.
         """
+        if self.vectors is not None:
+            yield from self.vectors.decode(chunk, position)
+            return
         start, end = chunk.address, chunk.address + chunk.size
         bias = position - start
         while True:

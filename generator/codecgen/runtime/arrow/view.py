@@ -52,7 +52,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view. ``kernels`` is the module that has them."""
+    """A view. ``kernels`` is the module that has them, ``vectors`` the one that does the same without a compiler."""
 
     name: str
     kernels: str
@@ -60,6 +60,7 @@ class View:
     cases: tuple[Case, ...]
     row_size: int
     kind: Kind
+    vectors: str | None = None
 
     def column(self, name: str) -> Column:
         """A column by its name. Raises ValueError."""

@@ -1,0 +1,193 @@
+"""What walks have read, and how it becomes Arrow: places in memory, bytes, lists, numbers with nulls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from codecgen.runtime.arrow.view import Column
+
+MOST_BYTES = (1 << 31) - 1
+"""What 32-bit offsets can count."""
+
+Vector = Any
+"""An array of one number or truth value for each structure."""
+
+
+class Fields(SimpleNamespace):
+    """What a reader has read, by the names of the fields."""
+
+
+class Memory:
+    """Bytes that walks read."""
+
+    def __init__(self, array: Vector) -> None:
+        if len(array) < 64:
+            array = np.concatenate([array, np.zeros(64, np.uint8)])
+        self.array = array
+        self.view = memoryview(array)
+        self._windows: dict[int, Vector] = {}
+
+    def bytes(self, at: Vector) -> Vector:
+        """The bytes at some places."""
+        return self.array.take(at, mode="clip")
+
+    def runs(self, at: Vector, size: int) -> Vector:
+        """So many bytes from each place on, as one array of voids."""
+        window = self._windows.get(size)
+        if window is None:
+            window = np.ndarray(len(self.array) - size + 1, f"V{size}", self.array, strides=(1,))
+            self._windows[size] = window
+        return window[np.minimum(at, len(window) - 1)]
+
+
+@dataclass(slots=True)
+class Bytes:
+    """Bytes, or text, in each structure: where they begin and how many they are, -1 for null."""
+
+    memory: Memory
+    start: Vector
+    size: Vector
+    text: bool = False
+    _array: Any = None
+
+    @property
+    def null(self) -> Vector:
+        return self.size < 0
+
+    def part(self, rows: Vector) -> Bytes:
+        return Bytes(self.memory, self.start[rows], self.size[rows], self.text)
+
+    def array(self) -> Any:
+        """A copy of them as an Arrow array of type ``binary``."""
+        if self._array is None:
+            self._array = _binary(self.memory, self.start, self.size)
+        return self._array
+
+    def broken(self) -> Vector | None:
+        """Which of them are not UTF-8; None when all are."""
+        array = self.array()
+        try:
+            array.cast(pa.string())
+        except pa.ArrowInvalid:
+            return np.array([not _is_utf8(value) for value in array], np.bool_)
+        return None
+
+
+def _is_utf8(value: Any) -> bool:
+    try:
+        (value.as_py() or b"").decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _binary(memory: Memory, start: Vector, size: Vector) -> Any:
+    """A copy of bytes, by Arrow: they and what lies between them are values of one array, of which every second is
+    taken."""
+    count = len(size)
+    there = size >= 0
+    nulls = count - int(np.count_nonzero(there))
+    validity = pa.py_buffer(np.packbits(there, bitorder="little")) if nulls else None
+    if nulls:
+        size = np.maximum(size, 0)
+    edges = np.empty(2 * count + 1, np.int64)
+    edges[0:-1:2] = start
+    edges[1::2] = start + size
+    edges[-1] = edges[-2] if count else 0
+    low, high = int(edges[0]), int(edges[-1])
+    if (edges[1:] < edges[:-1]).any() or high > len(memory.array) or high - low > MOST_BYTES:
+        # Only structures that are refused lie like this.
+        places = map(slice, start.tolist(), (start + size).tolist())
+        values = [bytes(memory.view[place]) for place in places]
+        return pa.array(values, pa.binary(), mask=~there)
+    buffers = [
+        None,
+        pa.py_buffer((edges - low).astype(np.int32)),
+        pa.py_buffer(memory.view[low:high]),
+    ]
+    whole = pa.Array.from_buffers(pa.binary(), 2 * count, buffers)
+    taken = whole.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32)))
+    if not nulls:
+        return taken
+    _, offsets, data = taken.buffers()
+    return pa.Array.from_buffers(pa.binary(), count, [validity, offsets, data], nulls)
+
+
+@dataclass(slots=True)
+class List:
+    """Elements in each structure: ``fields`` has those of all, and ``offsets`` where those of each begin and end."""
+
+    offsets: Vector
+    fields: Fields
+
+
+@dataclass(frozen=True, slots=True)
+class Nullable:
+    """Numbers, and where they are null."""
+
+    value: Any
+    null: Any
+
+
+# ---------------------------------------------------------------- columns
+
+_NUMBERS = {
+    "int8": np.int8,
+    "int16": np.int16,
+    "int32": np.int32,
+    "int64": np.int64,
+    "timestamp_ms": np.int64,
+}
+
+
+def to_arrow(column: Column, kind: Any, value: Any, count: int, repeats: Vector | None) -> Any:
+    """The values of a column as an Arrow array of type ``kind``; there are ``count``. ``repeats``: how many rows each is
+    for, if not one."""
+    if isinstance(value, Bytes):
+        return value.array().cast(kind)
+    if isinstance(value, List):
+        members = [getattr(value.fields, m.name).array() for m in column.members]
+        members = [array.cast(kind.value_type.field(i).type) for i, array in enumerate(members)]
+        return _listed(kind, count, value.offsets, members)
+    null: Any = None
+    if isinstance(value, Nullable):
+        value, null = value.value, _spread(np.asarray(value.null), count, repeats)
+    if column.type == "bool":
+        value = np.packbits(_spread(np.asarray(value) != 0, count, repeats), bitorder="little")
+    else:
+        # In the width of the column first: to repeat, and to fill, takes less time then.
+        value = _spread(np.asarray(value).astype(_NUMBERS[column.type]), count, repeats)
+    rows = count if repeats is None else int(repeats.sum())
+    validity, nulls = None, 0
+    if null is not None and null.any():
+        nulls = int(np.count_nonzero(null))
+        validity = pa.py_buffer(np.packbits(~null, bitorder="little"))
+    return pa.Array.from_buffers(
+        kind, rows, [validity, pa.py_buffer(np.ascontiguousarray(value))], nulls
+    )
+
+
+def _spread(values: Vector, count: int, repeats: Vector | None) -> Vector:
+    if values.ndim == 0:
+        return np.full(count if repeats is None else int(repeats.sum()), values)
+    return values if repeats is None else np.repeat(values, repeats)
+
+
+def missing(column: Column, kind: Any, rows: int) -> Any:
+    """A column that has no values here."""
+    if column.type != "list":
+        return pa.nulls(rows, kind)
+    none = [pa.array([], field.type) for field in kind.value_type]
+    return _listed(kind, rows, np.zeros(rows + 1, np.int64), none)
+
+
+def _listed(kind: Any, rows: int, offsets: Vector, members: list[Any]) -> Any:
+    count = int(offsets[-1])
+    struct = pa.Array.from_buffers(kind.value_type, count, [None], 0, children=members)
+    buffer = pa.py_buffer(offsets.astype(np.int32))
+    return pa.Array.from_buffers(kind, rows, [None, buffer], 0, children=[struct])
