@@ -124,8 +124,8 @@ def test_heads_are_read_without_decompressing(monkeypatch: pytest.MonkeyPatch) -
     def refused(*_: Any, **__: Any) -> Any:
         raise AssertionError("something was decompressed")
 
-    monkeypatch.setattr("codecgen.runtime.arrow.decoder.CODECS", {})
-    monkeypatch.setattr("codecgen.runtime.arrow.decoder.Decoder._plain", refused)
+    monkeypatch.setattr("codecgen.runtime.arrow.decompressor.CODECS", {})
+    monkeypatch.setattr("codecgen.runtime.arrow.decompressor.Decompressor._plain", refused)
     path = VECTORS / "matrix" / "v2-gzip-create.log"
     total = Summary("")
     for part in BlockReader(path, engine="arrow", records=False).parts():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecgen.runtime.arrow.decompressor import NUMBERS
 from codecgen.runtime.arrow.prelude import (
     copy,
     inner,
@@ -10,9 +11,6 @@ from codecgen.runtime.arrow.prelude import (
     store_8,
     store_64,
 )
-
-NUMBERS = 16
-"""How many numbers of codecs each case has in the tables of kinds and limits."""
 
 _STATUS, _CASE, _CODEC, _RUN, _RUN_END = 0, 16, 40, 48, 56
 

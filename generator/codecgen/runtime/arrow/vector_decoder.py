@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from codecgen.runtime.arrow.decoder import MOST_BYTES, Chunk, Odd, Rows, arrow_type, schema_of
+from codecgen.runtime.arrow.buffers import arrow_type, schema_of
+from codecgen.runtime.arrow.chunk import Chunk
+from codecgen.runtime.arrow.decoder import MOST_BYTES, Odd, Rows
 from codecgen.runtime.arrow.vector_cases import Case, Layout, Run
 from codecgen.runtime.arrow.vector_memory import Fields, Memory, Vector, missing, to_arrow
 from codecgen.runtime.arrow.vector_places import places

@@ -1,0 +1,117 @@
+"""Arrow columns as kernels write them: their types, and buffers with room for rows."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+from codecgen.runtime.arrow.view import Column, View
+
+Allocate = Callable[[int], Any]
+"""Gives a buffer of so many bytes."""
+
+LEAVES = 4
+"""Numbers that the kernels have in front of those of the leaves: rows, entries, where the last and the next one are."""
+
+_WIDTHS = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "timestamp_ms": 8}
+
+
+@cache
+def arrow_type(column: Column) -> Any:
+    """The Arrow type of a column."""
+    if column.type == "list":
+        fields = [pa.field(m.name, arrow_type(m), m.nullable) for m in column.members]
+        return pa.list_(pa.field("element", pa.struct(fields), False))
+    if column.type == "timestamp_ms":
+        return pa.timestamp("ms", "UTC")
+    return {
+        "int8": pa.int8(),
+        "int16": pa.int16(),
+        "int32": pa.int32(),
+        "int64": pa.int64(),
+        "bool": pa.bool_(),
+        "binary": pa.binary(),
+        "string": pa.string(),
+    }[column.type]
+
+
+def choose(view: View, names: Sequence[str] | None) -> tuple[Column, ...]:
+    """Columns by their names; None: all that are there without being asked for. Raises ValueError."""
+    if names is None:
+        return tuple(column for column in view.columns if not column.on_request)
+    if len(set(names)) != len(names):
+        raise ValueError("a column is asked for twice")
+    return tuple(view.column(name) for name in names)
+
+
+def schema_of(columns: Sequence[Column]) -> pa.Schema:
+    return pa.schema([pa.field(c.name, arrow_type(c), c.nullable) for c in columns])
+
+
+class Part:
+    """The buffers of one column, with room for some rows and, for each leaf, some bytes or elements."""
+
+    def __init__(self, column: Column, rows: int, room: Any, allocate: Allocate) -> None:
+        self.column = column
+        self.validity = _ones(rows, allocate) if column.nullable else None
+        self.offsets: Any = None
+        self.data: Any = None
+        self.members: list[Part] = []
+        size = int(room[LEAVES + column.index])
+        if column.type == "list":
+            self.offsets = _offsets(rows, allocate)
+            self.members = [Part(member, size, room, allocate) for member in column.members]
+        elif column.type in ("binary", "string"):
+            self.offsets = _offsets(rows, allocate)
+            self.data = _buffer(size, allocate)
+        elif column.type == "bool":
+            self.data = _ones(rows, allocate)
+        else:
+            self.data = _buffer(rows * _WIDTHS[column.type], allocate)
+
+    def addresses(self, out: Any) -> None:
+        at = 3 * self.column.index
+        for i, buffer in enumerate((self.data, self.validity, self.offsets)):
+            out[at + i] = 0 if buffer is None else buffer.address
+        for member in self.members:
+            member.addresses(out)
+
+    def array(self, rows: int, used: Any, nulls: Any) -> Any:
+        """The rows that were written, of which the leaves have used so much."""
+        column = self.column
+        kind = arrow_type(column)
+        size, missing = int(used[LEAVES + column.index]), int(nulls[column.index])
+        validity = self.validity if missing else None
+        if self.members:
+            arrays = [member.array(size, used, nulls) for member in self.members]
+            struct = pa.Array.from_buffers(kind.value_type, size, [None], 0, children=arrays)
+            offsets = self.offsets.slice(0, 4 * (rows + 1))
+            return pa.Array.from_buffers(
+                kind, rows, [validity, offsets], missing, children=[struct]
+            )
+        if self.offsets is None:
+            return pa.Array.from_buffers(kind, rows, [validity, self.data], missing)
+        buffers = [validity, self.offsets.slice(0, 4 * (rows + 1)), self.data.slice(0, size)]
+        return pa.Array.from_buffers(kind, rows, buffers, missing)
+
+
+def _buffer(size: int, allocate: Allocate) -> Any:
+    """Memory from Arrow's pool. Kernels may write up to 64 bytes behind the end."""
+    return allocate(size + 64).slice(0, size)
+
+
+def _ones(bits: int, allocate: Allocate) -> Any:
+    size = (bits + 7) // 8
+    buffer = _buffer(size, allocate)
+    ctypes.memset(buffer.address, 0xFF, size)
+    return buffer
+
+
+def _offsets(rows: int, allocate: Allocate) -> Any:
+    buffer = _buffer(4 * (rows + 1), allocate)
+    ctypes.memset(buffer.address, 0, 4)
+    return buffer
