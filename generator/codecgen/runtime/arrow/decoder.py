@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
@@ -137,6 +137,7 @@ class Decoder:
         careful: bool = False,
         most_rows: int = 1 << 20,
         kernels: ModuleType | None = None,
+        allocate: Callable[[int], Any] = pa.allocate_buffer,
     ) -> None:
         self.view = view
         self.columns = tuple(columns)
@@ -145,6 +146,7 @@ class Decoder:
         self.careful = careful
         self.most_rows = most_rows
         self.kernels = kernels or load_kernels(view)
+        self.allocate = allocate
         self.table = np.zeros((ENTRIES, view.row_size // 8), np.int64)
         self.scratch = Chunk(SCRATCH)
         leaves = [leaf for column in view.columns for leaf in (column, *column.members)]
@@ -284,7 +286,7 @@ class Decoder:
         sums = {
             (s.index, s.what): int(n) for s, n in zip(self.view.sums, self.totals[1:], strict=True)
         }
-        parts = [_Part(column, rows, sums) for column in self.columns]
+        parts = [_Part(column, rows, sums, self.allocate) for column in self.columns]
         for part in parts:
             part.addresses(out)
         out[0] = int(any(column.varies for column in self.columns))
@@ -307,25 +309,31 @@ _WIDTHS = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "timestamp_ms": 8}
 class _Part:
     """The buffers of one column, of exactly the size that its values have."""
 
-    def __init__(self, column: Column, rows: int, sums: dict[tuple[int, str], int]) -> None:
+    def __init__(
+        self,
+        column: Column,
+        rows: int,
+        sums: dict[tuple[int, str], int],
+        allocate: Callable[[int], Any],
+    ) -> None:
         self.column = column
         self.rows = rows
         self.nulls = sums.get((column.index, "nulls"), 0)
-        self.validity = _ones(rows) if self.nulls else None
+        self.validity = _ones(rows, allocate) if self.nulls else None
         self.offsets = None
         self.data = None
         self.members: list[_Part] = []
         if column.type == "list":
-            self.offsets = _offsets(rows)
+            self.offsets = _offsets(rows, allocate)
             count = sums[column.index, "count"]
-            self.members = [_Part(member, count, sums) for member in column.members]
+            self.members = [_Part(member, count, sums, allocate) for member in column.members]
         elif column.type in ("binary", "string"):
-            self.offsets = _offsets(rows)
-            self.data = _buffer(sums[column.index, "bytes"])
+            self.offsets = _offsets(rows, allocate)
+            self.data = _buffer(sums[column.index, "bytes"], allocate)
         elif column.type == "bool":
-            self.data = _ones(rows)
+            self.data = _ones(rows, allocate)
         else:
-            self.data = _buffer(rows * _WIDTHS[column.type])
+            self.data = _buffer(rows * _WIDTHS[column.type], allocate)
 
     def addresses(self, out: Any) -> None:
         at = 1 + 3 * self.column.index
@@ -348,19 +356,19 @@ class _Part:
         return pa.Array.from_buffers(kind, self.rows, buffers, self.nulls)
 
 
-def _buffer(size: int) -> Any:
+def _buffer(size: int, allocate: Callable[[int], Any]) -> Any:
     """Memory from Arrow's pool. Kernels may write up to 64 bytes behind the end."""
-    return pa.allocate_buffer(size + 64).slice(0, size)
+    return allocate(size + 64).slice(0, size)
 
 
-def _ones(bits: int) -> Any:
+def _ones(bits: int, allocate: Callable[[int], Any]) -> Any:
     size = (bits + 7) // 8
-    buffer = _buffer(size)
+    buffer = _buffer(size, allocate)
     ctypes.memset(buffer.address, 0xFF, size)
     return buffer
 
 
-def _offsets(rows: int) -> Any:
-    buffer = _buffer(4 * (rows + 1))
+def _offsets(rows: int, allocate: Callable[[int], Any]) -> Any:
+    buffer = _buffer(4 * (rows + 1), allocate)
     ctypes.memset(buffer.address, 0, 4)
     return buffer
