@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import gc
 import itertools
 import multiprocessing
 import os
@@ -122,6 +123,7 @@ def _make(probes: Probes, path: Path, job: Job, shared: Shared) -> None:
         shared.add("batches", len(parts))
         shapes.update(part.shape for part in parts)
         if number % 1024 == 0:
+            gc.collect()  # errors and what raised them hold each other, and a scanner's memory
             peak = _status("VmHWM") - base
             shared.set("memory", peak)
             if peak > MOST_MEMORY:
@@ -170,6 +172,8 @@ def compared(
         wanted = [{name: row[name] for name in names} for row in expected.rows]
         if rows != wanted:
             raise Broken(f"between guard pages: {rows}\nthe reference codecs: {wanted}")
+    if settings.careful:
+        return 0  # which leaves sound batches to the reference codecs too
     strict = reference(path, "strict", limits)
     return int(outcome.odd > 0 and strict.error is None and not expected.noted)
 

@@ -1,0 +1,97 @@
+"""How fast the heads of batches are read, beside a full decode of the same files, which are in the page cache.
+
+    python -m benchmarks.heads [--mib 64] [--rounds 9] [--output benchmarks/results/heads.md]
+
+Nothing is decompressed and no checksum verified for a view of the heads, so it costs what its pages cost: the limits
+touch one byte of each head, once in a mapped file, once by a ``pread`` of its 61 bytes.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from pathlib import Path
+
+from benchmarks import measure, peers, shapes
+from benchmarks.files import BatchScanner, Scanner, written
+from benchmarks.measure import Candidate, Report, ratio
+
+NOTES = """
+Microseconds for each batch, medians of CPU time: *heads* is the view of batches with all its columns, *full* the decode of
+all default columns in a stream. *mapped* touches a byte of each head's page in a new map of the file, *pread* reads each
+head alone; both know where the heads are. The last column says which part of the rate of the faster limit is reached.
+""".strip()
+HEAD = 61
+
+
+def heads(path: Path) -> Candidate:
+    return lambda: sum(batch.num_rows for batch in BatchScanner(path))
+
+
+def full(path: Path) -> Candidate:
+    return lambda: sum(batch.num_rows for batch in Scanner(path, engine="arrow"))
+
+
+def mapped(path: Path, places: list[int]) -> Candidate:
+    def run() -> int:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as pages:
+            return sum(pages[at] for at in places)
+
+    return run
+
+
+def pread(path: Path, places: list[int]) -> Candidate:
+    def run() -> None:
+        with path.open("rb", buffering=0) as file:
+            number = file.fileno()
+            for at in places:
+                os.pread(number, HEAD, at)
+
+    return run
+
+
+def main() -> None:
+    parser = measure.parser(__doc__, rounds=9, mib=64)
+    options = parser.parse_args()
+    report = Report("The heads of batches", measure.command("benchmarks.heads", options))
+    report.add(NOTES)
+    report.table("file", "batches", "heads", "full", "x full", "mapped", "pread", "of the limit")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for shape in ("A", "E"):
+            for size in (16 << 10, 1 << 20):
+                for codec in ("none", "lz4", "zstd") if shape == "A" else ("none",):
+                    line(report, folder, options.rounds, options.mib << 20, (shape, size, codec))
+    report.write(options.output)
+
+
+def line(report: Report, folder: Path, rounds: int, total: int, what: tuple[str, int, str]) -> None:
+    shape, size, codec = what
+    title = f"{shapes.NAMES[shape]}, {size >> 10} KiB" + ("" if codec == "none" else f", {codec}")
+    data = shapes.segment(shape, size, min(total, 16 << 20), codec)
+    path = written(folder, "segment", data * (total // min(total, 16 << 20)))
+    places = [start for start, _ in peers.sizes(path.read_bytes())]
+    candidates = {
+        "heads": heads(path),
+        "full": full(path),
+        "mapped": mapped(path, places),
+        "pread": pread(path, places),
+    }
+    assert candidates["heads"]() == len(places)
+    found = measure.rounds(candidates, rounds)
+    us = {name: m.median / len(places) * 1e6 for name, m in found.items()}
+    report.row(
+        title,
+        f"{len(places):,}",
+        f"{us['heads']:.3f}",
+        f"{us['full']:.2f}",
+        ratio(us["full"], us["heads"]),
+        f"{us['mapped']:.3f}",
+        f"{us['pread']:.3f}",
+        f"{min(us['mapped'], us['pread']) / us['heads']:.2f}",
+    )
+
+
+if __name__ == "__main__":
+    main()
