@@ -93,9 +93,11 @@ def rows(total: int) -> Iterator[Row]:
 class Java:
     """The Java reader over the segments of this run, if there is one."""
 
-    def __init__(self, stack: ExitStack) -> None:
+    def __init__(self, stack: ExitStack, wanted: bool) -> None:
         self.folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         self.reader: JavaReader | None = None
+        if not wanted:
+            return
         try:
             self.reader = stack.enter_context(JavaReader())
         except (BrokerError, OSError) as error:
@@ -206,13 +208,14 @@ def compressed_row(found: Found) -> list[str]:
 def main() -> None:
     parser = measure.parser(__doc__, rounds=7, mib=16)
     parser.add_argument("--rows", nargs="+", help="rows whose names begin so")
+    parser.add_argument("--without-java", action="store_true")
     options = parser.parse_args()
     report = Report("Decoding into Arrow", measure.command("benchmarks.decode", options))
     report.add(NOTES, "", "## Peers", "", PEERS)
     report.table("records", "bytes", "kept", "stream", "million/s", *READERS.values())
     done = []
     with ExitStack() as stack:
-        java = Java(stack)
+        java = Java(stack, not options.without_java)
         for row in rows(options.mib << 20):
             if not options.rows or row.name.startswith(tuple(options.rows)):
                 done.append(measured(row, options.rounds, java))

@@ -129,7 +129,7 @@ def starts(report: Report, folder: Path, path: Path, rounds: int) -> None:
         for cached in (False, True):
             for at_once in (1, 3):
                 found = []
-                for _ in range(rounds if cached else 1 if at_once > 1 else 3):
+                for _ in range(rounds if cached else 1 if at_once > 1 else 2):
                     if not cached:
                         installed.forget(home)
                     found.append(first_record(installed, path, at_once, extra))
