@@ -36,6 +36,8 @@ from tests.arrow.rows import reference, scanned, unpacked
 from tests.arrow.segments import entries
 
 HANGS_AFTER_S = 60
+"""CPU time for one chunk, or for compiling and loading everything."""
+BLOCKED_AFTER_S = 1200
 MOST_MEMORY = 192 << 20
 """Resident memory beyond what there is after the start: the outputs, Construct's objects of 20 000 elements, zstd's."""
 POLICIES = ("strict", "kafka", "salvage")
@@ -218,23 +220,32 @@ def watched(job: Job, shared: Shared, quiet: bool = False) -> str | None:
     process: Any = multiprocessing.get_context("spawn").Process(target=work, args=(job, shared))
     process.start()
     begun = seen_at = said = time.monotonic()
-    seen = (-1, -1)
+    seen, used = (-1, -1), 0.0
     while process.is_alive():
         process.join(0.5)
         now = time.monotonic()
         state = (shared["chunk"], shared["batches"])
         if state != seen:
-            seen, seen_at = state, now
-        elif now - seen_at > HANGS_AFTER_S:
+            seen, seen_at, used = state, now, _cpu_time(process.pid)
+        elif _cpu_time(process.pid) - used > HANGS_AFTER_S or now - seen_at > BLOCKED_AFTER_S:
             process.kill()
             process.join()
-            return f"no end within {HANGS_AFTER_S} s"
+            return f"no end within {HANGS_AFTER_S} s of CPU time"
         if not quiet and now - said > 10:
             said = now
             print(summary(shared, now - begun), flush=True)
     if process.exitcode == 0:
         return None
     return f"the process ended with {process.exitcode}"
+
+
+def _cpu_time(process: int) -> float:
+    """What a process has used; 0 when it is gone."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def summary(shared: Shared, seconds: float) -> str:
