@@ -1,99 +1,115 @@
-"""How fast the heads of batches are read, beside decoding everything, from files in the page cache.
+"""How fast the heads of batches are read, beside a full decode of the same files, which are in the page cache.
 
-    python benchmarks/heads.py [--mib 256] [--rounds 7] [--output benchmarks/results/heads.md]
+    python -m benchmarks.heads [--mib 64] [--rounds 9] [--output benchmarks/results/heads.md]
 
-The candidates take turns, round by round; the table has medians of the CPU time of the thread. ``decode`` reads all default
-columns with checksums verified, ``read`` and ``map`` are ``scan_batches`` without and with ``mmap``. ``copy`` reads all
-bytes into memory that is used again, 4 MiB at a time: what the page cache gives.
+Nothing is decompressed and no checksum verified for a view of the heads, so it costs what its pages cost: the limits
+touch one byte of each head, once in a mapped file, once by a ``pread`` of its 61 bytes.
 """
 
 from __future__ import annotations
 
-import argparse
+import mmap
 import os
-import platform
-import statistics
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
+from benchmarks import measure, peers, shapes
+from benchmarks.files import BatchScanner, Scanner, written
+from benchmarks.measure import Candidate, Report, ratio
 
-from benchmarks import shapes
-from kafka_log import scan, scan_batches
-
-SIZES = (1 << 10, 16 << 10, 64 << 10, 1 << 20)
-
-
-def copy(path: Path) -> int:
-    memory = memoryview(bytearray(4 << 20))
-    with path.open("rb", buffering=0) as file:
-        while file.readinto(memory):
-            pass
-    return 0
+NOTES = """
+Microseconds for each batch, medians of CPU time: *heads* is the view of batches with all its columns, read as a
+file is by default, *by map* the same with `mmap=True`, *full* the decode of
+all default columns in a stream. *mapped* touches a byte of each head's page in a new map of the file, *pread* reads each
+head alone; both know where the heads are. The last column says which part of the rate of *mapped* the view reaches *by map*.
+""".strip()
+HEAD = 61
 
 
-def rows(reader: pa.RecordBatchReader) -> int:
-    return sum(batch.num_rows for batch in reader)
+def heads(path: Path) -> Candidate:
+    return lambda: sum(batch.num_rows for batch in BatchScanner(path))
 
 
-def measured(path: Path, rounds: int) -> tuple[dict[str, float], int]:
-    candidates: dict[str, Callable[[], int]] = {
-        "decode": lambda: rows(scan(path)),
-        "read": lambda: rows(scan_batches(path)),
-        "map": lambda: rows(scan_batches(path, mmap=True)),
-        "copy": lambda: copy(path),
-    }
-    times: dict[str, list[float]] = {name: [] for name in candidates}
-    for number in range(rounds + 1):
-        for name, candidate in candidates.items():
-            start = time.thread_time()
-            candidate()
-            if number:
-                times[name].append(time.thread_time() - start)
-    return {name: statistics.median(found) for name, found in times.items()}, candidates["read"]()
+def heads_of_map(path: Path) -> Candidate:
+    return lambda: sum(batch.num_rows for batch in BatchScanner(path, mmap=True))
 
 
-def line(title: str, path: Path, rounds: int) -> str:
-    taken, count = measured(path, rounds)
-    size = path.stat().st_size
-    cells = [title, f"{size / count / 1024:.1f}", f"{count:,}"]
-    cells += [f"{taken[name] * 1e3:.1f}" for name in ("decode", "copy", "read", "map")]
-    cells += [f"{taken['decode'] / taken[name]:.1f}" for name in ("read", "map")]
-    return "| " + " | ".join(cells) + " |"
+def full(path: Path) -> Candidate:
+    return lambda: sum(batch.num_rows for batch in Scanner(path, engine="arrow"))
+
+
+def mapped(path: Path, places: list[int]) -> Candidate:
+    def run() -> int:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as pages:
+            return sum(pages[at] for at in places)
+
+    return run
+
+
+def pread(path: Path, places: list[int]) -> Candidate:
+    def run() -> None:
+        with path.open("rb", buffering=0) as file:
+            number = file.fileno()
+            for at in places:
+                os.pread(number, HEAD, at)
+
+    return run
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--mib", type=int, default=256, help="MiB of each segment")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--output", type=Path)
+    parser = measure.parser(__doc__, rounds=9, mib=64)
     options = parser.parse_args()
-    lines = [
-        "# Heads of batches",
-        "",
-        f"`python benchmarks/heads.py --mib {options.mib} --rounds {options.rounds}` on {platform.machine()}, "
-        f"{os.cpu_count()} CPUs, Python {platform.python_version()}, pyarrow {pa.__version__}. Medians of CPU time, milliseconds.",
-        "",
-        "| records | KiB a batch | batches | decode | copy | read | map | read: x decode | map: x decode |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
-    ]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "x.log"
-        for codec in ("none", "lz4"):
-            for size in SIZES:
-                # A few MiB, again and again: the same bytes do as well.
-                part = shapes.segment("A", size, 8 << 20, codec)
-                path.write_bytes(part * ((options.mib << 20) // len(part)))
-                title = f"{shapes.NAMES['A']}, {codec}, {size >> 10} KiB of records"
-                lines.append(line(title, path, options.rounds))
-                print(lines[-1], flush=True)
-    if options.output is not None:
-        options.output.parent.mkdir(parents=True, exist_ok=True)
-        options.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    report = Report("The heads of batches", measure.command("benchmarks.heads", options))
+    report.add(NOTES)
+    report.table(
+        "file",
+        "batches",
+        "heads",
+        "by map",
+        "full",
+        "x full",
+        "by map x full",
+        "mapped",
+        "pread",
+        "of the limit",
+    )
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for shape in ("A", "E"):
+            for size in (16 << 10, 1 << 20):
+                for codec in ("none", "lz4", "zstd") if shape == "A" else ("none",):
+                    line(report, folder, options.rounds, options.mib << 20, (shape, size, codec))
+    report.write(options.output)
+
+
+def line(report: Report, folder: Path, rounds: int, total: int, what: tuple[str, int, str]) -> None:
+    shape, size, codec = what
+    title = f"{shapes.NAMES[shape]}, {size >> 10} KiB" + ("" if codec == "none" else f", {codec}")
+    data = shapes.segment(shape, size, min(total, 16 << 20), codec)
+    path = written(folder, "segment", data * (total // min(total, 16 << 20)))
+    places = [start for start, _ in peers.sizes(path.read_bytes())]
+    candidates = {
+        "heads": heads(path),
+        "by map": heads_of_map(path),
+        "full": full(path),
+        "mapped": mapped(path, places),
+        "pread": pread(path, places),
+    }
+    assert candidates["heads"]() == len(places)
+    found = measure.rounds(candidates, rounds)
+    us = {name: m.median / len(places) * 1e6 for name, m in found.items()}
+    report.row(
+        title,
+        f"{len(places):,}",
+        f"{us['heads']:.3f}",
+        f"{us['by map']:.3f}",
+        f"{us['full']:.2f}",
+        ratio(us["full"], us["heads"]),
+        ratio(us["full"], us["by map"]),
+        f"{us['mapped']:.3f}",
+        f"{us['pread']:.3f}",
+        f"{us['mapped'] / us['by map']:.2f}",
+    )
 
 
 if __name__ == "__main__":

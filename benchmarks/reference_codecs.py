@@ -1,6 +1,6 @@
 """How fast the Construct codecs parse and build record batches, beside their peers, in one process.
 
-    python benchmarks/reference_codecs.py [--records 20000] [--rounds 7] [--output benchmarks/results/reference_codecs.md]
+    python -m benchmarks.reference_codecs [--records 20000] [--rounds 7] [--output benchmarks/results/reference_codecs.md]
 
 The candidates take turns; the table has medians. Peers: the same layout written with Construct's own classes (which check
 no lengths against the bytes), kafka-python and aiokafka (which build no records, but objects), and the checksum alone.
@@ -11,9 +11,6 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import statistics
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import construct as c
@@ -21,6 +18,7 @@ import crc32c
 from aiokafka.record.default_records import DefaultRecordBatch as AioBatch
 from kafka.record.default_records import DefaultRecordBatch as PythonBatch
 
+from benchmarks.measure import rounds
 from kafka_codecs import RECORD_BATCH
 
 PLAIN_RECORD = c.Struct(
@@ -66,17 +64,6 @@ def iterate(reader: type, data: bytes) -> None:
         record.key, record.value  # noqa: B018 - aiokafka and kafka-python make them when asked
 
 
-def measure(rounds: int, candidates: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Median seconds of each candidate, all of them once a round."""
-    times: dict[str, list[float]] = {name: [] for name in candidates}
-    for _ in range(rounds):
-        for name, run in candidates.items():
-            start = time.process_time()
-            run()
-            times[name].append(time.process_time() - start)
-    return {name: statistics.median(t) for name, t in times.items()}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--records", type=int, default=20_000)
@@ -85,8 +72,7 @@ def main() -> None:
     options = parser.parse_args()
     values = batch(options.records)
     data = RECORD_BATCH.build(values)
-    found = measure(
-        options.rounds,
+    measured = rounds(
         {
             "ours, parse": lambda: RECORD_BATCH.parse(data),
             "Construct's own classes, parse": lambda: PLAIN_BATCH.parse(data),
@@ -95,13 +81,15 @@ def main() -> None:
             "CRC-32C alone": lambda: crc32c.crc32c(data),
             "ours, build": lambda: RECORD_BATCH.build(values),
         },
+        options.rounds,
     )
+    found = {name: taken.median for name, taken in measured.items()}
     base = found["ours, parse"]
     lines = [
         f"{options.records} records, {len(data)} bytes, one core; {platform.machine()}, {os.cpu_count()} CPUs, "
         f"Python {platform.python_version()}; medians of {options.rounds} rounds, in which the candidates take turns.",
         "",
-        f"    python benchmarks/reference_codecs.py --records {options.records} --rounds {options.rounds}",
+        f"    python -m benchmarks.reference_codecs --records {options.records} --rounds {options.rounds}",
         "",
         "| what | records/s | x ours, parse |",
         "| --- | --: | --: |",

@@ -82,9 +82,9 @@ def batch(base: int, records: list[bytes], codec: str) -> bytes:
     return struct.pack(">qiibI", base, len(rest) + 9, 0, 2, crc32c(rest)) + rest
 
 
-def message(offset: int, item: Shape) -> bytes:
-    """A message of version 1."""
-    parts = [bytes((1, 0)), struct.pack(">q", 1_700_000_000_000)]
+def message(offset: int, item: Shape, codec: str = "none") -> bytes:
+    """A message of version 1; a wrapper when there is a codec."""
+    parts = [bytes((1, CODECS[codec])), struct.pack(">q", 1_700_000_000_000)]
     for data in item[:2]:
         parts.append(struct.pack(">i", -1) if data is None else struct.pack(">i", len(data)) + data)
     body = b"".join(parts)
@@ -115,4 +115,21 @@ def messages(name: str, total: int) -> bytes:
     while done < total:
         out.append(message(len(out), shape(name, r)))
         done += len(out[-1])
+    return b"".join(out)
+
+
+def wrappers(name: str, batch_bytes: int, total: int, codec: str) -> bytes:
+    """About ``total`` bytes of messages in wrappers of about ``batch_bytes`` before compression."""
+    r = random.Random(1)
+    out: list[bytes] = []
+    inner: list[bytes] = []
+    size = done = base = 0
+    while done < total:
+        inner.append(message(len(inner), shape(name, r)))
+        size += len(inner[-1])
+        if size >= batch_bytes:
+            base += len(inner)
+            out.append(message(base - 1, (None, compress(codec, b"".join(inner)), ()), codec))
+            done += size
+            inner, size = [], 0
     return b"".join(out)

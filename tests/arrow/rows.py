@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.source import Limits
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log import End, SegmentReader
 from kafka_log.model import Batch, Record
@@ -27,23 +28,28 @@ class Read:
     error: str | None
     end: End | None
     odd: int = 0
+    """Batches that the kernels did not take."""
+    noted: int = 0
+    """Batches of which the reference codecs have something to say."""
 
     def __eq__(self, other: object) -> bool:
         assert isinstance(other, Read)
         return (self.rows, self.error, str(self.end)) == (other.rows, other.error, str(other.end))
 
 
-def reference(path: Path, policy: str) -> Read:
+def reference(path: Path, policy: str, limits: Limits | None = None) -> Read:
     """By the reference codecs, batch by batch."""
-    reader = SegmentReader(path, policy=policy)
+    reader = SegmentReader(path, policy=policy, limits=limits)
     rows: list[dict[str, Any]] = []
     error = None
+    noted = 0
     try:
         for batch in reader:
+            noted += bool(batch.findings or batch.problems)
             rows += [row(batch, record) for record in batch.records]
     except CodecError as raised:
         error = str(raised)
-    return Read(rows, error, reader.end)
+    return Read(rows, error, reader.end, noted=noted)
 
 
 def row(batch: Batch, record: Record) -> dict[str, Any]:
@@ -76,10 +82,17 @@ def scanned(
     engine: Literal["auto", "arrow", "construct"] = "arrow",
     chunk_bytes: int = 4 << 20,
     kernels: ModuleType | None = None,
+    limits: Limits | None = None,
 ) -> Read:
     """By the kernels, or those that are given. Every batch of Arrow is validated in full."""
     scanner = Scanner(
-        path, columns, policy, on_damage="keep", engine=engine, chunk_bytes=chunk_bytes
+        path,
+        columns,
+        policy,
+        on_damage="keep",
+        engine=engine,
+        chunk_bytes=chunk_bytes,
+        limits=limits,
     )
     if kernels is not None:
         scanner.kernels = kernels

@@ -1,0 +1,146 @@
+"""The kernels of a module once more, with every access to memory checked against the memory that they were given.
+
+numba's own checks of bounds know arrays, and the kernels use addresses. So the text of the module is compiled again with
+its primitives replaced: each first looks for its bytes in a table of ranges. Beyond them it does nothing, and notes it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+MOST_RANGES = 128
+ANYWHERE_ELSE = "the kernels {what} {size} bytes at {place}"
+
+# Primitives that touch memory: (parameters, the accesses as (address, bytes, is it written?), what is given instead).
+_LOADS = {"u8": 1, "i8": 1, "u16": 2, "i16": 2, "u32": 4, "i32": 4, "i64": 8}
+_LOADS |= {f"{name}_le": size for name, size in _LOADS.items() if size > 1}
+Access = tuple[str, str, int]
+PRIMITIVES: dict[str, tuple[str, tuple[Access, ...], str]] = {
+    **{f"load_{name}": ("p", (("p", str(size), 0),), "0") for name, size in _LOADS.items()},
+    **{f"store_{8 * size}": ("p, value", (("p", str(size), 1),), "None") for size in (1, 2, 4, 8)},
+}
+COMPILED = {
+    "_move32": ("to, start", (("to", "32", 1), ("start", "32", 0)), "None"),
+    "_fold_lanes": ("a, b, c, d, e, f, g, h, p, n", (("p", "64 * max(n, 0)", 0),), "0"),
+}
+PLAIN = {
+    "copy": ("to, start, size", (("to", "size", 1), ("start", "size", 0)), "None"),
+    "crc32c": ("p, size", (("p", "size", 0),), "0"),
+    "crc32": ("p, size", (("p", "size", 0),), "0"),
+}
+"""Without a compiler these are Python's own, and do not go through the others."""
+
+HARMLESS = {"_has_crc32c", "_crc32c_8", "_crc32c_1", "_has_multiply", "_multiply"}
+"""Intrinsics that touch no memory."""
+
+_CHECK = """
+
+RANGES = {address}
+_raw_load, _raw_store = load_i64_le, store_64
+
+
+@inner
+def _allowed(p, size, written):
+    for i in range(_raw_load(RANGES)):
+        row = RANGES + 32 + 24 * i
+        if _raw_load(row) <= p and p + size <= _raw_load(row + 8) and _raw_load(row + 16) >= written:
+            return True
+    if _raw_load(RANGES + 8) == 0:
+        _raw_store(RANGES + 8, p)
+        _raw_store(RANGES + 16, size)
+        _raw_store(RANGES + 24, written)
+    return False
+"""
+_PRIMITIVE = """
+
+_raw_{name} = {name}
+
+
+@inner
+def {name}({parameters}):
+    if {allowed}:
+        return _raw_{name}({parameters})
+    return {instead}
+"""
+
+
+class Ranges:
+    """The memory that kernels were given."""
+
+    def __init__(self) -> None:
+        self.table = np.zeros(4 + 3 * MOST_RANGES, np.int64)
+
+    def set(self, ranges: Sequence[tuple[int, int, bool]]) -> None:
+        """(address, bytes, may it be written?), those that are used most first."""
+        assert len(ranges) <= MOST_RANGES
+        for i, (address, size, writable) in enumerate(ranges):
+            self.table[4 + 3 * i : 7 + 3 * i] = address, address + size, writable
+        self.table[0] = len(ranges)
+
+    def add(self, address: int, size: int) -> None:
+        """One more, to be written."""
+        n = int(self.table[0])
+        assert n < MOST_RANGES
+        self.table[4 + 3 * n : 7 + 3 * n] = address, address + size, True
+        self.table[0] = n + 1
+
+    def violation(self) -> str | None:
+        """The first access beyond them, if there was one; it is then forgotten."""
+        address, size, written = (int(n) for n in self.table[1:4])
+        if address == 0:
+            return None
+        self.table[1:4] = 0
+        near = min(
+            (abs(address - int(edge)), address - int(edge), i, name)
+            for i in range(int(self.table[0]))
+            for name, edge in zip(("start", "end"), self.table[4 + 3 * i : 6 + 3 * i], strict=True)
+        )
+        place = f"{near[1]:+} from the {near[3]} of range {near[2]}"
+        return ANYWHERE_ELSE.format(what="write" if written else "read", size=size, place=place)
+
+
+def checked(
+    module: ModuleType,
+    ranges: Ranges,
+    folder: Path,
+    edit: Callable[[str], str] = lambda text: text,
+) -> ModuleType:
+    """A module of kernels, of which every access to memory is checked."""
+    assert module.__file__ is not None
+    text = edit(Path(module.__file__).read_text(encoding="utf-8"))
+    text = text.replace("cache=True", "cache=False")  # the address of the table is in the code
+    unknown = intrinsics(module) - set(PRIMITIVES) - set(COMPILED) - HARMLESS
+    assert not unknown, f"do these touch memory? {unknown}"
+    parts = [text, _CHECK.format(address=ranges.table.ctypes.data)]
+    for name, entry in (PRIMITIVES | (COMPILED if module.JIT else PLAIN)).items():
+        parameters, accesses, instead = entry
+        assert hasattr(module, name), name
+        allowed = " and ".join(f"_allowed({p}, {size}, {w})" for p, size, w in accesses)
+        parts.append(
+            _PRIMITIVE.format(name=name, parameters=parameters, allowed=allowed, instead=instead)
+        )
+    name = f"checked_{module.__name__.rpartition('.')[2]}"
+    path = folder / f"{name}.py"
+    path.write_text("".join(parts), encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[name] = made
+    spec.loader.exec_module(made)
+    return made
+
+
+def intrinsics(module: Any) -> set[str]:
+    """The names of a module's intrinsics."""
+    if not module.JIT:
+        return set()
+    from numba.core.extending import _Intrinsic
+
+    return {name for name, value in vars(module).items() if isinstance(value, _Intrinsic)}
