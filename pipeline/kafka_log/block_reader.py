@@ -71,7 +71,8 @@ class HeadDecoder(BlockDecoder):
     of the older formats too, is read in full: it costs less than to tell it apart."""
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Odd]:
-        for item in self.heads.decode(chunk, position):
+        # All of them first: below the same decoder reads the heads of parts.
+        for item in list(self.heads.decode(chunk, position)):
             if not isinstance(item, Rows):
                 yield item
                 continue

@@ -687,52 +687,60 @@ def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
     return fail(row, 1, start)
 
 
+@inner
+def frame_message_v0(p: int, end: int) -> int:
+    """Where the entry at an address ends; 2 when it is one of another kind, 0 when the bytes end
+    before it does, -1 when it is no entry.
+    """
+    if end - p < 17:
+        return 0
+    kind = load_i8(p + 16)
+    if kind != 0:
+        return 2
+    entry_message_size = load_i32(p + 8)
+    if entry_message_size < 0 or entry_message_size < 14:
+        return -1
+    behind = p + 12 + entry_message_size
+    return behind if behind <= end else 0
+
+
+@inner
+def is_message_v0(p: int, behind: int, careful: int) -> bool:
+    """Whether an entry is a row of its own."""
+    if behind - p < 18:
+        return False
+    entry_attributes = load_i8(p + 17)
+    return (entry_attributes & 7) == 0
+
+
 @jit
 def index_message_v0(
     table: int, capacity: int, p: int, end: int, most: int, careful: int
 ) -> tuple[int, int, int]:
-    """Pass 1: a row of the table for each whole entry, or for a run of entries that are rows
-    themselves. How many there are, where they end, and why: 2 an entry of another kind, 1 the
+    """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
+    why: 3 from the last one on entries are rows themselves, 2 an entry of another kind, 1 the
     table is full, 0 the bytes end, -1 what follows is no entry.
     """
     n = 0
-    run_0 = 0
     while True:
-        if end - p < 17:
-            return n, p, 0
-        kind = load_i8(p + 16)
-        if kind != 0:
-            return n, p, 2
-        entry_message_size = load_i32(p + 8)
-        if entry_message_size < 0 or entry_message_size < 14:
-            return n, p, -1
-        behind = p + 12 + entry_message_size
-        if behind > end:
-            return n, p, 0
-        if behind - p >= 18:
-            entry_attributes = load_i8(p + 17)
-            if (entry_attributes & 7) == 0:
-                if run_0 == 0:
-                    if n == capacity:
-                        return n, p, 1
-                    run_0 = table + n * ROW_SIZE
-                    n += 1
-                    store_64(run_0 + STATUS, 0)
-                    store_64(run_0 + CASE, 0)
-                    store_64(run_0 + START, p)
-                    store_64(run_0 + CODEC, 0)
-                    store_64(run_0 + RUN, p)
-                    store_64(run_0 + COUNT, 0)
-                store_64(run_0 + RUN_END, behind)
-                store_64(run_0 + COUNT, load_i64_le(run_0 + COUNT) + 1)
-                p = behind
-                continue
+        behind = frame_message_v0(p, end)
+        if behind <= 2:
+            return n, p, behind
         if n == capacity:
             return n, p, 1
-        run_0 = 0
         row = table + n * ROW_SIZE
-        open_message_v0(p, behind, row, most, careful)
         n += 1
+        if is_message_v0(p, behind, careful):
+            store_64(row + STATUS, 0)
+            store_64(row + CASE, 0)
+            store_64(row + START, p)
+            store_64(row + CODEC, 0)
+            store_64(row + RUN, p)
+            store_64(row + RUN_END, end)
+            store_64(row + COUNT, -1)
+            store_64(row + CHECKED, careful)
+            return n, p, 3
+        open_message_v0(p, behind, row, most, careful)
         p = behind
 
 
@@ -759,13 +767,13 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
     base_offset_data = load_i64_le(out + 192)
     position_data = load_i64_le(out + 216)
     codec_data = load_i64_le(out + 264)
-    count = load_i64_le(row + COUNT)
-    while p < end:
+    careful = load_i64_le(row + CHECKED)
+    while True:
+        behind = frame_message_v0(p, end)
+        if behind <= 2 or not is_message_v0(p, behind, careful):
+            return 1
         if at >= rows_room:
             return 0
-        behind = p + 12 + load_i32(p + 8)
-        if behind - p < 18 or behind > end:
-            return fail(row, 19, p)
         store_64(row + END, behind)
         start = p
         entry_position = p + bias
@@ -863,12 +871,9 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
         store_64(state + 208, key_nulls)
         store_64(state + 64, value_at)
         store_64(state + 216, value_nulls)
-        count -= 1
         store_64(state + LAST, start)
         store_64(row + RUN, p)
-        store_64(row + COUNT, count)
         store_64(state + NEXT, p)
-    return 1
 
 
 @inner
@@ -1224,52 +1229,60 @@ def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
     return fail(row, 1, start)
 
 
+@inner
+def frame_message_v1(p: int, end: int) -> int:
+    """Where the entry at an address ends; 2 when it is one of another kind, 0 when the bytes end
+    before it does, -1 when it is no entry.
+    """
+    if end - p < 17:
+        return 0
+    kind = load_i8(p + 16)
+    if kind != 1:
+        return 2
+    entry_message_size = load_i32(p + 8)
+    if entry_message_size < 0 or entry_message_size < 14:
+        return -1
+    behind = p + 12 + entry_message_size
+    return behind if behind <= end else 0
+
+
+@inner
+def is_message_v1(p: int, behind: int, careful: int) -> bool:
+    """Whether an entry is a row of its own."""
+    if behind - p < 26:
+        return False
+    entry_attributes = load_i8(p + 17)
+    return (entry_attributes & 7) == 0
+
+
 @jit
 def index_message_v1(
     table: int, capacity: int, p: int, end: int, most: int, careful: int
 ) -> tuple[int, int, int]:
-    """Pass 1: a row of the table for each whole entry, or for a run of entries that are rows
-    themselves. How many there are, where they end, and why: 2 an entry of another kind, 1 the
+    """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
+    why: 3 from the last one on entries are rows themselves, 2 an entry of another kind, 1 the
     table is full, 0 the bytes end, -1 what follows is no entry.
     """
     n = 0
-    run_2 = 0
     while True:
-        if end - p < 17:
-            return n, p, 0
-        kind = load_i8(p + 16)
-        if kind != 1:
-            return n, p, 2
-        entry_message_size = load_i32(p + 8)
-        if entry_message_size < 0 or entry_message_size < 14:
-            return n, p, -1
-        behind = p + 12 + entry_message_size
-        if behind > end:
-            return n, p, 0
-        if behind - p >= 26:
-            entry_attributes = load_i8(p + 17)
-            if (entry_attributes & 7) == 0:
-                if run_2 == 0:
-                    if n == capacity:
-                        return n, p, 1
-                    run_2 = table + n * ROW_SIZE
-                    n += 1
-                    store_64(run_2 + STATUS, 0)
-                    store_64(run_2 + CASE, 2)
-                    store_64(run_2 + START, p)
-                    store_64(run_2 + CODEC, 0)
-                    store_64(run_2 + RUN, p)
-                    store_64(run_2 + COUNT, 0)
-                store_64(run_2 + RUN_END, behind)
-                store_64(run_2 + COUNT, load_i64_le(run_2 + COUNT) + 1)
-                p = behind
-                continue
+        behind = frame_message_v1(p, end)
+        if behind <= 2:
+            return n, p, behind
         if n == capacity:
             return n, p, 1
-        run_2 = 0
         row = table + n * ROW_SIZE
-        open_message_v1(p, behind, row, most, careful)
         n += 1
+        if is_message_v1(p, behind, careful):
+            store_64(row + STATUS, 0)
+            store_64(row + CASE, 2)
+            store_64(row + START, p)
+            store_64(row + CODEC, 0)
+            store_64(row + RUN, p)
+            store_64(row + RUN_END, end)
+            store_64(row + COUNT, -1)
+            store_64(row + CHECKED, careful)
+            return n, p, 3
+        open_message_v1(p, behind, row, most, careful)
         p = behind
 
 
@@ -1298,13 +1311,13 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
     base_offset_data = load_i64_le(out + 192)
     position_data = load_i64_le(out + 216)
     codec_data = load_i64_le(out + 264)
-    count = load_i64_le(row + COUNT)
-    while p < end:
+    careful = load_i64_le(row + CHECKED)
+    while True:
+        behind = frame_message_v1(p, end)
+        if behind <= 2 or not is_message_v1(p, behind, careful):
+            return 1
         if at >= rows_room:
             return 0
-        behind = p + 12 + load_i32(p + 8)
-        if behind - p < 26 or behind > end:
-            return fail(row, 19, p)
         store_64(row + END, behind)
         start = p
         entry_position = p + bias
@@ -1408,12 +1421,9 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
         store_64(state + 208, key_nulls)
         store_64(state + 64, value_at)
         store_64(state + 216, value_nulls)
-        count -= 1
         store_64(state + LAST, start)
         store_64(row + RUN, p)
-        store_64(row + COUNT, count)
         store_64(state + NEXT, p)
-    return 1
 
 
 @inner
@@ -1783,32 +1793,41 @@ def open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> in
     return 1
 
 
+@inner
+def frame_record_batch(p: int, end: int) -> int:
+    """Where the entry at an address ends; 2 when it is one of another kind, 0 when the bytes end
+    before it does, -1 when it is no entry.
+    """
+    if end - p < 17:
+        return 0
+    kind = load_i8(p + 16)
+    if kind != 2:
+        return 2
+    entry_batch_length = load_i32(p + 8)
+    if entry_batch_length < 0 or entry_batch_length < 14:
+        return -1
+    behind = p + 12 + entry_batch_length
+    return behind if behind <= end else 0
+
+
 @jit
 def index_record_batch(
     table: int, capacity: int, p: int, end: int, most: int, careful: int
 ) -> tuple[int, int, int]:
-    """Pass 1: a row of the table for each whole entry, or for a run of entries that are rows
-    themselves. How many there are, where they end, and why: 2 an entry of another kind, 1 the
+    """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
+    why: 3 from the last one on entries are rows themselves, 2 an entry of another kind, 1 the
     table is full, 0 the bytes end, -1 what follows is no entry.
     """
     n = 0
     while True:
-        if end - p < 17:
-            return n, p, 0
-        kind = load_i8(p + 16)
-        if kind != 2:
-            return n, p, 2
-        entry_batch_length = load_i32(p + 8)
-        if entry_batch_length < 0 or entry_batch_length < 14:
-            return n, p, -1
-        behind = p + 12 + entry_batch_length
-        if behind > end:
-            return n, p, 0
+        behind = frame_record_batch(p, end)
+        if behind <= 2:
+            return n, p, behind
         if n == capacity:
             return n, p, 1
         row = table + n * ROW_SIZE
-        open_record_batch(p, behind, row, most, careful)
         n += 1
+        open_record_batch(p, behind, row, most, careful)
         p = behind
 
 

@@ -7,7 +7,7 @@ import re
 from codecgen.plan import FieldPlan
 from codecgen.plan.columns import CasePlan, Leaf
 from codecgen.schema.model import ArrayType
-from codecgen.targets.arrow_code import Sinks
+from codecgen.targets.arrow_code import Sinks, function_name
 from codecgen.targets.arrow_columns import BYTES_LIKE, WIDTHS, deferred
 from codecgen.targets.arrow_expressions import Operand
 from codecgen.targets.arrow_index import Index
@@ -39,7 +39,7 @@ class Fill(Index):
             self.rows_that_are_entries(case)
         else:
             self.rows_of_array(case, case.array)
-        add("return 1")
+            add("return 1")
 
     def places(self, case: CasePlan) -> None:
         """Where the columns are written, how much of them there is, and how much there can be."""
@@ -129,14 +129,13 @@ class Fill(Index):
     def rows_that_are_entries(self, case: CasePlan) -> None:
         add = self.code.add
         resolved = self.resolved[case.number]
-        size, uncounted = self.size_of(case.entry)
-        add("count = load_i64_le(row + COUNT)")
-        with self.code.block("while p < end:"):
+        add("careful = load_i64_le(row + CHECKED)")
+        with self.code.block("while True:"):
+            add(f"behind = {function_name('frame', case.entry)}(p, end)")
+            with self.code.block(f"if behind <= 2 or not is_{case.name}(p, behind, careful):"):
+                add("return 1")
             with self.code.block("if at >= rows_room:"):
                 add("return 0")
-            add(f"behind = p + {uncounted} + {self.load(case.entry, size, 'p')}")
-            with self.code.block(f"if behind - p < {self.least(case.entry)} or behind > end:"):
-                add(f"return fail(row, {size.field.span.line}, p)")
             add("store_64(row + END, behind)")
             add("start = p")
             if resolved.names.position:
@@ -154,10 +153,8 @@ class Fill(Index):
                     self.fill_number(leaf, value)
             add("at += 1")
             self.commit(case, "at")
-            add("count -= 1")
             add("store_64(state + LAST, start)")
             add("store_64(row + RUN, p)")
-            add("store_64(row + COUNT, count)")
             add("store_64(state + NEXT, p)")
 
     def commit(self, case: CasePlan, rows: str) -> None:

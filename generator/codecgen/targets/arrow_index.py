@@ -202,7 +202,8 @@ class Index(Columns):
             raise Unsupported("told apart by what lies at no fixed place", entry.fields[0].field)
         return (fp.offset, *integer_of(fp.field), entry.layout.endian)
 
-    def index(self, entry: LayoutPlan, keys: list[int]) -> None:
+    def frame(self, entry: LayoutPlan, keys: list[int]) -> None:
+        """Where an entry ends, by what the reading of it cannot do without."""
         add = self.code.add
         offset, size, signed, endian = self.kind()
         order = "_le" if endian == "little" and size > 1 else ""
@@ -210,17 +211,12 @@ class Index(Columns):
         for m in entry.fields:
             if m.measures is not None and m.offset is not None:
                 head = max(head, m.offset + (m.size or 0))
-        parameters = "table: int, capacity: int, p: int, end: int, most: int, careful: int"
         self.function(
-            f"{function_name('index', entry)}({parameters}) -> tuple[int, int, int]",
-            "Pass 1: a row of the table for each whole entry, or for a run of entries that are rows themselves. How many "
-            "there are, where they end, and why: 2 an entry of another kind, 1 the table is full, 0 the bytes end, -1 what "
-            "follows is no entry.",
-            inner=False,
+            f"{function_name('frame', entry)}(p: int, end: int) -> int",
+            "Where the entry at an address ends; 2 when it is one of another kind, 0 when the bytes end before it does, -1 "
+            "when it is no entry.",
         )
         walk = Walk(self.plan, self.code, "open")
-        tests = self.tests(entry, walk)
-        own = [t for t in tests if t.case.array is None]
         length, uncounted = self.size_of(entry)
         names = Names(self.plan, entry, ENTRY)
         measured = ENTRY + length.name
@@ -230,69 +226,72 @@ class Index(Columns):
             if names.used - {(ENTRY, length.name)}:
                 reason = "a length that is refused for the sake of another field"
                 raise Unsupported(reason, length.field)
-        add("n = 0")
-        for test in own:
-            add(f"run_{test.case.number} = 0")
-        with self.code.block("while True:"):
-            with self.code.block(f"if end - p < {head}:"):
-                add("return n, p, 0")
-            add(f"kind = load_{'i' if signed else 'u'}{8 * self.kind()[1]}{order}(p + {offset})")
-            with self.code.block("if " + " and ".join(f"kind != {key}" for key in keys) + ":"):
-                add("return n, p, 2")
-            add(f"{measured} = {self.load(entry, length, 'p')}")
-            with self.code.block(f"if {odd}:"):
-                add("return n, p, -1")
-            add(f"behind = p + {uncounted} + {measured}")
-            with self.code.block("if behind > end:"):
-                add("return n, p, 0")
-            if own:
-                self.index_runs(entry, tests, own)
-            with self.code.block("if n == capacity:"):
-                add("return n, p, 1")
-            for test in own:
-                add(f"run_{test.case.number} = 0")
-            add("row = table + n * ROW_SIZE")
-            add(f"{function_name('open', entry)}(p, behind, row, most, careful)")
-            add("n += 1")
-            add("p = behind")
+        with self.code.block(f"if end - p < {head}:"):
+            add("return 0")
+        add(f"kind = load_{'i' if signed else 'u'}{8 * size}{order}(p + {offset})")
+        with self.code.block("if " + " and ".join(f"kind != {key}" for key in keys) + ":"):
+            add("return 2")
+        add(f"{measured} = {self.load(entry, length, 'p')}")
+        with self.code.block(f"if {odd}:"):
+            add("return -1")
+        add(f"behind = p + {uncounted} + {measured}")
+        add("return behind if behind <= end else 0")
 
-    def index_runs(self, entry: LayoutPlan, tests: list[Test], own: list[Test]) -> None:
-        """Entries that are rows themselves: one row of the table for those that follow each other."""
-        with self.code.block(f"if behind - p >= {self.least(entry)}:"):
-            self.fixed(entry, tests, "p")
-            for test in own:
-                conditions = []
-                if test.when is not None and test.when.constant is None:
-                    conditions.append(test.when.text)
-                elif test.when is not None and test.when.constant == 0:
-                    continue
-                if test.care is not None:
-                    conditions.append(f"not (careful and {test.care.text})")
-                if not conditions:
-                    self.extend_run(test.case, own)
-                    return
-                with self.code.block(f"if {' and '.join(conditions)}:"):
-                    self.extend_run(test.case, own)
+    def is_row(self, test: Test, tests: list[Test]) -> None:
+        """Whether an entry is a row itself."""
+        entry = test.case.entry
+        self.function(
+            f"is_{test.case.name}(p: int, behind: int, careful: int) -> bool",
+            "Whether an entry is a row of its own.",
+        )
+        conditions = []
+        if test.when is not None and test.when.constant is None:
+            conditions.append(test.when.text)
+        elif test.when is not None and test.when.constant == 0:
+            conditions.append("False")
+        if test.care is not None:
+            conditions.append(f"not (careful and {test.care.text})")
+        if not conditions:
+            self.code.add(f"return behind - p >= {self.least(entry)}")
+            return
+        with self.code.block(f"if behind - p < {self.least(entry)}:"):
+            self.code.add("return False")
+        self.fixed(entry, tests, "p")
+        self.code.add(f"return {' and '.join(conditions)}")
 
-    def extend_run(self, case: CasePlan, own: list[Test]) -> None:
-        """The entry belongs to the run of those before it, or begins one."""
+    def index(self, entry: LayoutPlan) -> None:
         add = self.code.add
-        run = f"run_{case.number}"
-        with self.code.block(f"if {run} == 0:"):
+        tests = self.tests(entry, Walk(self.plan, self.code, "open"))
+        own = [t for t in tests if t.case.array is None]
+        for test in own:
+            self.is_row(test, tests)
+        parameters = "table: int, capacity: int, p: int, end: int, most: int, careful: int"
+        self.function(
+            f"{function_name('index', entry)}({parameters}) -> tuple[int, int, int]",
+            "Pass 1: a row of the table for each whole entry. How many there are, where they end, and why: 3 from the last one "
+            "on entries are rows themselves, 2 an entry of another kind, 1 the table is full, 0 the bytes end, -1 what "
+            "follows is no entry.",
+            inner=False,
+        )
+        add("n = 0")
+        with self.code.block("while True:"):
+            add(f"behind = {function_name('frame', entry)}(p, end)")
+            with self.code.block("if behind <= 2:"):
+                add("return n, p, behind")
             with self.code.block("if n == capacity:"):
                 add("return n, p, 1")
-            for other in own:
-                if other.case is not case:
-                    add(f"run_{other.case.number} = 0")
-            add(f"{run} = table + n * ROW_SIZE")
+            add("row = table + n * ROW_SIZE")
             add("n += 1")
-            add(f"store_64({run} + STATUS, 0)")
-            add(f"store_64({run} + CASE, {case.number})")
-            add(f"store_64({run} + START, p)")
-            add(f"store_64({run} + CODEC, 0)")
-            add(f"store_64({run} + RUN, p)")
-            add(f"store_64({run} + COUNT, 0)")
-        add(f"store_64({run} + RUN_END, behind)")
-        add(f"store_64({run} + COUNT, load_i64_le({run} + COUNT) + 1)")
-        add("p = behind")
-        add("continue")
+            for test in own:
+                with self.code.block(f"if is_{test.case.name}(p, behind, careful):"):
+                    add("store_64(row + STATUS, 0)")
+                    add(f"store_64(row + CASE, {test.case.number})")
+                    add("store_64(row + START, p)")
+                    add("store_64(row + CODEC, 0)")
+                    add("store_64(row + RUN, p)")
+                    add("store_64(row + RUN_END, end)")
+                    add("store_64(row + COUNT, -1)")
+                    add("store_64(row + CHECKED, careful)")
+                    add("return n, p, 3")
+            add(f"{function_name('open', entry)}(p, behind, row, most, careful)")
+            add("p = behind")

@@ -28,7 +28,8 @@ class Kernels(Fill):
         for entry, keys in self.entries():
             cases = list(self.view.cases_of(entry))
             self.open(entry)
-            self.index(entry, keys)
+            self.frame(entry, keys)
+            self.index(entry)
             for case in cases:
                 self.rows(case)
                 self.same(case)

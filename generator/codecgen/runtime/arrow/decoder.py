@@ -48,6 +48,9 @@ __all__ = [
 ENTRIES = 8192
 """Entries that are indexed at a time."""
 
+_RUN_FOLLOWS = 3
+"""Why the index stops: from its last row on entries are rows themselves, as many as there are."""
+
 MOST_BYTES = (1 << 31) - 1
 """What 32-bit offsets can count."""
 
@@ -102,7 +105,7 @@ def load_vectors(view: View) -> ModuleType:
 
 
 class Decoder:
-    """Decodes chunks into the columns of a view. Not for several threads at once."""
+    """Decodes chunks into the columns of a view, one after the other: not for several threads, or chunks, at once."""
 
     def __init__(
         self,
@@ -161,6 +164,8 @@ class Decoder:
                 self.table.ctypes.data, ENTRIES, start, end, self.limits.elements, int(self.careful)
             )
             yield from self._entries(chunk, int(count), bias, kernels)
+            if why == _RUN_FOLLOWS:
+                start = int(self.table[count - 1, RUN])
             if why < 0:
                 yield Odd(start + bias, None)
             if why <= 0:
@@ -184,12 +189,13 @@ class Decoder:
             self._bound(first, last)
             while first < last:
                 if self.table[first, STATUS] == 0:
-                    start = self._begin(first)
+                    start, before = self._begin(first), first
                     first, batch = self._batch(kernels[1], first, last, bias)
                     state = self.state
                     if batch is not None:
                         at, end = int(state[_LAST]) + bias, int(state[_NEXT]) + bias
                         yield Rows(batch, start + bias, at, end, int(state[_ENTRIES]))
+                    if batch is not None or first > before:
                         continue
                 yield self._odd(first, bias)
                 first = self._past(first)
@@ -220,12 +226,11 @@ class Decoder:
 
     def _past(self, i: int) -> int:
         """Go on behind an odd entry: the row of the index that has the next one."""
-        row = self.table[i]
-        if not self._is_run(i) or row[END] >= row[RUN_END]:
+        if not self._is_run(i):
             return i + 1
+        row = self.table[i]
         row[STATUS] = 0
         row[RUN] = row[END]
-        row[COUNT] -= 1
         return i
 
     def _batch(
@@ -235,11 +240,13 @@ class Decoder:
         if self.shares is None:
             ends = np.cumsum(self.table[first:last, RUN_END] - self.table[first:last, RUN])
             some = min(last, first + 1 + int(np.searchsorted(ends, PROBE)))
-            self._measure(decode, first, some)
+            self._measure(decode, first, some, PROBE)
         behind, batch = self._attempt(decode, first, last, bias, self._expected(first, last))
-        if batch is None and self.table[first, STATUS] == 0:
+        if batch is None and behind == first and self.table[first, STATUS] == 0:
             # The first entry alone takes more than was expected of all of them.
             exact = self._measure(decode, first, first + 1)
+            if self._is_run(first):
+                exact[_ROWS] = min(exact[_ROWS], self.most_rows)
             if int(exact.max()) <= MOST_BYTES:
                 behind, batch = self._attempt(decode, first, first + 1, bias, exact)
             else:
@@ -263,9 +270,12 @@ class Decoder:
         room[_ROWS] = min(room[_ROWS], self.most_rows)
         return np.minimum(room, MOST_BYTES)
 
-    def _measure(self, decode: Any, first: int, last: int) -> Any:
-        """What entries need, by going through them without writing anything."""
+    def _measure(self, decode: Any, first: int, last: int, most: int | None = None) -> Any:
+        """What entries need, by going through them without writing anything. ``most`` bytes of a run will do."""
         before = self.table[first:last].copy()
+        if most is not None and self._is_run(last - 1):
+            row = self.table[last - 1]
+            row[RUN_END] = min(row[RUN_END], row[RUN] + most)
         self.out[:] = 0
         self.room[:] = MOST_BYTES
         left = self._left(first, last)

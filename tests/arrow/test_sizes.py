@@ -1,0 +1,80 @@
+"""Batches of Arrow have as many rows as is said, and what is more than was expected comes with the next ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rows, choose
+from kafka_codecs import MESSAGE_V1, RECORD_BATCH
+from kafka_codecs.arrow.records import RECORDS
+
+
+def decoded(parts: list[bytes], most_rows: int = 1 << 20) -> list[Rows]:
+    data = b"".join(parts)
+    decoder = Decoder(RECORDS, choose(RECORDS, ("offset", "value")), most_rows=most_rows)
+    chunk = Chunk(len(data))
+    chunk.view()[: len(data)] = data
+    chunk.size = len(data)
+    found = list(decoder.decode(chunk, 0))
+    assert all(isinstance(item, Rows) for item in found)
+    return [item for item in found if isinstance(item, Rows)]
+
+
+def messages(sizes: list[int]) -> list[bytes]:
+    return [
+        bytes(MESSAGE_V1.build({"offset": i, "timestamp": 1, "key": None, "value": bytes(size)}))
+        for i, size in enumerate(sizes)
+    ]
+
+
+def batches(sizes: list[int], each: int) -> list[bytes]:
+    return [
+        bytes(
+            RECORD_BATCH.build(
+                {
+                    "base_offset": each * i,
+                    "records": [
+                        {"offset_delta": k, "key": None, "value": bytes(size), "headers": []}
+                        for k in range(each)
+                    ],
+                }
+            )
+        )
+        for i, size in enumerate(sizes)
+    ]
+
+
+def check(found: list[Rows], sizes: list[int]) -> None:
+    rows = [row for item in found for row in item.batch.to_pylist()]
+    assert rows == [{"offset": i, "value": bytes(size)} for i, size in enumerate(sizes)]
+    for item in found:
+        item.batch.validate(full=True)
+    ends = [item.end for item in found]
+    assert [item.start for item in found] == [0, *ends[:-1]]
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 7, 100])
+def test_rows_are_bounded(most: int) -> None:
+    sizes = [5, 100_000, *range(20), 70_000, 0, 0, 3]
+    found = decoded(messages(sizes), most)
+    assert all(1 <= item.batch.num_rows <= most for item in found)
+    assert sum(item.entries for item in found) == len(sizes)
+    check(found, sizes)
+
+
+def test_an_entry_with_more_rows_than_the_bound_comes_alone() -> None:
+    found = decoded(batches([1, 2, 3], 5), 2)
+    assert [item.batch.num_rows for item in found] == [5, 5, 5]
+    check(found, [size for size in (1, 2, 3) for _ in range(5)])
+
+
+@pytest.mark.parametrize("build", [messages, lambda sizes: batches(sizes, 1)])
+def test_values_that_become_larger_and_smaller(build: object) -> None:
+    sizes = [1] * 3000 + [10_000] * 30 + [0] * 500 + [200_000] * 3 + [7] * 2000
+    assert callable(build)
+    found = decoded(build(sizes))
+    check(found, sizes)
+    # Nothing is set aside that is much larger than what it holds.
+    held = sum(item.batch.get_total_buffer_size() for item in found)
+    assert held < 2 * sum(sizes) + 40 * len(sizes) + 16_384 * len(found)
+    assert len(found) < 40
