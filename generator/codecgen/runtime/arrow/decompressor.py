@@ -137,9 +137,14 @@ class Decompressor:
 
     def _plain(self, codec: Codec, run: memoryview) -> bytes | None:
         """A run without compression; None when there is anything to be said about it."""
+        found, limit = CODECS[codec.name], self._limit(codec)
         try:
-            result = CODECS[codec.name].read(run, self._limit(codec), codec.variant)
-        except UnsupportedCodec:
+            if found.usual is not None and codec.variant is None:
+                usual = found.usual(run, limit)
+                if usual is not None:
+                    return usual
+            result = found.read(run, limit, codec.variant)
+        except (UnsupportedCodec, ImportError):
             return None
         odd = result.error is not None or result.notes or result.unused
         return None if odd else result.data

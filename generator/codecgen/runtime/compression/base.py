@@ -29,13 +29,18 @@ class Reader(Protocol):
     def __call__(self, data: memoryview, limit: int, variant: str | None, /) -> Decompressed: ...
 
 
+class Usual(Protocol):
+    def __call__(self, data: memoryview, limit: int, /) -> bytes | None: ...
+
+
 class Writer(Protocol):
     def __call__(self, data: memoryview, level: int | None, variant: str | None, /) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """A codec. ``package`` is what pip installs for it (None: Python's own library is enough)."""
+    """A codec. ``package`` is what pip installs for it (None: Python's own library is enough). ``usual`` reads a run with
+    nothing odd about it in less time; None stands for all others."""
 
     name: str
     read: Reader
@@ -45,6 +50,7 @@ class Codec:
     default_level: int | None = None
     read_variants: tuple[str, ...] = ()
     write_variants: tuple[str, ...] = ()
+    usual: Usual | None = None
 
 
 def bad(codec: str, what: str, at: int, delivered: int) -> CompressionError:

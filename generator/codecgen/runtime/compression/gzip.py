@@ -249,4 +249,4 @@ def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
     return b"".join((_HEADER, body, deflater.flush(), trailer))
 
 
-CODEC = Codec(_NAME, _read, _write, levels=range(1, 10), default_level=-1)
+CODEC = Codec(_NAME, _read, _write, levels=range(1, 10), default_level=-1, usual=_usual)

@@ -8,6 +8,7 @@ one that does not decompress, goes block by block, so that nothing before the da
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -44,16 +45,15 @@ _USUAL_HEADER = _Header(6, _LARGEST_BLOCK, None, False)
 
 def _usual(data: memoryview, limit: int) -> bytes | None:
     """The data of a single frame as most writers write it. None: look at it more closely."""
-    if bytes(data[:5]) != _USUAL or not _USUAL_WINDOWS[0] <= data[5] <= _USUAL_WINDOWS[1]:
+    if len(data) < 6 or data[:5] != _USUAL or not _USUAL_WINDOWS[0] <= data[5] <= _USUAL_WINDOWS[1]:
         return None
-    from zstandard import ZstdError
-
     end, most = _measure(data, _USUAL_HEADER)
     if end != len(data) or not _fits(_USUAL_HEADER, end, most, limit):
         return None
+    decompress, error = _decompressor()
     try:
-        return _decompressor().decompress(data, max_output_size=min(most, limit))
-    except ZstdError:
+        return decompress(data, max_output_size=min(most, limit))
+    except error:
         return None
 
 
@@ -63,10 +63,10 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
     except ImportError as cause:
         raise missing(_NAME, _PACKAGE) from cause
 
-    usual = _usual(data, limit) if len(data) > 5 else None
+    usual = _usual(data, limit)
     if usual is not None:
         return Decompressed(usual)
-    decompressor = _decompressor()
+    decompressor = zstandard.ZstdDecompressor()
     out = BytesIO()
     at, end = 0, len(data)
     error: CompressionError | LimitError | None = None
@@ -101,12 +101,13 @@ _KEPT = threading.local()
 """A decompressor for each thread: to make one takes longer than to decompress some KiB."""
 
 
-def _decompressor() -> ZstdDecompressor:
-    found: ZstdDecompressor | None = getattr(_KEPT, "decompressor", None)
+def _decompressor() -> tuple[Callable[..., bytes], type[Exception]]:
+    """How to decompress a frame, and what that raises. ImportError without the library."""
+    found: tuple[Callable[..., bytes], type[Exception]] | None = getattr(_KEPT, "found", None)
     if found is None:
-        from zstandard import ZstdDecompressor
+        from zstandard import ZstdDecompressor, ZstdError
 
-        found = _KEPT.decompressor = ZstdDecompressor()
+        found = _KEPT.found = ZstdDecompressor().decompress, ZstdError
     return found
 
 
@@ -232,4 +233,6 @@ def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
     return b"".join((*parts, stream.flush(zstandard.COMPRESSOBJ_FLUSH_FINISH)))
 
 
-CODEC = Codec(_NAME, _read, _write, _PACKAGE, levels=range(-131072, 23), default_level=3)
+CODEC = Codec(
+    _NAME, _read, _write, _PACKAGE, levels=range(-131072, 23), default_level=3, usual=_usual
+)
