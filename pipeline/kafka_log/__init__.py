@@ -1,6 +1,7 @@
 """Kafka log directories without a broker: segments, batches, records."""
 
 from kafka_log.directory import DirectoryError, Partition, Segment, discover
+from kafka_log.encoding import encode, write_segment
 from kafka_log.model import Batch, Control, End, Lost, Policy, Problem, Record
 from kafka_log.reader import SegmentReader
 
@@ -17,4 +18,6 @@ __all__ = [
     "Segment",
     "SegmentReader",
     "discover",
+    "encode",
+    "write_segment",
 ]

@@ -1,0 +1,227 @@
+"""Arrow record batches -> runs of entries, by the kernels that write a view.
+
+A first pass finds which rows one entry holds and how many bytes that takes, a second writes them into memory of just
+that size. Rows that are to be compressed are written apart, compressed, and put into their entry.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from codecgen.runtime.arrow.columns import Columns, RowRefused, Source
+from codecgen.runtime.arrow.writer import WriteKind, Writer
+from codecgen.runtime.compression import compress
+from codecgen.runtime.errors import BuildError
+from codecgen.runtime.source import Limits
+
+PIECE = 1 << 20
+"""Bytes after which a piece is given out. It may have one entry more."""
+
+ENTRIES = 4096
+"""Entries that are worked on at a time."""
+
+MOST_BYTES = 1 << 28
+"""The most bytes of rows that an entry may be asked to have."""
+
+SLACK = 64
+_NO_COLUMN = 255
+_CASE, _FIRST, _ROWS, _SIZE, _SIZES, _CODEC, _RUN, _RUN_SIZE = range(8)
+
+
+class Encoder:
+    """Writes the rows of a view as entries of one kind. Not for several threads at once.
+
+    ``constants`` are values for columns, for all rows; they take the place of what the rows have. ``batch_bytes`` is how
+    many bytes the rows of an entry have at most, before they are compressed; a row that has more is alone in its entry.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        kind: int,
+        *,
+        constants: Mapping[str, object] | None = None,
+        batch_bytes: int = 16384,
+        level: int | None = None,
+        piece_bytes: int = PIECE,
+        limits: Limits | None = None,
+        kernels: ModuleType | None = None,
+    ) -> None:
+        if kind not in writer.kinds:
+            known = ", ".join(map(str, writer.kinds))
+            raise ValueError(f"nothing of the kind {kind} can be written; known: {known}")
+        if not 1 <= batch_bytes <= MOST_BYTES:
+            raise ValueError(f"batch_bytes is {batch_bytes}: it must be in 1..{MOST_BYTES}")
+        self.writer = writer
+        self.kind: WriteKind = writer.kinds[kind]
+        self.columns = Columns(writer, self.kind, constants or {})
+        self.batch_bytes = batch_bytes
+        self.level = level
+        self.piece_bytes = piece_bytes
+        self.most = (limits or Limits()).elements
+        module = kernels or importlib.import_module(writer.kernels)
+        self.cut, self.fill, self.write = module.KERNELS[kind]
+        self.table = np.zeros((ENTRIES, writer.slots), np.int64)
+        self.sizes = np.empty(self.most + 1, np.int32)
+        self.scratch = np.empty(0, np.uint8)
+        self.rows = 0
+
+    def encode(self, batches: Iterable[pa.RecordBatch], row: int = 0) -> Iterator[memoryview]:
+        """The bytes of the rows, in pieces of whole entries. Entries go on from one record batch into the next.
+
+        ``row`` is the number of the first row in what is said of rows; ``rows`` is that of the next row to be written.
+
+        Raises :class:`RowRefused` for a row that no entry can hold, ValueError for columns that are not of the view.
+        """
+        self.rows = row
+        rest: pa.RecordBatch | None = None
+        for given in batches:
+            batch = self.columns.select(given, self.rows + (0 if rest is None else rest.num_rows))
+            if rest is not None:
+                rest, at = yield from self._bridge(rest, batch)
+                if rest is not None:
+                    continue
+                batch = batch.slice(at)
+            done = yield from self._pieces(self.columns.source(batch), False)
+            rest = batch.slice(done) if done < batch.num_rows else None
+            self.rows += done
+        if rest is not None:
+            self.rows += yield from self._pieces(self.columns.source(rest), True)
+
+    def _bridge(
+        self, rest: pa.RecordBatch, batch: pa.RecordBatch
+    ) -> Generator[memoryview, None, tuple[pa.RecordBatch | None, int]]:
+        """Write the entry that begins in the rows that were left, and ends in the next ones: no more of these are copied
+        than that takes. What is left, and the first row of ``batch`` that is not written."""
+        more = max(256, rest.num_rows)
+        while True:
+            taken = batch.slice(0, more)
+            joined = pa.concat_batches([rest, taken]) if taken.num_rows else rest
+            source = self.columns.source(joined)
+            count, row = self._cut(source, 0, False, 1)
+            while count and row < rest.num_rows:  # several entries, of which the rest is in one
+                yield from self._emit(source, count)
+                self.rows += row
+                rest = rest.slice(row)
+                joined = joined.slice(row)
+                source = self.columns.source(joined)
+                count, row = self._cut(source, 0, False, 1)
+            if count:
+                yield from self._emit(source, count)
+                self.rows += row
+                return None, row - rest.num_rows
+            if more >= batch.num_rows:
+                return joined, batch.num_rows
+            more *= 2
+
+    def _pieces(self, source: Source, final: bool) -> Generator[memoryview, None, int]:
+        """The entries of rows; the last one only if they are the final ones. How many rows were written."""
+        row = 0
+        while row < source.rows:
+            count, behind = self._cut(source, row, final, self.piece_bytes)
+            if not count:
+                break
+            yield from self._emit(source, count)
+            row = behind
+        return row
+
+    def _cut(self, source: Source, row: int, final: bool, enough: int) -> tuple[int, int]:
+        """Which entries the rows from one on make: how many, and the first row that is in none of them."""
+        last = min(source.rows, row + len(self.sizes))
+        count, behind, blamed = self.cut(
+            source.address,
+            self.table.ctypes.data,
+            ENTRIES,
+            row,
+            last,
+            int(final and last == source.rows),
+            self.sizes.ctypes.data,
+            self.batch_bytes,
+            enough,
+            self.most,
+        )
+        if blamed >= 0 and not count:
+            raise self._refused(source, int(behind), int(blamed))
+        return int(count), int(behind)
+
+    def _emit(self, source: Source, count: int) -> Iterator[memoryview]:
+        """The bytes of the entries in the table."""
+        table = self.table[:count]
+        first = 0
+        while first < count:
+            last = count
+            squeezed: list[bytes] = []
+            if table[first:, _CODEC].any():
+                sizes = np.cumsum(table[first:, _SIZE])
+                last = first + max(1, int(np.searchsorted(sizes, self.piece_bytes, "right")))
+                squeezed = self._compressed(source, table, first, last)
+            around = sum(
+                self.kind.cases[case].around * int((table[first:last, _CASE] == case).sum())
+                for case in self.kind.cases
+            )
+            size = int(table[first:last, _RUN_SIZE].sum()) + around
+            out = pa.allocate_buffer(size + SLACK)
+            end = self.write(source.address, self.table.ctypes.data, first, last, out.address)
+            del squeezed
+            yield memoryview(out)[: int(end) - out.address]
+            first = last
+
+    def _compressed(self, source: Source, table: Any, first: int, last: int) -> list[bytes]:
+        """Compress the rows of entries that want it. The runs, which have to be kept until they are written."""
+        size = int(table[first:last, _SIZE].sum())
+        if size + SLACK > len(self.scratch):
+            self.scratch = np.empty(size + SLACK, np.uint8)
+        self.fill(source.address, self.table.ctypes.data, first, last, self.scratch.ctypes.data)
+        start = int(self.scratch.ctypes.data)
+        data = self.scratch.data
+        runs: list[bytes] = []
+        for i in range(first, last):
+            row = table[i]
+            number = int(row[_CODEC])
+            case = self.kind.cases[int(row[_CASE])]
+            codec = case.codecs.get(number)
+            if number == 0:
+                continue
+            if codec is None:
+                raise BuildError(f"codec {number} is not used in {self.kind.name}")
+            at, size = int(row[_RUN]) - start, int(row[_SIZE])
+            if size > codec.limit:
+                reason = (
+                    f"{size} bytes, more than the {codec.limit} that may be compressed together"
+                )
+                raise RowRefused(reason, self.rows + int(row[_FIRST]), None)
+            run = compress(
+                codec.name, data[at : at + size], level=self.level, variant=codec.variant
+            )
+            if len(run) > case.most:
+                reason = f"{len(run)} compressed bytes, more than the {case.most} that an entry has room for"
+                raise RowRefused(reason, self.rows + int(row[_FIRST]), None)
+            runs.append(run)
+            row[_RUN] = _address(run)
+            row[_RUN_SIZE] = len(run)
+        return runs
+
+    def _refused(self, source: Source, row: int, blamed: int) -> BuildError:
+        """The error for a row that no entry can hold."""
+        line, index = blamed >> 8, blamed & 0xFF
+        if index == _NO_COLUMN:
+            reason = f"the row has more bytes than {self.kind.name} has room for"
+            return RowRefused(reason, self.rows + row, None)
+        name, value = self.columns.shown(source, row, index)
+        if line:
+            reason = (
+                f"{value} has no place in {self.kind.name} (a field of line {line} of its schema)"
+            )
+        else:
+            reason = f"{value} would not be read back from {self.kind.name}"
+        return RowRefused(reason, self.rows + row, name)
+
+
+def _address(data: bytes) -> int:
+    return int(np.frombuffer(data, np.uint8).ctypes.data)
