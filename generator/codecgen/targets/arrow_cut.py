@@ -192,19 +192,11 @@ class Cut(Rowwise):
     def load_one(self, leaf: Leaf) -> None:
         if leaf.column.type in BYTES_LIKE:
             self.load_bytes(leaf, "row")
-            self.in_bounds(leaf)
             self.null_bytes(leaf, "row")
         elif leaf.column.type == "list":
             self.load_bytes(leaf, "row")
-            self.in_bounds(leaf)
         else:
             self.load(leaf, "row", ROW + leaf.column.name)
-
-    def in_bounds(self, leaf: Leaf) -> None:
-        """What the offsets of an array say is not beyond its data."""
-        n = leaf.name
-        end = f"{n}_end" if leaf.column.type == "list" else f"{n}_end - {n}_data"
-        self.stop(f"{ROW}{n} < 0 or {n}_at + {ROW}{n} > {end}", leaf.index, 0)
 
     # ------------------------------------------------------------ numbers
 
@@ -373,7 +365,6 @@ class Cut(Rowwise):
                             add(f"{leaf.name}_size += {text}")
                         continue
                     self.load_bytes(member, "part")
-                    self.in_bounds(member)
                     self.null_bytes(member, "part")
                     self.one_fits(inner, member)
                     const, text = self.bytes_size(inner, ROW + member.name)
@@ -718,14 +709,15 @@ class Cut(Rowwise):
             "most_bytes: int, enough: int, most: int"
         )
         self.function(
-            f"{function_name('cut_all', entry)}({parameters}) -> tuple[int, int, int]",
+            f"{function_name('cut_all', entry)}({parameters}) -> tuple[int, int, int, int, int]",
             "Pass 1: a row of the table for each entry that the rows make, until they are at least ``enough`` bytes. How many "
-            "entries, the first row that is in none of them, and what is in its way (-1: nothing). Unless the rows are the "
-            "``final`` ones, the last entry waits for more.",
+            "entries, the first row that is in none of them, what is in its way (-1: nothing), the bytes of the rows, how many "
+            "entries are compressed. Unless the rows are the ``final`` ones, the last entry waits for more.",
             inner=False,
         )
         add("n = 0")
         add("done = 0")
+        add("squeezed = 0")
         add("row = start")
         with self.code.block("while row < last and n < capacity and done < enough:"):
             add("entry = table + n * ENTRY_SIZE")
@@ -743,14 +735,15 @@ class Cut(Rowwise):
                     add(f"rows, blamed = {call}")
                     if case.array is not None:
                         with self.code.block("if rows > 0 and row + rows == last and not final:"):
-                            add("return n, row, -1")
+                            add("return n, row, -1, done, squeezed")
             with self.code.block("if rows <= 0:"):
-                add("return n, row, blamed")
+                add("return n, row, blamed, done, squeezed")
             add("store_64(entry + SIZES, at)")
             add("done += load_i64_le(entry + SIZE)")
+            add("squeezed += int(load_i64_le(entry + CODEC) != 0)")
             add("row += rows")
             add("n += 1")
-        add("return n, row, -1")
+        add("return n, row, -1, done, squeezed")
 
 
 def _most(name: str) -> int:

@@ -221,20 +221,25 @@ class Put(Cut):
             self.put_number(str(length), missing, f.name)
             return
         n = ROW + leaf.name
-        if not isinstance(length, int) and length != "rest":
-            value = n
-            if f.type.null not in (None, -1) and length != "compact":
-                value = f"{n} if {n} >= 0 else {f.type.null}"
-            self.put_number(length, value, f.name)
-        size = n
-        copying = f"copy_from(p, {leaf.name}_data + {leaf.name}_at, {size}, {leaf.name}_end)"
-        if leaf.column.nullable:
-            with self.code.block(f"if {n} > 0:"):
-                self.code.add(copying)
-                self.code.add(f"p += {n}")
-        else:
-            self.code.add(copying)
-            self.code.add(f"p += {n}")
+        counted = not isinstance(length, int) and length != "rest"
+        if not leaf.column.nullable:
+            self.put_content(f, str(length) if counted else "", leaf)
+            return
+        with self.code.block(f"if {n} >= 0:"):
+            self.put_content(f, str(length) if counted else "", leaf)
+        if counted:
+            with self.code.block("else:"):
+                null = -1 if length == "compact" else f.type.null
+                self.put_number(str(length), str(null), "null")
+
+    def put_content(self, f: Field, length: str, leaf: Leaf) -> None:
+        """Bytes with their length in front."""
+        n = ROW + leaf.name
+        if length:
+            self.put_number(length, n, f.name)
+        start = f"{leaf.name}_data + {leaf.name}_at"
+        self.code.add(f"copy_from(p, {start}, {n}, {leaf.name}_end)")
+        self.code.add(f"p += {n}")
 
     def put_list(self, case: CasePlan, f: Field, leaf: Leaf | None) -> None:
         assert isinstance(f.type, ArrayType)

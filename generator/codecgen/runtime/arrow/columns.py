@@ -33,16 +33,12 @@ class RowRefused(BuildError):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Rows as the kernels see them. ``numbers`` are the addresses, ``kept`` is what these point into."""
+    """Rows as the kernels see them. ``address`` is where their addresses are, ``kept`` what these point into."""
 
     rows: int
-    numbers: Any
+    address: int
     kept: tuple[Any, ...]
     batch: pa.RecordBatch
-
-    @property
-    def address(self) -> int:
-        return int(self.numbers.ctypes.data)
 
 
 class Columns:
@@ -112,7 +108,7 @@ class Columns:
                 self._default(column, batch, given, numbers, kept)
             if slots[_GIVEN] and column.on_request:
                 numbers[0] = 1
-        return Source(batch.num_rows, numbers, tuple(kept), batch)
+        return Source(batch.num_rows, int(numbers.ctypes.data), (numbers, *kept), batch)
 
     def _slots(self, numbers: Any, leaf: Column) -> Any:
         at = 1 + _BUFFERS * leaf.index
@@ -145,7 +141,7 @@ class Columns:
             data[0] = value
         kept.append(data)
         slots[_DATA] = slots[_OFFSETS] = data.ctypes.data
-        slots[_END] = 0 if column.type == "list" else data.ctypes.data
+        slots[_END] = data.ctypes.data
         if value is None and column.nullable:
             slots[_VALIDITY] = data.ctypes.data + 64
 
@@ -237,7 +233,8 @@ def _cast_list(array: Any, column: Column, row: int) -> Any:
         raise ValueError(f"the column {column.name} is {kind}, not a list of structs")
     if pa.types.is_large_list(kind):
         array = _plainer(array, pa.list_(kind.value_field))
-    structs = array.values
+    first, last = _elements(array)
+    structs = array.values.slice(first, last - first)
     if not pa.types.is_struct(structs.type):
         raise ValueError(f"the column {column.name} is {kind}, not a list of structs")
     names = [structs.type.field(i).name for i in range(structs.type.num_fields)]
@@ -245,29 +242,26 @@ def _cast_list(array: Any, column: Column, row: int) -> Any:
     if pa.types.is_map(kind) and len(wanted) == len(names):
         names = wanted
     if sorted(names) != sorted(wanted):
-        raise ValueError(
-            f"the structs of {column.name} have {', '.join(names)}, not {', '.join(wanted)}"
-        )
+        have = ", ".join(names)
+        raise ValueError(f"the structs of {column.name} have {have}, not {', '.join(wanted)}")
     if structs.null_count:
-        raise RowRefused("an element of the list is null", row, column.name)
+        bad = first + pc.index(structs.is_null(), True).as_py()
+        raise RowRefused("it is null", row + _row_of(array, bad), column.name)
     members = []
     for m in column.members:
         member = structs.field(names.index(m.name))
         try:
             members.append(_cast_plain(member, arrow_type(m), f"{column.name}.{m.name}", 0))
         except RowRefused as error:
-            at = _row_of(array, error.row)
+            at = _row_of(array, first + error.row)
             raise RowRefused(error.reason, row + at, error.column) from None
-    inner = pa.StructArray.from_arrays(
-        members,
-        fields=[pa.field(m.name, a.type) for m, a in zip(column.members, members, strict=True)],
-    )
-    validity = array.buffers()[0]
-    buffers = [validity, array.buffers()[1]]
-    kind = pa.list_(pa.field("element", inner.type))
-    return pa.Array.from_buffers(
-        kind, len(array), buffers, array.null_count, array.offset, children=[inner]
-    )
+    fields = [pa.field(m.name, a.type) for m, a in zip(column.members, members, strict=True)]
+    inner = pa.StructArray.from_arrays(members, fields=fields)
+    offsets = array.offsets.to_numpy(zero_copy_only=False) - first
+    lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), inner)
+    if array.null_count:
+        raise RowRefused("it is null", row + pc.index(array.is_null(), True).as_py(), column.name)
+    return lists
 
 
 def _row_of(array: Any, element: int) -> int:
@@ -283,15 +277,25 @@ def _refuse_nulls(array: Any, column: Column, row: int) -> None:
         raise RowRefused("it is null", row + first, column.name)
     if column.type != "list":
         return
-    structs = array.values
-    if structs.null_count:
-        bad = pc.index(structs.is_null(), True).as_py()
-        raise RowRefused("an element of the list is null", row + _row_of(array, bad), column.name)
-    for i, m in enumerate(column.members):
-        member = structs.field(i)
-        if not m.nullable and member.null_count:
-            bad = pc.index(member.is_null(), True).as_py()
-            raise RowRefused("it is null", row + _row_of(array, bad), f"{column.name}.{m.name}")
+    first, last = _elements(array)
+    structs = array.values.slice(first, last - first)
+    parts = [("", structs)]
+    parts += [
+        (f".{m.name}", structs.field(i)) for i, m in enumerate(column.members) if not m.nullable
+    ]
+    for name, part in parts:
+        if part.null_count:
+            bad = first + pc.index(part.is_null(), True).as_py()
+            at = row + _row_of(array, bad)
+            raise RowRefused("it is null", at, f"{column.name}{name}")
+
+
+def _elements(array: Any) -> tuple[int, int]:
+    """Which of its elements a list array has: a slice has not all of them."""
+    if not len(array):
+        return 0, 0
+    offsets = array.offsets
+    return int(offsets[0].as_py()), int(offsets[len(array)].as_py())
 
 
 # ------------------------------------------------------------ addresses
@@ -304,8 +308,10 @@ def _describe(
     slots_of: Any,
     kept: list[Any],
     into: Column | None = None,
+    part: tuple[int, int] | None = None,
 ) -> None:
-    """Write down where an array is; ``into`` are the slots of another column that takes the same values."""
+    """Write down where an array is; ``into`` are the slots of another column that takes the same values, ``part`` says
+    which values are looked at, if not all."""
     slots = slots_of(numbers, into or column)
     kept.append(array)
     buffers = array.buffers()
@@ -314,24 +320,37 @@ def _describe(
     slots[_BIT] = start
     if buffers[0] is not None and array.null_count:
         slots[_VALIDITY] = buffers[0].address
-    if column.type == "list":
-        structs = array.values
-        slots[_OFFSETS] = buffers[1].address + 4 * start if buffers[1] is not None else _zeros(kept)
-        slots[_END] = len(structs)
-        for i, member in enumerate(column.members):
-            _describe(structs.field(i), member, numbers, slots_of, kept)
-    elif column.type in ("binary", "string"):
-        slots[_OFFSETS] = buffers[1].address + 4 * start if buffers[1] is not None else _zeros(kept)
-        data = buffers[2]
-        slots[_DATA] = _zeros(kept) if data is None else data.address
-        slots[_END] = slots[_DATA] + (0 if data is None else data.size)
-    elif column.type == "bool":
-        slots[_DATA] = buffers[1].address
+    if column.type in ("list", "binary", "string"):
+        content = len(array.values) if column.type == "list" else _size(buffers[2])
+        offsets = _offsets(array, content, column.name, part)
+        kept.append(offsets)
+        slots[_OFFSETS] = offsets.ctypes.data
+        if column.type == "list":
+            for i, member in enumerate(column.members):
+                field = array.values.field(i)
+                used = int(offsets[0]), int(offsets[-1])
+                _describe(field, member, numbers, slots_of, kept, part=used)
+            return
+        slots[_DATA] = offsets.ctypes.data if buffers[2] is None else buffers[2].address
+        slots[_END] = slots[_DATA] + content
     else:
-        slots[_DATA] = buffers[1].address + _WIDTHS[column.type] * start
+        width = 0 if column.type == "bool" else _WIDTHS[column.type]
+        slots[_DATA] = buffers[1].address + width * start
 
 
-def _zeros(kept: list[Any]) -> int:
-    data = np.zeros(16, np.int64)
-    kept.append(data)
-    return int(data.ctypes.data)
+def _size(buffer: Any) -> int:
+    return 0 if buffer is None else int(buffer.size)
+
+
+def _offsets(array: Any, content: int, name: str, part: tuple[int, int] | None) -> Any:
+    """The offsets of an array, which never go back and never beyond what it holds: kernels rely on that. Those that are
+    not in ``part`` nobody looks at."""
+    buffer = array.buffers()[1]
+    if buffer is None or not len(array):
+        return np.zeros(2, np.int32)
+    offsets = np.frombuffer(buffer, np.int32)[array.offset : array.offset + len(array) + 1]
+    first, last = part or (0, len(array))
+    used = offsets[first : last + 1]
+    if len(used) and (used[0] < 0 or used[-1] > content or (used[1:] < used[:-1]).any()):
+        raise ValueError(f"the record batch is broken: the offsets of {name} are not in order")
+    return offsets

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,16 @@ MOST_BYTES = 1 << 28
 SLACK = 64
 _NO_COLUMN = 255
 _CASE, _FIRST, _ROWS, _SIZE, _SIZES, _CODEC, _RUN, _RUN_SIZE = range(8)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Entries in the table: how many, the first row behind them, the bytes of their rows, how many are compressed."""
+
+    count: int
+    behind: int
+    size: int
+    squeezed: int
 
 
 class Encoder:
@@ -69,6 +79,9 @@ class Encoder:
         self.cut, self.fill, self.write = module.KERNELS[kind]
         self.table = np.zeros((ENTRIES, writer.slots), np.int64)
         self.sizes = np.empty(self.most + 1, np.int32)
+        self.table_address = int(self.table.ctypes.data)
+        self.sizes_address = int(self.sizes.ctypes.data)
+        self.around = max(case.around for case in self.kind.cases.values())
         self.scratch = np.empty(0, np.uint8)
         self.rows = 0
 
@@ -104,18 +117,11 @@ class Encoder:
             taken = batch.slice(0, more)
             joined = pa.concat_batches([rest, taken]) if taken.num_rows else rest
             source = self.columns.source(joined)
-            count, row = self._cut(source, 0, False, 1)
-            while count and row < rest.num_rows:  # several entries, of which the rest is in one
-                yield from self._emit(source, count)
-                self.rows += row
-                rest = rest.slice(row)
-                joined = joined.slice(row)
-                source = self.columns.source(joined)
-                count, row = self._cut(source, 0, False, 1)
-            if count:
-                yield from self._emit(source, count)
-                self.rows += row
-                return None, row - rest.num_rows
+            found = self._cut(source, 0, False, 1)
+            if found.count:
+                yield from self._emit(source, found)
+                self.rows += found.behind
+                return None, found.behind - rest.num_rows
             if more >= batch.num_rows:
                 return joined, batch.num_rows
             more *= 2
@@ -124,60 +130,59 @@ class Encoder:
         """The entries of rows; the last one only if they are the final ones. How many rows were written."""
         row = 0
         while row < source.rows:
-            count, behind = self._cut(source, row, final, self.piece_bytes)
-            if not count:
+            found = self._cut(source, row, final, self.piece_bytes)
+            if not found.count:
                 break
-            yield from self._emit(source, count)
-            row = behind
+            yield from self._emit(source, found)
+            row = found.behind
         return row
 
-    def _cut(self, source: Source, row: int, final: bool, enough: int) -> tuple[int, int]:
-        """Which entries the rows from one on make: how many, and the first row that is in none of them."""
+    def _cut(self, source: Source, row: int, final: bool, enough: int) -> _Found:
+        """Which entries the rows from one on make."""
         last = min(source.rows, row + len(self.sizes))
-        count, behind, blamed = self.cut(
+        count, behind, blamed, size, squeezed = self.cut(
             source.address,
-            self.table.ctypes.data,
+            self.table_address,
             ENTRIES,
             row,
             last,
             int(final and last == source.rows),
-            self.sizes.ctypes.data,
+            self.sizes_address,
             self.batch_bytes,
             enough,
             self.most,
         )
         if blamed >= 0 and not count:
             raise self._refused(source, int(behind), int(blamed))
-        return int(count), int(behind)
+        return _Found(int(count), int(behind), int(size), int(squeezed))
 
-    def _emit(self, source: Source, count: int) -> Iterator[memoryview]:
+    def _emit(self, source: Source, found: _Found) -> Iterator[memoryview]:
         """The bytes of the entries in the table."""
-        table = self.table[:count]
+        if not found.squeezed:
+            yield self._written(source, 0, found.count, found.size)
+            return
         first = 0
-        while first < count:
-            last = count
-            squeezed: list[bytes] = []
-            if table[first:, _CODEC].any():
-                sizes = np.cumsum(table[first:, _SIZE])
-                last = first + max(1, int(np.searchsorted(sizes, self.piece_bytes, "right")))
-                squeezed = self._compressed(source, table, first, last)
-            around = sum(
-                self.kind.cases[case].around * int((table[first:last, _CASE] == case).sum())
-                for case in self.kind.cases
-            )
-            size = int(table[first:last, _RUN_SIZE].sum()) + around
-            out = pa.allocate_buffer(size + SLACK)
-            end = self.write(source.address, self.table.ctypes.data, first, last, out.address)
-            del squeezed
-            yield memoryview(out)[: int(end) - out.address]
+        while first < found.count:
+            sizes = np.cumsum(self.table[first : found.count, _SIZE])
+            last = first + max(1, int(np.searchsorted(sizes, self.piece_bytes, "right")))
+            runs = self._compressed(source, first, last)
+            yield self._written(source, first, last, int(self.table[first:last, _RUN_SIZE].sum()))
+            del runs
             first = last
 
-    def _compressed(self, source: Source, table: Any, first: int, last: int) -> list[bytes]:
+    def _written(self, source: Source, first: int, last: int, size: int) -> memoryview:
+        """Entries as they lie in a file; ``size`` is that of what is in them."""
+        out = pa.allocate_buffer(size + (last - first) * self.around + SLACK)
+        end = self.write(source.address, self.table_address, first, last, out.address)
+        return memoryview(out)[: int(end) - out.address]
+
+    def _compressed(self, source: Source, first: int, last: int) -> list[bytes]:
         """Compress the rows of entries that want it. The runs, which have to be kept until they are written."""
+        table = self.table
         size = int(table[first:last, _SIZE].sum())
         if size + SLACK > len(self.scratch):
             self.scratch = np.empty(size + SLACK, np.uint8)
-        self.fill(source.address, self.table.ctypes.data, first, last, self.scratch.ctypes.data)
+        self.fill(source.address, self.table_address, first, last, self.scratch.ctypes.data)
         start = int(self.scratch.ctypes.data)
         data = self.scratch.data
         runs: list[bytes] = []

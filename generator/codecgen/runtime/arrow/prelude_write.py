@@ -13,7 +13,7 @@ from typing import Any
 
 from codecgen.runtime.arrow.prelude import (
     JIT,
-    copy,
+    _move32,
     inner,
     intrinsic,
     ir,
@@ -68,7 +68,11 @@ if JIT:
     def copy_from(to: int, start: int, size: int, end: int) -> None:
         """Copy bytes from memory that may be read up to ``end``."""
         if start + size + 32 <= end:
-            copy(to, start, size)
+            _move32(to, start)
+            i = 32
+            while i < size:
+                _move32(to + i, start + i)
+                i += 32
             return
         whole = size & ~7
         for i in range(0, whole, 8):
@@ -104,7 +108,9 @@ else:
 @inner
 def size_uvarlong(value: int) -> int:
     """Bytes of an unsigned varint."""
-    return int((bit_length(value | 1) * 9 + 64) >> 6)
+    if 0 <= value < 0x4000:
+        return 1 + int(value > 0x7F)  # a sum is cheaper than a guess
+    return int((bit_length(value) * 9 + 64) >> 6)
 
 
 @inner
@@ -128,10 +134,12 @@ def size_varint(value: int) -> int:
 @inner
 def put_uvarlong(p: int, value: int) -> int:
     """Write an unsigned varint; the address behind it."""
+    if 0 <= value < 0x80:
+        store_8(p, value)
+        return p + 1
     if 0 <= value < 0x4000:
-        more = int(value > 0x7F)  # one byte or two: a sum is cheaper than a guess
-        store_16(p, (value & 0x7F) | more << 7 | (value >> 7) << 8)
-        return p + 1 + more
+        store_16(p, (value & 0x7F) | 0x80 | (value >> 7) << 8)
+        return p + 2
     while value < 0 or value > 0x7F:  # below 0 the highest bit is set
         store_8(p, (value & 0x7F) | 0x80)
         value = value >> 7 & 0x01FFFFFFFFFFFFFF
