@@ -7,7 +7,7 @@ from codecgen.plan.columns import CasePlan, Leaf
 from codecgen.schema.model import INTEGERS, ArrayType, BytesType, Field
 from codecgen.targets.arrow_code import Unsupported, function_name
 from codecgen.targets.arrow_cut import Cut
-from codecgen.targets.arrow_rowwise import BYTES_LIKE, length_name, size_of_number
+from codecgen.targets.arrow_rowwise import BYTES_LIKE
 from codecgen.targets.arrow_scope import ENTRY, ITEM
 from codecgen.targets.arrow_written import HEAD, ROW, Part, Written
 
@@ -92,7 +92,7 @@ class Put(Cut):
         for i, part in enumerate(there):
             if part.name in firsts:
                 add(f"start_of_{part.name} = p")
-            self.one(case, layout, part, prefix, there[i + 1 :])
+            self.one(case, part, prefix)
             if part.name in lasts and i + 1 < len(there):
                 add(f"end_of_{part.name} = p")
         for part in reversed(there):
@@ -151,9 +151,7 @@ class Put(Cut):
         else:
             self.code.add(f"p = put_{name}(p, {value}){remark}")
 
-    def one(
-        self, case: CasePlan, layout: LayoutPlan, part: Part, prefix: str, behind: list[Part]
-    ) -> None:
+    def one(self, case: CasePlan, part: Part, prefix: str) -> None:
         add = self.code.add
         f = part.field
         name = str(getattr(f.type, "name", None) or getattr(f.type, "base", ""))
@@ -161,11 +159,10 @@ class Put(Cut):
             add(f"place_of_{part.name} = p")
             add(f"p += {part.plan.size}")
         elif part.kind == "length":
-            if prefix == ITEM:
-                add("length = load_i32_le(sizes)")
-                add("sizes += 4")
-            else:
-                self.entry_length(part, layout, behind)
+            if prefix != ITEM:
+                raise Unsupported("a length of an entry that varies in size", f)
+            add("length = load_i32_le(sizes)")
+            add("sizes += 4")
             self.put_number(name, "length", part.name)
         elif part.kind == "count":
             own = prefix == ENTRY and case.array is not None and f.counts == case.array.name
@@ -182,7 +179,7 @@ class Put(Cut):
             else:
                 self.put_number(name, part.value.text, part.name)
         elif part.kind == "bytes":
-            self.put_bytes(f, part.leaf, "-1")
+            self.put_bytes(f, part.leaf)
         elif part.kind == "list":
             self.put_list(case, f, part.leaf)
         elif part.kind == "rows":
@@ -190,30 +187,7 @@ class Put(Cut):
         else:
             raise Unsupported("a checksum of no fixed size", f)
 
-    def entry_length(self, part: Part, layout: LayoutPlan, behind: list[Part]) -> None:
-        """A length that is a varint is known before what it measures, since all else is."""
-        run = part.plan.measures
-        if run is None or self.runs_end(part, layout):
-            raise Unsupported("a length in front of a part of the entry", part.field)
-        fixed = dict(self.fixed(layout, self.current.entry))
-        self.code.add(f"length = {sum(fixed[x] for x in behind)}")
-        for other in behind:
-            name = str(getattr(other.field.type, "name", ""))
-            if other.kind == "rows":
-                assert isinstance(other.field.type, ArrayType)
-                type_ = other.field.type
-                if type_.length is not None or type_.count is not None:
-                    raise Unsupported("with a varint in front of the entry", other.field)
-                self.code.add("length += run_size")
-            elif other.kind == "bytes":
-                self.code.add(f"length += {size_of_number(length_name(other.field), '-1')[1] or 0}")
-            elif other.plan.size is None:
-                if other.kind != "number" or other.value is None:
-                    raise Unsupported("of no fixed size behind a length", other.field)
-                text = str(other.value.constant) if not other.varies else ENTRY + other.name
-                self.code.add(f"length += {size_of_number(name, text)[1]}")
-
-    def put_bytes(self, f: Field, leaf: Leaf | None, null: str) -> None:
+    def put_bytes(self, f: Field, leaf: Leaf | None) -> None:
         assert isinstance(f.type, BytesType)
         length = f.type.length
         if leaf is None:
@@ -264,7 +238,7 @@ class Put(Cut):
                     if member is not None:
                         self.load_bytes(member, "part")
                         self.null_bytes(member, "part")
-                    self.put_bytes(inner, member, "-1")
+                    self.put_bytes(inner, member)
                 else:
                     name = getattr(inner.type, "name", None) or getattr(inner.type, "base", "")
                     self.put_number(str(name), self.default(inner), inner.name)
