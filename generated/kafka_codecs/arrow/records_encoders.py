@@ -529,6 +529,15 @@ def fill_false(to: int, first: int, count: int) -> None:
 
 # ------------------------------------------------------------ primitives of writing
 
+
+def inlined(function: F) -> F:
+    """The function as machine code in the place of each call: calls take longer than what small ones do."""
+    if not JIT:
+        return function
+    options = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return cast(F, numba.njit(function, error_model="numpy", forceinline=True, **options))
+
+
 if JIT:
 
     def _storer_be(bits: int) -> Any:
@@ -560,12 +569,21 @@ if JIT:
 
         return types.int64(types.int64), code
 
-    @inner
+    @inlined
     def zigzag(value: int) -> int:
         """A number with its sign in the lowest bit, as 64 bits without a sign."""
         return (value << 1) ^ (value >> 63)
 
     @inner
+    def _copy_exactly(to: int, start: int, size: int) -> None:
+        """Copy bytes, and read no other."""
+        whole = size & ~7
+        for i in range(0, whole, 8):
+            store_64(to + i, load_i64_le(start + i))
+        for i in range(whole, size):
+            store_8(to + i, load_u8(start + i))
+
+    @inlined
     def copy_from(to: int, start: int, size: int, end: int) -> None:
         """Copy bytes from memory that may be read up to ``end``."""
         if start + size + 32 <= end:
@@ -574,12 +592,8 @@ if JIT:
             while i < size:
                 _move32(to + i, start + i)
                 i += 32
-            return
-        whole = size & ~7
-        for i in range(0, whole, 8):
-            store_64(to + i, load_i64_le(start + i))
-        for i in range(whole, size):
-            store_8(to + i, load_u8(start + i))
+        else:
+            _copy_exactly(to, start, size)
 
 else:
 
@@ -606,7 +620,7 @@ else:
         ctypes.memmove(to, start, size)
 
 
-@inner
+@inlined
 def size_uvarlong(value: int) -> int:
     """Bytes of an unsigned varint."""
     if 0 <= value < 0x4000:
@@ -614,33 +628,27 @@ def size_uvarlong(value: int) -> int:
     return int((bit_length(value) * 9 + 64) >> 6)
 
 
-@inner
+@inlined
 def size_uvarint(value: int) -> int:
     """Bytes of an unsigned varint of 32 bits."""
     return size_uvarlong(value)
 
 
-@inner
+@inlined
 def size_varlong(value: int) -> int:
     """Bytes of a zigzag varint of 64 bits."""
     return size_uvarlong(zigzag(value))
 
 
-@inner
+@inlined
 def size_varint(value: int) -> int:
     """Bytes of a zigzag varint of 32 bits."""
     return size_uvarlong(zigzag(value))
 
 
 @inner
-def put_uvarlong(p: int, value: int) -> int:
-    """Write an unsigned varint; the address behind it."""
-    if 0 <= value < 0x80:
-        store_8(p, value)
-        return p + 1
-    if 0 <= value < 0x4000:
-        store_16(p, (value & 0x7F) | 0x80 | (value >> 7) << 8)
-        return p + 2
+def _put_long(p: int, value: int) -> int:
+    """Write an unsigned varint of any length; the address behind it."""
     while value < 0 or value > 0x7F:  # below 0 the highest bit is set
         store_8(p, (value & 0x7F) | 0x80)
         value = value >> 7 & 0x01FFFFFFFFFFFFFF
@@ -649,31 +657,43 @@ def put_uvarlong(p: int, value: int) -> int:
     return p + 1
 
 
-@inner
+@inlined
+def put_uvarlong(p: int, value: int) -> int:
+    """Write an unsigned varint; the address behind it."""
+    if 0 <= value < 0x80:
+        store_8(p, value)
+        return p + 1
+    if 0 <= value < 0x4000:
+        store_16(p, (value & 0x7F) | 0x80 | (value >> 7) << 8)
+        return p + 2
+    return int(_put_long(p, value))
+
+
+@inlined
 def put_uvarint(p: int, value: int) -> int:
     """Write an unsigned varint of 32 bits; the address behind it."""
     return put_uvarlong(p, value)
 
 
-@inner
+@inlined
 def put_varlong(p: int, value: int) -> int:
     """Write a zigzag varint of 64 bits; the address behind it."""
     return put_uvarlong(p, zigzag(value))
 
 
-@inner
+@inlined
 def put_varint(p: int, value: int) -> int:
     """Write a zigzag varint of 32 bits; the address behind it."""
     return put_uvarlong(p, zigzag(value))
 
 
-@inner
+@inlined
 def load_bit(bitmap: int, i: int) -> int:
     """A bit of an Arrow bitmap."""
     return int(load_u8(bitmap + (i >> 3)) >> (i & 7) & 1)
 
 
-@inner
+@inlined
 def is_null(validity: int, i: int) -> bool:
     """Whether a value of an Arrow array is null; without a bitmap none is."""
     return validity != 0 and load_bit(validity, i) == 0
