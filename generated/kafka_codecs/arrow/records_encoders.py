@@ -745,23 +745,17 @@ def cut_message_v0(
     way; -1 when the first one is not.
     """
     offset_data = load_i64_le(columns + 8)
-    offset_step = load_i64_le(columns + 40)
     timestamp_data = load_i64_le(columns + 64)
-    timestamp_step = load_i64_le(columns + 96)
     timestamp_given = load_i64_le(columns + 112)
     timestamp_type_data = load_i64_le(columns + 120)
-    timestamp_type_step = load_i64_le(columns + 152)
     timestamp_type_given = load_i64_le(columns + 168)
     key_offsets = load_i64_le(columns + 184)
     key_validity = load_i64_le(columns + 192)
     key_bit = load_i64_le(columns + 200)
-    key_step = load_i64_le(columns + 208)
     value_offsets = load_i64_le(columns + 240)
     value_validity = load_i64_le(columns + 248)
     value_bit = load_i64_le(columns + 256)
-    value_step = load_i64_le(columns + 264)
     headers_offsets = load_i64_le(columns + 296)
-    headers_step = load_i64_le(columns + 320)
     headers_given = load_i64_le(columns + 336)
     base_offset_data = load_i64_le(columns + 456)
     base_offset_step = load_i64_le(columns + 488)
@@ -800,19 +794,19 @@ def cut_message_v0(
     blamed = -1
     row = start
     while row < last and row - start < most:
-        row_offset = load_i64_le(offset_data + 8 * (row * offset_step))
-        row_timestamp = load_i64_le(timestamp_data + 8 * (row * timestamp_step))
-        row_timestamp_type = load_i8(timestamp_type_data + row * timestamp_type_step)
-        key_at = load_i32_le(key_offsets + 4 * (row * key_step))
-        row_key = load_i32_le(key_offsets + 4 * (row * key_step) + 4) - key_at
-        if is_null(key_validity, key_bit + row * key_step):
+        row_offset = load_i64_le(offset_data + 8 * row)
+        row_timestamp = load_i64_le(timestamp_data + 8 * row)
+        row_timestamp_type = load_i8(timestamp_type_data + row)
+        key_at = load_i32_le(key_offsets + 4 * row)
+        row_key = load_i32_le(key_offsets + 4 * row + 4) - key_at
+        if is_null(key_validity, key_bit + row):
             row_key = -1
-        value_at = load_i32_le(value_offsets + 4 * (row * value_step))
-        row_value = load_i32_le(value_offsets + 4 * (row * value_step) + 4) - value_at
-        if is_null(value_validity, value_bit + row * value_step):
+        value_at = load_i32_le(value_offsets + 4 * row)
+        row_value = load_i32_le(value_offsets + 4 * row + 4) - value_at
+        if is_null(value_validity, value_bit + row):
             row_value = -1
-        headers_at = load_i32_le(headers_offsets + 4 * (row * headers_step))
-        row_headers = load_i32_le(headers_offsets + 4 * (row * headers_step) + 4) - headers_at
+        headers_at = load_i32_le(headers_offsets + 4 * row)
+        row_headers = load_i32_le(headers_offsets + 4 * row + 4) - headers_at
         row_codec = load_i8(codec_data + row * codec_step)
         item_offset = row_offset
         if row_codec < 0 or row_codec > 3:
@@ -907,24 +901,18 @@ def cut_message_v0_messages(
     and what is in the way; -1 when such an entry is not for them.
     """
     offset_data = load_i64_le(columns + 8)
-    offset_step = load_i64_le(columns + 40)
     offset_given = load_i64_le(columns + 56)
     timestamp_data = load_i64_le(columns + 64)
-    timestamp_step = load_i64_le(columns + 96)
     timestamp_given = load_i64_le(columns + 112)
     timestamp_type_data = load_i64_le(columns + 120)
-    timestamp_type_step = load_i64_le(columns + 152)
     timestamp_type_given = load_i64_le(columns + 168)
     key_offsets = load_i64_le(columns + 184)
     key_validity = load_i64_le(columns + 192)
     key_bit = load_i64_le(columns + 200)
-    key_step = load_i64_le(columns + 208)
     value_offsets = load_i64_le(columns + 240)
     value_validity = load_i64_le(columns + 248)
     value_bit = load_i64_le(columns + 256)
-    value_step = load_i64_le(columns + 264)
     headers_offsets = load_i64_le(columns + 296)
-    headers_step = load_i64_le(columns + 320)
     headers_given = load_i64_le(columns + 336)
     base_offset_data = load_i64_le(columns + 456)
     base_offset_step = load_i64_le(columns + 488)
@@ -961,7 +949,7 @@ def cut_message_v0_messages(
     delete_horizon_given = load_i64_le(columns + 1064)
     extra = load_i64_le(columns)
     head_codec = load_i8(codec_data + start * codec_step)
-    head_offset = load_i64_le(offset_data + 8 * (start * offset_step))
+    head_offset = load_i64_le(offset_data + 8 * start)
     row_offset = head_offset
     if head_codec < 0 or head_codec > 3:
         return 0, 6923
@@ -975,19 +963,19 @@ def cut_message_v0_messages(
     row = start
     while row < last and row - start < most:
         entry_offset_before = entry_offset
-        row_offset = load_i64_le(offset_data + 8 * (row * offset_step))
-        row_timestamp = load_i64_le(timestamp_data + 8 * (row * timestamp_step))
-        row_timestamp_type = load_i8(timestamp_type_data + row * timestamp_type_step)
-        key_at = load_i32_le(key_offsets + 4 * (row * key_step))
-        row_key = load_i32_le(key_offsets + 4 * (row * key_step) + 4) - key_at
-        if is_null(key_validity, key_bit + row * key_step):
+        row_offset = load_i64_le(offset_data + 8 * row)
+        row_timestamp = load_i64_le(timestamp_data + 8 * row)
+        row_timestamp_type = load_i8(timestamp_type_data + row)
+        key_at = load_i32_le(key_offsets + 4 * row)
+        row_key = load_i32_le(key_offsets + 4 * row + 4) - key_at
+        if is_null(key_validity, key_bit + row):
             row_key = -1
-        value_at = load_i32_le(value_offsets + 4 * (row * value_step))
-        row_value = load_i32_le(value_offsets + 4 * (row * value_step) + 4) - value_at
-        if is_null(value_validity, value_bit + row * value_step):
+        value_at = load_i32_le(value_offsets + 4 * row)
+        row_value = load_i32_le(value_offsets + 4 * row + 4) - value_at
+        if is_null(value_validity, value_bit + row):
             row_value = -1
-        headers_at = load_i32_le(headers_offsets + 4 * (row * headers_step))
-        row_headers = load_i32_le(headers_offsets + 4 * (row * headers_step) + 4) - headers_at
+        headers_at = load_i32_le(headers_offsets + 4 * row)
+        row_headers = load_i32_le(headers_offsets + 4 * row + 4) - headers_at
         item_offset = row_offset
         entry_offset = row_offset
         if row == start:
@@ -1124,32 +1112,29 @@ def cut_all_message_v0(
 def put_message_v0(columns: int, entry: int, p: int) -> int:
     """Pass 2: write the rows of an entry. The address behind them."""
     offset_data = load_i64_le(columns + 8)
-    offset_step = load_i64_le(columns + 40)
     key_data = load_i64_le(columns + 176)
     key_offsets = load_i64_le(columns + 184)
     key_validity = load_i64_le(columns + 192)
     key_bit = load_i64_le(columns + 200)
-    key_step = load_i64_le(columns + 208)
     key_end = load_i64_le(columns + 216)
     value_data = load_i64_le(columns + 232)
     value_offsets = load_i64_le(columns + 240)
     value_validity = load_i64_le(columns + 248)
     value_bit = load_i64_le(columns + 256)
-    value_step = load_i64_le(columns + 264)
     value_end = load_i64_le(columns + 272)
     codec_data = load_i64_le(columns + 624)
     codec_step = load_i64_le(columns + 656)
     start = load_i64_le(entry + FIRST)
     rows = load_i64_le(entry + ROWS)
     for row in range(start, start + rows):
-        row_offset = load_i64_le(offset_data + 8 * (row * offset_step))
-        key_at = load_i32_le(key_offsets + 4 * (row * key_step))
-        row_key = load_i32_le(key_offsets + 4 * (row * key_step) + 4) - key_at
-        if is_null(key_validity, key_bit + row * key_step):
+        row_offset = load_i64_le(offset_data + 8 * row)
+        key_at = load_i32_le(key_offsets + 4 * row)
+        row_key = load_i32_le(key_offsets + 4 * row + 4) - key_at
+        if is_null(key_validity, key_bit + row):
             row_key = -1
-        value_at = load_i32_le(value_offsets + 4 * (row * value_step))
-        row_value = load_i32_le(value_offsets + 4 * (row * value_step) + 4) - value_at
-        if is_null(value_validity, value_bit + row * value_step):
+        value_at = load_i32_le(value_offsets + 4 * row)
+        row_value = load_i32_le(value_offsets + 4 * row + 4) - value_at
+        if is_null(value_validity, value_bit + row):
             row_value = -1
         row_codec = load_i8(codec_data + row * codec_step)
         store_64_be(p, row_offset)
@@ -1189,30 +1174,27 @@ def put_message_v0(columns: int, entry: int, p: int) -> int:
 def put_message_v0_messages(columns: int, entry: int, p: int) -> int:
     """Pass 2: write the rows of an entry. The address behind them."""
     offset_data = load_i64_le(columns + 8)
-    offset_step = load_i64_le(columns + 40)
     key_data = load_i64_le(columns + 176)
     key_offsets = load_i64_le(columns + 184)
     key_validity = load_i64_le(columns + 192)
     key_bit = load_i64_le(columns + 200)
-    key_step = load_i64_le(columns + 208)
     key_end = load_i64_le(columns + 216)
     value_data = load_i64_le(columns + 232)
     value_offsets = load_i64_le(columns + 240)
     value_validity = load_i64_le(columns + 248)
     value_bit = load_i64_le(columns + 256)
-    value_step = load_i64_le(columns + 264)
     value_end = load_i64_le(columns + 272)
     start = load_i64_le(entry + FIRST)
     rows = load_i64_le(entry + ROWS)
     for row in range(start, start + rows):
-        row_offset = load_i64_le(offset_data + 8 * (row * offset_step))
-        key_at = load_i32_le(key_offsets + 4 * (row * key_step))
-        row_key = load_i32_le(key_offsets + 4 * (row * key_step) + 4) - key_at
-        if is_null(key_validity, key_bit + row * key_step):
+        row_offset = load_i64_le(offset_data + 8 * row)
+        key_at = load_i32_le(key_offsets + 4 * row)
+        row_key = load_i32_le(key_offsets + 4 * row + 4) - key_at
+        if is_null(key_validity, key_bit + row):
             row_key = -1
-        value_at = load_i32_le(value_offsets + 4 * (row * value_step))
-        row_value = load_i32_le(value_offsets + 4 * (row * value_step) + 4) - value_at
-        if is_null(value_validity, value_bit + row * value_step):
+        value_at = load_i32_le(value_offsets + 4 * row)
+        row_value = load_i32_le(value_offsets + 4 * row + 4) - value_at
+        if is_null(value_validity, value_bit + row):
             row_value = -1
         store_64_be(p, row_offset)
         p += 8  # offset
@@ -1319,23 +1301,17 @@ def cut_message_v1(
     way; -1 when the first one is not.
     """
     offset_data = load_i64_le(columns + 8)
-    offset_step = load_i64_le(columns + 40)
     timestamp_data = load_i64_le(columns + 64)
-    timestamp_step = load_i64_le(columns + 96)
     timestamp_given = load_i64_le(columns + 112)
     timestamp_type_data = load_i64_le(columns + 120)
-    timestamp_type_step = load_i64_le(columns + 152)
     timestamp_type_given = load_i64_le(columns + 168)
     key_offsets = load_i64_le(columns + 184)
     key_validity = load_i64_le(columns + 192)
     key_bit = load_i64_le(columns + 200)
-    key_step = load_i64_le(columns + 208)
     value_offsets = load_i64_le(columns + 240)
     value_validity = load_i64_le(columns + 248)
     value_bit = load_i64_le(columns + 256)
-    value_step = load_i64_le(columns + 264)
     headers_offsets = load_i64_le(columns + 296)
-    headers_step = load_i64_le(columns + 320)
     headers_given = load_i64_le(columns + 336)
     base_offset_data = load_i64_le(columns + 456)
     base_offset_step = load_i64_le(columns + 488)
@@ -1374,19 +1350,19 @@ def cut_message_v1(
     blamed = -1
     row = start
     while row < last and row - start < most:
-        row_offset = load_i64_le(offset_data + 8 * (row * offset_step))
-        row_timestamp = load_i64_le(timestamp_data + 8 * (row * timestamp_step))
-        row_timestamp_type = load_i8(timestamp_type_data + row * timestamp_type_step)
-        key_at = load_i32_le(key_offsets + 4 * (row * key_step))
-        row_key = load_i32_le(key_offsets + 4 * (row * key_step) + 4) - key_at
-        if is_null(key_validity, key_bit + row * key_step):
+        row_offset = load_i64_le(offset_data + 8 * row)
+        row_timestamp = load_i64_le(timestamp_data + 8 * row)
+        row_timestamp_type = load_i8(timestamp_type_data + row)
+        key_at = load_i32_le(key_offsets + 4 * row)
+        row_key = load_i32_le(key_offsets + 4 * row + 4) - key_at
+        if is_null(key_validity, key_bit + row):
             row_key = -1
-        value_at = load_i32_le(value_offsets + 4 * (row * value_step))
-        row_value = load_i32_le(value_offsets + 4 * (row * value_step) + 4) - value_at
-        if is_null(value_validity, value_bit + row * value_step):
+        value_at = load_i32_le(value_offsets + 4 * row)
+        row_value = load_i32_le(value_offsets + 4 * row + 4) - value_at
+        if is_null(value_validity, value_bit + row):
             row_value = -1
-        headers_at = load_i32_le(headers_offsets + 4 * (row * headers_step))
-        row_headers = load_i32_le(headers_offsets + 4 * (row * headers_step) + 4) - headers_at
+        headers_at = load_i32_le(headers_offsets + 4 * row)
+        row_headers = load_i32_le(headers_offsets + 4 * row + 4) - headers_at
         row_codec = load_i8(codec_data + row * codec_step)
         item_offset = row_offset
         if row_codec < 0 or row_codec > 3:
@@ -1485,24 +1461,18 @@ def cut_message_v1_messages(
     and what is in the way; -1 when such an entry is not for them.
     """
     offset_data = load_i64_le(columns + 8)
-    offset_step = load_i64_le(columns + 40)
     offset_given = load_i64_le(columns + 56)
     timestamp_data = load_i64_le(columns + 64)
-    timestamp_step = load_i64_le(columns + 96)
     timestamp_given = load_i64_le(columns + 112)
     timestamp_type_data = load_i64_le(columns + 120)
-    timestamp_type_step = load_i64_le(columns + 152)
     timestamp_type_given = load_i64_le(columns + 168)
     key_offsets = load_i64_le(columns + 184)
     key_validity = load_i64_le(columns + 192)
     key_bit = load_i64_le(columns + 200)
-    key_step = load_i64_le(columns + 208)
     value_offsets = load_i64_le(columns + 240)
     value_validity = load_i64_le(columns + 248)
     value_bit = load_i64_le(columns + 256)
-    value_step = load_i64_le(columns + 264)
     headers_offsets = load_i64_le(columns + 296)
-    headers_step = load_i64_le(columns + 320)
     headers_given = load_i64_le(columns + 336)
     base_offset_data = load_i64_le(columns + 456)
     base_offset_step = load_i64_le(columns + 488)
@@ -1539,11 +1509,11 @@ def cut_message_v1_messages(
     delete_horizon_given = load_i64_le(columns + 1064)
     extra = load_i64_le(columns)
     head_codec = load_i8(codec_data + start * codec_step)
-    head_offset = load_i64_le(offset_data + 8 * (start * offset_step))
-    head_timestamp = load_i64_le(timestamp_data + 8 * (start * timestamp_step))
-    head_timestamp_type = load_i8(timestamp_type_data + start * timestamp_type_step)
+    head_offset = load_i64_le(offset_data + 8 * start)
+    head_timestamp = load_i64_le(timestamp_data + 8 * start)
+    head_timestamp_type = load_i8(timestamp_type_data + start)
     most_timestamp = head_timestamp
-    head_offset = load_i64_le(offset_data + 8 * (start * offset_step))
+    head_offset = load_i64_le(offset_data + 8 * start)
     row_offset = head_offset
     if head_codec < 0 or head_codec > 3:
         return 0, 6923
@@ -1563,19 +1533,19 @@ def cut_message_v1_messages(
         entry_offset_before = entry_offset
         entry_timestamp_before = entry_timestamp
         last_offset_before = last_offset
-        row_offset = load_i64_le(offset_data + 8 * (row * offset_step))
-        row_timestamp = load_i64_le(timestamp_data + 8 * (row * timestamp_step))
-        row_timestamp_type = load_i8(timestamp_type_data + row * timestamp_type_step)
-        key_at = load_i32_le(key_offsets + 4 * (row * key_step))
-        row_key = load_i32_le(key_offsets + 4 * (row * key_step) + 4) - key_at
-        if is_null(key_validity, key_bit + row * key_step):
+        row_offset = load_i64_le(offset_data + 8 * row)
+        row_timestamp = load_i64_le(timestamp_data + 8 * row)
+        row_timestamp_type = load_i8(timestamp_type_data + row)
+        key_at = load_i32_le(key_offsets + 4 * row)
+        row_key = load_i32_le(key_offsets + 4 * row + 4) - key_at
+        if is_null(key_validity, key_bit + row):
             row_key = -1
-        value_at = load_i32_le(value_offsets + 4 * (row * value_step))
-        row_value = load_i32_le(value_offsets + 4 * (row * value_step) + 4) - value_at
-        if is_null(value_validity, value_bit + row * value_step):
+        value_at = load_i32_le(value_offsets + 4 * row)
+        row_value = load_i32_le(value_offsets + 4 * row + 4) - value_at
+        if is_null(value_validity, value_bit + row):
             row_value = -1
-        headers_at = load_i32_le(headers_offsets + 4 * (row * headers_step))
-        row_headers = load_i32_le(headers_offsets + 4 * (row * headers_step) + 4) - headers_at
+        headers_at = load_i32_le(headers_offsets + 4 * row)
+        row_headers = load_i32_le(headers_offsets + 4 * row + 4) - headers_at
         item_offset = wrap_64(row_offset - head_offset)
         if row_timestamp_type < 0 or row_timestamp_type > 1:
             blamed = 6914
@@ -1759,38 +1729,33 @@ def cut_all_message_v1(
 def put_message_v1(columns: int, entry: int, p: int) -> int:
     """Pass 2: write the rows of an entry. The address behind them."""
     offset_data = load_i64_le(columns + 8)
-    offset_step = load_i64_le(columns + 40)
     timestamp_data = load_i64_le(columns + 64)
-    timestamp_step = load_i64_le(columns + 96)
     timestamp_type_data = load_i64_le(columns + 120)
-    timestamp_type_step = load_i64_le(columns + 152)
     key_data = load_i64_le(columns + 176)
     key_offsets = load_i64_le(columns + 184)
     key_validity = load_i64_le(columns + 192)
     key_bit = load_i64_le(columns + 200)
-    key_step = load_i64_le(columns + 208)
     key_end = load_i64_le(columns + 216)
     value_data = load_i64_le(columns + 232)
     value_offsets = load_i64_le(columns + 240)
     value_validity = load_i64_le(columns + 248)
     value_bit = load_i64_le(columns + 256)
-    value_step = load_i64_le(columns + 264)
     value_end = load_i64_le(columns + 272)
     codec_data = load_i64_le(columns + 624)
     codec_step = load_i64_le(columns + 656)
     start = load_i64_le(entry + FIRST)
     rows = load_i64_le(entry + ROWS)
     for row in range(start, start + rows):
-        row_offset = load_i64_le(offset_data + 8 * (row * offset_step))
-        row_timestamp = load_i64_le(timestamp_data + 8 * (row * timestamp_step))
-        row_timestamp_type = load_i8(timestamp_type_data + row * timestamp_type_step)
-        key_at = load_i32_le(key_offsets + 4 * (row * key_step))
-        row_key = load_i32_le(key_offsets + 4 * (row * key_step) + 4) - key_at
-        if is_null(key_validity, key_bit + row * key_step):
+        row_offset = load_i64_le(offset_data + 8 * row)
+        row_timestamp = load_i64_le(timestamp_data + 8 * row)
+        row_timestamp_type = load_i8(timestamp_type_data + row)
+        key_at = load_i32_le(key_offsets + 4 * row)
+        row_key = load_i32_le(key_offsets + 4 * row + 4) - key_at
+        if is_null(key_validity, key_bit + row):
             row_key = -1
-        value_at = load_i32_le(value_offsets + 4 * (row * value_step))
-        row_value = load_i32_le(value_offsets + 4 * (row * value_step) + 4) - value_at
-        if is_null(value_validity, value_bit + row * value_step):
+        value_at = load_i32_le(value_offsets + 4 * row)
+        row_value = load_i32_le(value_offsets + 4 * row + 4) - value_at
+        if is_null(value_validity, value_bit + row):
             row_value = -1
         row_codec = load_i8(codec_data + row * codec_step)
         store_64_be(p, row_offset)
@@ -1832,37 +1797,32 @@ def put_message_v1(columns: int, entry: int, p: int) -> int:
 def put_message_v1_messages(columns: int, entry: int, p: int) -> int:
     """Pass 2: write the rows of an entry. The address behind them."""
     offset_data = load_i64_le(columns + 8)
-    offset_step = load_i64_le(columns + 40)
     timestamp_data = load_i64_le(columns + 64)
-    timestamp_step = load_i64_le(columns + 96)
     timestamp_type_data = load_i64_le(columns + 120)
-    timestamp_type_step = load_i64_le(columns + 152)
     key_data = load_i64_le(columns + 176)
     key_offsets = load_i64_le(columns + 184)
     key_validity = load_i64_le(columns + 192)
     key_bit = load_i64_le(columns + 200)
-    key_step = load_i64_le(columns + 208)
     key_end = load_i64_le(columns + 216)
     value_data = load_i64_le(columns + 232)
     value_offsets = load_i64_le(columns + 240)
     value_validity = load_i64_le(columns + 248)
     value_bit = load_i64_le(columns + 256)
-    value_step = load_i64_le(columns + 264)
     value_end = load_i64_le(columns + 272)
     start = load_i64_le(entry + FIRST)
     rows = load_i64_le(entry + ROWS)
     head_offset = load_i64_le(entry + 88)
     for row in range(start, start + rows):
-        row_offset = load_i64_le(offset_data + 8 * (row * offset_step))
-        row_timestamp = load_i64_le(timestamp_data + 8 * (row * timestamp_step))
-        row_timestamp_type = load_i8(timestamp_type_data + row * timestamp_type_step)
-        key_at = load_i32_le(key_offsets + 4 * (row * key_step))
-        row_key = load_i32_le(key_offsets + 4 * (row * key_step) + 4) - key_at
-        if is_null(key_validity, key_bit + row * key_step):
+        row_offset = load_i64_le(offset_data + 8 * row)
+        row_timestamp = load_i64_le(timestamp_data + 8 * row)
+        row_timestamp_type = load_i8(timestamp_type_data + row)
+        key_at = load_i32_le(key_offsets + 4 * row)
+        row_key = load_i32_le(key_offsets + 4 * row + 4) - key_at
+        if is_null(key_validity, key_bit + row):
             row_key = -1
-        value_at = load_i32_le(value_offsets + 4 * (row * value_step))
-        row_value = load_i32_le(value_offsets + 4 * (row * value_step) + 4) - value_at
-        if is_null(value_validity, value_bit + row * value_step):
+        value_at = load_i32_le(value_offsets + 4 * row)
+        row_value = load_i32_le(value_offsets + 4 * row + 4) - value_at
+        if is_null(value_validity, value_bit + row):
             row_value = -1
         store_64_be(p, wrap_64(row_offset - head_offset))
         p += 8  # offset
@@ -1974,24 +1934,18 @@ def cut_record_batch_records(
     and what is in the way; -1 when such an entry is not for them.
     """
     offset_data = load_i64_le(columns + 8)
-    offset_step = load_i64_le(columns + 40)
     offset_given = load_i64_le(columns + 56)
     timestamp_data = load_i64_le(columns + 64)
-    timestamp_step = load_i64_le(columns + 96)
     timestamp_given = load_i64_le(columns + 112)
     timestamp_type_data = load_i64_le(columns + 120)
-    timestamp_type_step = load_i64_le(columns + 152)
     timestamp_type_given = load_i64_le(columns + 168)
     key_offsets = load_i64_le(columns + 184)
     key_validity = load_i64_le(columns + 192)
     key_bit = load_i64_le(columns + 200)
-    key_step = load_i64_le(columns + 208)
     value_offsets = load_i64_le(columns + 240)
     value_validity = load_i64_le(columns + 248)
     value_bit = load_i64_le(columns + 256)
-    value_step = load_i64_le(columns + 264)
     headers_offsets = load_i64_le(columns + 296)
-    headers_step = load_i64_le(columns + 320)
     headers_key_data = load_i64_le(columns + 344)
     headers_key_offsets = load_i64_le(columns + 352)
     headers_key_end = load_i64_le(columns + 384)
@@ -2044,14 +1998,14 @@ def cut_record_batch_records(
         is_transactional_data, is_transactional_bit + start * is_transactional_step
     )
     head_leader_epoch = load_i32_le(leader_epoch_data + 4 * (start * leader_epoch_step))
-    head_offset = load_i64_le(offset_data + 8 * (start * offset_step))
+    head_offset = load_i64_le(offset_data + 8 * start)
     head_producer_epoch = load_i16_le(producer_epoch_data + 2 * (start * producer_epoch_step))
     head_producer_id = load_i64_le(producer_id_data + 8 * (start * producer_id_step))
     head_sequence = load_i32_le(sequence_data + 4 * (start * sequence_step))
-    head_timestamp = load_i64_le(timestamp_data + 8 * (start * timestamp_step))
-    head_timestamp_type = load_i8(timestamp_type_data + start * timestamp_type_step)
+    head_timestamp = load_i64_le(timestamp_data + 8 * start)
+    head_timestamp_type = load_i8(timestamp_type_data + start)
     most_timestamp = head_timestamp
-    head_offset = load_i64_le(offset_data + 8 * (start * offset_step))
+    head_offset = load_i64_le(offset_data + 8 * start)
     row_offset = head_offset
     entry_base_offset = head_base_offset
     entry_partition_leader_epoch = head_leader_epoch
@@ -2090,19 +2044,19 @@ def cut_record_batch_records(
     while row < last and row - start < most:
         entry_last_offset_delta_before = entry_last_offset_delta
         entry_max_timestamp_before = entry_max_timestamp
-        row_offset = load_i64_le(offset_data + 8 * (row * offset_step))
-        row_timestamp = load_i64_le(timestamp_data + 8 * (row * timestamp_step))
-        row_timestamp_type = load_i8(timestamp_type_data + row * timestamp_type_step)
-        key_at = load_i32_le(key_offsets + 4 * (row * key_step))
-        row_key = load_i32_le(key_offsets + 4 * (row * key_step) + 4) - key_at
-        if is_null(key_validity, key_bit + row * key_step):
+        row_offset = load_i64_le(offset_data + 8 * row)
+        row_timestamp = load_i64_le(timestamp_data + 8 * row)
+        row_timestamp_type = load_i8(timestamp_type_data + row)
+        key_at = load_i32_le(key_offsets + 4 * row)
+        row_key = load_i32_le(key_offsets + 4 * row + 4) - key_at
+        if is_null(key_validity, key_bit + row):
             row_key = -1
-        value_at = load_i32_le(value_offsets + 4 * (row * value_step))
-        row_value = load_i32_le(value_offsets + 4 * (row * value_step) + 4) - value_at
-        if is_null(value_validity, value_bit + row * value_step):
+        value_at = load_i32_le(value_offsets + 4 * row)
+        row_value = load_i32_le(value_offsets + 4 * row + 4) - value_at
+        if is_null(value_validity, value_bit + row):
             row_value = -1
-        headers_at = load_i32_le(headers_offsets + 4 * (row * headers_step))
-        row_headers = load_i32_le(headers_offsets + 4 * (row * headers_step) + 4) - headers_at
+        headers_at = load_i32_le(headers_offsets + 4 * row)
+        row_headers = load_i32_le(headers_offsets + 4 * row + 4) - headers_at
         item_timestamp_delta = wrap_64(row_timestamp - entry_base_timestamp)
         item_offset_delta = wrap_64(row_offset - entry_base_offset)
         if item_offset_delta < -2147483648 or item_offset_delta > 2147483647:
@@ -2304,23 +2258,18 @@ def cut_all_record_batch(
 def put_record_batch_records(columns: int, entry: int, p: int) -> int:
     """Pass 2: write the rows of an entry. The address behind them."""
     offset_data = load_i64_le(columns + 8)
-    offset_step = load_i64_le(columns + 40)
     timestamp_data = load_i64_le(columns + 64)
-    timestamp_step = load_i64_le(columns + 96)
     key_data = load_i64_le(columns + 176)
     key_offsets = load_i64_le(columns + 184)
     key_validity = load_i64_le(columns + 192)
     key_bit = load_i64_le(columns + 200)
-    key_step = load_i64_le(columns + 208)
     key_end = load_i64_le(columns + 216)
     value_data = load_i64_le(columns + 232)
     value_offsets = load_i64_le(columns + 240)
     value_validity = load_i64_le(columns + 248)
     value_bit = load_i64_le(columns + 256)
-    value_step = load_i64_le(columns + 264)
     value_end = load_i64_le(columns + 272)
     headers_offsets = load_i64_le(columns + 296)
-    headers_step = load_i64_le(columns + 320)
     headers_key_data = load_i64_le(columns + 344)
     headers_key_offsets = load_i64_le(columns + 352)
     headers_key_end = load_i64_le(columns + 384)
@@ -2335,18 +2284,18 @@ def put_record_batch_records(columns: int, entry: int, p: int) -> int:
     entry_base_offset = load_i64_le(entry + 64)
     entry_base_timestamp = load_i64_le(entry + 96)
     for row in range(start, start + rows):
-        row_offset = load_i64_le(offset_data + 8 * (row * offset_step))
-        row_timestamp = load_i64_le(timestamp_data + 8 * (row * timestamp_step))
-        key_at = load_i32_le(key_offsets + 4 * (row * key_step))
-        row_key = load_i32_le(key_offsets + 4 * (row * key_step) + 4) - key_at
-        if is_null(key_validity, key_bit + row * key_step):
+        row_offset = load_i64_le(offset_data + 8 * row)
+        row_timestamp = load_i64_le(timestamp_data + 8 * row)
+        key_at = load_i32_le(key_offsets + 4 * row)
+        row_key = load_i32_le(key_offsets + 4 * row + 4) - key_at
+        if is_null(key_validity, key_bit + row):
             row_key = -1
-        value_at = load_i32_le(value_offsets + 4 * (row * value_step))
-        row_value = load_i32_le(value_offsets + 4 * (row * value_step) + 4) - value_at
-        if is_null(value_validity, value_bit + row * value_step):
+        value_at = load_i32_le(value_offsets + 4 * row)
+        row_value = load_i32_le(value_offsets + 4 * row + 4) - value_at
+        if is_null(value_validity, value_bit + row):
             row_value = -1
-        headers_at = load_i32_le(headers_offsets + 4 * (row * headers_step))
-        row_headers = load_i32_le(headers_offsets + 4 * (row * headers_step) + 4) - headers_at
+        headers_at = load_i32_le(headers_offsets + 4 * row)
+        row_headers = load_i32_le(headers_offsets + 4 * row + 4) - headers_at
         length = load_i32_le(sizes)
         sizes += 4
         p = put_varint(p, length)  # length

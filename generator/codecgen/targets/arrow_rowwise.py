@@ -106,32 +106,36 @@ class Rowwise:
                 at = 8 + 8 * (len(BUFFERS) * leaf.index + BUFFERS.index(name))
                 self.code.add(f"{leaf.name}_{name} = load_i64_le(columns + {at})")
 
+    def index(self, leaf: Leaf, row: str) -> str:
+        """Where the value of a row is: columns on request may have one value for all rows."""
+        return f"{row} * {leaf.name}_step" if leaf.column.on_request else row
+
     def load(self, leaf: Leaf, row: str, variable: str) -> None:
         """A number of a row, and whether it is null."""
-        place = f"{row} * {leaf.name}_step"
+        place = self.index(leaf, row)
         if leaf.column.type == "bool":
             self.code.add(f"{variable} = load_bit({leaf.name}_data, {leaf.name}_bit + {place})")
         else:
             function, size = LOADS[leaf.column.type]
-            scaled = place if size == 1 else f"{size} * ({place})"
-            self.code.add(f"{variable} = {function}({leaf.name}_data + {scaled})")
+            self.code.add(f"{variable} = {function}({leaf.name}_data + {_times(size, place)})")
+        self.null_number(leaf, place, variable)
+
+    def null_number(self, leaf: Leaf, place: str, variable: str) -> None:
         if leaf.column.nullable:
             bit = f"{leaf.name}_bit + {place}"
             self.code.add(f"{variable}_null = is_null({leaf.name}_validity, {bit})")
 
     def load_bytes(self, leaf: Leaf, row: str) -> None:
         """Where the bytes of a row are, and how many; -1 for null."""
-        place = row if leaf.inside is not None else f"{row} * {leaf.name}_step"
-        scaled = f"4 * {place}" if leaf.inside is not None else f"4 * ({place})"
         n = leaf.name
-        self.code.add(f"{n}_at = load_i32_le({n}_offsets + {scaled})")
-        self.code.add(f"{ROW}{n} = load_i32_le({n}_offsets + {scaled} + 4) - {n}_at")
+        place = _times(4, self.index(leaf, row))
+        self.code.add(f"{n}_at = load_i32_le({n}_offsets + {place})")
+        self.code.add(f"{ROW}{n} = load_i32_le({n}_offsets + {place} + 4) - {n}_at")
 
     def null_bytes(self, leaf: Leaf, row: str) -> None:
         """-1 for null."""
         if leaf.column.nullable:
-            place = row if leaf.inside is not None else f"{row} * {leaf.name}_step"
-            bit = f"{leaf.name}_bit + {place}"
+            bit = f"{leaf.name}_bit + {self.index(leaf, row)}"
             with self.code.block(f"if is_null({leaf.name}_validity, {bit}):"):
                 self.code.add(f"{ROW}{leaf.name} = -1")
 
@@ -177,9 +181,10 @@ class Rowwise:
                 raise Unsupported("not written by the kernels inside an array of a row", f)
 
 
-def varint_length(written: Written, part: Part) -> bool:
-    """Whether a length is a varint, which has to be known before what it measures is written."""
-    return part.kind == "length" and part.plan.size is None
+def _times(size: int, place: str) -> str:
+    if size == 1:
+        return place
+    return f"{size} * ({place})" if " " in place else f"{size} * {place}"
 
 
 def length_name(f: Field) -> str:

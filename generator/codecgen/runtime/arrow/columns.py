@@ -18,6 +18,7 @@ from codecgen.runtime.errors import BuildError, Where
 _BUFFERS = 7
 _DATA, _OFFSETS, _VALIDITY, _BIT, _STEP, _END, _GIVEN = range(_BUFFERS)
 _WIDTHS = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "timestamp_ms": 8}
+_NUMPY = {"int8": np.int8, "int16": np.int16, "int64": np.int64, "timestamp_ms": np.int64}
 _RANGES = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "timestamp_ms": 64}
 
 
@@ -102,7 +103,7 @@ class Columns:
                 _describe(batch.column(column.name), column, numbers, self._slots, kept)
                 slots[_GIVEN] = 1
             elif column.name in self.constants:
-                self._constant(column, self.constants[column.name], slots, kept)
+                self._constant(column, self.constants[column.name], slots, batch.num_rows, kept)
                 slots[_GIVEN] = 1
             else:
                 self._default(column, batch, given, numbers, kept)
@@ -130,20 +131,26 @@ class Columns:
                 return
             default = self.constants.get(default, self.writer.defaults.get(default))
         number = default if isinstance(default, int) else None
-        self._constant(column, number, self._slots(numbers, column), kept)
+        self._constant(column, number, self._slots(numbers, column), batch.num_rows, kept)
 
-    def _constant(self, column: Column, value: int | None, slots: Any, kept: list[Any]) -> None:
-        """One value for all rows; None is null, or an empty list."""
-        data = np.zeros(
-            16, np.int64
-        )  # also offsets without anything between them, and bits that say null
-        if value is not None:
-            data[0] = value
+    def _constant(
+        self, column: Column, value: int | None, slots: Any, rows: int, kept: list[Any]
+    ) -> None:
+        """One value for all rows; None is null, or an empty list. Kernels look at one place for columns on request, and
+        at one for each row for the others."""
+        count = 1 if column.on_request else rows
+        kind = _NUMPY.get(column.type, np.int32)
+        data = np.full(
+            count + 64, value or 0, kind
+        )  # zeros are also offsets without anything between them
+        if column.type == "bool" and value:
+            data[:] = -1
         kept.append(data)
-        slots[_DATA] = slots[_OFFSETS] = data.ctypes.data
-        slots[_END] = data.ctypes.data
+        slots[_DATA] = slots[_OFFSETS] = slots[_END] = data.ctypes.data
         if value is None and column.nullable:
-            slots[_VALIDITY] = data.ctypes.data + 64
+            bits = np.zeros(count // 8 + 1, np.uint8)
+            kept.append(bits)
+            slots[_VALIDITY] = bits.ctypes.data
 
     def shown(self, source: Source, row: int, index: int) -> tuple[str, str]:
         """The name of a column, and its value in a row."""
