@@ -810,15 +810,15 @@ def cut_message_v0(
         row_codec = load_i8(codec_data + row * codec_step)
         item_offset = row_offset
         if row_codec < 0 or row_codec > 3:
-            blamed = 6923
+            blamed = 1769483
             break
         item_attributes = row_codec
         if (item_attributes & 7) != 0:
             if row == start:
-                return -1, 19979
+                return -1, 5111819
             break
         if not (((item_attributes & 7) == 0) or (row_key < 0)):
-            blamed = 9987
+            blamed = 2555907
             break
         if timestamp_given and row_timestamp != -1:
             blamed = 1
@@ -874,10 +874,10 @@ def cut_message_v0(
         taken += max(row_key, 0)
         taken += max(row_value, 0)
         if taken > 2147483647:
-            blamed = 255
+            blamed = 65535
             break
         if size + taken > most_bytes and row > start:
-            blamed = 255
+            blamed = 65535
             break
         size += taken
         row += 1
@@ -952,10 +952,10 @@ def cut_message_v0_messages(
     head_offset = load_i64_le(offset_data + 8 * start)
     row_offset = head_offset
     if head_codec < 0 or head_codec > 3:
-        return 0, 6923
+        return 0, 1769483
     entry_attributes = head_codec
     if (entry_attributes & 7) == 0:
-        return -1, 26891
+        return -1, 6881291
     entry_offset = row_offset
     first_offset = 0
     size = 0
@@ -1041,10 +1041,10 @@ def cut_message_v0_messages(
         taken += max(row_key, 0)
         taken += max(row_value, 0)
         if taken > 2147483605:
-            blamed = 255
+            blamed = 65535
             break
         if size + taken > most_bytes and row > start:
-            blamed = 255
+            blamed = 65535
             break
         size += taken
         row += 1
@@ -1366,19 +1366,19 @@ def cut_message_v1(
         row_codec = load_i8(codec_data + row * codec_step)
         item_offset = row_offset
         if row_codec < 0 or row_codec > 3:
-            blamed = 6923
+            blamed = 1769483
             break
         if row_timestamp_type < 0 or row_timestamp_type > 1:
-            blamed = 6914
+            blamed = 1769474
             break
         item_attributes = row_codec | row_timestamp_type << 3
         item_timestamp = row_timestamp
         if (item_attributes & 7) != 0:
             if row == start:
-                return -1, 19979
+                return -1, 5111819
             break
         if not (((item_attributes & 7) == 0) or (row_key < 0)):
-            blamed = 9987
+            blamed = 2555907
             break
         if timestamp_given and item_timestamp != row_timestamp:
             blamed = 1
@@ -1434,10 +1434,10 @@ def cut_message_v1(
         taken += max(row_key, 0)
         taken += max(row_value, 0)
         if taken > 2147483647:
-            blamed = 255
+            blamed = 65535
             break
         if size + taken > most_bytes and row > start:
-            blamed = 255
+            blamed = 65535
             break
         size += taken
         row += 1
@@ -1516,12 +1516,12 @@ def cut_message_v1_messages(
     head_offset = load_i64_le(offset_data + 8 * start)
     row_offset = head_offset
     if head_codec < 0 or head_codec > 3:
-        return 0, 6923
+        return 0, 1769483
     if head_timestamp_type < 0 or head_timestamp_type > 1:
-        return 0, 6914
+        return 0, 1769474
     entry_attributes = head_codec | head_timestamp_type << 3
     if (entry_attributes & 7) == 0:
-        return -1, 26891
+        return -1, 6881291
     entry_offset = row_offset
     entry_timestamp = most_timestamp
     first_offset = 0
@@ -1548,7 +1548,7 @@ def cut_message_v1_messages(
         row_headers = load_i32_le(headers_offsets + 4 * row + 4) - headers_at
         item_offset = wrap_64(row_offset - head_offset)
         if row_timestamp_type < 0 or row_timestamp_type > 1:
-            blamed = 6914
+            blamed = 1769474
             break
         item_timestamp = row_timestamp
         most_timestamp = max(most_timestamp, row_timestamp)
@@ -1655,10 +1655,10 @@ def cut_message_v1_messages(
         taken += max(row_key, 0)
         taken += max(row_value, 0)
         if taken > 2147483597:
-            blamed = 255
+            blamed = 65535
             break
         if size + taken > most_bytes and row > start:
-            blamed = 255
+            blamed = 65535
             break
         size += taken
         row += 1
@@ -2010,9 +2010,9 @@ def cut_record_batch_records(
     entry_base_offset = head_base_offset
     entry_partition_leader_epoch = head_leader_epoch
     if head_codec < 0 or head_codec > 4:
-        return 0, 4107
+        return 0, 1048587
     if head_timestamp_type < 0 or head_timestamp_type > 1:
-        return 0, 4098
+        return 0, 1048578
     entry_attributes = (
         head_codec
         | head_timestamp_type << 3
@@ -2035,7 +2035,7 @@ def cut_record_batch_records(
             head_sequence - (head_offset - entry_base_offset) + 2147483648
         )
     if entry_base_sequence < -2147483648 or entry_base_sequence > 2147483647:
-        return 0, 11534
+        return 0, 2949134
     entry_last_offset_delta = wrap_64(row_offset - entry_base_offset)
     entry_max_timestamp = most_timestamp
     size = 0
@@ -2060,16 +2060,16 @@ def cut_record_batch_records(
         item_timestamp_delta = wrap_64(row_timestamp - entry_base_timestamp)
         item_offset_delta = wrap_64(row_offset - entry_base_offset)
         if item_offset_delta < -2147483648 or item_offset_delta > 2147483647:
-            blamed = 4864
+            blamed = 1245184
             break
         most_timestamp = max(most_timestamp, row_timestamp)
         entry_last_offset_delta = wrap_64(row_offset - entry_base_offset)
         if entry_last_offset_delta < -2147483648 or entry_last_offset_delta > 2147483647:
-            blamed = 7680
+            blamed = 1966080
             break
         entry_max_timestamp = most_timestamp
         if row_headers > most:
-            blamed = 5637
+            blamed = 1441797
             break
         headers_size = 0
         for part in range(headers_at, headers_at + row_headers):
@@ -2078,7 +2078,7 @@ def cut_record_batch_records(
             if not is_utf8_within(
                 headers_key_data + headers_key_at, row_headers_key, headers_key_end
             ):
-                blamed = 1798
+                blamed = 458758
                 break
             headers_size += size_varint(row_headers_key) + row_headers_key
             headers_value_at = load_i32_le(headers_value_offsets + 4 * part)
@@ -2181,10 +2181,10 @@ def cut_record_batch_records(
         sizes += 4
         taken += size_varint(taken)
         if taken > 2147483566:
-            blamed = 255
+            blamed = 65535
             break
         if size + taken > most_bytes and row > start:
-            blamed = 255
+            blamed = 65535
             break
         size += taken
         row += 1

@@ -29,6 +29,7 @@ LOADS = {
 }
 BYTES_LIKE = ("binary", "string")
 LONGEST_VARINT = 10
+MOST_BYTES = (1 << 31) - 1
 
 
 class Rowwise:
@@ -204,3 +205,11 @@ def size_of_number(name: str, value: str) -> tuple[int, str]:
     if name == "compact":
         return 0, f"size_uvarint({value} + 1)"
     return 0, f"size_{name}({value})"
+
+
+def largest(name: str) -> int:
+    """The largest number of a type that lengths have."""
+    if name in INTEGERS:
+        size, signed = INTEGERS[name]
+        return (1 << 8 * size - signed) - 1
+    return (1 << 31) - 1

@@ -10,9 +10,9 @@ from codecgen.runtime import arrow as runtime
 from codecgen.schema.expression import Number
 from codecgen.schema.expression import Path as Named
 from codecgen.targets.arrow_code import Unsupported, function_name
-from codecgen.targets.arrow_cut import MOST_BYTES, Cut
 from codecgen.targets.arrow_put import Put
-from codecgen.targets.arrow_rowwise import SLOTS
+from codecgen.targets.arrow_rowwise import MOST_BYTES, SLOTS
+from codecgen.targets.arrow_sizes import Sizes
 from codecgen.targets.arrow_tidy import tidy
 from codecgen.targets.arrow_written import columns_in
 from codecgen.targets.pycode import Call, Code, assign, call, docstring, mapping, string
@@ -157,7 +157,7 @@ def _description(plan: Plan, view: ViewPlan, encoders: Encoders) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _case(case: CasePlan, encoders: Cut, codecs: Code) -> Code:
+def _case(case: CasePlan, encoders: Sizes, codecs: Code) -> Code:
     return call(
         "WriteCase",
         string(case.name),

@@ -30,7 +30,7 @@ MOST_BYTES = 1 << 28
 """The most bytes of rows that an entry may be asked to have."""
 
 SLACK = 64
-_NO_COLUMN = 255
+_NO_COLUMN = 0xFFFF
 _CASE, _FIRST, _ROWS, _SIZE, _SIZES, _CODEC, _RUN, _RUN_SIZE = range(8)
 
 
@@ -214,7 +214,7 @@ class Encoder:
 
     def _refused(self, source: Source, row: int, blamed: int) -> BuildError:
         """The error for a row that no entry can hold."""
-        line, index = blamed >> 8, blamed & 0xFF
+        line, index = blamed >> 16, blamed & 0xFFFF
         if index == _NO_COLUMN:
             reason = f"the row has more bytes than {self.kind.name} has room for"
             return RowRefused(reason, self.rows + row, None)
