@@ -829,7 +829,7 @@ def cut_message_v0(
         if headers_given and row_headers > 0:
             blamed = 5
             break
-        if extra:
+        if extra == 1 or (extra and row == start):
             row_base_offset = load_i64_le(base_offset_data + 8 * (row * base_offset_step))
             row_magic = load_i8(magic_data + row * magic_step)
             row_producer_id = load_i64_le(producer_id_data + 8 * (row * producer_id_step))
@@ -992,7 +992,7 @@ def cut_message_v0_messages(
         if headers_given and row_headers > 0:
             blamed = 5
             break
-        if extra:
+        if extra == 1 or (extra and row == start):
             row_base_offset = load_i64_le(base_offset_data + 8 * (row * base_offset_step))
             row_magic = load_i8(magic_data + row * magic_step)
             row_codec = load_i8(codec_data + row * codec_step)
@@ -1389,7 +1389,7 @@ def cut_message_v1(
         if headers_given and row_headers > 0:
             blamed = 5
             break
-        if extra:
+        if extra == 1 or (extra and row == start):
             row_base_offset = load_i64_le(base_offset_data + 8 * (row * base_offset_step))
             row_magic = load_i8(magic_data + row * magic_step)
             row_producer_id = load_i64_le(producer_id_data + 8 * (row * producer_id_step))
@@ -1594,7 +1594,7 @@ def cut_message_v1_messages(
         if headers_given and row_headers > 0:
             blamed = 5
             break
-        if extra:
+        if extra == 1 or (extra and row == start):
             row_base_offset = load_i64_le(base_offset_data + 8 * (row * base_offset_step))
             row_magic = load_i8(magic_data + row * magic_step)
             row_codec = load_i8(codec_data + row * codec_step)
@@ -2109,7 +2109,7 @@ def cut_record_batch_records(
         if timestamp_type_given and (entry_attributes >> 3 & 1) != row_timestamp_type:
             blamed = 2
             break
-        if extra:
+        if extra == 1 or (extra and row == start):
             row_base_offset = load_i64_le(base_offset_data + 8 * (row * base_offset_step))
             row_magic = load_i8(magic_data + row * magic_step)
             row_codec = load_i8(codec_data + row * codec_step)

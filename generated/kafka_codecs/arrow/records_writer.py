@@ -83,6 +83,7 @@ RECORDS_WRITER = Writer(
     },
     places=("position",),
     files=("records/message.yaml", "records/record_batch.yaml"),
+    varying=("offset", "timestamp", "timestamp_type", "base_offset", "sequence"),
     slots=17,
 )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from codecgen.plan import LayoutPlan
-from codecgen.plan.columns import CasePlan, Leaf
+from codecgen.plan import LayoutPlan, Plan
+from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
 from codecgen.schema.expression import Expression
 from codecgen.targets.arrow_code import Unsupported
 from codecgen.targets.arrow_expressions import Operand, Refused, negated
@@ -17,7 +17,12 @@ from codecgen.targets.arrow_written import ROW, FieldNames, Part, Written
 
 
 class Back(Fits):
-    """Writes checks of what is read back."""
+    """Writes checks of what is read back. ``varying`` gathers the columns that readers make of each row, not of the entry
+    alone."""
+
+    def __init__(self, plan: Plan, view: ViewPlan) -> None:
+        super().__init__(plan, view)
+        self.varying: set[str] = set()
 
     def rules(
         self,
@@ -97,6 +102,8 @@ class Back(Fits):
         moving = [ENTRY + part.name for part in running]
         moving += [name for name in ends if name.startswith("last_")]
         moving = [name for name in moving if re.search(rf"\b{name}\b", f"{text} {value.null}")]
+        if moving or ITEM in f"{text} {value.null}":
+            self.varying.add(leaf.name)
         if value.branches or leaf.column.nullable:
             with self.code.block(f"if {leaf.name}_given:"):
                 self.back(value, n, leaf)

@@ -133,7 +133,7 @@ class Cut(Sizes):
         wanted = [leaf for leaf in others if leaf.column.on_request]
         late = [x for x in main if x.column.on_request]
         if wanted or late:
-            with self.code.block("if extra:"):
+            with self.code.block("if extra == 1 or (extra and row == start):"):
                 for leaf in wanted:
                     self.load_one(leaf)
                 self.read_back(case, written, running, ends, [*late, *wanted])

@@ -134,6 +134,7 @@ def _description(plan: Plan, view: ViewPlan, encoders: Encoders) -> str:
         defaults=mapping(defaults),
         places=_tuple([string(name) for name in encoders.places()]),
         files=_tuple([string(name) for name in files]),
+        varying=_tuple([string(c.name) for c in of.columns if c.name in encoders.varying]),
         slots=str(encoders.width),
     )
     variable = f"{of.name.upper()}_WRITER"

@@ -17,6 +17,9 @@ from codecgen.runtime.errors import BuildError, Where
 
 _BUFFERS = 7
 _DATA, _OFFSETS, _VALIDITY, _BIT, _STEP, _END, _GIVEN = range(_BUFFERS)
+_EACH_ROW, _EACH_ENTRY = 1, 2
+"""Whether columns on request are looked at in each row, or, where they are constants, in the first row of an entry."""
+
 _WIDTHS = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "timestamp_ms": 8}
 _NUMPY = {"int8": np.int8, "int16": np.int16, "int64": np.int64, "timestamp_ms": np.int64}
 _RANGES = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "timestamp_ms": 64}
@@ -102,13 +105,17 @@ class Columns:
             if column.name in given:
                 _describe(batch.column(column.name), column, numbers, self._slots, kept)
                 slots[_GIVEN] = 1
+                if column.on_request:
+                    numbers[0] = _EACH_ROW
             elif column.name in self.constants:
                 self._constant(column, self.constants[column.name], slots, batch.num_rows, kept)
                 slots[_GIVEN] = 1
+                if column.name in self.writer.varying:
+                    numbers[0] = _EACH_ROW
+                elif column.on_request and not numbers[0]:
+                    numbers[0] = _EACH_ENTRY
             else:
                 self._default(column, batch, given, numbers, kept)
-            if slots[_GIVEN] and column.on_request:
-                numbers[0] = 1
         return Source(batch.num_rows, int(numbers.ctypes.data), (numbers, *kept), batch)
 
     def _slots(self, numbers: Any, leaf: Column) -> Any:
