@@ -84,7 +84,7 @@ def rows_of(draw: st.DrawFn, magic: int, *, most: int = 30) -> list[dict[str, An
                 else -1,
                 "leader_epoch": draw(st.integers(-(1 << 31), (1 << 31) - 1)) if magic == 2 else -1,
                 "is_transactional": draw(st.booleans()) if magic == 2 else False,
-                "is_control": False,
+                "is_control": draw(st.booleans()) if magic == 2 else False,
                 "delete_horizon": draw(st.none() | I64) if magic == 2 else None,
             }
             sequence = draw(st.sampled_from((-1, 0, 5, (1 << 31) - 2))) if magic == 2 else -1

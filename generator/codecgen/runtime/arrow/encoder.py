@@ -115,7 +115,7 @@ class Encoder:
         more = max(256, rest.num_rows)
         while True:
             taken = batch.slice(0, more)
-            joined = pa.concat_batches([rest, taken]) if taken.num_rows else rest
+            joined = _joined(rest, taken) if taken.num_rows else rest
             source = self.columns.source(joined)
             found = self._cut(source, 0, False, 1)
             if found.count:
@@ -226,6 +226,11 @@ class Encoder:
         else:
             reason = f"{value} would not be read back from {self.kind.name}"
         return RowRefused(reason, self.rows + row, name)
+
+
+def _joined(first: pa.RecordBatch, second: pa.RecordBatch) -> pa.RecordBatch:
+    (batch,) = pa.Table.from_batches([first, second]).combine_chunks().to_batches()
+    return batch
 
 
 def _address(data: bytes) -> int:
