@@ -810,24 +810,24 @@ def cut_message_v0(
         row_codec = load_i8(codec_data + row * codec_step)
         item_offset = row_offset
         if row_codec < 0 or row_codec > 3:
-            blamed = 1769483
+            blamed = 1769483  # codec, records/message.yaml:27
             break
         item_attributes = row_codec
         if (item_attributes & 7) != 0:
             if row == start:
-                return -1, 5111819
+                return -1, 4300079115
             break
         if not (((item_attributes & 7) == 0) or (row_key < 0)):
-            blamed = 2555907
+            blamed = 2555907  # key, records/message.yaml:39
             break
         if timestamp_given and row_timestamp != -1:
-            blamed = 1
+            blamed = 1  # timestamp
             break
         if timestamp_type_given and row_timestamp_type != -1:
-            blamed = 2
+            blamed = 2  # timestamp_type
             break
         if headers_given and row_headers > 0:
-            blamed = 5
+            blamed = 5  # headers
             break
         if extra == 1 or (extra and row == start):
             row_base_offset = load_i64_le(base_offset_data + 8 * (row * base_offset_step))
@@ -844,40 +844,40 @@ def cut_message_v0(
                 delete_horizon_validity, delete_horizon_bit + row * delete_horizon_step
             )
             if base_offset_given and item_offset != row_base_offset:
-                blamed = 8
+                blamed = 8  # base_offset
                 break
             if magic_given and row_magic != 0:
-                blamed = 10
+                blamed = 10  # magic
                 break
             if producer_id_given and row_producer_id != -1:
-                blamed = 12
+                blamed = 12  # producer_id
                 break
             if producer_epoch_given and row_producer_epoch != -1:
-                blamed = 13
+                blamed = 13  # producer_epoch
                 break
             if sequence_given and row_sequence != -1:
-                blamed = 14
+                blamed = 14  # sequence
                 break
             if leader_epoch_given and row_leader_epoch != -1:
-                blamed = 15
+                blamed = 15  # leader_epoch
                 break
             if is_transactional_given and row_is_transactional != 0:
-                blamed = 16
+                blamed = 16  # is_transactional
                 break
             if is_control_given and row_is_control != 0:
-                blamed = 17
+                blamed = 17  # is_control
                 break
             if delete_horizon_given and not row_delete_horizon_null:
-                blamed = 18
+                blamed = 18  # delete_horizon
                 break
         taken = 26
         taken += max(row_key, 0)
         taken += max(row_value, 0)
         if taken > 2147483647:
-            blamed = 65535
+            blamed = 65535  # the row
             break
         if size + taken > most_bytes and row > start:
-            blamed = 65535
+            blamed = 65535  # the row
             break
         size += taken
         row += 1
@@ -952,10 +952,10 @@ def cut_message_v0_messages(
     head_offset = load_i64_le(offset_data + 8 * start)
     row_offset = head_offset
     if head_codec < 0 or head_codec > 3:
-        return 0, 1769483
+        return 0, 1769483  # codec, records/message.yaml:27
     entry_attributes = head_codec
     if (entry_attributes & 7) == 0:
-        return -1, 6881291
+        return -1, 4301848587
     entry_offset = row_offset
     first_offset = 0
     size = 0
@@ -981,16 +981,16 @@ def cut_message_v0_messages(
         if row == start:
             first_offset = item_offset
         if offset_given and item_offset != row_offset:
-            blamed = 0
+            blamed = 0  # offset
             break
         if timestamp_given and row_timestamp != -1:
-            blamed = 1
+            blamed = 1  # timestamp
             break
         if timestamp_type_given and row_timestamp_type != -1:
-            blamed = 2
+            blamed = 2  # timestamp_type
             break
         if headers_given and row_headers > 0:
-            blamed = 5
+            blamed = 5  # headers
             break
         if extra == 1 or (extra and row == start):
             row_base_offset = load_i64_le(base_offset_data + 8 * (row * base_offset_step))
@@ -1008,43 +1008,43 @@ def cut_message_v0_messages(
                 delete_horizon_validity, delete_horizon_bit + row * delete_horizon_step
             )
             if base_offset_given and first_offset != row_base_offset:
-                blamed = 8
+                blamed = 8  # base_offset
                 break
             if magic_given and row_magic != 0:
-                blamed = 10
+                blamed = 10  # magic
                 break
             if codec_given and (entry_attributes & 7) != row_codec:
-                blamed = 11
+                blamed = 11  # codec
                 break
             if producer_id_given and row_producer_id != -1:
-                blamed = 12
+                blamed = 12  # producer_id
                 break
             if producer_epoch_given and row_producer_epoch != -1:
-                blamed = 13
+                blamed = 13  # producer_epoch
                 break
             if sequence_given and row_sequence != -1:
-                blamed = 14
+                blamed = 14  # sequence
                 break
             if leader_epoch_given and row_leader_epoch != -1:
-                blamed = 15
+                blamed = 15  # leader_epoch
                 break
             if is_transactional_given and row_is_transactional != 0:
-                blamed = 16
+                blamed = 16  # is_transactional
                 break
             if is_control_given and row_is_control != 0:
-                blamed = 17
+                blamed = 17  # is_control
                 break
             if delete_horizon_given and not row_delete_horizon_null:
-                blamed = 18
+                blamed = 18  # delete_horizon
                 break
         taken = 26
         taken += max(row_key, 0)
         taken += max(row_value, 0)
         if taken > 2147483605:
-            blamed = 65535
+            blamed = 65535  # the row
             break
         if size + taken > most_bytes and row > start:
-            blamed = 65535
+            blamed = 65535  # the row
             break
         size += taken
         row += 1
@@ -1366,28 +1366,28 @@ def cut_message_v1(
         row_codec = load_i8(codec_data + row * codec_step)
         item_offset = row_offset
         if row_codec < 0 or row_codec > 3:
-            blamed = 1769483
+            blamed = 1769483  # codec, records/message.yaml:27
             break
         if row_timestamp_type < 0 or row_timestamp_type > 1:
-            blamed = 1769474
+            blamed = 1769474  # timestamp_type, records/message.yaml:27
             break
         item_attributes = row_codec | row_timestamp_type << 3
         item_timestamp = row_timestamp
         if (item_attributes & 7) != 0:
             if row == start:
-                return -1, 5111819
+                return -1, 4300079115
             break
         if not (((item_attributes & 7) == 0) or (row_key < 0)):
-            blamed = 2555907
+            blamed = 2555907  # key, records/message.yaml:39
             break
         if timestamp_given and item_timestamp != row_timestamp:
-            blamed = 1
+            blamed = 1  # timestamp
             break
         if timestamp_type_given and (item_attributes >> 3 & 1) != row_timestamp_type:
-            blamed = 2
+            blamed = 2  # timestamp_type
             break
         if headers_given and row_headers > 0:
-            blamed = 5
+            blamed = 5  # headers
             break
         if extra == 1 or (extra and row == start):
             row_base_offset = load_i64_le(base_offset_data + 8 * (row * base_offset_step))
@@ -1404,40 +1404,40 @@ def cut_message_v1(
                 delete_horizon_validity, delete_horizon_bit + row * delete_horizon_step
             )
             if base_offset_given and item_offset != row_base_offset:
-                blamed = 8
+                blamed = 8  # base_offset
                 break
             if magic_given and row_magic != 1:
-                blamed = 10
+                blamed = 10  # magic
                 break
             if producer_id_given and row_producer_id != -1:
-                blamed = 12
+                blamed = 12  # producer_id
                 break
             if producer_epoch_given and row_producer_epoch != -1:
-                blamed = 13
+                blamed = 13  # producer_epoch
                 break
             if sequence_given and row_sequence != -1:
-                blamed = 14
+                blamed = 14  # sequence
                 break
             if leader_epoch_given and row_leader_epoch != -1:
-                blamed = 15
+                blamed = 15  # leader_epoch
                 break
             if is_transactional_given and row_is_transactional != 0:
-                blamed = 16
+                blamed = 16  # is_transactional
                 break
             if is_control_given and row_is_control != 0:
-                blamed = 17
+                blamed = 17  # is_control
                 break
             if delete_horizon_given and not row_delete_horizon_null:
-                blamed = 18
+                blamed = 18  # delete_horizon
                 break
         taken = 34
         taken += max(row_key, 0)
         taken += max(row_value, 0)
         if taken > 2147483647:
-            blamed = 65535
+            blamed = 65535  # the row
             break
         if size + taken > most_bytes and row > start:
-            blamed = 65535
+            blamed = 65535  # the row
             break
         size += taken
         row += 1
@@ -1516,12 +1516,12 @@ def cut_message_v1_messages(
     head_offset = load_i64_le(offset_data + 8 * start)
     row_offset = head_offset
     if head_codec < 0 or head_codec > 3:
-        return 0, 1769483
+        return 0, 1769483  # codec, records/message.yaml:27
     if head_timestamp_type < 0 or head_timestamp_type > 1:
-        return 0, 1769474
+        return 0, 1769474  # timestamp_type, records/message.yaml:27
     entry_attributes = head_codec | head_timestamp_type << 3
     if (entry_attributes & 7) == 0:
-        return -1, 6881291
+        return -1, 4301848587
     entry_offset = row_offset
     entry_timestamp = most_timestamp
     first_offset = 0
@@ -1548,7 +1548,7 @@ def cut_message_v1_messages(
         row_headers = load_i32_le(headers_offsets + 4 * row + 4) - headers_at
         item_offset = wrap_64(row_offset - head_offset)
         if row_timestamp_type < 0 or row_timestamp_type > 1:
-            blamed = 1769474
+            blamed = 1769474  # timestamp_type, records/message.yaml:27
             break
         item_timestamp = row_timestamp
         most_timestamp = max(most_timestamp, row_timestamp)
@@ -1564,14 +1564,14 @@ def cut_message_v1_messages(
             else:
                 back = wrap_64(entry_offset - last_offset + item_offset)
             if back != row_offset:
-                blamed = 0
+                blamed = 0  # offset
                 break
             if entry_offset_before == 0:
                 back = item_offset
             else:
                 back = wrap_64(entry_offset_before - last_offset_before + item_offset)
             if back != row_offset:
-                blamed = 0
+                blamed = 0  # offset
                 break
         if timestamp_given:
             if (entry_attributes >> 3 & 1) == 1:
@@ -1579,20 +1579,20 @@ def cut_message_v1_messages(
             else:
                 back = item_timestamp
             if back != row_timestamp:
-                blamed = 1
+                blamed = 1  # timestamp
                 break
             if (entry_attributes >> 3 & 1) == 1:
                 back = entry_timestamp_before
             else:
                 back = item_timestamp
             if back != row_timestamp:
-                blamed = 1
+                blamed = 1  # timestamp
                 break
         if timestamp_type_given and (entry_attributes >> 3 & 1) != row_timestamp_type:
-            blamed = 2
+            blamed = 2  # timestamp_type
             break
         if headers_given and row_headers > 0:
-            blamed = 5
+            blamed = 5  # headers
             break
         if extra == 1 or (extra and row == start):
             row_base_offset = load_i64_le(base_offset_data + 8 * (row * base_offset_step))
@@ -1615,50 +1615,50 @@ def cut_message_v1_messages(
                 else:
                     back = wrap_64(entry_offset - last_offset + first_offset)
                 if back != row_base_offset:
-                    blamed = 8
+                    blamed = 8  # base_offset
                     break
                 if entry_offset_before == 0:
                     back = first_offset
                 else:
                     back = wrap_64(entry_offset_before - last_offset_before + first_offset)
                 if back != row_base_offset:
-                    blamed = 8
+                    blamed = 8  # base_offset
                     break
             if magic_given and row_magic != 1:
-                blamed = 10
+                blamed = 10  # magic
                 break
             if codec_given and (entry_attributes & 7) != row_codec:
-                blamed = 11
+                blamed = 11  # codec
                 break
             if producer_id_given and row_producer_id != -1:
-                blamed = 12
+                blamed = 12  # producer_id
                 break
             if producer_epoch_given and row_producer_epoch != -1:
-                blamed = 13
+                blamed = 13  # producer_epoch
                 break
             if sequence_given and row_sequence != -1:
-                blamed = 14
+                blamed = 14  # sequence
                 break
             if leader_epoch_given and row_leader_epoch != -1:
-                blamed = 15
+                blamed = 15  # leader_epoch
                 break
             if is_transactional_given and row_is_transactional != 0:
-                blamed = 16
+                blamed = 16  # is_transactional
                 break
             if is_control_given and row_is_control != 0:
-                blamed = 17
+                blamed = 17  # is_control
                 break
             if delete_horizon_given and not row_delete_horizon_null:
-                blamed = 18
+                blamed = 18  # delete_horizon
                 break
         taken = 34
         taken += max(row_key, 0)
         taken += max(row_value, 0)
         if taken > 2147483597:
-            blamed = 65535
+            blamed = 65535  # the row
             break
         if size + taken > most_bytes and row > start:
-            blamed = 65535
+            blamed = 65535  # the row
             break
         size += taken
         row += 1
@@ -2010,9 +2010,9 @@ def cut_record_batch_records(
     entry_base_offset = head_base_offset
     entry_partition_leader_epoch = head_leader_epoch
     if head_codec < 0 or head_codec > 4:
-        return 0, 1048587
+        return 0, 8590983179  # codec, records/record_batch.yaml:16
     if head_timestamp_type < 0 or head_timestamp_type > 1:
-        return 0, 1048578
+        return 0, 8590983170  # timestamp_type, records/record_batch.yaml:16
     entry_attributes = (
         head_codec
         | head_timestamp_type << 3
@@ -2035,7 +2035,7 @@ def cut_record_batch_records(
             head_sequence - (head_offset - entry_base_offset) + 2147483648
         )
     if entry_base_sequence < -2147483648 or entry_base_sequence > 2147483647:
-        return 0, 2949134
+        return 0, 8592883726  # sequence, records/record_batch.yaml:45
     entry_last_offset_delta = wrap_64(row_offset - entry_base_offset)
     entry_max_timestamp = most_timestamp
     size = 0
@@ -2060,16 +2060,16 @@ def cut_record_batch_records(
         item_timestamp_delta = wrap_64(row_timestamp - entry_base_timestamp)
         item_offset_delta = wrap_64(row_offset - entry_base_offset)
         if item_offset_delta < -2147483648 or item_offset_delta > 2147483647:
-            blamed = 1245184
+            blamed = 12886147072  # offset, records/record.yaml:19
             break
         most_timestamp = max(most_timestamp, row_timestamp)
         entry_last_offset_delta = wrap_64(row_offset - entry_base_offset)
         if entry_last_offset_delta < -2147483648 or entry_last_offset_delta > 2147483647:
-            blamed = 1966080
+            blamed = 8591900672  # offset, records/record_batch.yaml:30
             break
         entry_max_timestamp = most_timestamp
         if row_headers > most:
-            blamed = 1441797
+            blamed = 12886343685  # headers, records/record.yaml:22
             break
         headers_size = 0
         for part in range(headers_at, headers_at + row_headers):
@@ -2078,7 +2078,7 @@ def cut_record_batch_records(
             if not is_utf8_within(
                 headers_key_data + headers_key_at, row_headers_key, headers_key_end
             ):
-                blamed = 458758
+                blamed = 17180327942  # headers_key, records/header.yaml:7
                 break
             headers_size += size_varint(row_headers_key) + row_headers_key
             headers_value_at = load_i32_le(headers_value_offsets + 4 * part)
@@ -2089,7 +2089,7 @@ def cut_record_batch_records(
         if blamed >= 0:
             break
         if offset_given and wrap_64(entry_base_offset + item_offset_delta) != row_offset:
-            blamed = 0
+            blamed = 0  # offset
             break
         if timestamp_given:
             if (entry_attributes >> 3 & 1) == 1:
@@ -2097,17 +2097,17 @@ def cut_record_batch_records(
             else:
                 back = wrap_64(entry_base_timestamp + item_timestamp_delta)
             if back != row_timestamp:
-                blamed = 1
+                blamed = 1  # timestamp
                 break
             if (entry_attributes >> 3 & 1) == 1:
                 back = entry_max_timestamp_before
             else:
                 back = wrap_64(entry_base_timestamp + item_timestamp_delta)
             if back != row_timestamp:
-                blamed = 1
+                blamed = 1  # timestamp
                 break
         if timestamp_type_given and (entry_attributes >> 3 & 1) != row_timestamp_type:
-            blamed = 2
+            blamed = 2  # timestamp_type
             break
         if extra == 1 or (extra and row == start):
             row_base_offset = load_i64_le(base_offset_data + 8 * (row * base_offset_step))
@@ -2126,19 +2126,19 @@ def cut_record_batch_records(
                 delete_horizon_validity, delete_horizon_bit + row * delete_horizon_step
             )
             if base_offset_given and entry_base_offset != row_base_offset:
-                blamed = 8
+                blamed = 8  # base_offset
                 break
             if magic_given and row_magic != 2:
-                blamed = 10
+                blamed = 10  # magic
                 break
             if codec_given and (entry_attributes & 7) != row_codec:
-                blamed = 11
+                blamed = 11  # codec
                 break
             if producer_id_given and entry_producer_id != row_producer_id:
-                blamed = 12
+                blamed = 12  # producer_id
                 break
             if producer_epoch_given and entry_producer_epoch != row_producer_epoch:
-                blamed = 13
+                blamed = 13  # producer_epoch
                 break
             if sequence_given:
                 if entry_base_sequence < 0:
@@ -2148,27 +2148,27 @@ def cut_record_batch_records(
                 else:
                     back = wrap_32(entry_base_sequence + item_offset_delta)
                 if back != row_sequence:
-                    blamed = 14
+                    blamed = 14  # sequence
                     break
             if leader_epoch_given and entry_partition_leader_epoch != row_leader_epoch:
-                blamed = 15
+                blamed = 15  # leader_epoch
                 break
             if is_transactional_given and (entry_attributes >> 4 & 1) != row_is_transactional:
-                blamed = 16
+                blamed = 16  # is_transactional
                 break
             if is_control_given and (entry_attributes >> 5 & 1) != row_is_control:
-                blamed = 17
+                blamed = 17  # is_control
                 break
             if delete_horizon_given:
                 if row_delete_horizon_null != (not (entry_attributes >> 6 & 1)):
-                    blamed = 18
+                    blamed = 18  # delete_horizon
                     break
                 if entry_attributes >> 6 & 1:
                     back = entry_base_timestamp
                 else:
                     back = 0
                 if not row_delete_horizon_null and back != row_delete_horizon:
-                    blamed = 18
+                    blamed = 18  # delete_horizon
                     break
         taken = 1
         taken += size_varlong(item_timestamp_delta)
@@ -2181,10 +2181,10 @@ def cut_record_batch_records(
         sizes += 4
         taken += size_varint(taken)
         if taken > 2147483566:
-            blamed = 65535
+            blamed = 65535  # the row
             break
         if size + taken > most_bytes and row > start:
-            blamed = 65535
+            blamed = 65535  # the row
             break
         size += taken
         row += 1

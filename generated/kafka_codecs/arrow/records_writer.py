@@ -82,7 +82,13 @@ RECORDS_WRITER = Writer(
         "is_control": 0,
     },
     places=("position",),
-    files=("records/message.yaml", "records/record_batch.yaml"),
+    files=(
+        "records/message.yaml",
+        "views/records.yaml",
+        "records/record_batch.yaml",
+        "records/record.yaml",
+        "records/header.yaml",
+    ),
     varying=("offset", "timestamp", "timestamp_type", "base_offset", "sequence"),
     slots=17,
 )

@@ -50,7 +50,7 @@ class Back(Fits):
                 leaf = self.blame(expression, written, case) & 0xFFFF
                 if part.leaf is not None:
                     leaf = part.leaf.index
-                self.stop(condition, leaf, f.span.line)
+                self.stop(condition, leaf, f.span)
 
     def read_back(
         self,
@@ -71,12 +71,12 @@ class Back(Fits):
             n = ROW + leaf.name
             if leaf.column.type == "list":
                 if expression is None or not self.is_written(leaf, written):
-                    self.stop(f"{given}{n} > 0", leaf.index, 0)
+                    self.stop(f"{given}{n} > 0", leaf.index)
             elif leaf.column.type in BYTES_LIKE:
                 if expression is None or not self.is_written(leaf, written):
-                    self.stop(f"{given}{n} >= 0", leaf.index, 0)
+                    self.stop(f"{given}{n} >= 0", leaf.index)
             elif expression is None:
-                self.stop(f"{given}not {n}_null", leaf.index, 0)
+                self.stop(f"{given}not {n}_null", leaf.index)
             else:
                 self.number_back(leaf, expression, written, case, running, ends)
 
@@ -112,21 +112,21 @@ class Back(Fits):
             return
         for variant in (text, _before(text, moving)) if moving else (text,):
             test = f"{n} != {variant}" if value.constant is not None else f"{variant} != {n}"
-            self.stop(f"{leaf.name}_given and {test}", leaf.index, 0)
+            self.stop(f"{leaf.name}_given and {test}", leaf.index)
 
     def back(self, value: Operand, n: str, leaf: Leaf) -> None:
         """Work out what is read, and compare."""
         if not leaf.column.nullable:
             self.assign("back", value)
-            self.stop(f"back != {n}", leaf.index, 0)
+            self.stop(f"back != {n}", leaf.index)
             return
         null = value.null or "False"
-        self.stop(f"{n}_null != ({null})", leaf.index, 0)
+        self.stop(f"{n}_null != ({null})", leaf.index)
         if value.constant is None:
             self.assign("back", value)
-            self.stop(f"not {n}_null and back != {n}", leaf.index, 0)
+            self.stop(f"not {n}_null and back != {n}", leaf.index)
         elif null != "True":
-            self.stop(f"not {n}_null and {n} != {value.text}", leaf.index, 0)
+            self.stop(f"not {n}_null and {n} != {value.text}", leaf.index)
 
     def ends(self, case: CasePlan, written: Written) -> dict[str, str]:
         """Fields of the first and the last element that readers use: variable -> the field's value in the row."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from codecgen.plan import LayoutPlan
-from codecgen.plan.columns import CasePlan, Leaf
+from codecgen.plan import LayoutPlan, Plan
+from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
 from codecgen.schema.expression import Expression
-from codecgen.schema.model import INTEGERS, ArrayType, BitMember, BytesType, Field, ScalarType
+from codecgen.schema.model import INTEGERS, ArrayType, BitMember, BytesType, Field, ScalarType, Span
 from codecgen.targets.arrow_code import Unsupported
 from codecgen.targets.arrow_expressions import Operand
 from codecgen.targets.arrow_rowwise import MOST_BYTES, Rowwise, largest, length_name, size_of_number
@@ -20,10 +20,14 @@ _WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "timestamp_ms": 64}
 
 class Fits(Rowwise):
     """Writes checks. ``current`` is what the function at hand writes, ``inside`` tells whether it is in the loop over the
-    rows."""
+    rows. ``files`` gathers those of the YAML that numbers stand for."""
 
     current: Written
     inside = False
+
+    def __init__(self, plan: Plan, view: ViewPlan) -> None:
+        super().__init__(plan, view)
+        self.files: list[str] = []
 
     # ------------------------------------------------------------ numbers
 
@@ -58,13 +62,13 @@ class Fits(Rowwise):
             tests.append(f"{value} > {high}")
         blame = self.leaf_blamed(expression)
         if tests:
-            self.stop(" or ".join(tests), blame, f.span.line)
+            self.stop(" or ".join(tests), blame, f.span)
         if isinstance(f.type, ScalarType) and f.type.enum is not None:
             enum = self.plan.model.enums[f.type.enum]
             if not enum.keep_unknown:
                 only = f.type.only
                 allowed = [v.value for v in enum.values if only is None or v.name in only]
-                self.stop(_outside(value, allowed), blame, f.span.line)
+                self.stop(_outside(value, allowed), blame, f.span)
 
     def bit_fits(
         self,
@@ -89,7 +93,7 @@ class Fits(Rowwise):
             condition = f"{text} < 0 or {text} > {(1 << m.width) - 1}"
         else:
             condition = _outside(text, allowed)
-        self.stop(condition, self.leaf_blamed(expression), f.span.line)
+        self.stop(condition, self.leaf_blamed(expression), f.span)
 
     def plain_column(self, expression: Expression) -> Leaf | None:
         """The column that an expression is nothing but."""
@@ -112,21 +116,31 @@ class Fits(Rowwise):
                     continue
                 for m, _, e in part.members:
                     if path.names[1:] == (m.name,):
-                        return self.number(self.leaf_blamed(e), expression.line)
+                        return self.number(self.leaf_blamed(e), expression)
                 if part.expression is not None:
-                    return self.number(self.leaf_blamed(part.expression), expression.line)
-        return self.number(NO_COLUMN, expression.line)
+                    return self.number(self.leaf_blamed(part.expression), expression)
+        return self.number(NO_COLUMN, expression)
 
-    def number(self, leaf: int, line: int) -> int:
-        """What is in the way: a column, and the line of YAML that it does not fit (0: it would not be read back)."""
-        return line << 16 | leaf
+    def number(self, leaf: int, place: Span | Expression | None = None) -> int:
+        """What is in the way: a column, and the place in YAML that it does not fit (None: it would not be read back)."""
+        if place is None:
+            return leaf
+        if place.file not in self.files:
+            self.files.append(place.file)
+        return self.files.index(place.file) << 32 | place.line << 16 | leaf
 
-    def stop(self, condition: str, leaf: int, line: int) -> None:
+    def remark(self, leaf: int, place: Span | Expression | None) -> str:
+        """The same for who reads the kernels."""
+        name = "the row" if leaf == NO_COLUMN else self.view.leaves[leaf].name
+        return f"  # {name}" + ("" if place is None else f", {place.file}:{place.line}")
+
+    def stop(self, condition: str, leaf: int, place: Span | Expression | None = None) -> None:
+        remark = self.remark(leaf, place)
         with self.code.block(f"if {condition}:"):
             if not self.inside:
-                self.code.add(f"return 0, {self.number(leaf, line)}")
+                self.code.add(f"return 0, {self.number(leaf, place)}{remark}")
             else:
-                self.code.add(f"blamed = {self.number(leaf, line)}")
+                self.code.add(f"blamed = {self.number(leaf, place)}{remark}")
                 self.code.add("break")
 
     # ------------------------------------------------------------ bytes and lists
@@ -146,16 +160,16 @@ class Fits(Rowwise):
         n = ROW + leaf.name
         length = f.type.length
         if isinstance(length, int):
-            self.stop(f"{n} != {length}", leaf.index, f.span.line)
+            self.stop(f"{n} != {length}", leaf.index, f.span)
         elif length != "rest":
             high = (1 << 31) - 1 if length == "compact" else largest(length)
             if high < MOST_BYTES:
-                self.stop(f"{n} > {high}", leaf.index, f.span.line)
+                self.stop(f"{n} > {high}", leaf.index, f.span)
         if leaf.column.nullable and f.type.null is None:
-            self.stop(f"{n} < 0", leaf.index, f.span.line)
+            self.stop(f"{n} < 0", leaf.index, f.span)
         if f.type.text:
             start = f"{leaf.name}_data + {leaf.name}_at"
-            self.stop(f"not is_utf8_within({start}, {n}, {leaf.name}_end)", leaf.index, f.span.line)
+            self.stop(f"not is_utf8_within({start}, {n}, {leaf.name}_end)", leaf.index, f.span)
 
     def list_fits(self, case: CasePlan, f: Field, leaf: Leaf) -> None:
         element = self.element_of(f, case.element)
@@ -171,7 +185,7 @@ class Fits(Rowwise):
             name = getattr(fp.field.type, "name", "varint")
         high = min((1 << 31) - 1 if name == "compact" else largest(name), MOST_BYTES)
         limit = f" or {ROW}{leaf.name} > {high}" if high < MOST_BYTES else ""
-        self.stop(f"{ROW}{leaf.name} > most{limit}", leaf.index, f.span.line)
+        self.stop(f"{ROW}{leaf.name} > most{limit}", leaf.index, f.span)
         add = self.code.add
         members = self.members(leaf)
         add(f"{leaf.name}_size = 0")

@@ -70,7 +70,7 @@ class Sizes(Back):
         if length is not None:
             name = getattr(length.field.type, "name", "varint")
             if largest(name) < MOST_BYTES:
-                self.stop(f"taken > {largest(name)}", NO_COLUMN, length.field.span.line)
+                self.stop(f"taken > {largest(name)}", NO_COLUMN, length.field.span)
             add("store_32(sizes, taken)")
             add("sizes += 4")
             behind = f" + {ahead}" if ahead else ""
@@ -78,10 +78,10 @@ class Sizes(Back):
         self.lengths_hold(case, written)
         limit = self.most_of(case)
         with self.code.block(f"if taken > {limit}:"):
-            add(f"blamed = {self.number(NO_COLUMN, 0)}")
+            add(f"blamed = {self.number(NO_COLUMN)}{self.remark(NO_COLUMN, None)}")
             add("break")
         with self.code.block("if size + taken > most_bytes and row > start:"):
-            add(f"blamed = {self.number(NO_COLUMN, 0)}")
+            add(f"blamed = {self.number(NO_COLUMN)}{self.remark(NO_COLUMN, None)}")
             add("break")
         add("size += taken")
 
@@ -99,7 +99,7 @@ class Sizes(Back):
             if first is None or first.offset is None or not to_end:
                 raise Unsupported("a length in front of a part of the row", part.field)
             behind = f" - {first.offset}" if first.offset else ""
-            self.stop(f"taken{behind} > {high}", NO_COLUMN, part.field.span.line)
+            self.stop(f"taken{behind} > {high}", NO_COLUMN, part.field.span)
 
     def terms(self, part: Part, case: CasePlan) -> list[str]:
         """The bytes of a part that depend on its value."""

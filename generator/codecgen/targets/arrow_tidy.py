@@ -29,7 +29,7 @@ def tidy(lines: list[str]) -> list[str]:
 def _used(lines: list[str]) -> list[str]:
     """A function without assignments to variables that it never reads, nor blocks that are empty then."""
     while True:
-        code = re.sub(r'""".*?"""', "", "\n".join(lines), flags=re.DOTALL)
+        code = re.sub(r'""".*?"""|  # .*?$', "", "\n".join(lines), flags=re.DOTALL | re.MULTILINE)
         words = Counter(re.findall(r"\w+", code))
         stores = Counter(found[1] for text in lines if (found := _ASSIGNED.match(text)))
         kept = [

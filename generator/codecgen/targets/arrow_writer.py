@@ -125,7 +125,6 @@ def _description(plan: Plan, view: ViewPlan, encoders: Encoders) -> str:
                 defaults.append((string(column.name), str(node.value)))
             elif isinstance(node, Named):
                 defaults.append((string(column.name), string(node.names[0])))
-    files = sorted({case.entry.layout.span.file for case in view.cases})
     code = call(
         "Writer",
         view=of.name.upper(),
@@ -133,7 +132,7 @@ def _description(plan: Plan, view: ViewPlan, encoders: Encoders) -> str:
         kinds=mapping(kinds),
         defaults=mapping(defaults),
         places=_tuple([string(name) for name in encoders.places()]),
-        files=_tuple([string(name) for name in files]),
+        files=_tuple([string(name) for name in encoders.files]),
         varying=_tuple([string(c.name) for c in of.columns if c.name in encoders.varying]),
         slots=str(encoders.width),
     )

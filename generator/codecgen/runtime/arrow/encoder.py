@@ -214,15 +214,14 @@ class Encoder:
 
     def _refused(self, source: Source, row: int, blamed: int) -> BuildError:
         """The error for a row that no entry can hold."""
-        line, index = blamed >> 16, blamed & 0xFFFF
+        file, line, index = blamed >> 32, blamed >> 16 & 0xFFFF, blamed & 0xFFFF
         if index == _NO_COLUMN:
             reason = f"the row has more bytes than {self.kind.name} has room for"
             return RowRefused(reason, self.rows + row, None)
         name, value = self.columns.shown(source, row, index)
         if line:
-            reason = (
-                f"{value} has no place in {self.kind.name} (a field of line {line} of its schema)"
-            )
+            place = f"{self.writer.files[file]}:{line}"
+            reason = f"{value} has no place in {self.kind.name} ({place})"
         else:
             reason = f"{value} would not be read back from {self.kind.name}"
         return RowRefused(reason, self.rows + row, name)

@@ -35,7 +35,8 @@ class Writer:
     """How the rows of a view become bytes. ``kernels`` is the module that has them, by the numbers of ``kinds``.
 
     ``defaults`` has a number, or the name of another column, for columns that rows may lack; ``places`` are columns that
-    say where a row was read, which are not written, ``varying`` those that readers make of each row. ``slots`` are the numbers that the kernels keep of an entry.
+    say where a row was read, which are not written, ``varying`` those that readers make of each row,
+    ``files`` the YAML that kernels name. ``slots`` are the numbers that the kernels keep of an entry.
     """
 
     view: View
