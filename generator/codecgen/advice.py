@@ -60,6 +60,7 @@ ADVICE: Mapping[str, str] = {
     "C031": "Something that takes all that is left may be followed by fields of fixed size only, within a run that "
     "a length measures or to the end of the bytes. Elements of an array end by themselves, and take at least a byte.",
     "C032": "The rows of a view lie in layouts of one choice by a field, and each column has a value of its type in every "
-    "layout and version. Where there is none, the column is nullable or a list.",
+    "layout and version. Where there is none, the column is nullable or a list. Where rows are written, each field that the "
+    "layout does not settle and that has no default is made of columns.",
 }
 """Number -> why it is reported, and what helps. Plain text."""

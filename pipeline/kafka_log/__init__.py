@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kafka_log.directory import DirectoryError, Partition, Segment, discover
+from kafka_log.encoding import encode, write_segment
 from kafka_log.model import Batch, Control, End, Lost, Policy, Problem, Record
 from kafka_log.reader import SegmentReader
 
@@ -24,9 +25,11 @@ __all__ = [
     "Segment",
     "SegmentReader",
     "discover",
+    "encode",
     "read_table",
     "scan",
     "scan_batches",
+    "write_segment",
 ]
 
 _SCANNING = ("read_table", "scan", "scan_batches")

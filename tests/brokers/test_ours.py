@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
-from kafka_log import Batch, SegmentReader, discover
+from kafka_log import Batch, SegmentReader, discover, encode
 from kafka_log.jsonl import batch_object, record_object
+from tests.arrow.tables import table
 from tests.codecs.test_other_clients import BASE, CODECS, RECORDS, message_set, record_batch
 from tests.log.sums import consumed, partition, sums
 
@@ -48,6 +50,34 @@ def rows(batches: Iterator[Batch]) -> Iterator[dict[str, Any]]:
             yield record_object(record)
 
 
+def encoded() -> dict[str, bytes]:
+    """Segments of every version and codec that were written from Arrow, in several batches each."""
+    rows = [
+        row | {"offset": i, "timestamp": 1_700_000_000_000 + 7 * i, "timestamp_type": 0}
+        for i, row in enumerate(RECORDS * 30)
+    ]
+    for row in rows:
+        row["headers"] = [{"key": key, "value": value} for key, value in row["headers"]]
+    whole = table(rows)
+    plain = table([row | {"headers": []} for row in rows])
+    files = {f"arrow-v2-{codec}": (whole, {"codec": codec}) for codec in CODECS}
+    for codec in CODECS[:4]:
+        files[f"arrow-v1-{codec}"] = (plain, {"codec": codec, "magic": 1})
+        untimed = plain.drop_columns(["timestamp", "timestamp_type"])
+        files[f"arrow-v0-{codec}"] = (untimed, {"codec": codec, "magic": 0})
+    producer = {"producer_id": 9, "producer_epoch": 2, "leader_epoch": 4}
+    sequences = pa.array([((1 << 31) - 20 + i) % (1 << 31) for i in range(len(rows))], pa.int32())
+    numbered = whole.append_column("sequence", sequences)
+    files["arrow-v2-producer"] = (numbered, producer | {"is_transactional": True})
+    files["arrow-v2-horizon"] = (whole, {"delete_horizon": 1_700_000_500_000})
+    appended = [row | {"timestamp": 5 + i // 9, "timestamp_type": 1} for i, row in enumerate(rows)]
+    files["arrow-v2-append"] = (table(appended), {"codec": "lz4"})
+    return {
+        name: b"".join(encode(data, batch_bytes=9000, **options))
+        for name, (data, options) in files.items()
+    }
+
+
 def built() -> dict[str, bytes]:
     """Segments of every version and codec, and control and empty batches, all built by us."""
     files = {f"v2-{codec}": record_batch(codec) for codec in CODECS}
@@ -75,6 +105,7 @@ def built() -> dict[str, bytes]:
             },
         )
     )
+    files |= encoded()
     files["mixed"] = message_set(0, "gzip") + message_set(1, "lz4") + record_batch("zstd")
     return files
 

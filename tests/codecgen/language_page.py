@@ -33,6 +33,7 @@ _TITLES = {
     "view": "A view",
     "column": "A column, under columns",
     "rows": "Rows, under rows",
+    "write": "write, under rows",
     "since": "since, until and draft",
 }
 

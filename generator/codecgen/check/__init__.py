@@ -21,6 +21,7 @@ from codecgen.check import (
     values,
     versions,
     views,
+    writes,
 )
 from codecgen.diagnostics import Diagnostic
 from codecgen.schema.model import Model
@@ -52,6 +53,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("tails", tails.check, _SOUND),
     Pass("choices", choices.check, _SOUND),
     Pass("views", views.check, (*_SOUND, "expressions")),
+    Pass("writes", writes.check, (*_SOUND, "expressions", "views")),
     Pass("examples", examples.check, (*_SOUND, "values")),
 )
 """All passes, in the order in which they run. Those without ``after`` pass over what an earlier one reports."""

@@ -340,6 +340,9 @@ class Infer:
         return self.element(self.scope.item, path.names[1:], path)
 
     def end_of(self, node: EndOf) -> Type:
+        if node.end in ("max", "min"):
+            message = f'"{node.end}" is about a column of the rows that are written'
+            raise self.fail("C022", message, node.array)
         f = next((f for f in self.scope.layout.fields if f.name == node.array.names[0]), None)
         if self.path(node.array).kind != "array" or f is None or not isinstance(f.type, ArrayType):
             raise self.fail(

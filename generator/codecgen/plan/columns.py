@@ -13,11 +13,12 @@ from codecgen.schema.model import ArrayType, Choice, Column, Reference, Rows, Vi
 
 @dataclass(frozen=True, slots=True)
 class CodecPlan:
-    """How a run is read: a codec, perhaps a variant of it, and the most bytes that it may hold."""
+    """How a run is read: a codec, perhaps a variant of it (and the one to write), and the most bytes that it may hold."""
 
     name: str
     variant: str | None
     limit: int
+    written: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +113,19 @@ def _codecs(plan: Plan, entry: LayoutPlan, type_: ArrayType) -> dict[int, CodecP
     node = compression.by.node
     enum = enum_of(node, entry.layout, plan.model) if isinstance(node, Path) else None
     variants = {
-        name: read
-        for name, versions, _, read in compression.variants
+        name: (read, written)
+        for name, versions, written, read in compression.variants
         if versions is None or entry.version in versions
     }
     return {
         value.value: None
         if value.name == "none"
-        else CodecPlan(value.name, variants.get(value.name), compression.limit)
+        else _codec(value.name, variants, compression.limit)
         for value in plan.model.enums[enum or compression.enum].values
         if value.name not in compression.refuses
     }
+
+
+def _codec(name: str, variants: dict[str, tuple[str, str]], limit: int) -> CodecPlan:
+    read, written = variants.get(name, (None, None))
+    return CodecPlan(name, read, limit, written)

@@ -6,7 +6,8 @@
     not        := "not" not | comparison
     comparison := sum (("==" | "!=" | "<" | "<=" | ">" | ">=") sum)?
     sum        := atom (("+" | "-") atom)*
-    atom       := number | "-" number | "null" | path | ("first"|"last") "(" path ")" ("." path)? | "(" expression ")"
+    atom       := number | "-" number | "null" | path | "(" expression ")"
+                | ("first"|"last") "(" path ")" ("." path)? | ("max"|"min") "(" path ")"
     path       := name ("." name)*
 
 An expression is data: it is parsed here, checked against the layout, and written out again by the targets.
@@ -42,7 +43,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class EndOf:
-    """``first(array).path`` or ``last(array).path``."""
+    """``first(array).path`` or ``last(array).path``; of the rows that are written also ``max(column)``, ``min(column)``."""
 
     end: str
     array: Path
@@ -105,6 +106,7 @@ MAX_DEPTH = 40
 MAX_TOKENS = 400
 MAX_DIGITS = 20
 _TOKEN = re.compile(r"\s*(?:([0-9]+)|([A-Za-z_][A-Za-z0-9_]*)|(==|!=|<=|>=|[-+().<>]))")
+_EXTREMES = ("max", "min")
 _KEYWORDS = {"if", "then", "else", "and", "or", "not", "null", "first", "last"}
 _COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
 
@@ -237,6 +239,11 @@ class _Parser:
                 self.next()
                 rest = self.path(*self.next())
             return EndOf(token, array, rest)
+        if token in _EXTREMES and self.peek() == "(":
+            self.next()
+            array = self.path(*self.next())
+            self.expect(")")
+            return EndOf(token, array, None)
         return self.path(token, column)
 
     def path(self, token: str, column: int) -> Path:

@@ -433,6 +433,11 @@ FORMS: Mapping[str, Form] = {
             ),
             "nullable": Key(Boolean(), "Whether a value may be null."),
             "on_request": Key(Boolean(), "Left out unless it is asked for."),
+            "default": Key(
+                Code(),
+                "What rows are written with where they lack the column: a number, or another column. Without it the "
+                "column is null or an empty list, and must be there if it can be neither.",
+            ),
             "unit": Key(Word(), "Unit of the number."),
             "doc": _DOC,
         },
@@ -459,6 +464,25 @@ FORMS: Mapping[str, Form] = {
                 "The value of each column: fields, `item.field` of the element, `array.name` for what is "
                 "derived of it, `position`. A column that is left out is null, or an empty list.",
                 True,
+            ),
+            "write": Key(Use("write"), "How rows become bytes again."),
+        },
+    ),
+    "write": Form(
+        "How rows become bytes again. Fields that the layout itself settles (lengths, counts, checksums, constants) are "
+        "not named, nor those that keep their default.",
+        {
+            "entry": Key(
+                MapOf(Either((MapOf(Code()), Code()))),
+                "The fields of the layout, bits by their members, from the columns: with `each` as `first(column)`, "
+                "`last(column)`, `max(column)`, `min(column)` of its rows, otherwise as `column`. `version` is that of the "
+                "layout, `entry.field` a field named before.",
+                True,
+            ),
+            "item": Key(
+                MapOf(Either((MapOf(Code()), Code()))),
+                "The fields of an element: `column` is that of its row, `first(column)` that of the first row, "
+                "`entry.field` a field of the layout.",
             ),
         },
     ),

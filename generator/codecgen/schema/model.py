@@ -401,6 +401,19 @@ class Column:
     on_request: bool = False
     unit: str | None = None
     doc: str = ""
+    default: Expression | None = None
+    places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """How rows are written: expressions for the fields of the ``entry`` and of the ``item``, by name (bits as
+    ``attributes.codec``), in terms of the columns."""
+
+    entry: Mapping[str, Expression]
+    item: Mapping[str, Expression]
+    span: Span
+    places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,6 +432,7 @@ class Rows:
     when: Expression | None = None
     careful: Expression | None = None
     head: bool = False
+    write: Write | None = None
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
 

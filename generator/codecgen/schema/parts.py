@@ -20,6 +20,7 @@ from codecgen.schema.model import (
     Since,
     Span,
     Versions,
+    Write,
 )
 from codecgen.schema.reader import Record, Value, hex_bytes
 
@@ -149,6 +150,8 @@ def columns(value: object) -> tuple[Column, ...]:
             on_request=bool(c["on_request"]),
             unit=cast(str | None, c["unit"]),
             doc=c.text("doc"),
+            default=cast(Expression | None, c["default"]),
+            places=c.places(),
         )
         for name, c in entries(value)
     )
@@ -163,5 +166,25 @@ def rows(r: Record) -> Rows:
         when=cast(Expression | None, r["when"]),
         careful=cast(Expression | None, r["careful"]),
         head=bool(r["head"]),
+        write=_write(r["write"]),
         places=r.places(),
     )
+
+
+def _write(r: object) -> Write | None:
+    if not isinstance(r, Record):
+        return None
+    places: dict[str, Span] = {}
+    parts: dict[str, dict[str, Expression]] = {"entry": {}, "item": {}}
+    for part, out in parts.items():
+        spans = key_spans(r[part])
+        for name, value in entries(r[part]):
+            if isinstance(value, Expression):
+                out[name] = value
+                places[f"{part}.{name}"] = spans[name]
+                continue
+            inner = key_spans(value)
+            for member, code in entries(value):
+                out[f"{name}.{member}"] = code
+                places[f"{part}.{name}.{member}"] = inner[member]
+    return Write(parts["entry"], parts["item"], r.span, places)

@@ -9,6 +9,7 @@ from codecgen.plan import Plan
 from codecgen.plan.bounds import bounds
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan, plan_view
 from codecgen.runtime import arrow as runtime
+from codecgen.targets import arrow_writer
 from codecgen.targets.arrow_code import Unsupported
 from codecgen.targets.arrow_kernels import Kernels
 from codecgen.targets.arrow_vectors import Vectors
@@ -30,6 +31,7 @@ def emit(plan: Plan) -> Emitted:
         try:
             kernels = Kernels(plan, view_plan)
             text = kernels.text()
+            files |= arrow_writer.emit(plan, view_plan)
         except Unsupported as error:
             message = f'"{error.field.name}" is {error.reason}, which target arrow cannot express'
             help = f'the view "{view.name}" at {view.span} needs it'

@@ -1,0 +1,349 @@
+"""How views are written: fields that the layout does not settle have values of their kind, made of the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codecgen.check.common import (
+    expression_span,
+    field_of,
+    field_spans,
+    hint,
+    integer_range,
+    members,
+    once,
+    place,
+    versions_of,
+)
+from codecgen.check.infer import INT, Infer, Scope, Type
+from codecgen.diagnostics import Diagnostic
+from codecgen.schema.expression import EndOf, Expression, Node, Null, Number, Path
+from codecgen.schema.model import (
+    ArrayType,
+    BitsType,
+    BytesType,
+    Column,
+    Field,
+    Layout,
+    Model,
+    Reference,
+    Rows,
+    ScalarType,
+    View,
+    Write,
+)
+
+_KINDS = {"bool": "bool", "binary": "bytes", "string": "text", "list": "array"}
+_WORDS = ("entry", "item", "part", "head", "row", "most", "least", "first", "last", "run")
+_OWN = (*(f"{word}_" for word in _WORDS), "place_of_", "start_of_", "end_of_")
+_NUMBERS = ("int", "enum", "bool")
+_RUNNING = ("last", "max", "min")
+
+
+def check(model: Model) -> Iterator[Diagnostic]:
+    for view in model.views.values():
+        found = list(_defaults(view))
+        written = [rows for rows in view.rows if rows.write is not None]
+        if written:
+            found += _names(view)
+        for rows in written:
+            found += _Rows(model, view, rows).check()
+        yield from once(found)
+
+
+def _names(view: View) -> Iterator[Diagnostic]:
+    for column in view.columns:
+        if column.name in _WORDS or column.name.startswith(_OWN):
+            message = f'"{column.name}" has a meaning of its own in the generated code'
+            yield Diagnostic("C027", message, column.span, help="give the column another name")
+
+
+def _defaults(view: View) -> Iterator[Diagnostic]:
+    columns = {column.name: column for column in view.columns}
+    for column in view.columns:
+        for member in column.members:
+            if member.default is not None:
+                message = f'"{member.name}" is a member of a list, which has no default'
+                yield Diagnostic("C032", message, place(member, "default"))
+        if column.default is None:
+            continue
+        wrong = _default_fault(column, columns)
+        if wrong:
+            help = "a default is a number, or the name of a column of the same type"
+            yield Diagnostic("C032", wrong, place(column, "default"), help=help)
+
+
+def _default_fault(column: Column, columns: dict[str, Column]) -> str:
+    """What is wrong with the default of a column."""
+    assert column.default is not None
+    node = column.default.node
+    if isinstance(node, Number) and column.type not in ("binary", "string", "list"):
+        low, high = _range(column)
+        if low <= node.value <= high:
+            return ""
+        return f'"{column.name}" is {column.type}, which {node.value} does not fit'
+    if isinstance(node, Path) and len(node.names) == 1:
+        other = columns.get(node.names[0])
+        if other is None:
+            return f'the view has no column "{node}"'
+        if other is not column and other.type == column.type and other.type != "list":
+            if other.nullable and not column.nullable:
+                return f'"{column.name}" cannot be null, but "{node}" can'
+            return f'"{node}" has a default that is a column' if _is_path(other) else ""
+        return f'"{node}" is {other.type}, and "{column.name}" is {column.type}'
+    return f'"{column.default}" cannot be the default of "{column.name}"'
+
+
+def _is_path(column: Column) -> bool:
+    return column.default is not None and isinstance(column.default.node, Path)
+
+
+def _range(column: Column) -> tuple[int, int]:
+    if column.type == "bool":
+        return 0, 1
+    bits = {"int8": "i8", "int16": "i16", "int32": "i32"}.get(column.type, "i64")
+    return integer_range(bits) or (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """One section ``write``."""
+
+    model: Model
+    view: View
+    rows: Rows
+
+    @property
+    def write(self) -> Write:
+        assert self.rows.write is not None
+        return self.rows.write
+
+    def check(self) -> Iterator[Diagnostic]:
+        rows, write = self.rows, self.write
+        layout = self.model.layouts.get(rows.layout)
+        if layout is None:
+            return
+        if rows.head:
+            message = (
+                "rows made of the head of a layout cannot be written: the rest of it is not known"
+            )
+            yield Diagnostic("C032", message, write.span)
+            return
+        element = None
+        array = None if rows.each is None else field_of(layout, rows.each)
+        if array is not None and isinstance(array.type, ArrayType):
+            ref = array.type.element
+            element = self.model.layouts.get(ref.layout) if isinstance(ref, Reference) else None
+            if element is None:
+                message = f'"{array.name}" is an array of numbers, which cannot be written'
+                yield Diagnostic("C032", message, write.span)
+        if rows.each is None and write.item:
+            message = "there are no elements here: the row is the layout itself"
+            yield Diagnostic("C032", message, place(write, f"item.{next(iter(write.item))}"))
+        where = "row" if rows.each is None else "entry"
+        yield from self.part("entry", layout, where)
+        if element is not None:
+            yield from self.part("item", element, "item")
+
+    def part(self, part: str, layout: Layout, where: str) -> Iterator[Diagnostic]:
+        """The fields of the layout, or of its elements."""
+        given = self.write.entry if part == "entry" else self.write.item
+        named: list[str] = []
+        for name, expression in given.items():
+            at = self.write.places.get(f"{part}.{name}", self.write.span)
+            wrong = self.settled(layout, name, part)
+            if wrong:
+                message, help = wrong
+                yield Diagnostic("C032", message, at, help=help)
+                continue
+            f = field_of(layout, name.partition(".")[0])
+            assert f is not None
+            for version in versions_of(layout, f.versions):
+                scope = Scope(self.model, layout, version, owner=layout.name)
+                yield from self.value(f, name, expression, scope, where, named)
+            named.append(f.name)
+        names = {name.partition(".")[0] for name in given}
+        for f in layout.fields:
+            if f.name not in names and self.lacks_value(f):
+                message = f'"{f.name}" has no value when it is written, and no default'
+                help = f"it is declared at {f.span}"
+                yield Diagnostic("C032", message, self.write.span, help=help)
+
+    def settled(self, layout: Layout, name: str, part: str) -> tuple[str, str] | None:
+        """Why a field cannot be given a value: (message, help)."""
+        first, _, member = name.partition(".")
+        f = field_of(layout, first)
+        if f is None:
+            known = hint(first, field_spans(layout))
+            return f'"{layout.name}" has no field "{first}"', known
+        rows_here = part == "entry" and f.name == self.rows.each
+        own = f.const is not None or f.is_version or f.measures is not None or rows_here
+        if own or f.counts is not None or f.checksum is not None:
+            return f'"{f.name}" is settled by the layout', f"it is declared at {f.span}"
+        if isinstance(f.type, BitsType):
+            spans = {m.name: m.span for m in members(f) if not m.reserved}
+            if member not in spans:
+                what = f'"{f.name}" has no bits "{member}"' if member else f'"{f.name}" are bits'
+                return what, hint(member, spans) if member else "give each its value"
+        elif member:
+            return f'"{f.name}" has no parts', f"it is declared at {f.span}"
+        elif not isinstance(f.type, ScalarType | BytesType | ArrayType):
+            return f'"{f.name}" is a layout, which cannot be written from columns', ""
+        return None
+
+    def lacks_value(self, f: Field) -> bool:
+        if f.const is not None or f.is_version or f.when is not None or f.default is not None:
+            return False
+        if f.measures is not None or f.counts is not None or f.checksum is not None:
+            return False
+        if isinstance(f.type, BytesType):
+            return f.type.null is None
+        return isinstance(f.type, ScalarType)
+
+    def value(
+        self,
+        f: Field,
+        name: str,
+        expression: Expression,
+        scope: Scope,
+        where: str,
+        named: list[str],
+    ) -> Iterator[Diagnostic]:
+        span = expression_span(self.model, expression)
+        if isinstance(f.type, BytesType | ArrayType):
+            yield from self.plain(f, expression, where)
+            return
+        infer = _Columns(expression, scope, self, where, named)
+        found = infer.type()
+        yield from infer.found
+        if found is None or (found.kind == "null" and f.when is not None):
+            return
+        if found.kind not in _NUMBERS:
+            yield Diagnostic("C032", f'"{name}" is a number, not {found}', span)
+        elif found.nullable and not expression.text.lstrip().startswith("if"):
+            yield Diagnostic("C032", f'"{name}" cannot be null, but its value can', span)
+
+    def plain(self, f: Field, expression: Expression, where: str) -> Iterator[Diagnostic]:
+        """Bytes and arrays are columns as they are."""
+        span = expression_span(self.model, expression)
+        node = expression.node
+        if where == "entry":
+            message = f'"{f.name}" holds bytes or elements, of which an entry has no column'
+            yield Diagnostic("C032", message, span)
+            return
+        name = node.names[0] if isinstance(node, Path) and len(node.names) == 1 else None
+        column = next((c for c in self.view.columns if c.name == name), None)
+        if column is None:
+            spans = {c.name: c.span for c in self.view.columns}
+            message = f'"{f.name}" is written from a column, not from "{expression}"'
+            yield Diagnostic("C032", message, span, help=hint(str(name), spans) if name else "")
+            return
+        wanted: tuple[str, ...] = ("list",)
+        if isinstance(f.type, BytesType):
+            wanted = ("string",) if f.type.text else ("binary", "string")
+        if column.type not in wanted:
+            words = " or ".join(wanted)
+            message = f'"{f.name}" is written from {words}, and "{column.name}" is {column.type}'
+            yield Diagnostic("C032", message, span, help=f"the column is declared at {column.span}")
+
+    def runs(self, name: str) -> bool:
+        """Whether a field of the entry changes with its rows."""
+        found = [e for key, e in self.write.entry.items() if key.partition(".")[0] == name]
+        return any(_running(e.node, self) for e in found)
+
+
+def _running(node: Node, rows: _Rows) -> bool:
+    if isinstance(node, EndOf):
+        return node.end in _RUNNING
+    if isinstance(node, Path):
+        return node.names[0] == "entry" and len(node.names) > 1 and rows.runs(node.names[1])
+    parts = [getattr(node, name, None) for name in ("left", "right", "operand", "condition")]
+    parts += [getattr(node, name, None) for name in ("then", "otherwise")]
+    return any(_running(part, rows) for part in parts if part is not None)
+
+
+class _Columns(Infer):
+    """What a path names where rows are written: columns, ``version``, ``entry.field``."""
+
+    def __init__(
+        self, expression: Expression, scope: Scope, rows: _Rows, where: str, named: list[str]
+    ) -> None:
+        super().__init__(expression, scope)
+        self.rows = rows
+        self.where = where
+        self.named = named
+
+    def path(self, path: Path) -> Type:
+        names = path.names
+        own = self.rows.model.layouts[self.rows.rows.layout]
+        if names == ("version",) and own.version_is is not None:
+            return INT
+        if names[0] == "entry" and len(names) > 1:
+            return self.entry(path, own)
+        if len(names) > 1:
+            raise self.fail("C014", f'the column "{names[0]}" has no parts', path)
+        column = self.column(path)
+        if self.where == "entry":
+            message = f'"{path}" is that of a row, of which an entry has many'
+            raise self.fail(
+                "C032", message, path, f"say first({path}), last({path}) or max({path})"
+            )
+        return _type(column)
+
+    def column(self, path: Path) -> Column:
+        for column in self.rows.view.columns:
+            if column.name == path.names[0]:
+                return column
+        spans = {c.name: c.span for c in self.rows.view.columns}
+        raise self.fail(
+            "C014", f'the view has no column "{path}"', path, hint(path.names[0], spans)
+        )
+
+    def entry(self, path: Path, own: Layout) -> Type:
+        name = path.names[1]
+        f = field_of(own, name)
+        if f is None:
+            spans = field_spans(own)
+            raise self.fail("C014", f'"{own.name}" has no field "{name}"', path, hint(name, spans))
+        if self.where == "item":
+            named = {key.partition(".")[0] for key in self.rows.write.entry}
+        else:
+            named = set(self.named)
+        if name not in named:
+            raise self.fail("C032", f'"{name}" is not written before this', path)
+        if self.where == "item" and self.rows.runs(name):
+            message = f'"{name}" is known when all rows are: their elements cannot depend on it'
+            raise self.fail("C032", message, path)
+        return self.inside(f, path.names[2:], own, self.scope.version, path)
+
+    def end_of(self, node: EndOf) -> Type:
+        where = node.array
+        if node.path is not None or len(where.names) != 1:
+            raise self.fail("C022", f'"{node.end}" is about a column here', where)
+        column = self.column(where)
+        if self.where == "row":
+            message = f"the row is the entry itself: say {where}"
+            raise self.fail("C032", message, where)
+        if self.where == "item" and node.end != "first":
+            message = (
+                f"{node.end}({where}) is known when all rows are: an element cannot depend on it"
+            )
+            raise self.fail("C032", message, where)
+        type_ = _type(column)
+        if type_.kind not in _NUMBERS:
+            raise self.fail("C032", f'"{node.end}" needs numbers, not {type_}', where)
+        if node.end != "first" and column.nullable:
+            raise self.fail("C032", f'"{where}" may be null: it has no {node.end}', where)
+        return type_
+
+    def comparison(self, operator: str, left: Node, right: Node) -> Type:
+        # Columns hold the numbers of enums, and true as 1.
+        kinds = {self.infer(left).kind, self.infer(right).kind}
+        if kinds == {"bool", "int"} and not isinstance(right, Null):
+            return Type("bool")
+        return super().comparison(operator, left, right)
+
+
+def _type(column: Column) -> Type:
+    return Type(_KINDS.get(column.type, "int"), nullable=column.nullable)

@@ -1,0 +1,236 @@
+"""Arrow record batches -> runs of entries, by the kernels that write a view.
+
+A first pass finds which rows one entry holds and how many bytes that takes, a second writes them into memory of just
+that size. Rows that are to be compressed are written apart, compressed, and put into their entry.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+import pyarrow as pa
+
+from codecgen.runtime.arrow.columns import Columns, RowRefused, Source
+from codecgen.runtime.arrow.writer import WriteKind, Writer
+from codecgen.runtime.compression import compress
+from codecgen.runtime.errors import BuildError
+from codecgen.runtime.source import Limits
+
+PIECE = 1 << 20
+"""Bytes after which a piece is given out. It may have one entry more."""
+
+ENTRIES = 4096
+"""Entries that are worked on at a time."""
+
+MOST_BYTES = 1 << 28
+"""The most bytes of rows that an entry may be asked to have."""
+
+SLACK = 64
+_NO_COLUMN = 0xFFFF
+_CASE, _FIRST, _ROWS, _SIZE, _SIZES, _CODEC, _RUN, _RUN_SIZE = range(8)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Entries in the table: how many, the first row behind them, the bytes of their rows, how many are compressed."""
+
+    count: int
+    behind: int
+    size: int
+    squeezed: int
+
+
+class Encoder:
+    """Writes the rows of a view as entries of one kind. Not for several threads at once.
+
+    ``constants`` are values for columns, for all rows; they take the place of what the rows have. ``batch_bytes`` is how
+    many bytes the rows of an entry have at most, before they are compressed; a row that has more is alone in its entry.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        kind: int,
+        *,
+        constants: Mapping[str, object] | None = None,
+        batch_bytes: int = 16384,
+        level: int | None = None,
+        piece_bytes: int = PIECE,
+        limits: Limits | None = None,
+        kernels: ModuleType | None = None,
+    ) -> None:
+        if kind not in writer.kinds:
+            known = ", ".join(map(str, writer.kinds))
+            raise ValueError(f"nothing of the kind {kind} can be written; known: {known}")
+        if not 1 <= batch_bytes <= MOST_BYTES:
+            raise ValueError(f"batch_bytes is {batch_bytes}: it must be in 1..{MOST_BYTES}")
+        self.writer = writer
+        self.kind: WriteKind = writer.kinds[kind]
+        self.columns = Columns(writer, self.kind, constants or {})
+        self.batch_bytes = batch_bytes
+        self.level = level
+        self.piece_bytes = piece_bytes
+        self.most = (limits or Limits()).elements
+        module = kernels or importlib.import_module(writer.kernels)
+        self.cut, self.fill, self.write = module.KERNELS[kind]
+        self.table = np.zeros((ENTRIES, writer.slots), np.int64)
+        self.sizes = np.empty(self.most + 1, np.int32)
+        self.table_address = int(self.table.ctypes.data)
+        self.sizes_address = int(self.sizes.ctypes.data)
+        self.around = max(case.around for case in self.kind.cases.values())
+        self.scratch = np.empty(0, np.uint8)
+        self.rows = 0
+
+    def encode(self, batches: Iterable[pa.RecordBatch], row: int = 0) -> Iterator[memoryview]:
+        """The bytes of the rows, in pieces of whole entries. Entries go on from one record batch into the next.
+
+        ``row`` is the number of the first row in what is said of rows; ``rows`` is that of the next row to be written.
+
+        Raises :class:`RowRefused` for a row that no entry can hold, ValueError for columns that are not of the view.
+        """
+        self.rows = row
+        rest: pa.RecordBatch | None = None
+        for given in batches:
+            batch = self.columns.select(given, self.rows + (0 if rest is None else rest.num_rows))
+            if rest is not None:
+                rest, at = yield from self._bridge(rest, batch)
+                if rest is not None:
+                    continue
+                batch = batch.slice(at)
+            done = yield from self._pieces(self.columns.source(batch), False)
+            rest = batch.slice(done) if done < batch.num_rows else None
+            self.rows += done
+        if rest is not None:
+            self.rows += yield from self._pieces(self.columns.source(rest), True)
+
+    def _bridge(
+        self, rest: pa.RecordBatch, batch: pa.RecordBatch
+    ) -> Generator[memoryview, None, tuple[pa.RecordBatch | None, int]]:
+        """Write the entry that begins in the rows that were left, and ends in the next ones: no more of these are copied
+        than that takes. What is left, and the first row of ``batch`` that is not written."""
+        more = max(256, rest.num_rows)
+        while True:
+            taken = batch.slice(0, more)
+            joined = _joined(rest, taken) if taken.num_rows else rest
+            source = self.columns.source(joined)
+            found = self._cut(source, 0, False, 1)
+            if found.count:
+                yield from self._emit(source, found)
+                self.rows += found.behind
+                return None, found.behind - rest.num_rows
+            if more >= batch.num_rows:
+                return joined, batch.num_rows
+            more *= 2
+
+    def _pieces(self, source: Source, final: bool) -> Generator[memoryview, None, int]:
+        """The entries of rows; the last one only if they are the final ones. How many rows were written."""
+        row = 0
+        while row < source.rows:
+            found = self._cut(source, row, final, self.piece_bytes)
+            if not found.count:
+                break
+            yield from self._emit(source, found)
+            row = found.behind
+        return row
+
+    def _cut(self, source: Source, row: int, final: bool, enough: int) -> _Found:
+        """Which entries the rows from one on make."""
+        last = min(source.rows, row + len(self.sizes))
+        count, behind, blamed, size, squeezed = self.cut(
+            source.address,
+            self.table_address,
+            ENTRIES,
+            row,
+            last,
+            int(final and last == source.rows),
+            self.sizes_address,
+            self.batch_bytes,
+            enough,
+            self.most,
+        )
+        if blamed >= 0 and not count:
+            raise self._refused(source, int(behind), int(blamed))
+        return _Found(int(count), int(behind), int(size), int(squeezed))
+
+    def _emit(self, source: Source, found: _Found) -> Iterator[memoryview]:
+        """The bytes of the entries in the table."""
+        if not found.squeezed:
+            yield self._written(source, 0, found.count, found.size)
+            return
+        first = 0
+        while first < found.count:
+            sizes = np.cumsum(self.table[first : found.count, _SIZE])
+            last = first + max(1, int(np.searchsorted(sizes, self.piece_bytes, "right")))
+            runs = self._compressed(source, first, last)
+            yield self._written(source, first, last, int(self.table[first:last, _RUN_SIZE].sum()))
+            del runs
+            first = last
+
+    def _written(self, source: Source, first: int, last: int, size: int) -> memoryview:
+        """Entries as they lie in a file; ``size`` is that of what is in them."""
+        out = pa.allocate_buffer(size + (last - first) * self.around + SLACK)
+        end = self.write(source.address, self.table_address, first, last, out.address)
+        return memoryview(out)[: int(end) - out.address]
+
+    def _compressed(self, source: Source, first: int, last: int) -> list[bytes]:
+        """Compress the rows of entries that want it. The runs, which have to be kept until they are written."""
+        table = self.table
+        size = int(table[first:last, _SIZE].sum())
+        if size + SLACK > len(self.scratch):
+            self.scratch = np.empty(size + SLACK, np.uint8)
+        self.fill(source.address, self.table_address, first, last, self.scratch.ctypes.data)
+        start = int(self.scratch.ctypes.data)
+        data = self.scratch.data
+        runs: list[bytes] = []
+        for i in range(first, last):
+            row = table[i]
+            number = int(row[_CODEC])
+            case = self.kind.cases[int(row[_CASE])]
+            codec = case.codecs.get(number)
+            if number == 0:
+                continue
+            if codec is None:
+                raise BuildError(f"codec {number} is not used in {self.kind.name}")
+            at, size = int(row[_RUN]) - start, int(row[_SIZE])
+            if size > codec.limit:
+                reason = (
+                    f"{size} bytes, more than the {codec.limit} that may be compressed together"
+                )
+                raise RowRefused(reason, self.rows + int(row[_FIRST]), None)
+            run = compress(
+                codec.name, data[at : at + size], level=self.level, variant=codec.variant
+            )
+            if len(run) > case.most:
+                reason = f"{len(run)} compressed bytes, more than the {case.most} that an entry has room for"
+                raise RowRefused(reason, self.rows + int(row[_FIRST]), None)
+            runs.append(run)
+            row[_RUN] = _address(run)
+            row[_RUN_SIZE] = len(run)
+        return runs
+
+    def _refused(self, source: Source, row: int, blamed: int) -> BuildError:
+        """The error for a row that no entry can hold."""
+        file, line, index = blamed >> 32, blamed >> 16 & 0xFFFF, blamed & 0xFFFF
+        if index == _NO_COLUMN:
+            reason = f"the row has more bytes than {self.kind.name} has room for"
+            return RowRefused(reason, self.rows + row, None)
+        name, value = self.columns.shown(source, row, index)
+        if line:
+            place = f"{self.writer.files[file]}:{line}"
+            reason = f"{value} has no place in {self.kind.name} ({place})"
+        else:
+            reason = f"{value} would not be read back from {self.kind.name}"
+        return RowRefused(reason, self.rows + row, name)
+
+
+def _joined(first: pa.RecordBatch, second: pa.RecordBatch) -> pa.RecordBatch:
+    (batch,) = pa.Table.from_batches([first, second]).combine_chunks().to_batches()
+    return batch
+
+
+def _address(data: bytes) -> int:
+    return int(np.frombuffer(data, np.uint8).ctypes.data)

@@ -1,0 +1,197 @@
+"""Arrow to the bytes of a log: record batches (magic 2), or the messages and message sets of older brokers (0 and 1).
+
+    for piece in kafka_log.encode(table, codec="zstd"):
+        file.write(piece)
+
+The columns are those of the view ``records`` (:data:`kafka_codecs.arrow.records.RECORDS`), what :mod:`kafka_log.scan`
+gives: reading what was written gives every column of the table again, and a row that the format has no place for is an
+error.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+"""The codecs, by their numbers. Record batches take them all, the older messages no zstd."""
+
+MAGIC = 2
+"""What is written when nothing says otherwise."""
+
+_SPLIT = 1 << 30
+"""Bytes of a record batch of Arrow from which on it is worked on in parts."""
+
+
+def encode(
+    data: Any,
+    *,
+    magic: int | None = None,
+    codec: str | None = None,
+    level: int | None = None,
+    batch_bytes: int = 16384,
+    **constants: object,
+) -> Iterator[memoryview]:
+    """The bytes of a log segment that holds the rows of ``data``, in pieces of about 1 MiB of whole batches.
+
+    ``data`` is a ``pyarrow`` Table, RecordBatch or RecordBatchReader, or anything else that gives an Arrow stream. Its
+    columns are those of the view ``records``; only ``offset`` has to be there. Columns that are left out are: no timestamp
+    (-1), set by the producer, null key and value, no headers, no producer, leader epoch -1, neither transactional nor
+    control, no delete horizon, codec none, and the batches begin at the offset of their first record. Types may be wider or
+    views (``large_binary``, ``string_view``, timestamps of another unit) where nothing is lost. ``position`` is passed over.
+
+    ``magic`` is the version of the format: 2, or 1 and 0 for what brokers before 0.11 and 0.10 read (None: the column
+    ``magic``, or 2 without one). ``codec`` is none, gzip, snappy, lz4 or zstd (None: the column ``codec``, or none);
+    ``level`` is that of the codec. ``constants`` are other columns with one value for all rows:
+    ``producer_id=4001, producer_epoch=0, leader_epoch=7``. Arguments take the place of columns.
+
+    A batch ends before its records would have more than ``batch_bytes`` bytes without compression, and before a row that
+    would not be read from it as it is: columns that belong to the batch change, sequence numbers do not go on, a delta is
+    too large. A record with more bytes is in a batch of its own. Memory holds one piece, one record batch of Arrow, and
+    what compression takes.
+
+    Raises :class:`~codecgen.runtime.arrow.columns.RowRefused` (a CodecError) with ``row`` and ``column`` for a row that no
+    batch can hold; ValueError for columns and arguments that are not known; ImportError without pyarrow and numpy.
+    """
+    given = dict(constants)
+    for name in ("magic", "codec", "position"):
+        if name in given:
+            raise ValueError(f"{name} is no constant")
+    if codec is not None:
+        if codec not in CODECS:
+            raise ValueError(f"no codec is called {codec!r}; known: {', '.join(CODECS)}")
+        given["codec"] = CODECS.index(codec)
+    if magic is not None and magic not in (0, 1, 2):
+        raise ValueError(f"magic is {magic}: it must be 0, 1 or 2")
+    return _encode(_batches(data), magic, given, level, batch_bytes)
+
+
+def _encode(
+    batches: Iterable[pa.RecordBatch],
+    magic: int | None,
+    constants: dict[str, object],
+    level: int | None,
+    batch_bytes: int,
+) -> Iterator[memoryview]:
+    from codecgen.runtime.arrow.encoder import Encoder
+    from kafka_codecs.arrow.records_writer import RECORDS_WRITER
+
+    row = 0
+    for version, group in groupby(_by_magic(batches, magic), key=lambda pair: pair[0]):
+        encoder = Encoder(
+            RECORDS_WRITER, version, constants=constants, batch_bytes=batch_bytes, level=level
+        )
+        yield from encoder.encode((batch for _, batch in group), row)
+        row = encoder.rows
+
+
+def _by_magic(
+    batches: Iterable[pa.RecordBatch], magic: int | None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Rows of one version at a time, without the column that says which."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from codecgen.runtime.arrow.columns import RowRefused
+
+    row = 0
+    for whole in batches:
+        at = whole.schema.get_field_index("magic")
+        if at < 0:
+            yield MAGIC if magic is None else magic, whole
+            row += whole.num_rows
+            continue
+        column = whole.column(at)
+        rest = whole.drop_columns(["magic"])
+        if magic is not None:
+            yield magic, rest
+            row += whole.num_rows
+            continue
+        runs = pc.run_end_encode(column.cast(pa.int64()))
+        start = 0
+        for end, version in zip(runs.run_ends.to_pylist(), runs.values.to_pylist(), strict=True):
+            if version not in (0, 1, 2):
+                raise RowRefused(f"{version} is no version of the format", row + start, "magic")
+            yield version, rest.slice(start, end - start)
+            start = end
+        row += whole.num_rows
+
+
+def _batches(data: Any) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    if isinstance(data, pa.RecordBatch):
+        found: Iterable[pa.RecordBatch] = [data]
+    elif isinstance(data, pa.Table):
+        found = data.to_batches()
+    elif isinstance(data, pa.RecordBatchReader):
+        found = data
+    elif hasattr(data, "__arrow_c_stream__"):
+        found = pa.RecordBatchReader.from_stream(data)
+    else:
+        raise TypeError(f"a table or a stream of Arrow is needed, not {type(data).__name__}")
+    return (part for batch in found for part in _parts(batch))
+
+
+def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """A batch of Arrow in parts whose bytes 32-bit offsets can count."""
+    if batch.nbytes <= _SPLIT or batch.num_rows <= 1:
+        yield batch
+        return
+    half = batch.num_rows // 2
+    yield from _parts(batch.slice(0, half))
+    yield from _parts(batch.slice(half))
+
+
+def write_segment(
+    path: str | os.PathLike[str],
+    data: Any,
+    *,
+    overwrite: bool = False,
+    magic: int | None = None,
+    codec: str | None = None,
+    level: int | None = None,
+    batch_bytes: int = 16384,
+    **constants: object,
+) -> int:
+    """Write a log segment: what :func:`encode` gives, as a file. How many bytes it has.
+
+    The file appears under its name when it is whole: it is written beside it first. What is there already stays, and
+    FileExistsError is raised, unless ``overwrite``. Brokers call a segment after its first offset, in 20 digits
+    (``00000000000000000000.log``); that is left to the caller.
+    """
+    target = Path(path)
+    pieces = encode(
+        data,
+        magic=magic,
+        codec=codec,
+        level=level,
+        batch_bytes=batch_bytes,
+        **constants,
+    )
+    _refuse_existing(target, overwrite)
+    beside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    size = 0
+    try:
+        with beside.open("xb") as file:
+            for piece in pieces:
+                size += file.write(piece)
+            file.flush()
+            os.fsync(file.fileno())
+        _refuse_existing(target, overwrite)
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
+    return size
+
+
+def _refuse_existing(target: Path, overwrite: bool) -> None:
+    if not overwrite and target.exists():
+        raise FileExistsError(f"{target} is there already; overwrite=True takes its place")

@@ -1,0 +1,325 @@
+"""Layouts that were made up are written too; what the target cannot write it refuses by the name of the field."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from codecgen.check import run
+from codecgen.diagnostics import render
+from codecgen.plan import make_plan
+from codecgen.runtime.arrow.buffers import arrow_type
+from codecgen.runtime.arrow.columns import RowRefused
+from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rows, choose
+from codecgen.runtime.arrow.encoder import Encoder
+from codecgen.schema import loader
+from codecgen.targets import arrow
+from tests.arrow.rows import unpacked
+from tests.arrow.test_other_layouts import MANIFEST, emitted
+from tests.paths import SCHEMAS
+
+FORMAT = """\
+enums:
+  squeeze: {values: {none: 0, zstd: 3, lz4: 5}}
+  colour: {values: {red: 1, green: 2, blue: 7}}
+---
+layout: single
+endian: little
+fields:
+  kind: {type: u8, const: 7}
+  size: {type: u16, measures: rest}
+  sum: {type: u32, checksum: crc32, covers: {from: number}}
+  spare: {type: u16, default: 9}
+  number: {type: i64, refuse: number < 0}
+  colour: {type: u8, enum: colour}
+  label: {string: compact, null: 0}
+  mark: {bytes: 4}
+  rest: {bytes: rest}
+---
+layout: many
+endian: little
+fields:
+  kind: {type: u8, const: 9}
+  size: {type: u32, measures: rest}
+  sum: {type: u32, checksum: crc32c, covers: rest}
+  flags: {bits: u8, members: {squeeze: {at: 1..3, enum: squeeze}, is_test: {at: 0}, unused: {reserved: keep}}}
+  base: {type: varlong}
+  least: {type: i32}
+  total: {type: u8, counts: samples}
+  samples: {array: sample, compressed: {by: flags.squeeze, limit: 100000}}
+derived:
+  samples:
+    number: {type: i64, is: base + item.delta}
+---
+layout: sample
+endian: little
+fields:
+  length: {type: u16, measures: rest}
+  sum: {type: u32, checksum: crc32, covers: {from: delta, to: note}}
+  delta: u16
+  level: i8
+  tag_count: {type: uvarint, counts: tags}
+  note: {string: i16, null: -1, valid: level < 100 or note == null}
+  history: {array: u16, count: u8}
+  tags: {array: tag}
+---
+layout: tag
+endian: little
+fields:
+  name: {string: u8}
+  weight: {type: i16, default: -2}
+  blob: {bytes: compact, null: 0}
+---
+choice: packet
+by: kind
+cases: {7: single, 9: many}
+---
+view: samples
+of: packet
+columns:
+  number: {type: int64}
+  level: {type: int16, nullable: true}
+  note: {type: string, nullable: true}
+  tags: {list: {name: {type: string}, blob: {type: binary, nullable: true}}}
+  colour: {type: int16, nullable: true, default: 2}
+  mark: {type: binary, nullable: true, on_request: true}
+  more: {type: binary, nullable: true, on_request: true}
+  is_test: {type: bool, on_request: true, default: 0}
+  squeeze: {type: int8, on_request: true, default: 0}
+  smallest: {type: int32, nullable: true, on_request: true, default: 0}
+rows:
+  - of: single
+    columns: {number: number, note: label, colour: colour, mark: mark, more: rest, is_test: 0, squeeze: 0}
+    write:
+      entry: {number: number, colour: if colour == null then 2 else colour, label: note, mark: mark, rest: more}
+  - of: many
+    each: samples
+    columns:
+      number: samples.number
+      level: item.level
+      note: item.note
+      tags: item.tags
+      is_test: flags.is_test
+      squeeze: flags.squeeze
+      smallest: least
+    write:
+      entry:
+        base: first(number)
+        flags: {squeeze: first(squeeze), is_test: first(is_test)}
+        least: min(squeeze)
+      item:
+        delta: number - entry.base
+        level: if level == null then 0 else level
+        note: note
+        tags: tags
+"""
+FORMAT = FORMAT.replace("min(squeeze)", "if first(smallest) == null then 0 else first(smallest)")
+
+
+@pytest.fixture(scope="module")
+def made_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    root = tmp_path_factory.mktemp("written")
+    manifest = MANIFEST.replace("made_up_codecs", "written_codecs")
+    for path, text in emitted({"codecgen.yaml": manifest, "format.yaml": FORMAT}).items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, encoding="utf-8")
+    sys.path.insert(0, str(root))
+    try:
+        yield importlib.import_module("written_codecs")
+    finally:
+        sys.path.remove(str(root))
+
+
+def encoder(kind: int, **options: Any) -> Encoder:
+    return Encoder(
+        importlib.import_module("written_codecs.arrow.samples_writer").SAMPLES_WRITER,
+        kind,
+        **options,
+    )
+
+
+def batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    view = importlib.import_module("written_codecs.arrow.samples").SAMPLES
+    names = list(rows[0])
+    arrays = [pa.array([row[n] for row in rows], arrow_type(view.column(n))) for n in names]
+    return pa.RecordBatch.from_arrays(arrays, names)
+
+
+def read(data: bytes, names: list[str]) -> list[dict[str, Any]]:
+    view = importlib.import_module("written_codecs.arrow.samples").SAMPLES
+    decoder = Decoder(view, choose(view, names))
+    chunk = Chunk(len(data))
+    chunk.view()[: len(data)] = data
+    chunk.size = len(data)
+    rows: list[dict[str, Any]] = []
+    for item in decoder.decode(chunk, 0):
+        assert isinstance(item, Rows), item
+        rows += unpacked(item.batch)
+    return rows
+
+
+SAMPLES: list[dict[str, Any]] = [
+    {
+        "number": 1000 + 5 * i,
+        "level": (-5, 0, 99, 120)[i % 4],
+        "note": (None, "", "\u00e4" * 30, None)[i % 4],
+        "tags": [{"name": "t" * j, "blob": (None, b"x" * j)[j % 2]} for j in range(i % 4)],
+        "is_test": i >= 40,
+        "squeeze": (0, 3, 5)[i // 20 % 3],
+    }
+    for i in range(600)
+]
+
+
+def built(codecs: ModuleType, rows: list[dict[str, Any]]) -> bytes:
+    flags = {"squeeze": rows[0]["squeeze"], "is_test": rows[0]["is_test"]}
+    samples = [
+        {
+            "delta": row["number"] - rows[0]["number"],
+            "level": row["level"],
+            "note": row["note"],
+            "tags": row["tags"],
+        }
+        for row in rows
+    ]
+    value = {"flags": flags, "base": rows[0]["number"], "least": 0, "samples": samples}
+    return bytes(codecs.MANY.build(value))
+
+
+def test_entries_of_many_rows(made_up: ModuleType) -> None:
+    names = list(SAMPLES[0])
+    data = b"".join(encoder(9, batch_bytes=1 << 20).encode([batch(SAMPLES)]))
+    assert read(data, names) == SAMPLES
+    expected = b"".join(
+        built(made_up, SAMPLES[a:b]) for a, b in ((0, 20), (20, 40), (40, 60), (60, 80))
+    )
+    assert data.startswith(expected)
+    # Where nothing else changes, it is the field that counts which has room for 255.
+    plain = [row | {"squeeze": 0, "is_test": False} for row in SAMPLES]
+    data = b"".join(encoder(9, batch_bytes=1 << 20).encode([batch(plain)]))
+    parts = (plain[:255], plain[255:510], plain[510:])
+    assert data == b"".join(built(made_up, part) for part in parts)
+
+
+@pytest.mark.parametrize("batch_bytes", [1, 50, 400])
+def test_entries_of_a_size(made_up: ModuleType, batch_bytes: int) -> None:
+    data = b"".join(encoder(9, batch_bytes=batch_bytes).encode([batch(SAMPLES)]))
+    assert read(data, list(SAMPLES[0])) == SAMPLES
+
+
+def test_an_entry_for_each_row(made_up: ModuleType) -> None:
+    rows: list[dict[str, Any]] = [
+        {
+            "number": i,
+            "note": (None, "", "note")[i % 3],
+            "colour": (1, 2, 7)[i % 3],
+            "mark": b"mark",
+            "more": b"m" * i,
+        }
+        for i in range(30)
+    ]
+    data = b"".join(encoder(7).encode([batch(rows)]))
+    expected = b"".join(
+        made_up.SINGLE.build(
+            {
+                "number": r["number"],
+                "colour": r["colour"],
+                "label": r["note"],
+                "mark": r["mark"],
+                "rest": r["more"],
+            }
+        )
+        for r in rows
+    )
+    assert data == expected
+    assert read(data, list(rows[0])) == rows
+
+
+ONE = {"number": 1, "note": None, "colour": 1, "mark": b"mark", "more": b""}
+
+
+@pytest.mark.parametrize(
+    ("kind", "row", "column"),
+    [
+        (7, ONE | {"number": -1}, "number"),
+        (7, ONE | {"colour": 3}, "colour"),
+        (7, ONE | {"colour": None}, "colour"),
+        (7, ONE | {"mark": b"five!"}, "mark"),
+        (7, ONE | {"mark": None}, "mark"),
+        (7, ONE | {"more": None}, "more"),
+        (7, ONE | {"more": b"x" * 66_000}, None),
+        (7, ONE | {"level": 3}, "level"),
+        (7, ONE | {"is_test": True}, "is_test"),
+        (7, ONE | {"tags": [{"name": "a", "blob": None}]}, "tags"),
+        (9, SAMPLES[0] | {"note": "n" * 40_000}, "note"),
+        (9, SAMPLES[0] | {"level": 128}, "level"),
+        (9, SAMPLES[0] | {"level": None}, "level"),
+        (9, SAMPLES[0] | {"level": 100, "note": ""}, "note"),
+        (9, SAMPLES[0] | {"squeeze": 1}, "squeeze"),
+        (9, SAMPLES[0] | {"colour": 2}, "colour"),
+        (9, SAMPLES[0] | {"tags": [{"name": "n" * 256, "blob": None}]}, "tags.name"),
+        (9, SAMPLES[0] | {"tags": [{"name": "n", "blob": b"b" * 70_000}]}, None),
+    ],
+)
+def test_rows_that_have_no_place(
+    made_up: ModuleType, kind: int, row: dict[str, Any], column: str | None
+) -> None:
+    good = {7: ONE, 9: SAMPLES[0]}[kind]
+    filler = {"level": None, "is_test": False, "tags": [], "colour": None}
+    rows = [{name: good.get(name, filler.get(name)) for name in row}, row]
+    with pytest.raises(RowRefused) as found:
+        list(encoder(kind).encode([batch(rows)]))
+    assert (found.value.row, found.value.column) == (1, column)
+
+
+DRAFT = """\
+choice: kip_98
+by: magic
+cases: {2: kip_98_message_set}
+---
+view: kip_98_messages
+of: kip_98
+columns: {offset: {type: int64}, timestamp: {type: timestamp_ms}}
+rows:
+  - of: kip_98_message_set
+    each: messages
+    columns: {offset: messages.offset, timestamp: item.timestamp}
+    write:
+      entry: {offset: first(offset), max_timestamp: max(timestamp)}
+      item: {offset_delta: offset - entry.offset, timestamp: timestamp}
+"""
+
+
+def test_the_draft_is_refused_with_the_name_of_the_field() -> None:
+    files = loader.read_files(SCHEMAS) | {"views/draft.yaml": DRAFT}
+    model, found = loader.load(files)
+    assert model is not None and not found
+    assert render(run(model), files) == ""
+    text = render(list(arrow.emit(make_plan(model)).diagnostics), files)
+    assert text.startswith('error[C023]: "key_length" is a length that may be left out')
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("  history: {array", "  odd: {type: f64, default: 0}\n  history: {array", '"odd" is not written'),
+        ("  tags: {array: tag}", "  tags: {array: tag}\n  lost: {type: u8, when: level == 3, default: 0}", '"lost" is left out'),
+        ("weight: {type: i16, default: -2}", "weight: i16", '"weight" is without a value'),
+        ("note: {string: i16, null: -1, valid", "width: {type: varint, measures: {from: history, to: history}}\n  note: {string: i16, null: -1, valid", '"width" is'),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_written_is_refused(before: str, after: str, message: str) -> None:
+    text = FORMAT.replace(before, after)
+    assert text != FORMAT
+    files = {"codecgen.yaml": MANIFEST, "format.yaml": text}
+    model, _ = loader.load(files)
+    assert model is not None
+    result = arrow.emit(make_plan(model))
+    assert not result.files
+    assert message in render(list(result.diagnostics), files)
