@@ -74,9 +74,9 @@ BATCHES = View(
         Column("crc", "int64", 17, on_request=True, doc="The checksum that is stored."),
     ),
     cases=(
-        Case("message_v0", {0: None}, each_entry=True),
-        Case("message_v1", {0: None}, each_entry=True),
-        Case("record_batch", {0: None}, each_entry=True),
+        Case("message_v0", {0: None}, each_entry=True, least=26),
+        Case("message_v1", {0: None}, each_entry=True, least=34),
+        Case("record_batch", {0: None}, each_entry=True, least=61),
     ),
     row_size=80,
     kind=Kind(16, 1, True, "big"),

@@ -108,7 +108,7 @@ RECORDS = View(
         ),
     ),
     cases=(
-        Case("message_v0", {0: None}, each_entry=True),
+        Case("message_v0", {0: None}, each_entry=True, least=26),
         Case(
             "message_v0_messages",
             {
@@ -119,7 +119,7 @@ RECORDS = View(
             },
             least=26,
         ),
-        Case("message_v1", {0: None}, each_entry=True),
+        Case("message_v1", {0: None}, each_entry=True, least=34),
         Case(
             "message_v1_messages",
             {

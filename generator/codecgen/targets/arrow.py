@@ -143,5 +143,5 @@ def _case(plan: Plan, case: CasePlan) -> Code:
         string(case.name),
         mapping(codecs),
         each_entry="True" if case.array is None else None,
-        least=None if case.array is None else str(max(1, bounds(plan, case.element).least)),
+        least=str(max(1, bounds(plan, case.element).least)),
     )

@@ -259,15 +259,16 @@ class Decoder:
         return int((part[:, RUN_END] - part[:, RUN]).sum())
 
     def _expected(self, first: int, last: int) -> Any:
-        """Rows that entries have, and what their leaves take, going by those before them."""
+        """Rows that entries have, and what their leaves take, going by those before them: never more than there can be."""
         part = self.table[first:last]
         part = part[part[:, STATUS] == 0]
         runs = part[:, RUN_END] - part[:, RUN]
-        room = (self.shares * (int(runs.sum()) * MARGIN)).astype(np.int64) + SPARE
-        counted = part[:, COUNT] >= 0
-        if counted.all():
-            room[_ROWS] = part[:, COUNT].sum()
-        room[_ROWS] = min(room[_ROWS], self.most_rows)
+        whole = int(runs.sum())
+        room = (self.shares * (whole * MARGIN)).astype(np.int64) + SPARE
+        room = np.minimum(room, whole)
+        counts, least = part[:, COUNT], self.least[part[:, CASE]]
+        most = int(np.where(counts < 0, runs // least, counts).sum())
+        room[_ROWS] = min(most, self.most_rows, most if (counts >= 0).all() else room[_ROWS])
         return np.minimum(room, MOST_BYTES)
 
     def _measure(self, decode: Any, first: int, last: int, most: int | None = None) -> Any:

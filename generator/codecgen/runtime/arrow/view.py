@@ -32,7 +32,7 @@ class Codec:
 @dataclass(frozen=True, slots=True)
 class Case:
     """Rows of one layout. ``codecs`` by number; None is for no compression. Either every entry is a row (``each_entry``),
-    or its elements are, and each of them takes at least ``least`` bytes."""
+    or its elements are. A row takes at least ``least`` bytes."""
 
     name: str
     codecs: Mapping[int, Codec | None] = field(default_factory=dict)
