@@ -78,3 +78,24 @@ def test_values_that_become_larger_and_smaller(build: object) -> None:
     held = sum(item.batch.get_total_buffer_size() for item in found)
     assert held < 2 * sum(sizes) + 40 * len(sizes) + 16_384 * len(found)
     assert len(found) < 40
+
+
+def test_an_odd_message_after_others_ends_where_it_ends() -> None:
+    """Also when nothing is known of the rows yet, and the table of the index holds older entries."""
+    decoder = Decoder(RECORDS, choose(RECORDS, ("offset", "value")))
+    good = messages([3, 100_000, 5])
+    wrong = bytearray(good[0])
+    wrong[12] ^= 1  # the checksum
+    for parts in ([*good, *good], [bytes(wrong)], [bytes(wrong), good[1]], [good[1], bytes(wrong)]):
+        data = b"".join(parts)
+        chunk = Chunk(len(data))
+        chunk.view()[: len(data)] = data
+        chunk.size = len(data)
+        found = list(decoder.decode(chunk, 0))
+        assert found[0].start == 0
+        ends = [item.end for item in found]
+        assert ends[-1] == len(data)
+        assert [item.start for item in found[1:]] == ends[:-1]
+        odd = [item for item in found if not isinstance(item, Rows)]
+        assert len(odd) == parts.count(bytes(wrong))
+        decoder.shares = None

@@ -247,6 +247,8 @@ class Decoder:
             exact = self._measure(decode, first, first + 1)
             if self._is_run(first):
                 exact[_ROWS] = min(exact[_ROWS], self.most_rows)
+            if self.table[first, STATUS]:
+                return behind, None
             if int(exact.max()) <= MOST_BYTES:
                 behind, batch = self._attempt(decode, first, first + 1, bias, exact)
             else:
@@ -282,7 +284,8 @@ class Decoder:
         left = self._left(first, last)
         self._run(decode, first, last, 0)
         self._learn(left - self._left(first, last))
-        self.table[first:last] = before
+        if self.state[_ENTRIES] or most is not None:  # if not, the first entry is odd, and stays so
+            self.table[first:last] = before
         return self._used()
 
     def _used(self) -> Any:
