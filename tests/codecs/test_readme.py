@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import kafka_log
 from tests.codecs.tree import Tree
 from tests.paths import ROOT
 
@@ -71,19 +73,34 @@ def test_parse_and_build_in_five_lines(tmp_path: Path) -> None:
     assert done.stdout.split()[2] == "b'k'"
 
 
-def test_arrow_in_three_lines() -> None:
-    pytest.importorskip("pyarrow")
-    ((_, code),) = [b for b in blocks(section("Arrow, in three lines")) if b[0] == "python"]
+def test_arrow_in_three_lines(tmp_path: Path) -> None:
+    """The code runs where the samples are, and writes nothing beside them."""
+    for library in ("pyarrow", "duckdb", "polars", "pandas"):
+        pytest.importorskip(library)
+    codes = [code for language, code in blocks(section("Arrow, in three")) if language == "python"]
+    assert len(codes) == 3
+    (tmp_path / "samples").mkdir()
+    for sample in ("kafka-4.x", "kafka-2.8"):
+        shutil.copytree(ROOT / "samples" / sample, tmp_path / "samples" / sample)
     roots = [ROOT / "generator", ROOT / "generated", ROOT / "pipeline"]
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, roots))},
-    )
-    assert done.stdout.split() == ["64", "['offset',", "'key',", "'value']"]
+    tail = "\nprint(frame.shape, small.shape)"
+    outputs = []
+    for code in (codes[0], codes[1] + tail, codes[2] + "print(table.num_rows)"):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, roots))},
+        )
+        outputs.append(done.stdout)
+    assert "topic" in outputs[0]
+    frame, small = re.findall(r"\((\d+), (\d+)\)", outputs[1])
+    assert int(frame[0]) > 1000 and frame[1] == "3"
+    assert small == ("10", "6")
+    rows = int(outputs[2])
+    assert kafka_log.read_table(tmp_path / "00000000000000000000.log").num_rows == rows > 0
 
 
 @pytest.mark.parametrize(
