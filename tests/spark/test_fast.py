@@ -160,7 +160,8 @@ def test_the_kernels_are_taken_where_they_pay(monkeypatch: pytest.MonkeyPatch) -
     (partition,) = discover(VECTORS / "matrix" / "v2-none-create.log")
     small = Slice(partition.segments[0])
     large = Slice(small.segment, stop=kernels.PAYS_FROM)
-    monkeypatch.delitem(sys.modules, "kafka_codecs.arrow.records_kernels", raising=False)
+    for name in ("records_kernels", "records_vectors"):
+        monkeypatch.delitem(sys.modules, f"kafka_codecs.arrow.{name}", raising=False)
     assert not takes(small, Scan()), "loading the kernels does not pay"
     assert takes(small, Scan(engine="arrow"))
     assert takes(large, Scan())
