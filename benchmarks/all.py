@@ -14,7 +14,16 @@ import time
 from pathlib import Path
 
 RESULTS = Path(__file__).resolve().parent / "results"
-NAMES = ("decode", "encode", "heads", "file_to_arrow", "threads", "start", "reference_codecs")
+NAMES = (
+    "decode",
+    "encode",
+    "heads",
+    "file_to_arrow",
+    "threads",
+    "start",
+    "no_jit",
+    "reference_codecs",
+)
 
 
 def main() -> int:

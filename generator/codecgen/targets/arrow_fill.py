@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from codecgen.plan import FieldPlan
+from codecgen.plan.bounds import bounds
 from codecgen.plan.columns import CasePlan, Leaf
 from codecgen.schema.model import ArrayType
-from codecgen.targets.arrow_code import Sinks, function_name
+from codecgen.targets.arrow_code import Sinks, Unsupported, function_name
 from codecgen.targets.arrow_columns import BYTES_LIKE, WIDTHS, deferred
 from codecgen.targets.arrow_expressions import Operand
 from codecgen.targets.arrow_index import Index
@@ -102,6 +103,8 @@ class Fill(Index):
         ends = self.resolved[case.number].names.ends
         if not ends:
             return
+        if bounds(self.plan, case.element).least == 0:
+            raise Unsupported("an array of elements that may have no bytes", array.field)
         walk = Walk(self.plan, self.code, "hop")
         for variable in sorted(ends):
             add(f"{variable} = 0")
