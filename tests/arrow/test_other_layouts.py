@@ -21,7 +21,6 @@ from codecgen.runtime.errors import CodecError
 from codecgen.schema import loader
 from codecgen.targets import arrow, construct
 from tests.arrow.rows import unpacked
-from tests.paths import SCHEMAS
 
 MANIFEST = "package: made_up_codecs\ntitle: Made up\n"
 FORMAT = """\
@@ -239,32 +238,6 @@ def test_a_broken_rule_names_its_line(
     assert [(item.start, item.end) for item in odd] == [(0, len(raw))]
     by_kernels = request.node.callspec.params["decode"] == "kernels"
     assert odd[0].line == (line if by_kernels else 0)  # the other readers do not say which it was
-
-
-DRAFT = """\
-choice: kip_98
-by: magic
-cases: {2: kip_98_message_set}
----
-view: kip_98_messages
-of: kip_98
-columns: {offset: {type: int64}, key: {type: binary, nullable: true}}
-rows:
-  - of: kip_98_message_set
-    each: messages
-    columns: {offset: messages.offset, key: item.key}
-"""
-
-
-def test_the_draft_is_refused_with_the_name_of_the_field() -> None:
-    files = loader.read_files(SCHEMAS) | {"views/draft.yaml": DRAFT}
-    model, found = loader.load(files)
-    assert model is not None and not found
-    found = run(model)
-    assert render(found, files) == ""
-    text = render(list(arrow.emit(make_plan(model)).diagnostics), files)
-    assert text.startswith('error[C023]: "key_length" is a length that may be left out')
-    assert "schemas" not in text and "drafts/kip_98.yaml:" in text
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.columns import Leaf
 from codecgen.schema.expression import Binary, Expression, If, Node, Not
@@ -68,6 +70,16 @@ def has_sum(node: Node) -> bool:
             return False
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Bytes that a length measures: the end of those ``around`` them, and the last field in them (None: that of the
+    layout). With ``when`` the length may be left out."""
+
+    around: str
+    last: str | None
+    when: str | None = None
+
+
 class Values:
     """Writes what reads one field. ``mode``: ``open`` and ``rows`` check everything, and ``rows`` writes what is wanted;
     ``hop`` only looks that nothing ends too early."""
@@ -77,6 +89,7 @@ class Values:
         self.code = code
         self.mode = mode
         self.ends = 0
+        self.window: Window | None = None  # the innermost
         self.loose = 0  # by how much p may be beyond the end
         self.pending: list[
             tuple[FieldPlan, str]
@@ -284,10 +297,11 @@ class Values:
         n = prefix + f.name
         leaf = sinks.leaves.get(f.name)
         if type_.length == "rest":
-            behind = self.behind(f, layout)
+            inside = self.window is not None and self.window.last == f.name
+            behind = 0 if inside else self.behind(f, layout)
             self.tighten(end, f)
             self.code.add(f"{n} = {end} - p" + (f" - {behind}" if behind else ""))
-            if behind:
+            if behind or inside:
                 self.fail(f"{n} < 0", f)
         elif isinstance(type_.length, int):
             if not bounded:
@@ -321,6 +335,9 @@ class Values:
         at = next(i for i, fp in enumerate(layout.fields) if fp.name == f.name)
         total = 0
         for fp in layout.fields[at + 1 :]:
+            rest = isinstance(fp.field.type, BytesType) and fp.field.type.length == "rest"
+            if rest and fp.field.when is not None:
+                continue  # of two fields that reach to the end one is there
             if fp.size is None or fp.field.when is not None:
                 raise Unsupported("bytes to the end with fields behind them that vary", f)
             total += fp.size
