@@ -1,6 +1,6 @@
 """How fast Arrow becomes segments, beside peers and limits, in one process.
 
-    python benchmarks/encode.py [--mib 16] [--rounds 9] [--output benchmarks/results/encode.md]
+    python -m benchmarks.encode [--mib 16] [--rounds 7] [--output benchmarks/results/encode.md]
 
 The candidates take turns, round by round; the table has medians of the CPU time of the thread. ``encode`` starts from a
 table of Arrow with all default columns, and each piece is dropped when the next one comes; the others start from Python
@@ -10,15 +10,8 @@ the bytes of the segment within memory that was touched before; crc32c takes the
 
 from __future__ import annotations
 
-import argparse
-import gc
-import os
-import platform
 import random
-import statistics
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,17 +22,22 @@ from crc32c import crc32c
 from kafka.record.default_records import DefaultRecordBatchBuilder as PythonBuilder
 from kafka.record.legacy_records import LegacyRecordBatchBuilder as PythonLegacy
 
-from benchmarks import shapes
+from benchmarks import measure, shapes
+from benchmarks.measure import Candidate, Report, ratio
 from codecgen.runtime.arrow.buffers import arrow_type
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log import encode
 
 NOW = 1_700_000_000_000
+NOTES = """
+ns for one record: *encode* from a table of Arrow, *aiokafka*'s (Cython) and *kafka-python*'s builders and *Construct* from Python
+tuples that were made before. The last columns say which part of the rate of a limit is reached: of a memcpy of the
+segment into memory that was touched before, and of the checksums of its batches.
+""".strip()
 SMALL = 4000
 """Rows that the slow ones write."""
 
-Candidate = Callable[[], object]
 Row = tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 
 
@@ -134,21 +132,6 @@ def construct(rows: list[Row], codec: str) -> Candidate:
     return lambda: RECORD_BATCH.build(value)
 
 
-def measured(candidates: dict[str, Candidate], rounds: int) -> dict[str, float]:
-    times: dict[str, list[float]] = {name: [] for name in candidates}
-    for candidate in candidates.values():
-        candidate()
-    gc.disable()
-    for _ in range(rounds):
-        for name, candidate in candidates.items():
-            start = time.thread_time()
-            result = candidate()
-            times[name].append(time.thread_time() - start)
-            del result
-    gc.enable()
-    return {name: statistics.median(found) for name, found in times.items()}
-
-
 def check(data: bytes, rows: list[Row], magic: int) -> None:
     """The first entry has the first rows."""
     entry = LOG_ENTRY.parse(data[: 12 + int.from_bytes(data[8:12], "big")])
@@ -162,9 +145,15 @@ def check(data: bytes, rows: list[Row], magic: int) -> None:
 
 
 def line(
-    title: str, name: str, size: int, total: int, rounds: int, codec: str = "none", magic: int = 2
-) -> str:
-    rows = rows_of(name, total)
+    report: Report,
+    title: str,
+    name: str,
+    size: int,
+    options: Any,
+    codec: str = "none",
+    magic: int = 2,
+) -> None:
+    rows = rows_of(name, options.mib << 20)
     table = table_of(rows)
 
     def run() -> int:
@@ -190,61 +179,49 @@ def line(
         few = rows[:500]
         candidates["construct"] = construct(few, codec)
         counts["construct"] = len(few)
-    found = measured(candidates, rounds)
-    ns = {candidate: taken / counts[candidate] * 1e9 for candidate, taken in found.items()}
+    found = measure.rounds(candidates, options.rounds)
+    ns = {candidate: found[candidate].median / counts[candidate] * 1e9 for candidate in counts}
     own = ns["encode"]
-    cells = [
+    report.row(
         title,
         f"{len(data) / len(rows):.0f}",
         f"{own:.1f}",
         f"{1e3 / own:.1f}",
         f"{ns['aiokafka']:.0f}",
-        f"{ns['aiokafka'] / own:.1f}",
-        f"{ns['kafka-python'] / own:.0f}",
-        f"{ns['construct'] / own:.0f}" if "construct" in ns else "",
+        ratio(ns["aiokafka"], own),
+        ratio(ns["kafka-python"], own),
+        ratio(ns["construct"], own) if "construct" in ns else "",
         f"{ns['memcpy'] / own:.2f}",
         f"{ns['crc32c'] / own:.2f}",
-    ]
-    return "| " + " | ".join(cells) + " |"
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    options = measure.parser(__doc__, rounds=7, mib=16).parse_args()
+    report = Report("Encoding from Arrow", measure.command("benchmarks.encode", options))
+    report.add(NOTES)
+    report.table(
+        "records",
+        "bytes",
+        "ns",
+        "million/s",
+        "aiokafka, ns",
+        "x aiokafka",
+        "x kafka-python",
+        "x Construct",
+        "of memcpy",
+        "of CRC-32C",
     )
-    parser.add_argument("--mib", type=int, default=16, help="MiB of each segment, uncompressed")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--output", type=Path)
-    options = parser.parse_args()
-    total, rounds = options.mib << 20, options.rounds
-    lines = [
-        "# Encoding from Arrow",
-        "",
-        f"`python benchmarks/encode.py --mib {options.mib} --rounds {rounds}` on {platform.machine()}, "
-        f"{os.cpu_count()} CPUs, Python {platform.python_version()}, pyarrow {pa.__version__}. Medians of CPU time.",
-        "",
-        "| records | bytes each | ns each | million/s | aiokafka, ns each | x aiokafka | x kafka-python | x Construct "
-        "| of memcpy's rate | of CRC-32C's rate |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
-    ]
-
-    def add(text: str) -> None:
-        lines.append(text)
-        print(text, flush=True)
-
     for name, title in shapes.NAMES.items():
         for size in (16 << 10, 1 << 20):
-            add(line(f"{title}, {size >> 10} KiB batches", name, size, total, rounds))
+            line(report, f"{title}, {size >> 10} KiB", name, size, options)
+    title = shapes.NAMES["A"]
     for codec in ("gzip", "snappy", "lz4", "zstd"):
         for size in (16 << 10, 1 << 20):
-            title = f"{shapes.NAMES['A']}, {codec}, {size >> 10} KiB batches"
-            add(line(title, "A", size, total, rounds, codec))
-    title = shapes.NAMES["A"]
-    add(line(f"{title}, version 1", "A", 16 << 10, total, rounds, magic=1))
-    add(line(f"{title}, version 1, lz4, 16 KiB wrappers", "A", 16 << 10, total, rounds, "lz4", 1))
-    if options.output is not None:
-        options.output.parent.mkdir(parents=True, exist_ok=True)
-        options.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
+            line(report, f"{title}, {codec}, {size >> 10} KiB", "A", size, options, codec)
+    line(report, f"{title}, version 1", "A", 16 << 10, options, magic=1)
+    line(report, f"{title}, version 1, lz4, 16 KiB wrappers", "A", 16 << 10, options, "lz4", 1)
+    report.write(options.output)
 
 
 if __name__ == "__main__":
