@@ -193,7 +193,10 @@ class Scanner:
             raised = error  # what was read before it comes first
         yield from self._rows(rows)
         if raised is not None:
-            raise raised
+            try:
+                raise raised
+            finally:
+                del raised  # its traceback holds this frame
 
     def _fast(
         self, file: FileIO, run: Run, plain: Iterator[Batch], size: int

@@ -65,6 +65,17 @@ class ViewPlan:
     cases: tuple[CasePlan, ...]
     leaves: tuple[Leaf, ...]
 
+    def layouts(self) -> list[tuple[LayoutPlan, list[int]]]:
+        """The layouts of entries, each with the numbers that stand for it."""
+        out: list[tuple[LayoutPlan, list[int]]] = []
+        for key, entry in self.entries:
+            same = next((keys for p, keys in out if p is entry), None)
+            if same is None:
+                out.append((entry, [key]))
+            else:
+                same.append(key)
+        return out
+
     def cases_of(self, entry: LayoutPlan) -> tuple[CasePlan, ...]:
         return tuple(case for case in self.cases if case.entry is entry)
 

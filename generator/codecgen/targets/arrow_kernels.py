@@ -25,7 +25,7 @@ class Kernels(Fill):
             add(f"{name} = {8 * i}")
         self.fail()
         kernels = []
-        for entry, keys in self.entries():
+        for entry, keys in self.view.layouts():
             cases = list(self.view.cases_of(entry))
             self.open(entry)
             self.frame(entry, keys)
@@ -40,17 +40,6 @@ class Kernels(Fill):
         self.code.lines += ["", "", "KERNELS: dict[int, tuple[Any, Any]] = {", *kernels, "}"]
         self.code.lines.append('"""The two passes, by the number that tells entries apart."""')
         return "\n".join(_pruned(self.code.lines)) + "\n"
-
-    def entries(self) -> list[tuple[LayoutPlan, list[int]]]:
-        """The layouts of entries, each with the numbers that stand for it."""
-        out: list[tuple[LayoutPlan, list[int]]] = []
-        for key, entry in self.view.entries:
-            same = next((keys for p, keys in out if p is entry), None)
-            if same is None:
-                out.append((entry, [key]))
-            else:
-                same.append(key)
-        return out
 
     def decode(self, entry: LayoutPlan, cases: list[CasePlan]) -> None:
         add = self.code.add

@@ -85,7 +85,7 @@ class Vectors(VectorWalk):
     def text(self) -> str:
         cases = []
         layouts = []
-        for entry, keys in self.entries():
+        for entry, keys in self.view.layouts():
             own = list(self.view.cases_of(entry))
             cases += [self.case(case) for case in own]
             layouts.append(self.layout(entry, keys, own))
@@ -107,17 +107,6 @@ class Vectors(VectorWalk):
             used = [name for name in known if f"{name}(" in body or name in ("Walk", "Vector")]
             lines.append(f"from {module} import {', '.join(used)}\n")
         return "".join(lines)
-
-    def entries(self) -> list[tuple[LayoutPlan, list[int]]]:
-        """The layouts of entries, each with the numbers that stand for it."""
-        out: list[tuple[LayoutPlan, list[int]]] = []
-        for key, entry in self.view.entries:
-            same = next((keys for p, keys in out if p is entry), None)
-            if same is None:
-                out.append((entry, [key]))
-            else:
-                same.append(key)
-        return out
 
     def assign(self, name: str, value: Expr) -> None:
         self.code.depth = 0
