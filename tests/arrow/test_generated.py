@@ -60,6 +60,22 @@ def test_many_mutated_segments(seed: int, tmp_path: Path) -> None:
     test_mutated_segments(seed, tmp_path)
 
 
+@pytest.mark.slow
+def test_the_lines_of_the_kernels_run() -> None:
+    pytest.importorskip("coverage")
+    roots = [ROOT / name for name in ("generator", "generated", "pipeline")] + [ROOT]
+    path = os.pathsep.join(map(str, roots))
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.arrow.coverage_of_kernels"],
+        env=dict(os.environ, NUMBA_DISABLE_JIT="1", PYTHONPATH=path),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_without_a_compiler_the_kernels_are_plain_python() -> None:
     program = (
         "from tests.arrow.rows import *\n"
