@@ -285,24 +285,32 @@ cases: {2: kip_98_message_set}
 ---
 view: kip_98_messages
 of: kip_98
-columns: {offset: {type: int64}, timestamp: {type: timestamp_ms}}
+columns:
+  offset: {type: int64}
+  timestamp: {type: timestamp_ms}
+  key: {type: binary, nullable: true}
+  value: {type: binary, nullable: true}
 rows:
   - of: kip_98_message_set
     each: messages
-    columns: {offset: messages.offset, timestamp: item.timestamp}
+    columns: {offset: messages.offset, timestamp: item.timestamp, key: item.key, value: item.value}
     write:
-      entry: {offset: first(offset), max_timestamp: max(timestamp)}
-      item: {offset_delta: offset - entry.offset, timestamp: timestamp}
+      entry: {offset: first(offset), offset_delta: last(offset) - first(offset), max_timestamp: max(timestamp)}
+      item:
+        offset_delta: offset - entry.offset
+        timestamp: timestamp
+        key: key
+        value: value
 """
 
 
-def test_the_draft_is_refused_with_the_name_of_the_field() -> None:
+def test_the_draft_is_read_but_not_written_and_the_field_is_named() -> None:
     files = loader.read_files(SCHEMAS) | {"views/draft.yaml": DRAFT}
     model, found = loader.load(files)
     assert model is not None and not found
     assert render(run(model), files) == ""
     text = render(list(arrow.emit(make_plan(model)).diagnostics), files)
-    assert text.startswith('error[C023]: "key_length" is a length that may be left out')
+    assert text.startswith('error[C023]: "key_length" is a length in front of a part of the row')
 
 
 @pytest.mark.parametrize(
