@@ -99,3 +99,24 @@ def test_an_odd_message_after_others_ends_where_it_ends() -> None:
         odd = [item for item in found if not isinstance(item, Rows)]
         assert len(odd) == parts.count(bytes(wrong))
         decoder.shares = None
+
+
+def test_entries_of_two_kinds_that_take_turns() -> None:
+    keys = {"offset_delta": 0, "key": bytes(20_000), "value": None, "headers": []}
+    values = {"offset_delta": 0, "key": None, "value": bytes(20_000), "headers": []}
+    kinds = [keys, values]
+    parts = [
+        bytes(RECORD_BATCH.build({"base_offset": i, "records": [kinds[i % 2]]})) for i in range(200)
+    ]
+    data = b"".join(parts)
+    decoder = Decoder(RECORDS, choose(RECORDS, ("key", "value")))
+    chunk = Chunk(len(data))
+    chunk.view()[: len(data)] = data
+    chunk.size = len(data)
+    found = [item for item in decoder.decode(chunk, 0) if isinstance(item, Rows)]
+    assert sum(item.entries for item in found) == 200
+    assert len(found) < 20
+    rows = [row for item in found for row in item.batch.to_pylist()]
+    assert rows == [
+        {"key": kinds[i % 2]["key"], "value": kinds[i % 2]["value"]} for i in range(200)
+    ]

@@ -295,9 +295,12 @@ class Decoder:
         return used
 
     def _learn(self, read: int) -> None:
-        """Note what share of the bytes that were read each leaf took."""
-        if read or self.shares is None:
+        """Note what share of the bytes that were read each leaf took. What went before is forgotten by halves: entries of
+        two kinds that take turns are soon expected both."""
+        if self.shares is None:
             self.shares = self._used() / max(read, 1)
+        elif read:
+            self.shares = np.maximum(self._used() / read, self.shares / 2)
 
     def _attempt(
         self, decode: Any, first: int, last: int, bias: int, room: Any
