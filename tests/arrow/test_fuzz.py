@@ -63,7 +63,7 @@ def without(text: str) -> Callable[[str], str]:
 
 MISSING = {
     "value": "if item_value > end_1 - p:\n",
-    "count": "if item_headers < 0 or item_headers > end_1 - p or item_headers > most:\n",
+    "room for values": "if item_value > value_room - value_at:\n",
 }
 
 
