@@ -19,7 +19,7 @@ RUNS = {
     "no_jit": "--mib 1 --rounds 1",
     "heads": "--mib 1 --rounds 1",
     "threads": "--mib 1 --rounds 2",
-    "file_to_arrow": "--mib 1 --rounds 1",
+    "file_to_arrow": "--mib 1 --rounds 1 --without-java",
 }
 
 
