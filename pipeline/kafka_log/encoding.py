@@ -17,10 +17,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kafka_codecs import Compression
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+CODECS = tuple(codec.label for codec in Compression)
 """The codecs, by their numbers. Record batches take them all, the older messages no zstd."""
 
 MAGIC = 2
@@ -67,7 +69,7 @@ def encode(
     if codec is not None:
         if codec not in CODECS:
             raise ValueError(f"no codec is called {codec!r}; known: {', '.join(CODECS)}")
-        given["codec"] = CODECS.index(codec)
+        given["codec"] = int(Compression[codec.upper()])
     if magic is not None and magic not in (0, 1, 2):
         raise ValueError(f"magic is {magic}: it must be 0, 1 or 2")
     return _encode(_batches(data), magic, given, level, batch_bytes)
