@@ -200,6 +200,12 @@ def test_everything_is_described(directory: Path) -> None:
         assert {f"{enum.name}-{v.name}" for v in enum.values} <= anchors(text)
 
 
+def test_folders_in_the_order_of_their_age_and_size() -> None:
+    """Drafts last; records and indexes are equally old, and there are more files of records."""
+    headings = re.findall(r"^## (\w+)$", page(SCHEMAS, "README"), re.MULTILINE)
+    assert headings[:4] == ["Records", "Indexes", "Messages", "Drafts"]
+
+
 def page(directory: Path, name: str) -> str:
     return emitted(directory)[f"docs/{name}.md"]
 

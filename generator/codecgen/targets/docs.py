@@ -182,13 +182,13 @@ def _index(site: Site, old: tuple[Site, ...]) -> str:
 
 
 def _folders(site: Site) -> dict[str, list[str]]:
-    """The YAML files by folder: the folder with the oldest layout first, those with drafts only last."""
+    """The YAML files by folder: the oldest layout first, of equals the most files; those with drafts only last."""
     out: dict[str, list[str]] = {}
     for file in site.pages:
         out.setdefault(file.rpartition("/")[0], []).append(file)
     modules = site.plan.modules()
 
-    def age(folder: str) -> tuple[bool, tuple[int, ...], str]:
+    def age(folder: str) -> tuple[bool, tuple[int, ...], int, str]:
         layouts = [t for file in out[folder] for t in modules[file] if isinstance(t, Layout)]
         sinces = [t.since for t in layouts] + [
             s for t in layouts for s, _ in t.version_notes.values()
@@ -197,7 +197,7 @@ def _folders(site: Site) -> dict[str, list[str]]:
             release_key(s.release) for s in sinces if s is not None and s.release is not None
         ]
         shipped = not layouts or any(t.draft is None for t in layouts)
-        return not shipped, min(releases, default=()), folder
+        return not shipped, min(releases, default=()), -len(out[folder]), folder
 
     return {folder: out[folder] for folder in sorted(out, key=age)}
 
