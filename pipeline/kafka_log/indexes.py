@@ -1,10 +1,7 @@
 """Where in a segment reading may begin, by the index files that brokers keep beside it.
 
-Their entries have a fixed size, and neither header nor checksum. Offsets are relative to the one in the file's name.
-``.index``: offset and position of a batch, written as Apache Kafka's ``OffsetIndex`` does; the offset is the batch's last
-one, up to Kafka 4.0 the last one of all that was appended with it. ``.timeindex``: the largest timestamp so far and an
-offset of the first batch that has it, as in Kafka's ``TimeIndex``. A file that was made longer in advance has zeros at
-its end.
+They are runs of entries of a fixed size, whose layouts are in the schemas. Offsets are relative to the one in the file's
+name. A file that was made longer in advance has zeros at its end.
 
 Nothing in them is believed that the batches do not bear out; where they do not, reading begins at the first byte. The
 heads of batches are believed, as Kafka does when it looks for an offset or a time.
@@ -20,11 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from codecgen.runtime.arrow.structured import structured
+from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafka_log.directory import Segment
 from kafka_log.scanner import BatchScanner, Engine
 
-OFFSETS = np.dtype([("offset", ">i4"), ("position", ">i4")])
-TIMES = np.dtype([("timestamp", ">i8"), ("offset", ">i4")])
+OFFSETS = structured(OFFSET_INDEX_ENTRY)
+TIMES = structured(TIME_INDEX_ENTRY)
 
 MOST_BYTES = 16 << 20
 """Larger index files are not used. Kafka makes them 10 MiB unless told otherwise."""
@@ -80,7 +79,7 @@ def _by_offset(segment: Segment, offset: int, engine: Engine) -> int:
     """The batch that the last entry up to an offset names, if the one before it leads there."""
     index = entries(segment.path.with_suffix(".index"), OFFSETS)
     relative = offset - segment.base_offset
-    i = int(np.searchsorted(index["offset"].astype(np.int64), relative, "right")) - 1
+    i = int(np.searchsorted(index["relative_offset"].astype(np.int64), relative, "right")) - 1
     if i < 0:
         return 0
     position = int(index["position"][i])
@@ -91,7 +90,7 @@ def _by_offset(segment: Segment, offset: int, engine: Engine) -> int:
     if not batches or batches[-1].position != position:
         return 0
     head = batches[-1]
-    last = segment.base_offset + int(index["offset"][i])
+    last = segment.base_offset + int(index["relative_offset"][i])
     fits = segment.base_offset <= head.first <= head.last <= last
     return position if fits else 0
 
@@ -102,7 +101,7 @@ def _by_time(segment: Segment, timestamp: int, engine: Engine) -> int:
     i = int(np.searchsorted(index["timestamp"].astype(np.int64), timestamp, "right")) - 1
     if i < 0:
         return 0
-    offset = segment.base_offset + int(index["offset"][i])
+    offset = segment.base_offset + int(index["relative_offset"][i])
     heads = _heads(segment, _by_offset(segment, offset, engine), None, engine)
     named = next((head for head in heads if head.last >= offset), None)
     if named is None or named.first > offset or named.timestamp != int(index["timestamp"][i]):

@@ -62,6 +62,7 @@ class Integer(Codec):
         super().__init__()
         self.size: int = size
         self.signed = signed
+        self.endian = endian
         code = {1: "b", 2: "h", 4: "i", 8: "q"}[size]
         self._struct = struct.Struct(
             (">" if endian == "big" else "<") + (code if signed else code.upper())
@@ -151,6 +152,7 @@ class Float64(Codec):
 
     def __init__(self, endian: str = "big") -> None:
         super().__init__()
+        self.endian = endian
         self._struct = struct.Struct(">d" if endian == "big" else "<d")
 
     def read(self, source: Source, this: Any) -> float:

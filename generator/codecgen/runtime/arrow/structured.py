@@ -1,0 +1,45 @@
+"""A layout of fixed size as a NumPy dtype: many of them, one after the other, are then one array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from codecgen.runtime.bits import Bits
+from codecgen.runtime.errors import CodecError
+from codecgen.runtime.layout import Layout
+from codecgen.runtime.primitives import Boolean, Codec, EnumField, Float64, Integer
+
+_ORDER = {"big": ">", "little": "<"}
+
+
+def structured(layout: Layout) -> Any:
+    """The fields of a layout as those of a structured dtype, by the same names.
+
+    Enums and bits are their numbers, a boolean is its byte, uuids and bytes are voids. Nothing that the layout says about
+    values is checked. Raises :class:`CodecError` for the first field that is not always there, or not always as long.
+    """
+    fields = []
+    for f in layout.fields:
+        try:
+            if f.when is not None:
+                raise CodecError("a field that is not always there has no place in a dtype")
+            fields.append((f.name, _kind(f.codec)))
+        except CodecError as error:
+            raise layout.related.at(error, f) from None
+    return np.dtype(fields)
+
+
+def _kind(codec: Codec) -> Any:
+    if isinstance(codec, Layout):
+        return structured(codec)
+    if isinstance(codec, EnumField | Bits):
+        return _kind(codec.base)
+    if isinstance(codec, Integer):
+        return f"{_ORDER[codec.endian]}{'i' if codec.signed else 'u'}{codec.size}"
+    if isinstance(codec, Float64):
+        return f"{_ORDER[codec.endian]}f8"
+    if codec.size is None:
+        raise CodecError("a field of no fixed size has no place in a dtype")
+    return "u1" if isinstance(codec, Boolean) else f"V{codec.size}"
