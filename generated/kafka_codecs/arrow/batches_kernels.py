@@ -84,6 +84,9 @@ _ONE_LANE, _TWO_LANES = 0x0D3B6092, 0xB9E02B86
 # x to the power 8 n - 33 modulo the polynomial of CRC-32C, the highest power in the lowest bit: what a remainder is
 # multiplied by to move it on by the n bytes of one and of two lanes. Longer lanes are slower on what is not in the cache.
 
+_AHEAD = 4096
+"""How far before a checksum the bytes are asked for: what comes from memory page by page comes sooner."""
+
 if JIT:
 
     def _pointer(builder: Any, address: Any, bits: int) -> Any:
@@ -132,6 +135,20 @@ if JIT:
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64), code
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def _fetch(typing: Any, address: Any) -> Any:
+        """Have the processor bring a line of memory into its caches; the address may be anything."""
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            i32, byte = ir.IntType(32), ir.IntType(8).as_pointer()
+            kind = ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32])
+            function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+            to_read, keep, data = i32(0), i32(3), i32(1)
+            builder.call(function, [builder.inttoptr(args[0], byte), to_read, keep, data])
+            return context.get_dummy_value()
+
+        return types.void(types.int64), code
 
     def _has(context: Any, feature: str) -> bool:
         """Whether the processor that code is made for has a feature."""
@@ -291,11 +308,35 @@ if JIT:
     load_i64_le = _loader(64, True, False)
     store_8, store_16, store_32, store_64 = _storer(8), _storer(16), _storer(32), _storer(64)
 
+    @intrinsic  # type: ignore[untyped-decorator]
+    def _move_rest(typing: Any, to: Any, start: Any, size: Any) -> Any:
+        """Copy all but the first 32 bytes, 32 at a time, in a loop that the compiler leaves as short as it is."""
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            i64, vector = ir.IntType(64), ir.VectorType(ir.IntType(8), 32).as_pointer()
+            before = builder.block
+            loop, done = builder.append_basic_block("copy"), builder.append_basic_block("copied")
+            builder.cbranch(builder.icmp_signed(">", args[2], i64(32)), loop, done)
+            builder.position_at_end(loop)
+            at = builder.phi(i64)
+            value = builder.load(builder.inttoptr(builder.add(args[1], at), vector), align=1)
+            builder.store(value, builder.inttoptr(builder.add(args[0], at), vector), align=1)
+            further = builder.add(at, i64(32))
+            at.add_incoming(i64(32), before)
+            at.add_incoming(further, loop)
+            again = builder.cbranch(builder.icmp_signed("<", further, args[2]), loop, done)
+            kept = [ir.MetaDataString(builder.module, "llvm.loop.unroll.disable")]
+            again.set_metadata("llvm.loop", builder.module.add_metadata(kept))
+            builder.position_at_end(done)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.int64), code
+
     @inner
     def copy(to: int, start: int, size: int) -> None:
-        """Copy bytes, 32 at a time."""
-        for i in range(0, size, 32):
-            _move32(to + i, start + i)
+        """Copy bytes, 32 at a time: the first 32 whatever the size."""
+        _move32(to, start)
+        _move_rest(to, start, size)
 
     @inner
     def wrap_64(value: int) -> int:
@@ -329,6 +370,8 @@ if JIT:
         """CRC-32C of three lanes of bytes at once: the processor works at them side by side."""
         second = 0
         third = 0
+        for line in range(start + _AHEAD, start + _AHEAD + 3 * _LANE, 64):
+            _fetch(line)
         for i in range(start, start + _LANE, 8):
             crc = _crc32c_8(crc, load_i64_le(i))
             second = _crc32c_8(second, load_i64_le(i + _LANE))
@@ -665,18 +708,20 @@ def is_message_v0(p: int, behind: int, careful: int) -> bool:
 @jit
 def index_message_v0(
     table: int, capacity: int, p: int, end: int, most: int, careful: int
-) -> tuple[int, int, int]:
+) -> tuple[int, int, int, int]:
     """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
     why: 3 from the last one on entries are rows themselves, 2 an entry of another kind, 1 the
-    table is full, 0 the bytes end, -1 what follows is no entry.
+    table is full, 0 the bytes end, -1 what follows is no entry. And how many rows they say they
+    have; -1 when some are compressed, or do not say.
     """
     n = 0
+    rows = 0
     while True:
         behind = frame_message_v0(p, end)
         if behind <= 2:
-            return n, p, behind
+            return n, p, behind, rows
         if n == capacity:
-            return n, p, 1
+            return n, p, 1, rows
         row = table + n * ROW_SIZE
         n += 1
         if is_message_v0(p, behind, careful):
@@ -688,8 +733,10 @@ def index_message_v0(
             store_64(row + RUN_END, end)
             store_64(row + COUNT, -1)
             store_64(row + CHECKED, careful)
-            return n, p, 3
-        open_message_v0(p, behind, row, most, careful)
+            return n, p, 3, -1
+        if open_message_v0(p, behind, row, most, careful) and rows >= 0:
+            count = load_i64_le(row + COUNT)
+            rows = -1 if count < 0 or load_i64_le(row + CODEC) else rows + count
         p = behind
 
 
@@ -863,18 +910,20 @@ def is_message_v1(p: int, behind: int, careful: int) -> bool:
 @jit
 def index_message_v1(
     table: int, capacity: int, p: int, end: int, most: int, careful: int
-) -> tuple[int, int, int]:
+) -> tuple[int, int, int, int]:
     """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
     why: 3 from the last one on entries are rows themselves, 2 an entry of another kind, 1 the
-    table is full, 0 the bytes end, -1 what follows is no entry.
+    table is full, 0 the bytes end, -1 what follows is no entry. And how many rows they say they
+    have; -1 when some are compressed, or do not say.
     """
     n = 0
+    rows = 0
     while True:
         behind = frame_message_v1(p, end)
         if behind <= 2:
-            return n, p, behind
+            return n, p, behind, rows
         if n == capacity:
-            return n, p, 1
+            return n, p, 1, rows
         row = table + n * ROW_SIZE
         n += 1
         if is_message_v1(p, behind, careful):
@@ -886,8 +935,10 @@ def index_message_v1(
             store_64(row + RUN_END, end)
             store_64(row + COUNT, -1)
             store_64(row + CHECKED, careful)
-            return n, p, 3
-        open_message_v1(p, behind, row, most, careful)
+            return n, p, 3, -1
+        if open_message_v1(p, behind, row, most, careful) and rows >= 0:
+            count = load_i64_le(row + COUNT)
+            rows = -1 if count < 0 or load_i64_le(row + CODEC) else rows + count
         p = behind
 
 
@@ -1062,18 +1113,20 @@ def is_record_batch(p: int, behind: int, careful: int) -> bool:
 @jit
 def index_record_batch(
     table: int, capacity: int, p: int, end: int, most: int, careful: int
-) -> tuple[int, int, int]:
+) -> tuple[int, int, int, int]:
     """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
     why: 3 from the last one on entries are rows themselves, 2 an entry of another kind, 1 the
-    table is full, 0 the bytes end, -1 what follows is no entry.
+    table is full, 0 the bytes end, -1 what follows is no entry. And how many rows they say they
+    have; -1 when some are compressed, or do not say.
     """
     n = 0
+    rows = 0
     while True:
         behind = frame_record_batch(p, end)
         if behind <= 2:
-            return n, p, behind
+            return n, p, behind, rows
         if n == capacity:
-            return n, p, 1
+            return n, p, 1, rows
         row = table + n * ROW_SIZE
         n += 1
         if is_record_batch(p, behind, careful):
@@ -1085,8 +1138,10 @@ def index_record_batch(
             store_64(row + RUN_END, end)
             store_64(row + COUNT, -1)
             store_64(row + CHECKED, careful)
-            return n, p, 3
-        open_record_batch(p, behind, row, most, careful)
+            return n, p, 3, -1
+        if open_record_batch(p, behind, row, most, careful) and rows >= 0:
+            count = load_i64_le(row + COUNT)
+            rows = -1 if count < 0 or load_i64_le(row + CODEC) else rows + count
         p = behind
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import Plan
-from codecgen.plan.bounds import bounds
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan, plan_view
 from codecgen.runtime import arrow as runtime
 from codecgen.targets import arrow_writer
 from codecgen.targets.arrow_code import Unsupported
+from codecgen.targets.arrow_index import least_of
 from codecgen.targets.arrow_kernels import Kernels
 from codecgen.targets.arrow_vectors import Vectors
 from codecgen.targets.emitted import Emitted
@@ -143,5 +143,5 @@ def _case(plan: Plan, case: CasePlan) -> Code:
         string(case.name),
         mapping(codecs),
         each_entry="True" if case.array is None else None,
-        least=str(max(1, bounds(plan, case.element).least)),
+        least=str(least_of(plan, case)),
     )

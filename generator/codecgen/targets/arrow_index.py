@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codecgen.plan import FieldPlan, LayoutPlan
+from codecgen.plan import FieldPlan, LayoutPlan, Plan
+from codecgen.plan.bounds import bounds
 from codecgen.plan.columns import CasePlan
 from codecgen.schema.model import ArrayType
 from codecgen.targets.arrow_code import Sinks, Unsupported, function_name, integer_of
@@ -13,6 +14,11 @@ from codecgen.targets.arrow_expressions import Operand, negated
 from codecgen.targets.arrow_scope import ENTRY, Names
 from codecgen.targets.arrow_values import names_needed
 from codecgen.targets.arrow_walk import Walk
+
+
+def least_of(plan: Plan, case: CasePlan) -> int:
+    """The fewest bytes that a row of a case has, as far as memory is set aside for rows: 1 at least."""
+    return max(1, bounds(plan, case.element).least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +174,10 @@ class Index(Columns):
             with self.code.block(f"if {count} == 0:"):
                 walk.fail(f"p != {end}", f)
                 add("codec = 0")
+        if count != "-1":
+            test = f"{count} > ({end} - p) // {least_of(self.plan, case)}"
+            with self.code.block(f"if {test}:" if codec == "0" else f"if codec == 0 and {test}:"):
+                add("return fail(row, -1, 0)  # more rows than there are bytes for")
         self.checksums(walk, end, codec)
         add(f"store_64(row + CODEC, {codec})")
         add("store_64(row + RUN, p)")
@@ -267,19 +277,20 @@ class Index(Columns):
             self.is_row(test, tests)
         parameters = "table: int, capacity: int, p: int, end: int, most: int, careful: int"
         self.function(
-            f"{function_name('index', entry)}({parameters}) -> tuple[int, int, int]",
+            f"{function_name('index', entry)}({parameters}) -> tuple[int, int, int, int]",
             "Pass 1: a row of the table for each whole entry. How many there are, where they end, and why: 3 from the last one "
             "on entries are rows themselves, 2 an entry of another kind, 1 the table is full, 0 the bytes end, -1 what "
-            "follows is no entry.",
+            "follows is no entry. And how many rows they say they have; -1 when some are compressed, or do not say.",
             inner=False,
         )
         add("n = 0")
+        add("rows = 0")
         with self.code.block("while True:"):
             add(f"behind = {function_name('frame', entry)}(p, end)")
             with self.code.block("if behind <= 2:"):
-                add("return n, p, behind")
+                add("return n, p, behind, rows")
             with self.code.block("if n == capacity:"):
-                add("return n, p, 1")
+                add("return n, p, 1, rows")
             add("row = table + n * ROW_SIZE")
             add("n += 1")
             for test in own:
@@ -292,6 +303,10 @@ class Index(Columns):
                     add("store_64(row + RUN_END, end)")
                     add("store_64(row + COUNT, -1)")
                     add("store_64(row + CHECKED, careful)")
-                    add("return n, p, 3")
-            add(f"{function_name('open', entry)}(p, behind, row, most, careful)")
+                    add("return n, p, 3, -1")
+            with self.code.block(
+                f"if {function_name('open', entry)}(p, behind, row, most, careful) and rows >= 0:"
+            ):
+                add("count = load_i64_le(row + COUNT)")
+                add("rows = -1 if count < 0 or load_i64_le(row + CODEC) else rows + count")
             add("p = behind")

@@ -55,13 +55,15 @@ def schema_of(columns: Sequence[Column]) -> pa.Schema:
 class Part:
     """The buffers of one column, with room for some rows and, for each leaf, some bytes or elements."""
 
-    def __init__(self, column: Column, rows: int, room: Any, allocate: Allocate) -> None:
+    def __init__(
+        self, column: Column, rows: int, room: Sequence[int], allocate: Allocate
+    ) -> None:
         self.column = column
         self.validity = _ones(rows, allocate) if column.nullable else None
         self.offsets: Any = None
         self.data: Any = None
         self.members: list[Part] = []
-        size = int(room[LEAVES + column.index])
+        size = room[LEAVES + column.index]
         if column.type == "list":
             self.offsets = _offsets(rows, allocate)
             self.members = [Part(member, size, room, allocate) for member in column.members]
@@ -73,18 +75,18 @@ class Part:
         else:
             self.data = _buffer(rows * _WIDTHS[column.type], allocate)
 
-    def addresses(self, out: Any) -> None:
+    def addresses(self, out: list[int]) -> None:
         at = 3 * self.column.index
         for i, buffer in enumerate((self.data, self.validity, self.offsets)):
             out[at + i] = 0 if buffer is None else buffer.address
         for member in self.members:
             member.addresses(out)
 
-    def array(self, rows: int, used: Any, nulls: Any) -> Any:
+    def array(self, rows: int, used: Sequence[int], nulls: Sequence[int]) -> Any:
         """The rows that were written, of which the leaves have used so much."""
         column = self.column
         kind = arrow_type(column)
-        size, missing = int(used[LEAVES + column.index]), int(nulls[column.index])
+        size, missing = used[LEAVES + column.index], nulls[column.index]
         validity = self.validity if missing else None
         if self.members:
             arrays = [member.array(size, used, nulls) for member in self.members]

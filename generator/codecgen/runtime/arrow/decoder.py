@@ -138,9 +138,12 @@ class Decoder:
         self.out = np.zeros(3 * len(self.leaves), np.int64)
         self.state = np.zeros(LEAVES + 2 * len(self.leaves), np.int64)
         self.room = np.zeros(LEAVES + len(self.leaves), np.int64)
+        self.table_address = int(self.table.ctypes.data)
+        self.addresses = [int(a.ctypes.data) for a in (self.out, self.state, self.room)]
         self.decompressor = Decompressor(view, self.limits, getattr(self.kernels, "JIT", False))
         self.least = np.array([case.least for case in view.cases] or [1], np.int64)
         self.shares: Any = None  # what of a run each leaf takes, as far as is known
+        self.rows = -1  # how many rows the index says there are; -1 where it does not, or runs are compressed
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Odd]:
         """The rows of the entries in a chunk, whose first byte is ``position`` in the file.
@@ -160,8 +163,8 @@ class Decoder:
             if kernels is None:
                 yield Odd(start + bias, None)
                 return
-            count, start, why = kernels[0](
-                self.table.ctypes.data, ENTRIES, start, end, self.limits.elements, int(self.careful)
+            count, start, why, self.rows = kernels[0](
+                self.table_address, ENTRIES, start, end, self.limits.elements, int(self.careful)
             )
             yield from self._entries(chunk, int(count), bias, kernels)
             if why == _RUN_FOLLOWS:
@@ -185,8 +188,10 @@ class Decoder:
     ) -> Iterator[Rows | Odd]:
         first = 0
         while first < count:
-            last = self.decompressor.decompress(self.table, chunk, first, count)
-            self._bound(first, last)
+            last = count
+            if self.rows < 0:
+                last = self.decompressor.decompress(self.table, chunk, first, count)
+                self._bound(first, last)
             while first < last:
                 if self.table[first, STATUS] == 0:
                     start, before = self._begin(first), first
@@ -241,7 +246,9 @@ class Decoder:
             ends = np.cumsum(self.table[first:last, RUN_END] - self.table[first:last, RUN])
             some = min(last, first + 1 + int(np.searchsorted(ends, PROBE)))
             self._measure(decode, first, some, PROBE)
-        behind, batch = self._attempt(decode, first, last, bias, self._expected(first, last))
+        whole = self._left(first, last)
+        room = self._expected(first, last, whole)
+        behind, batch = self._attempt(decode, first, last, bias, room, whole)
         if batch is None and behind == first and self.table[first, STATUS] == 0:
             # The first entry alone takes more than was expected of all of them.
             exact = self._measure(decode, first, first + 1)
@@ -250,28 +257,41 @@ class Decoder:
             if self.table[first, STATUS]:
                 return behind, None
             if int(exact.max()) <= MOST_BYTES:
-                behind, batch = self._attempt(decode, first, first + 1, bias, exact)
+                whole = self._left(first, first + 1)
+                behind, batch = self._attempt(decode, first, first + 1, bias, exact, whole)
             else:
                 self.table[first, STATUS] = -1
         return behind, batch
 
     def _left(self, first: int, last: int) -> int:
-        """Bytes of runs that are to be read."""
+        """Bytes of runs that are to be read; with the heads between them where nothing is compressed."""
+        if first == last:
+            return 0
+        if self.rows >= 0:
+            return int(self.table[last - 1, RUN_END]) - int(self.table[first, RUN])
         part = self.table[first:last]
         return int((part[:, RUN_END] - part[:, RUN]).sum())
 
-    def _expected(self, first: int, last: int) -> Any:
-        """Rows that entries have, and what their leaves take, going by those before them: never more than there can be."""
+    def _expected(self, first: int, last: int, whole: int) -> Any:
+        """Rows that entries have, and what their leaves take, going by those before them: never more than there can be in
+        ``whole`` bytes."""
+        room = (self.shares * (whole * MARGIN)).astype(np.int64) + SPARE
+        room = np.minimum(room, min(whole, MOST_BYTES))
+        room[_ROWS] = min(self._rows(first, last, int(room[_ROWS])), self.most_rows, MOST_BYTES)
+        return room
+
+    def _rows(self, first: int, last: int, expected: int) -> int:
+        """How many rows to expect: as many as entries say, or what is expected where these do not."""
+        if self.rows >= 0:
+            return self.rows
         part = self.table[first:last]
         part = part[part[:, STATUS] == 0]
+        counts = part[:, COUNT]
+        if (counts >= 0).all():
+            return int(counts.sum())
         runs = part[:, RUN_END] - part[:, RUN]
-        whole = int(runs.sum())
-        room = (self.shares * (whole * MARGIN)).astype(np.int64) + SPARE
-        room = np.minimum(room, whole)
-        counts, least = part[:, COUNT], self.least[part[:, CASE]]
-        most = int(np.where(counts < 0, runs // least, counts).sum())
-        room[_ROWS] = min(most, self.most_rows, most if (counts >= 0).all() else room[_ROWS])
-        return np.minimum(room, MOST_BYTES)
+        most = int(np.where(counts < 0, runs // self.least[part[:, CASE]], counts).sum())
+        return min(most, expected)
 
     def _measure(self, decode: Any, first: int, last: int, most: int | None = None) -> Any:
         """What entries need, by going through them without writing anything. ``most`` bytes of a run will do."""
@@ -282,8 +302,8 @@ class Decoder:
         self.out[:] = 0
         self.room[:] = MOST_BYTES
         left = self._left(first, last)
-        self._run(decode, first, last, 0)
-        self._learn(left - self._left(first, last))
+        behind = self._run(decode, first, last, 0)
+        self._learn(left - self._left(behind, last))
         if self.state[_ENTRIES] or most is not None:  # if not, the first entry is odd, and stays so
             self.table[first:last] = before
         return self._used()
@@ -303,25 +323,27 @@ class Decoder:
             self.shares = np.maximum(self._used() / read, self.shares / 2)
 
     def _attempt(
-        self, decode: Any, first: int, last: int, bias: int, room: Any
+        self, decode: Any, first: int, last: int, bias: int, room: Any, whole: int
     ) -> tuple[int, pa.RecordBatch | None]:
-        rows = int(room[_ROWS])
-        parts = [Part(column, rows, room, self.allocate) for column in self.columns]
-        self.out[:] = 0
+        sizes = room.tolist()
+        parts = [Part(column, sizes[_ROWS], sizes, self.allocate) for column in self.columns]
+        addresses = [0] * len(self.out)
         for part in parts:
-            part.addresses(self.out)
+            part.addresses(addresses)
+        self.out[:] = addresses
         self.room[:] = room
-        left = self._left(first, last)
         behind = self._run(decode, first, last, bias)
-        if self.state[_ENTRIES] == 0:
+        used = self.state.tolist()
+        if used[_ENTRIES] == 0:
             return behind, None
-        self._learn(left - self._left(first, last))
-        nulls = self.state[len(self.room) :]
-        arrays = [part.array(int(self.state[_ROWS]), self.state, nulls) for part in parts]
+        self._learn(whole - self._left(behind, last))
+        rows, nulls = used[_ROWS], used[len(sizes) :]
+        if self.rows >= 0:
+            self.rows -= rows
+        arrays = [part.array(rows, used, nulls) for part in parts]
         return behind, pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _run(self, decode: Any, first: int, last: int, bias: int) -> int:
         self.state[:] = 0
-        out, state, room = self.out.ctypes.data, self.state.ctypes.data, self.room.ctypes.data
-        table, most = self.table.ctypes.data, self.limits.elements
-        return int(decode(table, first, last, most, bias, out, state, room))
+        most = self.limits.elements
+        return int(decode(self.table_address, first, last, most, bias, *self.addresses))

@@ -85,6 +85,9 @@ _ONE_LANE, _TWO_LANES = 0x0D3B6092, 0xB9E02B86
 # x to the power 8 n - 33 modulo the polynomial of CRC-32C, the highest power in the lowest bit: what a remainder is
 # multiplied by to move it on by the n bytes of one and of two lanes. Longer lanes are slower on what is not in the cache.
 
+_AHEAD = 4096
+"""How far before a checksum the bytes are asked for: what comes from memory page by page comes sooner."""
+
 if JIT:
 
     def _pointer(builder: Any, address: Any, bits: int) -> Any:
@@ -133,6 +136,20 @@ if JIT:
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64), code
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def _fetch(typing: Any, address: Any) -> Any:
+        """Have the processor bring a line of memory into its caches; the address may be anything."""
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            i32, byte = ir.IntType(32), ir.IntType(8).as_pointer()
+            kind = ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32])
+            function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+            to_read, keep, data = i32(0), i32(3), i32(1)
+            builder.call(function, [builder.inttoptr(args[0], byte), to_read, keep, data])
+            return context.get_dummy_value()
+
+        return types.void(types.int64), code
 
     def _has(context: Any, feature: str) -> bool:
         """Whether the processor that code is made for has a feature."""
@@ -292,11 +309,35 @@ if JIT:
     load_i64_le = _loader(64, True, False)
     store_8, store_16, store_32, store_64 = _storer(8), _storer(16), _storer(32), _storer(64)
 
+    @intrinsic  # type: ignore[untyped-decorator]
+    def _move_rest(typing: Any, to: Any, start: Any, size: Any) -> Any:
+        """Copy all but the first 32 bytes, 32 at a time, in a loop that the compiler leaves as short as it is."""
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            i64, vector = ir.IntType(64), ir.VectorType(ir.IntType(8), 32).as_pointer()
+            before = builder.block
+            loop, done = builder.append_basic_block("copy"), builder.append_basic_block("copied")
+            builder.cbranch(builder.icmp_signed(">", args[2], i64(32)), loop, done)
+            builder.position_at_end(loop)
+            at = builder.phi(i64)
+            value = builder.load(builder.inttoptr(builder.add(args[1], at), vector), align=1)
+            builder.store(value, builder.inttoptr(builder.add(args[0], at), vector), align=1)
+            further = builder.add(at, i64(32))
+            at.add_incoming(i64(32), before)
+            at.add_incoming(further, loop)
+            again = builder.cbranch(builder.icmp_signed("<", further, args[2]), loop, done)
+            kept = [ir.MetaDataString(builder.module, "llvm.loop.unroll.disable")]
+            again.set_metadata("llvm.loop", builder.module.add_metadata(kept))
+            builder.position_at_end(done)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.int64), code
+
     @inner
     def copy(to: int, start: int, size: int) -> None:
-        """Copy bytes, 32 at a time."""
-        for i in range(0, size, 32):
-            _move32(to + i, start + i)
+        """Copy bytes, 32 at a time: the first 32 whatever the size."""
+        _move32(to, start)
+        _move_rest(to, start, size)
 
     @inner
     def wrap_64(value: int) -> int:
@@ -330,6 +371,8 @@ if JIT:
         """CRC-32C of three lanes of bytes at once: the processor works at them side by side."""
         second = 0
         third = 0
+        for line in range(start + _AHEAD, start + _AHEAD + 3 * _LANE, 64):
+            _fetch(line)
         for i in range(start, start + _LANE, 8):
             crc = _crc32c_8(crc, load_i64_le(i))
             second = _crc32c_8(second, load_i64_le(i + _LANE))

@@ -15,6 +15,7 @@ from codecgen.runtime.arrow.prelude import (
     JIT,
     F,
     _move32,
+    _move_rest,
     inner,
     intrinsic,
     ir,
@@ -89,10 +90,7 @@ if JIT:
         """Copy bytes from memory that may be read up to ``end``."""
         if start + size + 32 <= end:
             _move32(to, start)
-            i = 32
-            while i < size:
-                _move32(to + i, start + i)
-                i += 32
+            _move_rest(to, start, size)
         else:
             _copy_exactly(to, start, size)
 
