@@ -339,6 +339,12 @@ if JIT:
         _move_rest(to, start, size)
 
     @inner
+    def fetch_around(address: int) -> None:
+        """Have the processor bring some lines of memory into its caches."""
+        for line in range(address - 128, address + 192, 64):
+            _fetch(line)
+
+    @inner
     def wrap_64(value: int) -> int:
         """Two's complement of 64 bits, which machine code has anyway."""
         return value
@@ -458,6 +464,9 @@ else:
     def copy(to: int, start: int, size: int) -> None:
         """Copy bytes."""
         ctypes.memmove(to, start, size)
+
+    def fetch_around(address: int) -> None:
+        """Nothing that plain Python could do."""
 
     def wrap_64(value: int) -> int:
         """Two's complement of 64 bits."""

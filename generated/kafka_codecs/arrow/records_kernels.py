@@ -339,6 +339,12 @@ if JIT:
         _move_rest(to, start, size)
 
     @inner
+    def fetch_around(address: int) -> None:
+        """Have the processor bring some lines of memory into its caches."""
+        for line in range(address - 128, address + 192, 64):
+            _fetch(line)
+
+    @inner
     def wrap_64(value: int) -> int:
         """Two's complement of 64 bits, which machine code has anyway."""
         return value
@@ -458,6 +464,9 @@ else:
     def copy(to: int, start: int, size: int) -> None:
         """Copy bytes."""
         ctypes.memmove(to, start, size)
+
+    def fetch_around(address: int) -> None:
+        """Nothing that plain Python could do."""
 
     def wrap_64(value: int) -> int:
         """Two's complement of 64 bits."""
@@ -790,6 +799,7 @@ def index_message_v0(
             return n, p, behind, rows
         if n == capacity:
             return n, p, 1, rows
+        fetch_around(2 * behind - p)  # a head to come, if entries are of like size
         row = table + n * ROW_SIZE
         n += 1
         if is_message_v0(p, behind, careful):
@@ -1336,6 +1346,7 @@ def index_message_v1(
             return n, p, behind, rows
         if n == capacity:
             return n, p, 1, rows
+        fetch_around(2 * behind - p)  # a head to come, if entries are of like size
         row = table + n * ROW_SIZE
         n += 1
         if is_message_v1(p, behind, careful):
@@ -1897,6 +1908,7 @@ def index_record_batch(
             return n, p, behind, rows
         if n == capacity:
             return n, p, 1, rows
+        fetch_around(2 * behind - p)  # a head to come, if entries are of like size
         row = table + n * ROW_SIZE
         n += 1
         if open_record_batch(p, behind, row, most, careful) and rows >= 0:

@@ -291,6 +291,7 @@ class Index(Columns):
                 add("return n, p, behind, rows")
             with self.code.block("if n == capacity:"):
                 add("return n, p, 1, rows")
+            add("fetch_around(2 * behind - p)  # a head to come, if entries are of like size")
             add("row = table + n * ROW_SIZE")
             add("n += 1")
             for test in own:

@@ -55,9 +55,7 @@ def schema_of(columns: Sequence[Column]) -> pa.Schema:
 class Part:
     """The buffers of one column, with room for some rows and, for each leaf, some bytes or elements."""
 
-    def __init__(
-        self, column: Column, rows: int, room: Sequence[int], allocate: Allocate
-    ) -> None:
+    def __init__(self, column: Column, rows: int, room: Sequence[int], allocate: Allocate) -> None:
         self.column = column
         self.validity = _ones(rows, allocate) if column.nullable else None
         self.offsets: Any = None

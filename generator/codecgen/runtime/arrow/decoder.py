@@ -143,7 +143,9 @@ class Decoder:
         self.decompressor = Decompressor(view, self.limits, getattr(self.kernels, "JIT", False))
         self.least = np.array([case.least for case in view.cases] or [1], np.int64)
         self.shares: Any = None  # what of a run each leaf takes, as far as is known
-        self.rows = -1  # how many rows the index says there are; -1 where it does not, or runs are compressed
+        self.rows = (
+            -1
+        )  # how many rows the index says there are; -1 where it does not, or runs are compressed
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Odd]:
         """The rows of the entries in a chunk, whose first byte is ``position`` in the file.

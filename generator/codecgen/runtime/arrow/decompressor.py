@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ import numpy as np
 from codecgen.runtime.arrow.chunk import Chunk
 from codecgen.runtime.arrow.view import Codec, View
 from codecgen.runtime.compression import CODECS
+from codecgen.runtime.compression.base import Usual
 from codecgen.runtime.compression.lz4 import UNCHECKED_HEADER
-from codecgen.runtime.errors import UnsupportedCodec
+from codecgen.runtime.errors import CodecError, UnsupportedCodec
 from codecgen.runtime.source import Limits
 
 NUMBERS = 16
@@ -25,6 +27,7 @@ SCRATCH = 8 << 20
 STATUS, AT, CASE, START, END, CODEC, RUN, RUN_END, COUNT = range(9)
 """What a row of the index says of an entry, or of a run of entries that are rows themselves."""
 
+_OF_RUN = (CASE, CODEC, RUN, RUN_END)
 _UNKNOWN: Any = object()
 
 KERNELS_OF_CODECS: Mapping[str, Mapping[str | None, int]] = {
@@ -32,6 +35,9 @@ KERNELS_OF_CODECS: Mapping[str, Mapping[str | None, int]] = {
     "snappy": {None: 1},
 }
 """The codecs that have kernels, and the kinds of runs that these know, by the variant."""
+
+MODULES_OF_MANY: Mapping[str, str] = {"zstd": "codecgen.runtime.arrow.zstd"}
+"""The codecs of which many runs are looked at together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,25 @@ class Runs:
     kernel: Any
     kinds: Any
     limits: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """Entries whose runs are compressed: their rows of the index, and what these say."""
+
+    rows: list[int]
+    cases: list[int]
+    numbers: list[int]
+    starts: list[int]
+    ends: list[int]
+
+    def alike(self, k: int) -> int:
+        """Behind one entry and those after it that have the same case and codec."""
+        first = self.cases[k], self.numbers[k]
+        for i in range(k, len(self.rows)):
+            if (self.cases[i], self.numbers[i]) != first:
+                return i
+        return len(self.rows)
 
 
 class Decompressor:
@@ -57,48 +82,91 @@ class Decompressor:
     def decompress(self, table: Any, chunk: Chunk, first: int, count: int) -> int:
         """Decompress what entries of the index need it, as far as there is room. The first entry that is not ready."""
         part = table[first:count]
-        wanted = np.flatnonzero((part[:, CODEC] != 0) & (part[:, STATUS] == 0))
-        if not len(wanted):
+        packed = np.flatnonzero((part[:, CODEC] != 0) & (part[:, STATUS] == 0))
+        if not len(packed):
             return count
-        data, base = chunk.view(), chunk.address
-        scratch, address = self.scratch.view(), self.scratch.address
-        used = 0
+        runs = _Packed(
+            *(column.tolist() for column in (packed + first, *part[packed][:, _OF_RUN].T))
+        )
+        used = k = 0
         ready = first  # all before this one are
-        columns = part[wanted][:, (CASE, CODEC, RUN, RUN_END)].tolist()
-        for i, (case, number, start, end) in zip((wanted + first).tolist(), columns, strict=True):
-            if i < ready:
-                continue
+        while k < len(runs.rows):
+            i, case, number = runs.rows[k], runs.cases[k], runs.numbers[k]
             codec = self.view.cases[case].codecs.get(number, _UNKNOWN)
-            if codec is None:
+            if i < ready or codec is None:
+                k += 1
                 continue
             if used >= SCRATCH:
                 return i
-            plain = None
-            if codec is not _UNKNOWN:
-                if codec.name not in self.runs:
-                    self.runs[codec.name] = self._runs(codec.name)
-                runs = self.runs[codec.name]
-                if runs is not None and runs.kinds[case, number]:
-                    ready, used = self._by_kernel(table, runs, i, count, used)
-                    if ready > i:
-                        continue
-                plain = self._plain(codec, data[start - base : end - base])
-            if plain is None:
+            if codec is _UNKNOWN:
                 table[i, STATUS] = -1
+                k += 1
                 continue
-            size = len(plain)
-            if used + size > self.scratch.capacity:
-                if used:
-                    return i
-                self.scratch.grow(size)
-                scratch, address = self.scratch.view(), self.scratch.address
-            scratch[used : used + size] = plain
-            row = table[i]
-            row[CODEC] = 0
-            row[RUN] = address + used
-            used += size
-            row[RUN_END] = address + used
+            if codec.name not in self.runs:
+                self.runs[codec.name] = self._runs(codec.name)
+            kernel = self.runs[codec.name]
+            if kernel is not None and kernel.kinds[case, number]:
+                ready, used = self._by_kernel(table, kernel, i, count, used)
+                if ready > i:
+                    continue
+                until = k + 1  # the kernel may take the next one
+            else:
+                until = runs.alike(k)
+            done, used = self._by_codec(codec, table, chunk, runs, k, until, used)
+            if done < until:
+                return runs.rows[done]
+            k = until
         return count
+
+    def _by_codec(
+        self,
+        codec: Codec,
+        table: Any,
+        chunk: Chunk,
+        runs: _Packed,
+        first: int,
+        until: int,
+        used: int,
+    ) -> tuple[int, int]:
+        """Decompress runs of one codec, as long as there is room. The first one that is not, and how much room is used."""
+        data, base, limit = chunk.view(), chunk.address, self._limit(codec)
+        usual = CODECS[codec.name].usual if codec.variant is None else None
+        quick, error, rooms = self._quick(codec, chunk, runs, first, until)
+        scratch, room = self.scratch.view(), self.scratch.capacity
+        ready: list[int] = []
+        ends = [used]
+        for k, most in zip(range(first, until), rooms, strict=True):
+            if used >= SCRATCH:
+                break
+            run = data[runs.starts[k] - base : runs.ends[k] - base]
+            plain = None
+            if most and quick is not None:
+                try:
+                    plain = quick(run, most)
+                except error:
+                    pass  # what is wrong is said below
+            if plain is None:
+                plain = self._looked_at(codec, run, usual, limit)
+                if plain is None:
+                    table[runs.rows[k], STATUS] = -1
+                    continue
+            behind = used + len(plain)
+            if behind > room:
+                if used:
+                    break
+                self.scratch.grow(behind)
+                scratch, room = self.scratch.view(), self.scratch.capacity
+            scratch[used:behind] = plain
+            used = behind
+            ready.append(runs.rows[k])
+            ends.append(used)
+        else:
+            k = until
+        places = np.array(ends, np.int64) + self.scratch.address
+        table[ready, CODEC] = 0
+        table[ready, RUN] = places[:-1]
+        table[ready, RUN_END] = places[1:]
+        return k, used
 
     def _by_kernel(
         self, table: Any, runs: Runs, first: int, count: int, used: int
@@ -135,15 +203,34 @@ class Decompressor:
                     limits[i, number] = self._limit(codec)
         return Runs(kernel.runs, kinds, limits)
 
-    def _plain(self, codec: Codec, run: memoryview) -> bytes | None:
+    def _quick(
+        self, codec: Codec, chunk: Chunk, runs: _Packed, k: int, until: int
+    ) -> tuple[Callable[[memoryview, int], bytes] | None, type[Exception], Iterable[int]]:
+        """How to decompress runs of which little need be asked, what that raises, and how much each of them may hold: 0
+        where it has to be looked at."""
+        if codec.variant is None and until - k > 1 and codec.name in MODULES_OF_MANY:
+            try:
+                many = importlib.import_module(MODULES_OF_MANY[codec.name])
+                quick, error = many.reader()
+            except ImportError:
+                pass
+            else:
+                starts, ends = (
+                    np.array(places[k:until], np.int64) - chunk.address
+                    for places in (runs.starts, runs.ends)
+                )
+                return quick, error, many.rooms(chunk.array, starts, ends, self._limit(codec))
+        return None, CodecError, repeat(0, until - k)
+
+    def _looked_at(
+        self, codec: Codec, run: memoryview, usual: Usual | None, limit: int
+    ) -> bytes | None:
         """A run without compression; None when there is anything to be said about it."""
-        found, limit = CODECS[codec.name], self._limit(codec)
         try:
-            if found.usual is not None and codec.variant is None:
-                usual = found.usual(run, limit)
-                if usual is not None:
-                    return usual
-            result = found.read(run, limit, codec.variant)
+            plain = None if usual is None else usual(run, limit)
+            if plain is not None:
+                return plain
+            result = CODECS[codec.name].read(run, limit, codec.variant)
         except (UnsupportedCodec, ImportError):
             return None
         odd = result.error is not None or result.notes or result.unused

@@ -23,8 +23,8 @@ _PACKAGE = "zstandard"
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = b"\x2a\x4d\x18"  # after a byte 0x50 to 0x5f
 _LARGEST_WINDOW = (1 << 27) + 1  # the default of libzstd's stream reader
-_LARGEST_BLOCK = 128 << 10
-_RAW, _RLE, _RESERVED = 0, 1, 3
+LARGEST_BLOCK = 128 << 10
+_RAW, _RLE, COMPRESSED, _RESERVED = range(4)
 _CUT_OFF = "the frame is cut off"
 # A frame goes in one call when its blocks hold at most this, or this many times its compressed size:
 # room is made for what they may hold, and many small blocks would ask for far more than they need.
@@ -39,18 +39,22 @@ class _Header(NamedTuple):
 
 
 # No content size, no checksum, no dictionary, and a window of 128 KiB to 128 MiB.
-_USUAL, _USUAL_WINDOWS = _MAGIC + b"\x00", (0x38, 0x88)
-_USUAL_HEADER = _Header(6, _LARGEST_BLOCK, None, False)
+USUAL_START, USUAL_WINDOWS = _MAGIC + b"\x00", range(0x38, 0x89)
+USUAL_HEAD = 9
+"""Bytes of such a frame up to what is in its first block."""
+NO_MORE = b"\x01\x00\x00"
+"""A last block without anything, which writers of streams put behind the others."""
+_USUAL_HEADER = _Header(6, LARGEST_BLOCK, None, False)
 
 
 def _usual(data: memoryview, limit: int) -> bytes | None:
     """The data of a single frame as most writers write it. None: look at it more closely."""
-    if len(data) < 6 or data[:5] != _USUAL or not _USUAL_WINDOWS[0] <= data[5] <= _USUAL_WINDOWS[1]:
+    if len(data) < 6 or data[:5] != USUAL_START or data[5] not in USUAL_WINDOWS:
         return None
     end, most = _measure(data, _USUAL_HEADER)
     if end != len(data) or not _fits(_USUAL_HEADER, end, most, limit):
         return None
-    decompress, error = _decompressor()
+    decompress, error = decompressor()
     try:
         return decompress(data, max_output_size=min(most, limit))
     except error:
@@ -101,7 +105,7 @@ _KEPT = threading.local()
 """A decompressor for each thread: to make one takes longer than to decompress some KiB."""
 
 
-def _decompressor() -> tuple[Callable[..., bytes], type[Exception]]:
+def decompressor() -> tuple[Callable[..., bytes], type[Exception]]:
     """How to decompress a frame, and what that raises. ImportError without the library."""
     found: tuple[Callable[..., bytes], type[Exception]] | None = getattr(_KEPT, "found", None)
     if found is None:
@@ -146,7 +150,7 @@ def _frame_header(data: memoryview, at: int, delivered: int) -> _Header | Compre
     if window > _LARGEST_WINDOW:
         what = f"the frame needs a window of {window} bytes, more than {_LARGEST_WINDOW},"
         return bad(_NAME, what, window_at, delivered)
-    return _Header(blocks_at, min(window, _LARGEST_BLOCK), content_size, bool(descriptor & 0x04))
+    return _Header(blocks_at, min(window, LARGEST_BLOCK), content_size, bool(descriptor & 0x04))
 
 
 def _measure(data: memoryview, header: _Header) -> tuple[int, int]:
