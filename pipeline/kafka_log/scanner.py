@@ -35,8 +35,9 @@ from kafka_codecs.arrow.records import RECORDS
 from kafka_log import framing
 from kafka_log.columns import record_size
 from kafka_log.engine import construct_engine
-from kafka_log.heads import Heads, MappedHeads, ReadHeads, read_at
+from kafka_log.heads import Heads, MappedHeads, ReadHeads
 from kafka_log.model import Batch, End, Policy, Record
+from kafka_log.positioned import read_at
 from kafka_log.reader import Run, SegmentReader, damage
 from kafka_log.values import OF_BATCHES, OF_RECORDS, Values
 
@@ -319,9 +320,9 @@ class Scanner:
 class BatchScanner(Scanner):
     """One pass over the heads of the batches of a file: nothing is decompressed, and no checksum is verified.
 
-    Where batches are large only their heads are read. With ``mmap`` the file is mapped into memory, which is several
-    times as fast where they are not; but a file that becomes shorter meanwhile then ends the process, as with every map
-    (a broker that truncates a log does this). Without it such a file just ends.
+    Where batches are large only their heads are read, each by a call of ``pread``. With ``mmap`` the file is mapped into
+    memory, which is several times as fast; but a file that becomes shorter meanwhile then ends the process, as with every
+    map (a broker that truncates a log does this). Without it such a file just ends.
     """
 
     view = BATCHES
@@ -356,9 +357,12 @@ class BatchScanner(Scanner):
         self.mmap = mmap
 
     def _open(self, file: FileIO, size: int) -> Chunk:
-        self.heads: Heads = (
-            MappedHeads(file, size) if self.mmap else ReadHeads(file, self.chunk_bytes)
-        )
+        self.heads: Heads
+        if self.mmap:
+            self.heads = MappedHeads(file, size)
+        else:
+            compiled = getattr(self.kernels, "JIT", False)
+            self.heads = ReadHeads(file, self.chunk_bytes, compiled)
         return self.heads.chunk
 
     def _read(self, file: FileIO, chunk: Chunk, position: int, stop: int) -> None:
