@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from codecgen.runtime.arrow import prelude
-from codecgen.runtime.arrow.prelude import inner, jit, load_u8, wrap_64
+from codecgen.runtime.arrow.prelude import inner, jit, load_i64, load_i64_le, wrap_64
 
 
 def _compiled() -> Any:
@@ -55,12 +55,10 @@ def pread() -> int | None:
 @inner
 def number(p: int, width: int, signed: int, little: int) -> int:
     """A number of up to eight bytes."""
-    value = 0
-    for i in range(width):
-        value = value << 8 | load_u8(p + (width - 1 - i if little else i))
-    if signed and width < 8 and value >> 8 * width - 1:
-        value -= 1 << 8 * width
-    return wrap_64(value)
+    others = 64 - 8 * width  # bits of what is read with it
+    value = wrap_64(load_i64_le(p) << others) if little else load_i64(p)
+    value >>= others
+    return value if signed or width == 8 else value & (1 << 8 * width) - 1
 
 
 @jit
@@ -82,7 +80,7 @@ def hop(
     far: int,
 ) -> tuple[int, int]:
     """Read heads to where they lie in the ``room`` bytes from ``to`` on, which stand for those of the file from
-    ``position`` on. Nothing is written outside of these.
+    ``position`` on. Nothing is written outside of these, and at most 7 bytes behind them are read.
 
     ``size`` bytes are read of each entry, or what room there is. An entry has ``least`` bytes or more; among these, at
     ``offset``, is the number, of ``width`` bytes, of the bytes that follow its first ``before``.
