@@ -70,7 +70,9 @@ class Installed:
         return cls(folder, locked)
 
     def start(self, program: str, arguments: list[str], extra: Mapping[str, str]) -> subprocess.Popen[str]:  # fmt: skip
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
+        # Nothing that keeps Python from writing its bytecode, which an installation has.
+        own = ("NUMBA_", "PYTHON")
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(own)}
         environment |= {"PYTHONPATH": str(self.folder), **extra}
         return subprocess.Popen(
             [sys.executable, "-c", program, *arguments],

@@ -223,7 +223,3 @@ def _inner(fields: Any, items: Iterator[Any], session: Session) -> Iterator[Reco
             value=item.value,
             crc_error=wrong.get(f"messages[{i}].crc"),
         )
-
-
-ENGINES: dict[str, Engine] = {"construct": construct_engine}
-"""The codecs that can read a log, by the name on the command line."""

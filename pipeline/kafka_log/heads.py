@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import mmap
-import os
+import sys
+from collections.abc import Callable
 from io import FileIO
 from typing import Any, Protocol
 
@@ -12,20 +13,31 @@ import numpy as np
 from codecgen.runtime.arrow.decoder import Chunk
 from kafka_codecs import RECORD_BATCH
 from kafka_log import framing
+from kafka_log.positioned import read_at
 
 WINDOW = 16 << 20
 """Bytes of a file that are looked through at a time when batches are large. Memory holds the pages with heads."""
 
+FIRST = 64
+"""Heads that are read at first, to see how large batches are."""
+
+MANY = 1024
+"""Heads in what is left of a file from which on memory is made in large pages."""
+
 FAR = 24 << 10
 """Bytes from one batch to the next from which on it is faster to read each head by itself than to read everything:
 a read of a few bytes takes as long as it takes to copy so many."""
+
+FAR_BY_KERNEL = 8 << 10
+"""The same where a kernel reads the heads."""
 
 TRIAL = 32
 """Batches after which it is decided anew which of the two is done."""
 
 _LENGTH = next(f.name for f in RECORD_BATCH.fields if f.measures is not None)
 _AT = RECORD_BATCH.offset_of(_LENGTH)
-_BEHIND = _AT + RECORD_BATCH.size_of(_LENGTH)
+_WIDTH = RECORD_BATCH.size_of(_LENGTH)
+_BEHIND = _AT + _WIDTH
 _COUNT = "record_count"
 _HEAD = RECORD_BATCH.offset_of(_COUNT) + RECORD_BATCH.size_of(_COUNT)
 
@@ -33,7 +45,8 @@ _HEAD = RECORD_BATCH.offset_of(_COUNT) + RECORD_BATCH.size_of(_COUNT)
 class Heads(Protocol):
     """Fills a chunk with what kernels read of the entries of a file, from ``position`` on, none of it behind ``stop``."""
 
-    chunk: Chunk
+    @property
+    def chunk(self) -> Chunk: ...
 
     def fill(self, position: int, stop: int) -> None: ...
 
@@ -42,25 +55,44 @@ class Sparse(Chunk):
     """Memory of which only the pages that are written to are there."""
 
     def grow(self, capacity: int) -> None:
-        memory = mmap.mmap(-1, capacity + 64)
-        if hasattr(mmap, "MADV_NOHUGEPAGE"):
-            try:
-                memory.madvise(mmap.MADV_NOHUGEPAGE)
-            except OSError:
-                pass  # a system without huge pages does not know them
-        self.array = np.frombuffer(memory, np.uint8)
+        if sys.platform == "win32":
+            self.memory = mmap.mmap(-1, capacity + 64)
+        else:  # pages that are shared take longer to make
+            flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+            self.memory = mmap.mmap(-1, capacity + 64, flags=flags)
+        self._advise("MADV_NOHUGEPAGE")
+        self.array = np.frombuffer(self.memory, np.uint8)
         self.capacity = capacity
         self.size = 0
+        self.dense = False
+
+    def expect_all(self) -> None:
+        """Most of it will be written to: large pages are faster to make."""
+        if not self.dense:
+            self._advise("MADV_HUGEPAGE")
+            self.dense = True
+
+    def _advise(self, name: str) -> None:
+        advice = getattr(mmap, name, None)
+        if advice is not None:
+            try:
+                self.memory.madvise(advice)
+            except OSError:
+                pass  # a system without huge pages does not know them
 
 
 class ReadHeads:
-    """Reads each head by itself where batches are large, and everything where they are small."""
+    """Reads each head by itself where batches are large, and everything where they are small. ``compiled``: by a kernel,
+    if the system has what it needs."""
 
-    def __init__(self, file: FileIO, chunk_bytes: int) -> None:
+    def __init__(self, file: FileIO, chunk_bytes: int, compiled: bool) -> None:
         self.file = file
-        self.step = chunk_bytes
-        self.chunk: Chunk = Sparse(max(WINDOW, chunk_bytes))
+        self.step = max(chunk_bytes, FAR)  # what does not fit into it is large
+        self.chunk = Sparse(max(WINDOW, self.step))
+        self.hop = _kernel() if compiled else None
+        self.far_from = FAR if self.hop is None else FAR_BY_KERNEL
         self.far = True
+        self.most = FIRST
 
     def fill(self, position: int, stop: int) -> None:
         if not self.far:
@@ -69,34 +101,65 @@ class ReadHeads:
             self._each(position, stop)
 
     def _everything(self, position: int, stop: int) -> None:
-        chunk = self.chunk
-        view = chunk.view()
+        self.chunk.expect_all()
+        view = self.chunk.view()
         room = min(self.step, stop - position)
-        chunk.size = read_at(self.file, view[:room], position)
+        self.chunk.size = read_at(self.file, view[:room], position)
         at = count = 0
-        while count < TRIAL and chunk.size - at >= framing.HEAD:
+        while count < TRIAL and self.chunk.size - at >= framing.HEAD:
             at += max(size_of(view, at), framing.HEAD)
             count += 1
-        self.far = at >= count * FAR
+        self.far = at >= count * self.far_from
 
     def _each(self, position: int, stop: int) -> None:
-        chunk = self.chunk
-        view = chunk.view()
-        room = min(chunk.capacity, stop - position)
+        room = min(self.chunk.capacity, stop - position)
         at = count = got = 0
-        while room - at >= framing.HEAD:
-            got = read_at(self.file, view[at : min(at + _HEAD, room)], position + at)
+        if self.hop is not None:
+            at, count = self.hop(self.file, self.chunk, room, position, self.most, self.far_from)
+        if at == 0:
+            at, count, got = self._one_by_one(room, position)  # errors are raised here
+        self.chunk.size = at or got
+        self.far = count < TRIAL or at >= count * self.far_from
+        self.most = WINDOW
+        if at and (stop - position) * count // at >= MANY:
+            self.chunk.expect_all()
+
+    def _one_by_one(self, room: int, position: int) -> tuple[int, int, int]:
+        """Where it stops, after how many batches, and what there is of the head in that place."""
+        view = self.chunk.view()
+        at = count = 0
+        while count < self.most and room - at >= framing.HEAD:
+            wanted = min(_HEAD, room - at)
+            got = read_at(self.file, view[at : at + wanted], position + at)
             if got < framing.HEAD:
-                break
+                return at, count, got
             size = size_of(view, at)
-            if not framing.HEAD <= size <= room - at:
-                break  # it does not end in the window: the next one begins with it
+            if not framing.HEAD <= size <= room - at or got < min(wanted, size):
+                return at, count, got  # it does not end in the window: the next one begins with it
             at += size
             count += 1
-            if count >= TRIAL and at < count * FAR:
-                self.far = False
+            if count >= TRIAL and at < count * self.far_from:
                 break
-        chunk.size = at or got
+        return at, count, 0
+
+
+def _kernel() -> Callable[[FileIO, Chunk, int, int, int, int], tuple[int, int]] | None:
+    """What reads heads as ``_one_by_one`` does, up to anything odd: how far it came, and after how many."""
+    from codecgen.runtime.arrow import hops  # it takes numba
+
+    function = hops.pread()
+    if function is None:
+        return None
+
+    def hop(
+        file: FileIO, chunk: Chunk, room: int, position: int, most: int, far: int
+    ) -> tuple[int, int]:
+        place = (chunk.address, room, position)
+        layout = (_HEAD, framing.HEAD, _AT, _WIDTH, 1, 0, _BEHIND)
+        at, count = hops.hop(function, file.fileno(), *place, *layout, most, TRIAL, far)
+        return int(at), int(count)
+
+    return hop
 
 
 class MappedHeads:
@@ -118,18 +181,3 @@ class MappedHeads:
 def size_of(view: memoryview, at: int) -> int:
     """Length of the entry whose head is at a place, as it says itself."""
     return int.from_bytes(view[at + _AT : at + _BEHIND], "big", signed=True) + _BEHIND
-
-
-def read_at(file: FileIO, view: memoryview, position: int) -> int:
-    """Fill a view with the bytes at a place of a file. How many there were."""
-    done = 0
-    while done < len(view):
-        if hasattr(os, "preadv"):
-            n = os.preadv(file.fileno(), (view[done:],), position + done)
-        else:
-            file.seek(position + done)
-            n = file.readinto(view[done:]) or 0
-        if not n:
-            break
-        done += n
-    return done

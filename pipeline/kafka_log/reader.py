@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
+from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from codecgen.runtime.errors import ChecksumError, CodecError, ParseError, TrailingError, Where
 from codecgen.runtime.source import Limits
-from kafka_log import framing
-from kafka_log.engine import ENGINES
 from kafka_log.model import Batch, End, Lost, Policy
-from kafka_log.salvage import next_entry
+
+# The codecs, and what stands on them, are imported where they are needed: the Arrow kernels may leave nothing to them.
+if TYPE_CHECKING:
+    from kafka_log.engine import Engine
+
+ENGINES = ("construct",)
+"""The codecs that can read a log, by the name on the command line."""
 
 
 class Batches(Protocol):
@@ -51,11 +56,16 @@ class SegmentReader:
         self.limits = limits or Limits()
         if engine not in ENGINES:
             raise ValueError(f"no engine is called {engine!r}; known: {', '.join(ENGINES)}")
-        self.engine = ENGINES[engine]
         self.start = start
         self.stop = stop
         self.records = records
         self.end: End | None = None
+
+    @cached_property
+    def engine(self) -> Engine:
+        from kafka_log.engine import construct_engine
+
+        return construct_engine
 
     def __iter__(self) -> Iterator[Batch]:
         with self.path.open("rb") as file:
@@ -129,6 +139,8 @@ class Run:
 
     def next_size(self) -> int | None:
         """Length of the next entry, None when the file ends before the entry does."""
+        from kafka_log import framing
+
         left = self.size - self.position
         # Apache Kafka's file reader wants one byte more than the head of an entry.
         if left <= framing.HEAD:
@@ -161,6 +173,8 @@ class Run:
 
     def skip(self, reason: str) -> None:
         """Go on at the next batch that is whole; what is in between is lost."""
+        from kafka_log.salvage import next_entry
+
         start = self.position
         found = next_entry(self.read, start + 1, self.size, self.name, self.last_offset)
         position, offset = (self.size, None) if found is None else found

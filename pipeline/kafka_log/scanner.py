@@ -13,10 +13,9 @@ from contextlib import closing
 from io import FileIO
 from operator import index
 from types import ModuleType
-from typing import ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from codecgen.runtime.arrow.decoder import (
     Chunk,
@@ -32,13 +31,15 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.source import Limits
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
-from kafka_log import framing
 from kafka_log.columns import record_size
-from kafka_log.engine import construct_engine
-from kafka_log.heads import Heads, MappedHeads, ReadHeads, read_at
 from kafka_log.model import Batch, End, Policy, Record
+from kafka_log.positioned import read_at
 from kafka_log.reader import Run, SegmentReader, damage
-from kafka_log.values import OF_BATCHES, OF_RECORDS, Values
+
+# What a first record does not need is imported where it is: the codecs take 50 ms, Arrow's functions 30.
+if TYPE_CHECKING:
+    from kafka_log.heads import Heads
+    from kafka_log.values import Values
 
 CHUNK_BYTES = 8 << 20
 ROWS = 1 << 16
@@ -50,6 +51,8 @@ OnDamage = Literal["raise", "keep"]
 Range = tuple[int | None, int | None]
 
 _NEEDED_DEPTH = 8
+_HEAD = RECORDS.kind.offset + RECORDS.kind.size
+"""Bytes that say what an entry is, and how long."""
 
 
 class Scanner:
@@ -66,7 +69,6 @@ class Scanner:
     """
 
     view: ClassVar[View] = RECORDS
-    values: ClassVar[Values] = OF_RECORDS
     records: ClassVar[bool] = True
 
     def __init__(
@@ -84,8 +86,8 @@ class Scanner:
         start: int = 0,
         stop: int | None = None,
     ) -> None:
-        if chunk_bytes < framing.HEAD:
-            raise ValueError(f"chunk_bytes is {chunk_bytes}: it must be at least {framing.HEAD}")
+        if chunk_bytes < _HEAD:
+            raise ValueError(f"chunk_bytes is {chunk_bytes}: it must be at least {_HEAD}")
         _known("engine", engine, get_args(Engine))
         _known("on_damage", on_damage, (None, *get_args(OnDamage)))
         self.reader = SegmentReader(
@@ -126,6 +128,8 @@ class Scanner:
 
     def _within(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, bool]:
         """The rows in the ranges, without the columns that were needed for these only; whether more may follow."""
+        import pyarrow.compute as pc
+
         more = True
         for name, (low, high) in self.ranges.items():
             if not batch.num_rows:
@@ -257,10 +261,12 @@ class Scanner:
 
     def _room(self, run: Run, chunk: Chunk, stop: int) -> bool:
         """Make room for a batch that is larger than the chunk, if all of it is there."""
-        if chunk.size < framing.HEAD:
+        if chunk.size < _HEAD:
             return False
+        from kafka_log import framing
+
         try:
-            head = bytes(chunk.view()[: framing.HEAD])
+            head = bytes(chunk.view()[:_HEAD])
             size = framing.frame_of(head, run.position, run.name).size
         except CodecError:
             return False
@@ -279,6 +285,8 @@ class Scanner:
 
     def _last_offset(self, run: Run, position: int) -> int:
         """The last offset of a batch that the kernels have read."""
+        from kafka_log.engine import construct_engine
+
         data = run.read(position, run.position - position)
         batch = construct_engine(data, position, run.name, self.policy, self.limits, False)
         return batch.last_offset
@@ -310,22 +318,27 @@ class Scanner:
 
     def _columns(self, rows: Sequence[tuple[Batch, Record | None]]) -> pa.RecordBatch:
         arrays = []
+        values = self._values()
         for f in self.decoded:
-            value = self.values[f.name]
+            value = values[f.name]
             arrays.append(pa.array([value(batch, record) for batch, record in rows], f.type))
         return pa.RecordBatch.from_arrays(arrays, schema=self.decoded)
+
+    def _values(self) -> Values:
+        from kafka_log.values import OF_RECORDS
+
+        return OF_RECORDS
 
 
 class BatchScanner(Scanner):
     """One pass over the heads of the batches of a file: nothing is decompressed, and no checksum is verified.
 
-    Where batches are large only their heads are read. With ``mmap`` the file is mapped into memory, which is several
-    times as fast where they are not; but a file that becomes shorter meanwhile then ends the process, as with every map
-    (a broker that truncates a log does this). Without it such a file just ends.
+    Where batches are large only their heads are read, each by a call of ``pread``. With ``mmap`` the file is mapped into
+    memory, which is several times as fast; but a file that becomes shorter meanwhile then ends the process, as with every
+    map (a broker that truncates a log does this). Without it such a file just ends.
     """
 
     view = BATCHES
-    values = OF_BATCHES
     records = False
 
     def __init__(
@@ -356,9 +369,14 @@ class BatchScanner(Scanner):
         self.mmap = mmap
 
     def _open(self, file: FileIO, size: int) -> Chunk:
-        self.heads: Heads = (
-            MappedHeads(file, size) if self.mmap else ReadHeads(file, self.chunk_bytes)
-        )
+        from kafka_log.heads import MappedHeads, ReadHeads
+
+        self.heads: Heads
+        if self.mmap:
+            self.heads = MappedHeads(file, size)
+        else:
+            compiled = getattr(self.kernels, "JIT", False)
+            self.heads = ReadHeads(file, self.chunk_bytes, compiled)
         return self.heads.chunk
 
     def _read(self, file: FileIO, chunk: Chunk, position: int, stop: int) -> None:
@@ -367,6 +385,11 @@ class BatchScanner(Scanner):
     def _believed(self, batch: Batch) -> Sequence[tuple[Batch, Record | None]]:
         super()._believed(batch)
         return [(batch, None)]
+
+    def _values(self) -> Values:
+        from kafka_log.values import OF_BATCHES
+
+        return OF_BATCHES
 
 
 def checked_range(name: str, bounds: Range | None) -> Range:

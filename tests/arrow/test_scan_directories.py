@@ -197,20 +197,60 @@ def test_views() -> None:
     assert part.to_pylist() == [r for r in plain.to_pylist() if 3 <= r["offset"] < 9 and r["timestamp"].timestamp() > 0]  # fmt: skip
 
 
-def test_the_package_is_light() -> None:
-    program = (
-        "import sys, kafka_log\n"
-        "heavy = {'numpy', 'pyarrow', 'numba'} & set(sys.modules)\n"
-        "assert not heavy, heavy\n"
-        "assert {'scan', 'read_table', 'scan_batches'} <= set(dir(kafka_log))\n"
-        "from kafka_log import scan\n"
-        "assert 'pyarrow' in sys.modules and kafka_log.scan is scan\n"
-    )
+def imported(program: str) -> None:
+    """Run a program in a process of its own."""
     roots = [str(ROOT / name) for name in ("generator", "generated", "pipeline")]
     command = f"import sys; sys.path[:0] = {roots}\n" + program
     done = subprocess.run(
         [sys.executable, "-c", command], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_package_is_light() -> None:
+    imported(
+        "import sys, kafka_log\n"
+        "heavy = {'numpy', 'pyarrow', 'numba', 'construct'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "assert set(kafka_log.__all__) <= set(dir(kafka_log))\n"
+        "from kafka_log import scan\n"
+        "assert 'pyarrow' in sys.modules and kafka_log.scan is scan\n"
+        "assert callable(kafka_log.encode) and callable(kafka_log.write_segment)\n"
+        "assert all(hasattr(kafka_log, name) for name in kafka_log.__all__)\n"
+        "import kafka_codecs\n"
+        "assert all(hasattr(kafka_codecs, name) for name in kafka_codecs.__all__)\n"
+        "assert set(kafka_codecs.__all__) <= set(dir(kafka_codecs))\n"
+        "assert not hasattr(kafka_codecs, 'RECORD_BATCH_V9')\n"
+    )
     with pytest.raises(AttributeError, match="no attribute 'scanned'"):
         _ = kafka_log.scanned
+
+
+NOT_NEEDED = (
+    "codecgen.runtime.arrow.encoder",
+    "codecgen.runtime.arrow.hops",
+    "codecgen.runtime.arrow.lz4",
+    "codecgen.runtime.arrow.snappy",
+    "construct",
+    "crc32c",
+    "kafka_codecs.arrow.batches_kernels",
+    "kafka_codecs.arrow.records_encoders",
+    "kafka_log.engine",
+    "kafka_log.heads",
+    "pyarrow.compute",
+)
+"""What a file without compression and without anything odd is read without."""
+
+
+def test_a_scan_loads_what_it_needs() -> None:
+    path = VECTORS / "matrix" / "v2-none-create.log"
+    imported(
+        "from kafka_log import scan, scan_batches\n"
+        f"assert scan({str(path)!r}).read_all().num_rows\n"
+        f"loaded = set({NOT_NEEDED!r}) & set(sys.modules)\n"
+        "assert not loaded, loaded\n"
+        f"assert scan({str(path)!r}, offsets=(0, 1 << 62)).read_all().num_rows\n"
+        f"assert scan_batches({str(path)!r}).read_all().num_rows\n"
+        f"assert scan({str(path)!r}, engine='construct').read_all().num_rows\n"
+        "assert {'construct', 'pyarrow.compute', 'kafka_log.heads'} <= set(sys.modules)\n"
+    )

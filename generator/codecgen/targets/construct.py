@@ -64,22 +64,48 @@ def _package_doc(plan: Plan) -> str:
 
 def _init(plan: Plan, names: Mapping[tuple[str, ...], tuple[str, ...]]) -> str:
     mark = f"{MARK} YAML; do not edit."
+    homes = [home for home in sorted(names) if names[home]]
     lines = [docstring(plan.manifest.title + ".", plan.manifest.doc, mark), ""]
-    exported: list[str] = []
-    for home in sorted(names):
-        if not names[home]:
-            continue
-        source = f"{plan.manifest.package}.{'.'.join(home)}"
-        one = f"from {source} import {', '.join(sorted(names[home], key=import_key))}"
-        if len(one) <= 100:
-            lines.append(one)
-        else:
-            inner = [f"    {name}," for name in sorted(names[home], key=import_key)]
-            lines += [f"from {source} import (", *inner, ")"]
-        exported += names[home]
-    lines += ["", "__all__ = ["]
-    lines += [f"    {string(name)}," for name in sorted(exported, key=import_key)]
-    return "\n".join([*lines, "]"]) + "\n"
+    if not homes:
+        return "\n".join([*lines, "__all__: list[str] = []"]) + "\n"
+    lines += [
+        "from typing import TYPE_CHECKING",
+        "",
+        "if TYPE_CHECKING:",
+    ]
+    for home in homes:
+        lines += _import(f"{plan.manifest.package}.{'.'.join(home)}", names[home])
+    exported = sorted((name for home in homes for name in names[home]), key=import_key)
+    lines += ["", "__all__ = [", *(f"    {string(name)}," for name in exported), "]", ""]
+    home_of = {name: ".".join(home) for home in homes for name in names[home]}
+    lines += ["_HOMES = {", *(f"    {string(n)}: {string(home_of[n])}," for n in exported), "}"]
+    return "\n".join(lines) + _LAZY
+
+
+def _import(module: str, names: tuple[str, ...]) -> list[str]:
+    wanted = sorted(names, key=import_key)
+    one = f"    from {module} import {', '.join(wanted)}"
+    if len(one) <= 100:
+        return [one]
+    return [f"    from {module} import (", *(f"        {name}," for name in wanted), "    )"]
+
+
+_LAZY = """
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        # A module is imported when something of it is asked for: whoever needs a few of them does not wait for all.
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        found = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+"""
 
 
 def _in_order(

@@ -1,0 +1,107 @@
+"""Heads of entries read from a file one by one, in one call.
+
+In Python a read of some bytes takes twice as long as the operating system needs for it. The kernel calls the ``pread`` of
+the C library itself, by its address. What it reads it puts into memory as far from each other as in the file.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from functools import cache
+from typing import Any
+
+from codecgen.runtime.arrow import prelude
+from codecgen.runtime.arrow.prelude import inner, jit, load_i64, load_i64_le, wrap_64
+
+
+def _compiled() -> Any:
+    """What calls the function at an address as ``pread``, as an intrinsic."""
+    ir, int64 = prelude.ir, prelude.types.int64
+
+    def _read(typing: Any, function: Any, fd: Any, to: Any, size: Any, position: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            i32, i64 = ir.IntType(32), ir.IntType(64)
+            kind = ir.FunctionType(i64, [i32, i64, i64, i64])
+            called = builder.inttoptr(args[0], kind.as_pointer())
+            return builder.call(called, [builder.trunc(args[1], i32), *args[2:]])
+
+        return int64(*[int64] * 5), code
+
+    return prelude.intrinsic(_read)
+
+
+def _plain() -> Any:
+    """The same without a compiler."""
+    parameters = (ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64)
+    kind = ctypes.CFUNCTYPE(ctypes.c_ssize_t, *parameters)
+    return lambda function, *args: kind(function)(*args)
+
+
+_read = _compiled() if prelude.JIT else _plain()
+
+
+@cache
+def pread() -> int | None:
+    """The address of ``pread``; None where there is none that takes and gives numbers of 64 bits."""
+    if sys.maxsize < 1 << 32:
+        return None
+    try:
+        return ctypes.cast(ctypes.CDLL(None).pread, ctypes.c_void_p).value
+    except (AttributeError, OSError, TypeError):  # no such function; no such library; Windows
+        return None
+
+
+@inner
+def number(p: int, width: int, signed: int, little: int) -> int:
+    """A number of up to eight bytes."""
+    others = 64 - 8 * width  # bits of what is read with it
+    value = wrap_64(load_i64_le(p) << others) if little else load_i64(p)
+    value >>= others
+    return value if signed or width == 8 else value & (1 << 8 * width) - 1
+
+
+@jit
+def hop(
+    function: int,
+    fd: int,
+    to: int,
+    room: int,
+    position: int,
+    size: int,
+    least: int,
+    offset: int,
+    width: int,
+    signed: int,
+    little: int,
+    before: int,
+    most: int,
+    trial: int,
+    far: int,
+) -> tuple[int, int]:
+    """Read heads to where they lie in the ``room`` bytes from ``to`` on, which stand for those of the file from
+    ``position`` on. Nothing is written outside of these, and at most 7 bytes behind them are read.
+
+    ``size`` bytes are read of each entry, or what room there is. An entry has ``least`` bytes or more; among these, at
+    ``offset``, is the number, of ``width`` bytes, of the bytes that follow its first ``before``.
+
+    It stops at the first entry that does not end in the room or cannot be read, after ``most`` entries, and when ``trial`` or
+    more have fewer than ``far`` bytes on average. How many bytes of the room the entries before that take, and how many these are.
+    """
+    at = count = 0
+    while count < most and room - at >= least:
+        wanted = min(size, room - at)
+        got = _read(function, fd, to + at, wanted, position + at)
+        if got < least:
+            break
+        length = number(to + at + offset, width, signed, little)
+        if length < least - before or length > room - at - before:
+            break
+        length += before
+        if got < min(wanted, length):
+            break
+        at += length
+        count += 1
+        if count >= trial and at < count * far:
+            break
+    return at, count
