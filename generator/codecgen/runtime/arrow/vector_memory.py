@@ -134,6 +134,8 @@ def _binary(memory: Memory, start: Vector, size: Vector) -> Any:
     """A copy of bytes, by Arrow: they and what lies between them are values of one array, of which every second is
     taken."""
     count = len(size)
+    if not count:
+        return pa.array([], pa.binary())
     there = size >= 0
     nulls = count - int(np.count_nonzero(there))
     validity = pa.py_buffer(np.packbits(there, bitorder="little")) if nulls else None
@@ -142,7 +144,7 @@ def _binary(memory: Memory, start: Vector, size: Vector) -> Any:
     edges = np.empty(2 * count + 1, np.int64)
     edges[0:-1:2] = start
     edges[1::2] = start + size
-    edges[-1] = edges[-2] if count else 0
+    edges[-1] = edges[-2]
     if not _in_order(edges, memory):
         # Only structures that are refused lie like this.
         places = map(slice, start.tolist(), (start + size).tolist())
@@ -154,6 +156,17 @@ def _binary(memory: Memory, start: Vector, size: Vector) -> Any:
         return taken
     _, offsets, data = taken.buffers()
     return pa.Array.from_buffers(pa.binary(), count, [validity, offsets, data], nulls)
+
+
+class NoFields(Fields):
+    """The fields of no structures, whatever their names."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._of = memory
+
+    def __getattr__(self, name: str) -> Bytes:
+        none = np.zeros(0, np.int64)
+        return Bytes(self._of, none, none)
 
 
 @dataclass(slots=True)
