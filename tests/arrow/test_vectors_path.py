@@ -13,7 +13,14 @@ import pytest
 from crc32c import crc32c
 from hypothesis import given
 
-from codecgen.runtime.arrow import vector_decoder, vector_memory, vector_places, vectors
+from codecgen.runtime.arrow import (
+    vector_chains,
+    vector_decoder,
+    vector_index,
+    vector_memory,
+    vector_places,
+    vectors,
+)
 from codecgen.runtime.arrow.decoder import Chunk, Decoder, Odd, Rows, choose, load_vectors
 from codecgen.runtime.arrow.vector_memory import Fields, Memory
 from codecgen.runtime.arrow.vectors import Walk
@@ -68,8 +75,13 @@ WAYS: list[tuple[ModuleType, str, object]] = [
     (vector_decoder, "PART_BYTES", 50),
     (vector_decoder, "SCRATCH", 100),
     (vector_places, "STEP", 2),
-    (vector_places, "ROUND", 0),
-    (vector_places, "ROUND", 1 << 40),
+    (vector_chains, "FEW", 0),
+    (vector_chains, "FEW", 1 << 40),
+    (vector_chains, "MOST", 2),
+    (vector_index, "FIRST", 1),
+    (vector_memory, "PIECES", 2),
+    (vector_memory, "SHORT", 0),
+    (vectors, "BLOCK", 8),
     (vectors, "ROUNDS", 1),
     (vector_memory, "MOST_BYTES", -1),
 ]
@@ -83,6 +95,28 @@ def test_it_is_the_same_in_other_parts_and_by_other_ways(
     for i, path in enumerate(path for path in FILES[::3] if path.stat().st_size < 20_000):
         policy = POLICIES[i % 3]
         assert by_vectors(path, policy) == reference(path, policy), path
+
+
+@pytest.fixture
+def guesses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chains are followed from guessed places in small segments, too."""
+    for which, value in (("FEW", 2), ("EACH", 1), ("SAMPLE", 2), ("NEAR", 1)):
+        monkeypatch.setattr(vector_chains, which, value)
+    monkeypatch.setattr(vector_index, "FIRST", 1)
+
+
+@pytest.mark.usefixtures("guesses")
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_guesses_agree(path: Path) -> None:
+    assert by_vectors(path, "salvage") == reference(path, "salvage")
+
+
+@pytest.mark.usefixtures("guesses")
+def test_guesses_agree_on_mutated_segments(tmp_path: Path) -> None:
+    path = tmp_path / "mutated.log"
+    for data in mutants(100, 206):
+        path.write_bytes(data)
+        assert by_vectors(path, "salvage") == reference(path, "salvage"), data.hex()
 
 
 @given(data=segments)

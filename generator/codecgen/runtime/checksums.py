@@ -13,14 +13,10 @@ CHECKSUMS: tuple[str, ...] = ("crc32", "crc32c")
 def checksum(name: str) -> Callable[[bytes | memoryview], int]:
     """The function that computes ``name`` over bytes, as an unsigned number."""
     if name == "crc32":
-        return _crc32
+        return zlib.crc32
     if name == "crc32c":
         return _load_crc32c()
     raise UnsupportedCodec(f"unknown checksum {name!r} (known: {', '.join(CHECKSUMS)})")
-
-
-def _crc32(data: bytes | memoryview) -> int:
-    return zlib.crc32(data)
 
 
 def _load_crc32c() -> Callable[[bytes | memoryview], int]:
@@ -32,7 +28,5 @@ def _load_crc32c() -> Callable[[bytes | memoryview], int]:
             "checksum 'crc32c' needs the package crc32c: pip install crc32c"
         ) from cause
 
-    def compute(data: bytes | memoryview) -> int:
-        return crc32c(data)
-
+    compute: Callable[[bytes | memoryview], int] = crc32c
     return compute

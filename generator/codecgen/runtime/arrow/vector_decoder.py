@@ -7,10 +7,9 @@ is not as it should be is named, and passed over: whatever a reader refuses is l
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, repeat
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from codecgen.runtime.arrow.buffers import arrow_type, schema_of
 from codecgen.runtime.arrow.chunk import Chunk
 from codecgen.runtime.arrow.decoder import MOST_BYTES, Odd, Rows
 from codecgen.runtime.arrow.vector_cases import Case, Layout, Run
+from codecgen.runtime.arrow.vector_index import find
 from codecgen.runtime.arrow.vector_memory import Fields, Memory, Vector, missing, to_arrow
 from codecgen.runtime.arrow.vector_places import places
 from codecgen.runtime.arrow.vectors import Walk
@@ -104,11 +104,6 @@ class _Entries:
         return ends
 
 
-def _refused(layout: Layout, lengths: Vector) -> Vector:
-    """Which lengths no entry has."""
-    return np.zeros(len(lengths), np.bool_) if layout.refuse is None else layout.refuse(lengths)
-
-
 class VectorDecoder:
     """Decodes chunks into the columns of a view. Not for several threads at once. ``readers`` is the generated module."""
 
@@ -145,7 +140,7 @@ class VectorDecoder:
             if layout is None:
                 yield Odd(at + position, None)
                 return
-            edges, why = self._index(layout, memory, at, chunk.size)
+            edges, why = find(kind, layout, memory, at, chunk.size, self.most_entries)
             at = int(edges[-1])
             self.most_entries = min(2 * self.most_entries, PART_ROWS)
             for item in self._entries(layout, memory, edges, position):
@@ -156,47 +151,6 @@ class VectorDecoder:
                 yield Odd(at + position, None)
             if why <= 0:
                 return
-
-    def _index(self, layout: Layout, memory: Memory, at: int, size: int) -> tuple[Vector, int]:
-        """Where entries begin, and the last one ends; and why there are no more: 2 an entry of another kind, 1 there are
-        enough, 0 the bytes end, -1 what follows is no entry."""
-        kind, lead = self.view.kind, layout.lead
-        letter = {1: "b", 2: "h", 4: "i", 8: "q"}[kind.size]
-        numbers = [
-            (kind.offset, kind.size, letter if kind.signed else letter.upper()),
-            (lead.offset, lead.head - lead.offset, lead.format()),
-        ]
-        form = lead.order
-        head = 0
-        for offset, width, letter in sorted(numbers):
-            form += f"{offset - head}x{letter}"
-            head = offset + width
-        unpack = struct.Struct(form).unpack_from
-        first = 0 if kind.offset < lead.offset else 1  # which of the two numbers is the kind
-        view, kinds, behind = memory.view, layout.kinds, lead.behind
-        edges = [at]
-        add = edges.append
-        last = size - head
-        why = 1
-        for _ in repeat(None, self.most_entries):
-            if at > last:
-                why = 0
-                break
-            pair = unpack(view, at)
-            if pair[first] not in kinds:
-                why = 2
-                break
-            length = pair[1 - first]
-            end = at + behind + length
-            if length < 0 or end > size:
-                beyond = length >= 0 and not _refused(layout, np.array([length]))[0]
-                why = 0 if beyond else -1
-                break
-            add(end)
-            at = end
-        found = np.array(edges, np.int64)
-        refused = np.flatnonzero(_refused(layout, np.diff(found) - behind))
-        return (found[: refused[0] + 1], -1) if len(refused) else (found, why)
 
     def _entries(
         self, layout: Layout, memory: Memory, edges: Vector, bias: int
@@ -310,7 +264,9 @@ class VectorDecoder:
         at = 0
         first, run = entries.first, entries.run
         while at < len(entries):
-            few = int(np.searchsorted(first, first[at] + PART_ROWS, "right")) - 1
+            left = int(first[-1] - first[at])
+            rows = left // max(1, round(left / PART_ROWS)) + 1  # no part is to be a small rest
+            few = int(np.searchsorted(first, first[at] + rows, "right")) - 1
             small = int(np.searchsorted(run.end, run.start[at] + PART_BYTES, "right"))
             behind = max(min(few, small), at + 1)
             part = entries.part(at, behind)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,8 +16,16 @@ from codecgen.runtime.arrow.view import Column
 MOST_BYTES = (1 << 31) - 1
 """What 32-bit offsets can count."""
 
+PIECES = 1024
+"""Pieces of memory that are copied at once."""
+
+SHORT = 1024
+"""Bytes of a piece, with what lies in front of it, up to which it is copied."""
+
 Vector = Any
 """An array of one number or truth value for each structure."""
+
+Piece = bytes | memoryview
 
 
 class Fields(SimpleNamespace):
@@ -43,6 +53,40 @@ class Memory:
             window = np.ndarray(len(self.array) - size + 1, f"V{size}", self.array, strides=(1,))
             self._windows[size] = window
         return window[np.minimum(at, len(window) - 1)]
+
+    def pieces(self, start: Vector, end: Vector) -> Iterator[Piece]:
+        """The bytes from some places up to others."""
+        turns = range(0, len(start), PIECES)
+        return chain.from_iterable(
+            self._pieces(start[at : at + PIECES], end[at : at + PIECES]) for at in turns
+        )
+
+    def _pieces(self, start: Vector, end: Vector) -> Iterable[Piece]:
+        """Where they are short, Arrow copies all of them at once: that takes less time than to make a view of each."""
+        edges = np.column_stack([start, end]).ravel()
+        if edges[-1] - edges[0] < SHORT * len(start) and _in_order(edges, self):
+            whole = _whole(self, edges, len(edges) - 1)
+            copies: list[Piece] = whole.to_numpy(zero_copy_only=False)[::2].tolist()
+            return copies
+        return map(self.view.__getitem__, map(slice, start.tolist(), end.tolist()))
+
+
+def _in_order(edges: Vector, memory: Memory) -> bool:
+    """Whether bytes lie one behind the other."""
+    low, high = int(edges[0]), int(edges[-1])
+    inside = low >= 0 and high <= len(memory.array) and high - low <= MOST_BYTES
+    return inside and not (edges[1:] < edges[:-1]).any()
+
+
+def _whole(memory: Memory, edges: Vector, count: int) -> Any:
+    """What lies between edges as an Arrow array, which is no copy."""
+    low, high = int(edges[0]), int(edges[-1])
+    buffers = [
+        None,
+        pa.py_buffer((edges - low).astype(np.int32)),
+        pa.py_buffer(memory.view[low:high]),
+    ]
+    return pa.Array.from_buffers(pa.binary(), count, buffers)
 
 
 @dataclass(slots=True)
@@ -90,6 +134,8 @@ def _binary(memory: Memory, start: Vector, size: Vector) -> Any:
     """A copy of bytes, by Arrow: they and what lies between them are values of one array, of which every second is
     taken."""
     count = len(size)
+    if not count:
+        return pa.array([], pa.binary())
     there = size >= 0
     nulls = count - int(np.count_nonzero(there))
     validity = pa.py_buffer(np.packbits(there, bitorder="little")) if nulls else None
@@ -98,24 +144,29 @@ def _binary(memory: Memory, start: Vector, size: Vector) -> Any:
     edges = np.empty(2 * count + 1, np.int64)
     edges[0:-1:2] = start
     edges[1::2] = start + size
-    edges[-1] = edges[-2] if count else 0
-    low, high = int(edges[0]), int(edges[-1])
-    if (edges[1:] < edges[:-1]).any() or high > len(memory.array) or high - low > MOST_BYTES:
+    edges[-1] = edges[-2]
+    if not _in_order(edges, memory):
         # Only structures that are refused lie like this.
         places = map(slice, start.tolist(), (start + size).tolist())
         values = [bytes(memory.view[place]) for place in places]
         return pa.array(values, pa.binary(), mask=~there)
-    buffers = [
-        None,
-        pa.py_buffer((edges - low).astype(np.int32)),
-        pa.py_buffer(memory.view[low:high]),
-    ]
-    whole = pa.Array.from_buffers(pa.binary(), 2 * count, buffers)
+    whole = _whole(memory, edges, 2 * count)
     taken = whole.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32)))
     if not nulls:
         return taken
     _, offsets, data = taken.buffers()
     return pa.Array.from_buffers(pa.binary(), count, [validity, offsets, data], nulls)
+
+
+class NoFields(Fields):
+    """The fields of no structures, whatever their names."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._of = memory
+
+    def __getattr__(self, name: str) -> Bytes:
+        none = np.zeros(0, np.int64)
+        return Bytes(self._of, none, none)
 
 
 @dataclass(slots=True)

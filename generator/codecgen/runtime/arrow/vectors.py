@@ -9,18 +9,20 @@ window is never back at the end of it, where :meth:`Walk.close` looks: so fields
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from codecgen.runtime.arrow.vector_memory import Bytes, Fields, List, Memory, Vector
+from codecgen.runtime.arrow.vector_memory import Bytes, Fields, List, Memory, NoFields, Vector
 from codecgen.runtime.checksums import checksum
 
 ROUNDS = 1000
 """Elements of one array inside a structure from which on the structure is left to the reference codecs: a walk goes
 through the elements of all arrays side by side, which is slow where a single one is long."""
+
+BLOCK = 32
+"""Bytes that are read at once where fields of fixed size lie side by side: as many as there are behind every chunk."""
 
 
 class Walk:
@@ -39,6 +41,7 @@ class Walk:
         self.root = root
         self.bad = np.zeros(len(p), np.bool_)
         self.outer: list[Vector] = []
+        self._block: tuple[Vector, int, Vector] | None = None
 
     def refuse(self, condition: Vector) -> None:
         """Note where a rule is broken."""
@@ -62,9 +65,18 @@ class Walk:
         return self._load(kind, self.p + offset)
 
     def fixed(self, kind: str) -> Vector:
-        """A number of fixed size."""
-        value = self._load(kind, self.p)
-        self.p = self.p + np.dtype(kind).itemsize
+        """A number of fixed size. Those that lie side by side are read as one block."""
+        size = np.dtype(kind).itemsize
+        block, at, p = self._block or (None, 0, None)
+        if p is not self.p or at + size > BLOCK:
+            if size == 1:
+                value = self._load(kind, self.p)
+                self.p = self.p + size
+                return value
+            block, at = self.memory.runs(self.p, BLOCK), 0
+        value = np.ndarray(len(self.p), kind, block, at, (BLOCK,)).astype(np.int64)
+        self.p = self.p + size
+        self._block = (block, at + size, self.p)
         return value
 
     def _load(self, kind: str, at: Vector) -> Vector:
@@ -73,7 +85,11 @@ class Walk:
         return found.view(kind).astype(np.int64)
 
     def skip(self, size: int) -> None:
+        block, at, p = self._block or (None, 0, None)
+        known = p is self.p
         self.p = self.p + size
+        if known:
+            self._block = (block, at + size, self.p)
 
     def uvarint(self) -> Vector:
         """An unsigned varint of 32 bits, in its shortest form."""
@@ -85,17 +101,11 @@ class Walk:
 
     def varint(self) -> Vector:
         """A zigzag varint of 32 bits, in its shortest form."""
-        value = self.uvarint()
-        return value >> 1 ^ -(value & 1)
+        return _zigzag(self._varint(32))
 
     def varlong(self) -> Vector:
         """A zigzag varint of 64 bits, in its shortest form."""
-        value = self._varint(64)
-        if value.dtype != np.uint64:
-            value = value.astype(np.int64)
-            return value >> 1 ^ -(value & 1)
-        low = (value & np.uint64(1)).astype(np.int64)
-        return (value >> np.uint64(1)).astype(np.int64) ^ -low
+        return _zigzag(self._varint(64))
 
     def _varint(self, bits: int) -> Vector:
         """The bits of a varint: in uint8 or uint16 where that is enough for all, else in uint64."""
@@ -155,10 +165,10 @@ class Walk:
 
     def checksum(self, name: str, stored: Vector, start: Vector, end: Vector) -> None:
         """Verify the checksums of bytes."""
-        compute = zlib.crc32 if name == "crc32" else checksum(name)
-        places = map(slice, start.tolist(), end.tolist())
-        found = list(map(compute, map(self.memory.view.__getitem__, places)))
-        self.bad |= np.array(found, np.int64) != stored & 0xFFFFFFFF
+        found = np.fromiter(
+            map(checksum(name), self.memory.pieces(start, end)), np.int64, len(start)
+        )
+        self.bad |= found != stored & 0xFFFFFFFF
 
     # ------------------------------------------------------------ bytes
 
@@ -247,7 +257,7 @@ class Walk:
         offsets = np.zeros(len(self.p) + 1, np.int64)
         np.cumsum(sizes, out=offsets[1:])
         if not found:
-            found = [(np.zeros(0, np.int64), read(self._some(np.zeros(0, np.int64))))]
+            return List(offsets, NoFields(self.memory))
         places = [offsets[rows] + k for k, (rows, _) in enumerate(found)]
         fields = _gathered([fields for _, fields in found], places, int(offsets[-1]))
         self._look(fields, _owners(offsets))
@@ -265,6 +275,12 @@ class Walk:
             k += 1
             more = self.p[rows] < self.end[rows] if count is None else count[rows] > k
             rows = rows[more & ~self.bad[rows]]
+
+
+def _zigzag(value: Vector) -> Vector:
+    """Signed numbers by their bits, in the width that these have."""
+    signed = value >> 1 ^ -(value & 1)
+    return signed.view(f"i{value.itemsize}").astype(np.int64)
 
 
 def _owners(offsets: Vector) -> Vector:

@@ -1,0 +1,120 @@
+"""Chains that are followed from guessed places are those that the plain loop finds, whatever lies in the memory."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from codecgen.runtime.arrow import vector_chains
+from codecgen.runtime.arrow.vector_cases import Lead
+from codecgen.runtime.arrow.vector_chains import follow, pass_over
+from codecgen.runtime.arrow.vector_memory import Memory
+
+LEADS = [Lead("zigzag"), Lead("uvarint"), Lead(">i4", 8, 12), Lead("<u2", 1, 3), Lead("i1", 0, 1)]
+
+
+def varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def structure(lead: Lead, content: bytes, r: random.Random) -> bytes:
+    if lead.is_varint:
+        return varint(len(content) << (lead.kind == "zigzag")) + content
+    order = "little" if lead.order == "<" else "big"
+    width = lead.head - lead.offset
+    return r.randbytes(lead.offset) + len(content).to_bytes(width, order) + content
+
+
+def window(lead: Lead, fill: Callable[[int], bytes], size: int, r: random.Random) -> bytes:
+    """Structures that all begin with the same byte, filled with something else."""
+    most = 127 if lead.kind == "i1" else 20_000
+    sizes = [min(most, max(1, int(r.lognormvariate(3.5, 1)))) for _ in range(size)]
+    return b"".join(structure(lead, b"\x07" + fill(n - 1), r) for n in sizes)
+
+
+def by_the_plain_loop(
+    lead: Lead, memory: Memory, start: int, end: int, most: int
+) -> tuple[list[int], int]:
+    rows: list[int] = []
+    return rows, pass_over(lead, memory.view, start, end, most, rows.append)
+
+
+FILLS: dict[str, Callable[[random.Random], Callable[[int], bytes]]] = {
+    "text": lambda r: lambda n: bytes(r.choice(b"abcdefgh ") for _ in range(n)),
+    "bytes": lambda r: r.randbytes,
+    "small numbers": lambda r: lambda n: bytes(r.choice((0, 0, 1, 7, 8)) for _ in range(n)),
+    "what they begin with": lambda r: lambda n: b"\x07" * n,
+    "structures": lambda r: lambda n: (b"\x0c\x07\x02\x03\x05\x01\x00" * n)[:n],
+}
+
+
+def sides(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many places each call follows chains from."""
+    found: list[int] = []
+    inner = vector_chains._side_by_side
+
+    def counted(lead: Lead, memory: Memory, lanes: object, stop: object) -> object:
+        found.append(np.size(lanes))
+        return inner(lead, memory, lanes, stop)
+
+    monkeypatch.setattr(vector_chains, "_side_by_side", counted)
+    return found
+
+
+@pytest.mark.parametrize("fill", FILLS)
+@pytest.mark.parametrize("lead", LEADS, ids=lambda lead: lead.kind)
+def test_long_windows(lead: Lead, fill: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    r = random.Random(fill)
+    found = sides(monkeypatch)
+    parts = [window(lead, FILLS[fill](r), n, r) for n in (3000, 0, 1, 900, 70)]
+    ends = np.cumsum([len(part) for part in parts])
+    starts = ends - [len(part) for part in parts]
+    memory = Memory(np.frombuffer(b"".join(parts) + bytes(64), np.uint8))
+    rows, counts, behind = follow(lead, memory, starts, ends, None)
+    at = 0
+    for i, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        expected, last = by_the_plain_loop(lead, memory, start, end, 1 << 30)
+        assert last == end
+        got = rows[at : at + counts[i]].tolist()
+        assert got == expected[: len(got)]
+        assert behind[i] == (expected[len(got)] if len(got) < len(expected) else end)
+        at += counts[i]
+    assert at == len(rows)
+    if fill == "text":
+        assert len(rows) == 3971
+        assert found[0] > 40
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("lead", LEADS, ids=lambda lead: lead.kind)
+def test_damaged_windows(lead: Lead, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("FEW", seed % 3), ("EACH", 2), ("SAMPLE", 4), ("MOST", 10 ** (seed % 5))):
+        monkeypatch.setattr(vector_chains, name, value)
+    r = random.Random(seed)
+    data = bytearray(window(lead, FILLS[r.choice(list(FILLS))](r), 200, r))
+    for _ in range(seed % 4):
+        data[r.randrange(len(data))] = r.choice((0, 7, 127, 128, 255))
+    edges = sorted(r.sample(range(1, len(data)), 3))
+    starts, ends = np.array([0, *edges]), np.array([*edges, len(data)])
+    memory = Memory(np.frombuffer(bytes(data) + bytes(64), np.uint8))
+    rows, counts, behind = follow(lead, memory, starts, ends, None)
+    at = 0
+    for i, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        own = rows[at : at + counts[i]].tolist()
+        expected, last = by_the_plain_loop(lead, memory, start, end, len(own))
+        whole = own[: len(expected)]
+        assert whole == expected
+        if behind[i] <= end:
+            assert len(own) == len(expected)
+            assert behind[i] == last
+        else:  # a length that leads out of the window, or one that the plain loop stops at
+            assert last == own[-1] or last > end or len(own) > len(expected)
+        at += counts[i]
+    assert at == len(rows)
