@@ -144,7 +144,8 @@ def _batches(data: Any) -> Iterator[pa.RecordBatch]:
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """A batch of Arrow in parts whose bytes 32-bit offsets can count."""
-    if batch.nbytes <= _SPLIT or batch.num_rows <= 1:
+    # the bytes of the rows alone take a look at offsets, which may be broken
+    if batch.num_rows <= 1 or batch.get_total_buffer_size() <= _SPLIT or batch.nbytes <= _SPLIT:
         yield batch
         return
     half = batch.num_rows // 2

@@ -284,6 +284,8 @@ def _row_of(array: Any, element: int) -> int:
     return max(int(np.searchsorted(offsets, element, "right")) - 1, 0)
 
 
+    if not len(array):
+        return pa.array([], arrow_type(column))  # producers may leave out its offsets
 def _refuse_nulls(array: Any, column: Column, row: int) -> None:
     """Null is only where the view has it."""
     if not column.nullable and array.null_count:
@@ -349,7 +351,8 @@ def _describe(
         slots[_END] = slots[_DATA] + content
     else:
         width = 0 if column.type == "bool" else _WIDTHS[column.type]
-        slots[_DATA] = buffers[1].address + width * start
+        if buffers[1] is not None:  # arrays without values may be without it
+            slots[_DATA] = buffers[1].address + width * start
 
 
 def _size(buffer: Any) -> int:
@@ -362,7 +365,7 @@ def _offsets(array: Any, content: int, name: str, part: tuple[int, int] | None) 
     buffer = array.buffers()[1]
     if buffer is None or not len(array):
         return np.zeros(2, np.int32)
-    offsets = np.frombuffer(buffer, np.int32)[array.offset : array.offset + len(array) + 1]
+    offsets = np.frombuffer(buffer, np.int32, array.offset + len(array) + 1)[array.offset :]
     first, last = part or (0, len(array))
     used = offsets[first : last + 1]
     if len(used) and (used[0] < 0 or used[-1] > content or (used[1:] < used[:-1]).any()):
