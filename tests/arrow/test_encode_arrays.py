@@ -40,3 +40,13 @@ def test_lists_without_rows_need_no_offsets(key: pa.DataType) -> None:
     empty = pa.Array.from_buffers(kind, 0, [None, None], children=children)
     rows = pa.record_batch([OFFSET.slice(0, 0), empty], ["offset", "headers"])
     assert written(rows) == b""
+
+
+def test_no_row_is_lost_where_all_columns_are_constants() -> None:
+    for rows in (
+        pa.table({"offset": OFFSET}),
+        pa.table({"producer_id": OFFSET}),
+        pa.concat_tables([pa.table({"magic": pa.array([m] * 2)}) for m in (2, 1, 1)]),
+    ):
+        data = written(rows, offset=7, producer_id=-1)
+        assert decoded(data, ["offset"]).column(0).to_pylist() == [7] * rows.num_rows

@@ -74,6 +74,8 @@ class Columns:
             arrays.append(array)
         fields = [pa.field(c.name, array.type) for c, array in zip(columns, arrays, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+        if not arrays:  # all columns are constants, and something has to count the rows
+            return pa.RecordBatch.from_arrays([pa.nulls(batch.num_rows)], [""])
 
     def _chosen(self, schema: pa.Schema) -> tuple[Column, ...]:
         known = {column.name for column in self.view.columns}
