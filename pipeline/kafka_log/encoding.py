@@ -101,7 +101,7 @@ def _by_magic(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from codecgen.runtime.arrow.columns import RowRefused
+    from codecgen.runtime.arrow.columns import RowRefused, cast_plain, refuse_broken
 
     row = 0
     for whole in batches:
@@ -116,7 +116,8 @@ def _by_magic(
             yield magic, rest
             row += whole.num_rows
             continue
-        runs = pc.run_end_encode(column.cast(pa.int64()))
+        refuse_broken(whole, {"magic": pa.int64()})
+        runs = pc.run_end_encode(cast_plain(column, pa.int64(), "magic", row))
         start = 0
         for end, version in zip(runs.run_ends.to_pylist(), runs.values.to_pylist(), strict=True):
             if version not in (0, 1, 2):

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from codecgen.runtime.arrow.buffers import arrow_type
+from codecgen.runtime.arrow.columns import RowRefused
 from kafka_codecs.arrow.records import RECORDS
 from tests.arrow.tables import decoded, written
 
@@ -50,3 +51,83 @@ def test_no_row_is_lost_where_all_columns_are_constants() -> None:
     ):
         data = written(rows, offset=7, producer_id=-1)
         assert decoded(data, ["offset"]).column(0).to_pylist() == [7] * rows.num_rows
+
+
+FAR = 1 << 30
+GOOD = np.arange(4)
+
+
+def texts(kind: pa.DataType, ends: Any) -> pa.Array:
+    width = np.int64 if kind in (pa.large_binary(), pa.large_string()) else np.int32
+    buffers = [None, numbers(*ends, kind=width), pa.py_buffer(b"abc")]
+    return pa.Array.from_buffers(kind, 3, buffers)
+
+
+def views(*view: int) -> pa.Array:
+    buffers = [None, numbers(*(view * 3)), pa.py_buffer(b"abc")]
+    return pa.Array.from_buffers(pa.binary_view(), 3, buffers)
+
+
+def indices(values: pa.Array, *found: int) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(found, pa.int32()), values, safe=False)
+
+
+def headers(key: pa.DataType, ends: Any, keys: Any = GOOD, large: bool = False) -> pa.Array:
+    fields = [pa.field("key", key), pa.field("value", pa.binary())]
+    parts = [texts(key, keys), texts(pa.binary(), GOOD)]
+    structs = pa.StructArray.from_arrays(parts, fields=fields)
+    if large:
+        return pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), structs)
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), structs)
+
+
+BENT = [0, FAR, 1, 3]
+BROKEN = {
+    "offsets": ("key", texts(pa.binary(), BENT)),
+    "offsets of text": ("key", texts(pa.string(), BENT)),
+    "large offsets": ("key", texts(pa.large_binary(), [0, 1 << 40, 2, 3])),
+    "a view of no buffer": ("key", views(100, 0, 7, 0)),
+    "a view beyond a buffer": ("key", views(100, 0, 0, FAR)),
+    "a view of less than nothing": ("key", views(-5, 0, 0, 0)),
+    "an index beyond the values": ("key", indices(texts(pa.binary(), GOOD), 0, FAR, 1)),
+    "an index below 0": ("key", indices(texts(pa.binary(), GOOD), 0, -7, 1)),
+    "values of a dictionary": ("key", indices(texts(pa.binary(), BENT), 0, 1, 0)),
+    "an index of a version": ("magic", indices(pa.array([2, 1]), 0, FAR, 1)),
+    "lists": ("headers", headers(pa.string(), BENT)),
+    "lists to be cast": ("headers", headers(pa.binary(), BENT)),
+    "large lists": ("headers", headers(pa.string(), BENT, large=True)),
+    "keys": ("headers", headers(pa.string(), GOOD, BENT)),
+    "keys to be cast": ("headers", headers(pa.binary(), GOOD, BENT)),
+    "large keys": ("headers", headers(pa.large_string(), GOOD, BENT)),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_broken_is_refused(name: str) -> None:
+    """Whatever memory it speaks of; parts of it too, whose first value may be the broken one."""
+    column, array = BROKEN[name]
+    rows = pa.record_batch([OFFSET, array], ["offset", column])
+    with pytest.raises(ValueError, match="the record batch is broken"):
+        written(rows)
+    for first in (1, 2):
+        try:
+            written(rows.slice(first))
+        except ValueError as error:
+            assert "is broken" in str(error) or "is no version" in str(error)
+
+
+def test_versions_of_other_types() -> None:
+    for kind in (pa.string(), pa.binary(), pa.float64(), pa.uint8()):
+        versions = pa.array([1, 1, 2], pa.int64()).cast(
+            pa.string() if kind == pa.binary() else kind
+        )
+        rows = pa.table({"offset": OFFSET, "magic": versions.cast(kind)})
+        assert decoded(written(rows), ["magic"]).column(0).to_pylist() == [1, 1, 2]
+    for bad in (["2", "2", "x"], [2.0, 2.0, 2.5]):
+        rows = pa.table({"offset": OFFSET, "magic": pa.array(bad)})
+        with pytest.raises(RowRefused) as found:
+            written(rows)
+        assert (found.value.row, found.value.column) == (2, "magic")
+    for wrong in (pa.array([[1], [2], [2]]), pa.array([{"magic": 2}] * 3)):
+        with pytest.raises(ValueError, match=r"the column magic is .*, not int64"):
+            written(pa.table({"offset": OFFSET, "magic": wrong}))
