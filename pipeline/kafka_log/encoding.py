@@ -101,7 +101,7 @@ def _by_magic(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from codecgen.runtime.arrow.columns import RowRefused
+    from codecgen.runtime.arrow.columns import RowRefused, cast_plain, refuse_broken
 
     row = 0
     for whole in batches:
@@ -116,7 +116,8 @@ def _by_magic(
             yield magic, rest
             row += whole.num_rows
             continue
-        runs = pc.run_end_encode(column.cast(pa.int64()))
+        refuse_broken(whole, {"magic": pa.int64()})
+        runs = pc.run_end_encode(cast_plain(column, pa.int64(), "magic", row))
         start = 0
         for end, version in zip(runs.run_ends.to_pylist(), runs.values.to_pylist(), strict=True):
             if version not in (0, 1, 2):
@@ -144,7 +145,8 @@ def _batches(data: Any) -> Iterator[pa.RecordBatch]:
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """A batch of Arrow in parts whose bytes 32-bit offsets can count."""
-    if batch.nbytes <= _SPLIT or batch.num_rows <= 1:
+    # the bytes of the rows alone take a look at offsets, which may be broken
+    if batch.num_rows <= 1 or batch.get_total_buffer_size() <= _SPLIT or batch.nbytes <= _SPLIT:
         yield batch
         return
     half = batch.num_rows // 2

@@ -10,7 +10,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,11 @@ COMPILED = {
     "_move32": ("to, start", (("to", "32", 1), ("start", "32", 0)), "None"),
     "_fold_lanes": ("a, b, c, d, e, f, g, h, p, n", (("p", "64 * max(n, 0)", 0),), "0"),
 }
+WRITING: dict[str, tuple[str, tuple[Access, ...], str]] = {
+    f"store_{8 * size}_be": ("p, value", (("p", str(size), 1),), "None") for size in (2, 4, 8)
+}
+"""Those of modules that write."""
+
 PLAIN = {
     "copy": ("to, start, size", (("to", "size", 1), ("start", "size", 0)), "None"),
     "crc32c": ("p, size", (("p", "size", 0),), "0"),
@@ -37,7 +42,10 @@ PLAIN = {
 }
 """Without a compiler these are Python's own, and do not go through the others."""
 
-HARMLESS = {"_has_crc32c", "_crc32c_8", "_crc32c_1", "_has_multiply", "_multiply"}
+PLAIN_WRITING = {
+    "copy_from": ("to, start, size, end", (("to", "size", 1), ("start", "size", 0)), "None"),
+}
+HARMLESS = {"_has_crc32c", "_crc32c_8", "_crc32c_1", "_has_multiply", "_multiply", "bit_length"}
 """Intrinsics that touch no memory."""
 
 _CHECK = """
@@ -116,10 +124,13 @@ def checked(
     assert module.__file__ is not None
     text = edit(Path(module.__file__).read_text(encoding="utf-8"))
     text = text.replace("cache=True", "cache=False")  # the address of the table is in the code
-    unknown = intrinsics(module) - set(PRIMITIVES) - set(COMPILED) - HARMLESS
+    primitives = PRIMITIVES | (COMPILED if module.JIT else PLAIN)
+    if hasattr(module, "copy_from"):
+        primitives = primitives | WRITING | ({} if module.JIT else PLAIN_WRITING)
+    unknown = intrinsics(module) - set(primitives) - HARMLESS
     assert not unknown, f"do these touch memory? {unknown}"
     parts = [text, _CHECK.format(address=ranges.table.ctypes.data)]
-    for name, entry in (PRIMITIVES | (COMPILED if module.JIT else PLAIN)).items():
+    for name, entry in primitives.items():
         parameters, accesses, instead = entry
         assert hasattr(module, name), name
         allowed = " and ".join(f"_allowed({p}, {size}, {w})" for p, size, w in accesses)
@@ -135,6 +146,28 @@ def checked(
     sys.modules[name] = made
     spec.loader.exec_module(made)
     return made
+
+
+class Broken(Exception):
+    """Something that must hold does not."""
+
+
+def complaining(kernels: ModuleType, ranges: Ranges | None) -> Any:
+    """The kernels; after each the accesses that it must not make are raised. Raises Broken."""
+    if ranges is None:
+        return kernels
+
+    def wrapped(kernel: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: int) -> Any:
+            result = kernel(*args)
+            if found := ranges.violation():
+                raise Broken(found)
+            return result
+
+        return run
+
+    passes = {kind: tuple(map(wrapped, three)) for kind, three in kernels.KERNELS.items()}
+    return SimpleNamespace(KERNELS=passes, JIT=kernels.JIT)
 
 
 def intrinsics(module: Any) -> set[str]:

@@ -17,7 +17,6 @@ import argparse
 import faulthandler
 import gc
 import itertools
-import multiprocessing
 import os
 import random
 import sys
@@ -27,21 +26,19 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from tests.arrow.checked import Broken
 from tests.arrow.guards import AVAILABLE
 from tests.arrow.mutants import Mutant, Mutants
-from tests.arrow.probe import COLUMN_SETS, DECOMPRESSED, Broken, Outcome, Probes, Settings
+from tests.arrow.probe import COLUMN_SETS, DECOMPRESSED, Outcome, Probes, Settings
 from tests.arrow.rows import reference, scanned, unpacked
 from tests.arrow.segments import entries
+from tests.arrow.watch import Memory, Shared, watched
 
-HANGS_AFTER_S = 60
-"""CPU time for one chunk, or for compiling and loading everything."""
-BLOCKED_AFTER_S = 1200
 MOST_MEMORY = 192 << 20
 """Resident memory beyond what there is after the start: the outputs, Construct's objects of 20 000 elements, zstd's."""
 POLICIES = ("strict", "kafka", "salvage")
-COUNTS = ("chunk", "batches", "rows", "odd", "compared", "needless", "memory")
+COUNTS = ("batches", "rows", "odd", "compared", "needless")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +52,6 @@ class Job:
     checks: bool = False
     compare: int = 20
     given: tuple[tuple[bytes, tuple[int, ...], Settings], ...] = ()
-
-
-class Shared:
-    """Counts that outlive the process that keeps them."""
-
-    def __init__(self) -> None:
-        self.numbers = multiprocessing.RawArray("q", len(COUNTS))
-        self.shapes = multiprocessing.RawArray("c", 4096)
-
-    def __getitem__(self, name: str) -> int:
-        return int(self.numbers[COUNTS.index(name)])
-
-    def add(self, name: str, n: int = 1) -> None:
-        self.numbers[COUNTS.index(name)] += n
-
-    def set(self, name: str, n: int) -> None:
-        self.numbers[COUNTS.index(name)] = n
 
 
 def chunk(mutants: Mutants, seed: int, number: int, checks: bool) -> tuple[list[Mutant], Settings]:
@@ -111,8 +91,7 @@ def _make(probes: Probes, path: Path, job: Job, shared: Shared) -> None:
     mutants = Mutants(decompressed=DECOMPRESSED)
     shapes: Counter[str] = Counter()
     until = time.monotonic() + job.seconds
-    base = _restart_peak()
-    _bound_addresses()
+    memory = Memory()
     for number in itertools.count(job.first):
         if shared["batches"] >= job.batches or (number % 256 == 0 and time.monotonic() > until):
             break
@@ -126,12 +105,12 @@ def _make(probes: Probes, path: Path, job: Job, shared: Shared) -> None:
         shapes.update(part.shape for part in parts)
         if number % 1024 == 0:
             gc.collect()  # errors and what raised them hold each other, and a scanner's memory
-            peak = _status("VmHWM") - base
+            peak = memory.peak()
             shared.set("memory", peak)
             if peak > MOST_MEMORY:
                 raise Broken(f"{peak >> 20} MiB more memory than at the start")
             shared.shapes.value = ", ".join(f"{n} {s}" for s, n in shapes.most_common()).encode()
-    shared.set("memory", _status("VmHWM") - base)
+    shared.set("memory", memory.peak())
     shared.shapes.value = ", ".join(f"{n} {s}" for s, n in shapes.most_common()).encode()
 
 
@@ -186,80 +165,19 @@ def _warm_up(probes: Probes, path: Path, job: Job) -> None:
     for number in range(400):
         parts, settings = chunk(mutants, 0, number, job.checks)
         settings = replace(settings, columns=COLUMN_SETS[0])
-        _one(probes, path, *joined(parts), settings, number % 20 == 0, Shared())
-
-
-def _status(name: str) -> int:
-    """Bytes, from what the kernel says of this process."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(name))
-
-
-def _restart_peak() -> int:
-    """Begin a new peak of the memory; what there is now."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        pass  # the peak is then that since the start
-    return _status("VmRSS")
-
-
-def _bound_addresses() -> None:
-    """Let no allocation go far beyond what there is, be it touched or not."""
-    import resource  # not everywhere
-
-    most = _status("VmSize") + (1 << 30)
-    resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+        _one(probes, path, *joined(parts), settings, number % 20 == 0, Shared(COUNTS))
 
 
 # ------------------------------------------------------------ the process that looks on
 
 
-def watched(job: Job, shared: Shared, quiet: bool = False) -> str | None:
-    """Do a job in a process of its own. What went wrong, if anything did."""
-    process: Any = multiprocessing.get_context("spawn").Process(target=work, args=(job, shared))
-    process.start()
-    begun = seen_at = said = time.monotonic()
-    seen, used = (-1, -1), 0.0
-    while process.is_alive():
-        process.join(0.5)
-        now = time.monotonic()
-        state = (shared["chunk"], shared["batches"])
-        if state != seen:
-            seen, seen_at, used = state, now, _cpu_time(process.pid)
-        elif _cpu_time(process.pid) - used > HANGS_AFTER_S or now - seen_at > BLOCKED_AFTER_S:
-            process.kill()
-            process.join()
-            return f"no end within {HANGS_AFTER_S} s of CPU time"
-        if not quiet and now - said > 10:
-            said = now
-            print(summary(shared, now - begun), flush=True)
-    if process.exitcode == 0:
-        return None
-    return f"the process ended with {process.exitcode}"
-
-
-def _cpu_time(process: int) -> float:
-    """What a process has used; 0 when it is gone."""
-    try:
-        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def summary(shared: Shared, seconds: float) -> str:
-    counts = ", ".join(f"{shared[name]:,} {name}" for name in COUNTS[:-1])
-    return f"{seconds:.0f} s: {counts}; {shared['memory'] >> 20} MiB more than at the start"
-
-
 def fuzz(job: Job, folder: Path, quiet: bool = False) -> str | None:
     """Run a job. Where it fails: what happened, and how to see it again."""
-    shared = Shared()
+    shared = Shared(COUNTS)
     begun = time.monotonic()
-    wrong = watched(job, shared, quiet)
+    wrong = watched(work, job, shared, quiet)
     print(f"seed {job.seed}, checks {'on' if job.checks else 'off'}:", end=" ")
-    print(summary(shared, time.monotonic() - begun))
+    print(shared.summary(time.monotonic() - begun))
     print(f"made: {shared.shapes.value.decode()}", flush=True)
     if wrong is None:
         return None
@@ -283,8 +201,8 @@ def fuzz(job: Job, folder: Path, quiet: bool = False) -> str | None:
 def _narrowed(parts: list[Mutant], settings: Settings, job: Job) -> list[Mutant]:
     """The one mutant that fails alone too, if there is one."""
     given = tuple((part.data, part.starts, settings) for part in parts)
-    shared = Shared()
-    if watched(replace(job, given=given), shared, quiet=True) is None:
+    shared = Shared(COUNTS)
+    if watched(work, replace(job, given=given), shared, quiet=True) is None:
         return parts
     return [parts[shared["chunk"]]]
 
@@ -317,7 +235,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.replay:
         for path in options.replay:
             job = Job(0, given=tuple(every_way(path.read_bytes())))
-            wrong = watched(job, shared := Shared())
+            wrong = watched(work, job, shared := Shared(COUNTS))
             if wrong:
                 print(f"{path}: {wrong}, with {job.given[shared['chunk']][2]}")
                 return 1

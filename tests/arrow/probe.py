@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from codecgen.runtime.arrow.view import View
 from codecgen.runtime.source import Limits
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
-from tests.arrow.checked import Ranges, checked
+from tests.arrow.checked import Broken, Ranges, checked, complaining
 from tests.arrow.guards import Guarded, GuardedChunk, Outputs, table_in
 
 DECOMPRESSED = 1 << 20
@@ -78,10 +78,6 @@ class Outcome:
     batches: list[pa.RecordBatch] = field(default_factory=list)
 
 
-class Broken(Exception):
-    """Something that must hold does not."""
-
-
 class Probe:
     """A decoder of one view with guard pages on one side of all its memory, with or without checks in the kernels."""
 
@@ -90,7 +86,7 @@ class Probe:
         self.ranges = ranges
         self.outputs = Outputs(where, self._asked, self._made)
         self.decoder = Decoder(
-            view, (), kernels=self._complaining(kernels), allocate=self.outputs.allocate
+            view, (), kernels=complaining(kernels, ranges), allocate=self.outputs.allocate
         )
         self.fixed: list[tuple[int, int, bool]] = [(0, 0, False), (0, 0, False)]
         self.memories = []
@@ -172,24 +168,6 @@ class Probe:
         self.outputs.reset()
         if self.ranges is not None:
             self.ranges.set(self.fixed)
-
-    def _complaining(self, kernels: ModuleType) -> Any:
-        """The kernels; after each the accesses that it must not make are raised."""
-        ranges = self.ranges
-        if ranges is None:
-            return kernels
-
-        def wrapped(kernel: Callable[..., Any]) -> Callable[..., Any]:
-            def run(*args: int) -> Any:
-                result = kernel(*args)
-                if found := ranges.violation():
-                    raise Broken(found)
-                return result
-
-            return run
-
-        passes = {kind: tuple(map(wrapped, three)) for kind, three in kernels.KERNELS.items()}
-        return SimpleNamespace(KERNELS=passes, JIT=kernels.JIT)
 
 
 def copied(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -15,9 +15,9 @@ import pytest
 from kafka_codecs.arrow import records_kernels
 from kafka_codecs.arrow.records import RECORDS
 from tests.arrow import fuzz, mutants
-from tests.arrow.checked import Ranges, checked
+from tests.arrow.checked import Broken, Ranges, checked
 from tests.arrow.guards import AVAILABLE, PAGE, Guarded
-from tests.arrow.probe import Broken, Probe, Settings
+from tests.arrow.probe import Probe, Settings
 
 pytestmark = [
     pytest.mark.slow,

@@ -22,6 +22,11 @@ _EACH_ROW, _EACH_ENTRY = 1, 2
 
 _WIDTHS = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "timestamp_ms": 8}
 _NUMPY = {"int8": np.int8, "int16": np.int16, "int64": np.int64, "timestamp_ms": np.int64}
+_BYTES = {
+    pa.string(): pa.binary(),
+    pa.large_string(): pa.large_binary(),
+    pa.string_view(): pa.binary_view(),
+}
 _RANGES = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "timestamp_ms": 64}
 
 
@@ -62,16 +67,15 @@ class Columns:
         """The columns that are written, in the view's types. ``row`` is the number of the first row."""
         if self.schema is None or self.schema[0] != batch.schema:
             self.schema = (batch.schema, self._chosen(batch.schema))
-        try:
-            batch.validate()
-        except pa.ArrowInvalid as error:
-            raise ValueError(f"the record batch is broken: {error}") from None
         arrays = []
         columns = self.schema[1]
+        refuse_broken(batch, {column.name: arrow_type(column) for column in columns})
         for column in columns:
             array = _cast(batch.column(column.name), column, row)
             _refuse_nulls(array, column, row)
             arrays.append(array)
+        if not arrays:  # all columns are constants, and something has to count the rows
+            return pa.RecordBatch.from_arrays([pa.nulls(batch.num_rows)], [""])
         fields = [pa.field(c.name, array.type) for c, array in zip(columns, arrays, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
@@ -201,6 +205,38 @@ def _number(column: Column, value: object) -> int | None:
 # ------------------------------------------------------------ types
 
 
+def refuse_broken(batch: pa.RecordBatch, casts: Mapping[str, Any]) -> None:
+    """Look at a record batch, and in full at the columns whose casts go where offsets, indices and views lead. Raises
+    ValueError."""
+    try:
+        batch.validate()
+        for name, wanted in casts.items():
+            array = batch.column(name)
+            if array.type != wanted:
+                _validate(array)
+    except pa.ArrowException as error:
+        raise ValueError(f"the record batch is broken: {error}") from None
+
+
+def _validate(array: Any) -> None:
+    """Validate all that lies behind offsets, indices and views, but not text: casts refuse that by its row."""
+    kind = array.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind):
+        like = pa.large_list if pa.types.is_large_list(kind) else pa.list_
+        nothing, buffers = pa.nulls(len(array.values)), [None, array.buffers()[1]]
+        pa.Array.from_buffers(
+            like(pa.null()), len(array), buffers, offset=array.offset, children=[nothing]
+        ).validate(full=True)
+        _validate(array.values)
+    elif pa.types.is_struct(kind):
+        for i in range(kind.num_fields):
+            _validate(array.field(i))
+    elif kind in _BYTES:
+        array.view(_BYTES[kind]).validate(full=True)
+    elif not pa.types.is_primitive(kind):
+        array.validate(full=True)
+
+
 def _cast(array: Any, column: Column, row: int) -> Any:
     """The values in the view's type. Raises :class:`RowRefused` where that would lose something."""
     wanted = arrow_type(column)
@@ -208,10 +244,11 @@ def _cast(array: Any, column: Column, row: int) -> Any:
         return array
     if column.type == "list":
         return _cast_list(array, column, row)
-    return _cast_plain(array, wanted, column.name, row)
+    return cast_plain(array, wanted, column.name, row)
 
 
-def _cast_plain(array: Any, wanted: Any, name: str, row: int) -> Any:
+def cast_plain(array: Any, wanted: Any, name: str, row: int) -> Any:
+    """Values that are no lists in another type. Raises :class:`RowRefused`, ValueError for types that it has not."""
     if wanted == pa.bool_() and not (
         pa.types.is_boolean(array.type) or pa.types.is_null(array.type)
     ):
@@ -247,6 +284,8 @@ def _cast_list(array: Any, column: Column, row: int) -> Any:
         raise ValueError(f"the column {column.name} is {kind}, not a list of structs")
     if pa.types.is_large_list(kind):
         array = _plainer(array, pa.list_(kind.value_field))
+    if not len(array):
+        return pa.array([], arrow_type(column))  # producers may leave out its offsets
     first, last = _elements(array)
     structs = array.values.slice(first, last - first)
     if not pa.types.is_struct(structs.type):
@@ -265,7 +304,7 @@ def _cast_list(array: Any, column: Column, row: int) -> Any:
     for m in column.members:
         member = structs.field(names.index(m.name))
         try:
-            members.append(_cast_plain(member, arrow_type(m), f"{column.name}.{m.name}", 0))
+            members.append(cast_plain(member, arrow_type(m), f"{column.name}.{m.name}", 0))
         except RowRefused as error:
             at = _row_of(array, first + error.row)
             raise RowRefused(error.reason, row + at, error.column) from None
@@ -349,7 +388,8 @@ def _describe(
         slots[_END] = slots[_DATA] + content
     else:
         width = 0 if column.type == "bool" else _WIDTHS[column.type]
-        slots[_DATA] = buffers[1].address + width * start
+        if buffers[1] is not None:  # arrays without values may be without it
+            slots[_DATA] = buffers[1].address + width * start
 
 
 def _size(buffer: Any) -> int:
@@ -362,7 +402,7 @@ def _offsets(array: Any, content: int, name: str, part: tuple[int, int] | None) 
     buffer = array.buffers()[1]
     if buffer is None or not len(array):
         return np.zeros(2, np.int32)
-    offsets = np.frombuffer(buffer, np.int32)[array.offset : array.offset + len(array) + 1]
+    offsets = np.frombuffer(buffer, np.int32, array.offset + len(array) + 1)[array.offset :]
     first, last = part or (0, len(array))
     used = offsets[first : last + 1]
     if len(used) and (used[0] < 0 or used[-1] > content or (used[1:] < used[:-1]).any()):

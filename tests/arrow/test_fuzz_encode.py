@@ -1,0 +1,72 @@
+"""The kernels that write, between guard pages and with every access checked, for about half a minute; tests.arrow.fuzz_encode
+runs for longer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.arrow import fuzz_encode
+from tests.arrow.checked import Broken
+from tests.arrow.guards import AVAILABLE
+from tests.arrow.made_tables import case
+from tests.arrow.probe_encode import EncoderProbes
+from tests.arrow.watch import Shared
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not AVAILABLE, reason="guard pages are there on Linux only"),
+]
+TABLES = 2000
+SECONDS = 10.0
+
+
+@pytest.mark.parametrize("checks", [False, True], ids=["guard pages", "checked accesses"])
+def test_tables_of_any_kind(checks: bool) -> None:
+    job = fuzz_encode.Job(seed=1 + checks, tables=TABLES, seconds=SECONDS, checks=checks)
+    wrong = fuzz_encode.fuzz(job, quiet=True)
+    assert wrong is None, wrong
+
+
+def changed(before: str, after: str) -> Callable[[str], str]:
+    """An edit of the kernels."""
+
+    def edit(source: str) -> str:
+        assert before in source
+        return source.replace(before, after)
+
+    return edit
+
+
+FAULTS = {
+    "copies beyond the end of a buffer": (
+        "if start + size + 32 <= end:",
+        "if start + size <= end:",
+        "the kernels read 32 bytes at",
+    ),
+    "looks at text beyond the end": (
+        "if start + size + 8 <= end:",
+        "if start + size <= end + 8:",
+        "the kernels read 8 bytes at",
+    ),
+    "forgets where bits begin": ("is_null(key_validity, key_bit + row)", "is_null(key_validity, row)", "the kernels|key is"),
+    "takes a last row that differs": (
+        "        entry_max_timestamp = entry_max_timestamp_before\n",
+        "        pass\n",
+        "from byte",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_found(name: str, tmp_path: Path) -> None:
+    before, after, message = FAULTS[name]
+    probes = EncoderProbes(tmp_path, changed(before, after))
+    job = fuzz_encode.Job(seed=3, checks=True)
+    with pytest.raises(Broken, match=message):
+        for number in range(3000):
+            if case(3, number).settings.magic == 2:  # the others would have to be compiled
+                shared = Shared(fuzz_encode.COUNTS)
+                fuzz_encode.one(probes, job, 3, number, shared, number % 5 == 0)
