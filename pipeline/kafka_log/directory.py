@@ -35,6 +35,11 @@ class Segment:
     base_offset: int
     size: int
 
+    @property
+    def is_named(self) -> bool:
+        """Whether the file's name says where its offsets begin."""
+        return self.path.name == f"{self.base_offset:020d}.log"
+
 
 @dataclass(frozen=True, slots=True)
 class Partition:

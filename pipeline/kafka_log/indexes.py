@@ -31,11 +31,6 @@ MOST_BYTES = 16 << 20
 _COLUMNS = ("position", "base_offset", "last_offset", "max_timestamp")
 
 
-def is_named(segment: Segment) -> bool:
-    """Whether the file's name says where its offsets begin."""
-    return segment.path.name == f"{segment.base_offset:020d}.log"
-
-
 def entries(path: Path, kind: Any) -> Any:
     """The entries of an index file; none when it cannot be read, is too large, or is not in order."""
     none = np.empty(0, kind)
@@ -65,7 +60,7 @@ def first_position(
 
     It is the first byte of a batch, or where batches end.
     """
-    if not is_named(segment):
+    if not segment.is_named:
         return 0
     found = 0
     if offset is not None:

@@ -17,7 +17,6 @@ from codecgen.runtime.source import Limits
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.directory import DirectoryError, Partition, Segment, discover, parse_name
-from kafka_log.indexes import first_position, is_named
 from kafka_log.model import Policy
 from kafka_log.scanner import (
     CHUNK_BYTES,
@@ -78,10 +77,15 @@ def scan(
     found = _find(path, topics, partitions)
     wanted = checked_range("offsets", offsets)
     low, begin = wanted[0], checked_range("timestamps", timestamps)[0]
-    seeks = indexes and Policy(policy) is Policy.KAFKA
+    begins = low is not None or begin is not None
+    seeks = indexes and begins and Policy(policy) is Policy.KAFKA
 
     def scanner(segment: Segment, names: Sequence[str]) -> Scanner:
-        start = first_position(segment, low, begin, engine) if seeks else 0
+        start = 0
+        if seeks:
+            from kafka_log.indexes import first_position  # layouts of indexes: not for other scans
+
+            start = first_position(segment, low, begin, engine)
         return Scanner(
             segment.path,
             names,
@@ -218,11 +222,11 @@ def _within(segments: Sequence[Segment], offsets: Range) -> Iterator[Segment]:
     """The segments that may have some of the offsets, by their names."""
     low, high = offsets
     for i, segment in enumerate(segments):
-        if is_named(segment):
+        if segment.is_named:
             if high is not None and segment.base_offset >= high:
                 continue
             following = segments[i + 1 : i + 2]
-            ends = [other.base_offset for other in following if is_named(other)]
+            ends = [other.base_offset for other in following if other.is_named]
             if low is not None and ends and ends[0] <= low:
                 continue
         yield segment

@@ -26,8 +26,14 @@ PRIMITIVES: dict[str, tuple[str, tuple[Access, ...], str]] = {
     **{f"load_{name}": ("p", (("p", str(size), 0),), "0") for name, size in _LOADS.items()},
     **{f"store_{8 * size}": ("p, value", (("p", str(size), 1),), "None") for size in (1, 2, 4, 8)},
 }
+_BEHIND_32 = "+ 32 * (size > 32)", "32 * max((size - 1) // 32, 0)"
 COMPILED = {
     "_move32": ("to, start", (("to", "32", 1), ("start", "32", 0)), "None"),
+    "_move_rest": (
+        "to, start, size",
+        ((f"to {_BEHIND_32[0]}", _BEHIND_32[1], 1), (f"start {_BEHIND_32[0]}", _BEHIND_32[1], 0)),
+        "None",
+    ),
     "_fold_lanes": ("a, b, c, d, e, f, g, h, p, n", (("p", "64 * max(n, 0)", 0),), "0"),
 }
 WRITING: dict[str, tuple[str, tuple[Access, ...], str]] = {
@@ -46,6 +52,9 @@ PLAIN_WRITING = {
     "copy_from": ("to, start, size, end", (("to", "size", 1), ("start", "size", 0)), "None"),
 }
 HARMLESS = {"_has_crc32c", "_crc32c_8", "_crc32c_1", "_has_multiply", "_multiply", "bit_length"}
+HARMLESS |= {
+    "_fetch"
+}  # a wish: the processor passes over an address that is no memory of the process
 """Intrinsics that touch no memory."""
 
 _CHECK = """

@@ -90,13 +90,14 @@ class Probe:
         )
         self.fixed: list[tuple[int, int, bool]] = [(0, 0, False), (0, 0, False)]
         self.memories = []
+        arrays = []
         for name in ("table", "out", "state", "room"):
             memory = Guarded(where)
-            shape = getattr(self.decoder, name).shape
-            array = table_in(memory, shape)
-            setattr(self.decoder, name, array)
+            array = table_in(memory, getattr(self.decoder, name).shape)
+            arrays.append(array)
             self.memories.append(memory)
             self.fixed.append((array.ctypes.data, array.nbytes, name != "out"))
+        self.decoder.use(*arrays)
         self.input = GuardedChunk(where, lambda *place: self._moved(0, place))
         self.decoder.decompressor.scratch = GuardedChunk(
             where, lambda *place: self._moved(1, place)

@@ -133,19 +133,24 @@ class Decoder:
             self.vectors = VectorDecoder(
                 view, columns, self.kernels, limits=self.limits, careful=careful
             )
-        self.table = np.zeros((ENTRIES, view.row_size // 8), np.int64)
         self.leaves = [leaf for column in view.columns for leaf in (column, *column.members)]
-        self.out = np.zeros(3 * len(self.leaves), np.int64)
-        self.state = np.zeros(LEAVES + 2 * len(self.leaves), np.int64)
-        self.room = np.zeros(LEAVES + len(self.leaves), np.int64)
-        self.table_address = int(self.table.ctypes.data)
-        self.addresses = [int(a.ctypes.data) for a in (self.out, self.state, self.room)]
+        self.use(
+            np.zeros((ENTRIES, view.row_size // 8), np.int64),
+            np.zeros(3 * len(self.leaves), np.int64),
+            np.zeros(LEAVES + 2 * len(self.leaves), np.int64),
+            np.zeros(LEAVES + len(self.leaves), np.int64),
+        )
         self.decompressor = Decompressor(view, self.limits, getattr(self.kernels, "JIT", False))
         self.least = np.array([case.least for case in view.cases] or [1], np.int64)
         self.shares: Any = None  # what of a run each leaf takes, as far as is known
-        self.rows = (
-            -1
-        )  # how many rows the index says there are; -1 where it does not, or runs are compressed
+        self.rows = -1
+        """How many rows the index says there are; -1 where it does not, or runs are compressed."""
+
+    def use(self, table: Any, out: Any, state: Any, room: Any) -> None:
+        """Let kernels work in these arrays: the index, addresses of columns, how far they are, and their room."""
+        self.table, self.out, self.state, self.room = table, out, state, room
+        self.table_address = int(table.ctypes.data)
+        self.addresses = [int(a.ctypes.data) for a in (out, state, room)]
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Odd]:
         """The rows of the entries in a chunk, whose first byte is ``position`` in the file.
