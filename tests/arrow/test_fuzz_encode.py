@@ -44,7 +44,7 @@ FAULTS = {
     "copies beyond the end of a buffer": (
         "if start + size + 32 <= end:",
         "if start + size <= end:",
-        "the kernels read 32 bytes at",
+        "the kernels read \\d+ bytes at",
     ),
     "looks at text beyond the end": (
         "if start + size + 8 <= end:",

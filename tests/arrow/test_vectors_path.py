@@ -97,6 +97,22 @@ def test_it_is_the_same_in_other_parts_and_by_other_ways(
         assert by_vectors(path, policy) == reference(path, policy), path
 
 
+@pytest.mark.parametrize("number", [1, 63, 64, 65, 66, 128, 300])
+@pytest.mark.parametrize("cut", [0, 1, 70])
+def test_nothing_is_said_about_where_entries_end(number: int, cut: int) -> None:
+    entry = (VECTORS / "matrix" / "v2-none-create.log").read_bytes()
+    entry = entry[: 12 + int.from_bytes(entry[8:12], "big")]
+    data = entry * number + entry[:cut]
+    chunk = Chunk(0)
+    chunk.array = np.frombuffer(data + bytes(64), np.uint8)
+    chunk.size = len(data)
+    items = list(
+        Decoder(RECORDS, choose(RECORDS, ("offset",)), kernels=records_vectors).decode(chunk, 0)
+    )
+    assert all(isinstance(item, Rows) for item in items), items
+    assert items[-1].end == number * len(entry)
+
+
 @pytest.fixture
 def guesses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chains are followed from guessed places in small segments, too."""

@@ -49,7 +49,7 @@ def _at_once(
     mean = (int(edges[-1]) - int(edges[0])) // (len(edges) - 1) + 1
     end = np.array([min(size, int(edges[-1]) + mean * most)])
     places, _, behind = follow(layout.lead, memory, start, end, None)
-    ends = np.append(places[1:], behind)
+    ends = np.append(places, behind)[1:]
     lead = layout.lead
     form = f"{lead.order}{'i' if kind.signed else 'u'}{kind.size}"
     found = Walk(memory, places, ends, 0).at(form, kind.offset)
