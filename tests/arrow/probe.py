@@ -128,7 +128,7 @@ class Probe:
         decoder.limits = decoder.decompressor.limits = settings.limits
         decoder.columns = choose(self.view, None if settings.heads else settings.columns)
         decoder.schema = schema_of(decoder.columns)
-        decoder.decompressor.scratch.grow(0)
+        decoder.decompressor.scratch.grow(0 if settings.careful else 2 * decompressing.SCRATCH)
         outcome = Outcome()
         self.input.put(data)
         self._fresh()

@@ -9,36 +9,9 @@ from __future__ import annotations
 import ctypes
 import sys
 from functools import cache
-from typing import Any
 
-from codecgen.runtime.arrow import prelude
+from codecgen.runtime.arrow.native import address, call_4
 from codecgen.runtime.arrow.prelude import inner, jit, load_i64, load_i64_le, wrap_64
-
-
-def _compiled() -> Any:
-    """What calls the function at an address as ``pread``, as an intrinsic."""
-    ir, int64 = prelude.ir, prelude.types.int64
-
-    def _read(typing: Any, function: Any, fd: Any, to: Any, size: Any, position: Any) -> Any:
-        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            i32, i64 = ir.IntType(32), ir.IntType(64)
-            kind = ir.FunctionType(i64, [i32, i64, i64, i64])
-            called = builder.inttoptr(args[0], kind.as_pointer())
-            return builder.call(called, [builder.trunc(args[1], i32), *args[2:]])
-
-        return int64(*[int64] * 5), code
-
-    return prelude.intrinsic(_read)
-
-
-def _plain() -> Any:
-    """The same without a compiler."""
-    parameters = (ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64)
-    kind = ctypes.CFUNCTYPE(ctypes.c_ssize_t, *parameters)
-    return lambda function, *args: kind(function)(*args)
-
-
-_read = _compiled() if prelude.JIT else _plain()
 
 
 @cache
@@ -47,7 +20,7 @@ def pread() -> int | None:
     if sys.maxsize < 1 << 32:
         return None
     try:
-        return ctypes.cast(ctypes.CDLL(None).pread, ctypes.c_void_p).value
+        return address(ctypes.CDLL(None).pread)
     except (AttributeError, OSError, TypeError):  # no such function; no such library; Windows
         return None
 
@@ -91,7 +64,7 @@ def hop(
     at = count = 0
     while count < most and room - at >= least:
         wanted = min(size, room - at)
-        got = _read(function, fd, to + at, wanted, position + at)
+        got = call_4(function, fd, to + at, wanted, position + at)
         if got < least:
             break
         length = number(to + at + offset, width, signed, little)

@@ -16,7 +16,7 @@ from codecgen.runtime.arrow.prelude import (
     load_u16_le,
     load_u32_le,
 )
-from codecgen.runtime.arrow.runs import place_of, put_run, repeat, run_of
+from codecgen.runtime.arrow.runs import limit_of, place_of, put_run, repeat, run_of
 
 CHECKED, UNCHECKED = 1, 2
 """Kinds of runs: the checksum in the header of the frame must be right, or it has no say."""
@@ -151,23 +151,32 @@ def frame(p: int, end: int, to: int, to_end: int, kind: int) -> int:
 
 @jit
 def runs(
-    table: int, row_size: int, first: int, last: int, kinds: int, limits: int, to: int, to_end: int
+    table: int,
+    row_size: int,
+    first: int,
+    last: int,
+    kinds: int,
+    limits: int,
+    to: int,
+    enough: int,
+    to_end: int,
 ) -> tuple[int, int]:
     """Decompress runs of the index, one behind the other, and note where they are now.
 
     ``kinds`` and ``limits`` have the kind of a run (0 for other codecs), and the most bytes that it may have, for each
-    case and number of a codec. The first row that is not done, and the address behind the last byte.
+    case and number of a codec. Nothing is begun behind ``enough``. The first row that is not done, and the address behind
+    the last byte.
     """
     for i in range(first, last):
         row = table + i * row_size
         place = place_of(row)
         if place < 0:
             continue
-        kind = load_i64_le(kinds + place)
-        if kind == 0:
+        kind = limit_of(kinds, place)
+        if kind == 0 or to >= enough:
             return i, to
         start, end = run_of(row)
-        behind = frame(start, end, to, min(to_end, to + load_i64_le(limits + place)), kind)
+        behind = frame(start, end, to, min(to_end, to + limit_of(limits, place)), kind)
         if behind == 0:
             return i, to
         put_run(row, to, behind)

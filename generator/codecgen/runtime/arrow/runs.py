@@ -27,6 +27,12 @@ def place_of(row: int) -> int:
 
 
 @inner
+def limit_of(table: int, place: int) -> int:
+    """What a table has at a place."""
+    return int(load_i64_le(table + place))
+
+
+@inner
 def run_of(row: int) -> tuple[int, int]:
     """The addresses of a run."""
     return load_i64_le(row + _RUN), load_i64_le(row + _RUN_END)

@@ -17,7 +17,7 @@ from codecgen.runtime.arrow.prelude import (
     load_u32_le,
     uvarint,
 )
-from codecgen.runtime.arrow.runs import place_of, put_run, repeat, run_of
+from codecgen.runtime.arrow.runs import limit_of, place_of, put_run, repeat, run_of
 
 _FIRST_EIGHT = int.from_bytes(b"\x82SNAPPY\x00", "little", signed=True)
 _LARGEST_CHUNK = 512 << 20
@@ -89,7 +89,15 @@ def stream(p: int, end: int, to: int, to_end: int) -> int:
 
 @jit
 def runs(
-    table: int, row_size: int, first: int, last: int, kinds: int, limits: int, to: int, to_end: int
+    table: int,
+    row_size: int,
+    first: int,
+    last: int,
+    kinds: int,
+    limits: int,
+    to: int,
+    enough: int,
+    to_end: int,
 ) -> tuple[int, int]:
     """Decompress runs of the index, as :func:`codecgen.runtime.arrow.lz4.runs` does."""
     for i in range(first, last):
@@ -97,10 +105,10 @@ def runs(
         place = place_of(row)
         if place < 0:
             continue
-        if load_i64_le(kinds + place) == 0:
+        if limit_of(kinds, place) == 0 or to >= enough:
             return i, to
         start, end = run_of(row)
-        behind = stream(start, end, to, min(to_end, to + load_i64_le(limits + place)))
+        behind = stream(start, end, to, min(to_end, to + limit_of(limits, place)))
         if behind == 0:
             return i, to
         put_run(row, to, behind)

@@ -1,45 +1,94 @@
-"""Many runs of zstd at once: which of them are single frames of one block, as most writers write them.
+"""zstd: the runs of many entries in one call, by libzstd.
 
-What is said of one run in :mod:`codecgen.runtime.compression.zstd` takes a fifth of the time in which its data comes; here NumPy looks
-at all of them together.
+A run is taken when it is one frame as most writers write it. A walk over its blocks finds that out, and bounds what it
+holds; :mod:`codecgen.runtime.compression.zstd` takes all others, and says what is wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import weakref
 
-import numpy as np
-
+from codecgen.runtime.arrow import native
+from codecgen.runtime.arrow.native import Library, call_5
+from codecgen.runtime.arrow.prelude import inner, jit, load_u8, load_u32_le
+from codecgen.runtime.arrow.runs import limit_of, place_of, put_run, run_of
 from codecgen.runtime.compression import zstd
 
-_HEAD, _TAIL = np.arange(zstd.USUAL_HEAD), np.arange(-len(zstd.NO_MORE), 0)
-_START = np.frombuffer(zstd.USUAL_START, np.uint8)
-_END = np.frombuffer(zstd.NO_MORE, np.uint8)
-_LEAST = len(_HEAD) + len(_TAIL)
+_MAGIC = int.from_bytes(zstd.USUAL_START[:4], "little")
+_HEADER = 6
+_DESCRIPTOR = zstd.USUAL_START[4]
+_FIRST_WINDOW, _LAST_WINDOW = zstd.USUAL_WINDOWS[0], zstd.USUAL_WINDOWS[-1]
+_LARGEST_BLOCK = zstd.LARGEST_BLOCK
+_RLE, _RESERVED = zstd.RLE, zstd.RESERVED
 
 
-def reader() -> tuple[Callable[[memoryview, int], bytes], type[Exception]]:
-    """What decompresses a run with room for so many bytes, and what it raises. ImportError without the library."""
-    return zstd.decompressor()
+@inner
+def is_usual(p: int, end: int) -> bool:
+    """Whether a run is a single frame without a content size, a checksum or a dictionary, whose blocks end with it."""
+    if end - p < _HEADER or load_u32_le(p) != _MAGIC or load_u8(p + 4) != _DESCRIPTOR:
+        return False
+    window = load_u8(p + 5)
+    if window < _FIRST_WINDOW or window > _LAST_WINDOW:
+        return False
+    p += _HEADER
+    while end - p >= 3:
+        head = load_u32_le(p) & 0xFFFFFF
+        kind, size = head >> 1 & 3, head >> 3
+        if kind == _RESERVED or size > _LARGEST_BLOCK:
+            return False
+        p += 3 + (1 if kind == _RLE else size)
+        if head & 1:
+            return p == end
+    return False
 
 
-def rooms(data: Any, starts: Any, ends: Any, limit: int) -> list[int]:
-    """How many bytes each run may hold at most; 0 where it has to be looked at more closely, or holds more than ``limit``.
+@jit
+def runs(
+    table: int,
+    row_size: int,
+    first: int,
+    last: int,
+    kinds: int,
+    limits: int,
+    to: int,
+    enough: int,
+    to_end: int,
+    function: int,
+    context: int,
+) -> tuple[int, int]:
+    """Decompress runs of the index, as :func:`codecgen.runtime.arrow.lz4.runs` does, by ``ZSTD_decompressDCtx``."""
+    for i in range(first, last):
+        row = table + i * row_size
+        place = place_of(row)
+        if place < 0:
+            continue
+        if limit_of(kinds, place) == 0 or to >= enough:
+            return i, to
+        start, end = run_of(row)
+        if not is_usual(start, end):
+            return i, to
+        room = min(to_end - to, limit_of(limits, place))
+        size = call_5(function, context, to, room, start, end - start)
+        if size <= 0 or size > room:  # errors are numbers below zero
+            return i, to
+        put_run(row, to, to + size)
+        to += size
+    return last, to
 
-    ``data`` are bytes as an array, and ``starts`` and ``ends`` places in it.
-    """
-    sizes = ends - starts
-    usual = (sizes >= _LEAST) & (limit > 0)
-    starts, ends = np.where(usual, starts, 0), np.where(usual, ends, _LEAST)
-    head = data[starts[:, None] + _HEAD].astype(np.int64)
-    usual &= (head[:, : len(_START)] == _START).all(axis=1)
-    window = head[:, len(_START)]
-    usual &= (window >= zstd.USUAL_WINDOWS.start) & (window < zstd.USUAL_WINDOWS.stop)
-    block = head[:, -3] | head[:, -2] << 8 | head[:, -1] << 16
-    left = sizes - len(_HEAD) - (block >> 3)
-    nothing_more = (left == len(_TAIL)) & (data[ends[:, None] + _TAIL] == _END).all(axis=1)
-    usual &= np.where(block & 1, left == 0, nothing_more)
-    usual &= (block >> 1 & 3 == zstd.COMPRESSED) & (block >> 3 <= zstd.LARGEST_BLOCK)
-    found: list[int] = np.where(usual, min(zstd.LARGEST_BLOCK, limit), 0).tolist()
-    return found
+
+def library() -> Library | None:
+    """The library, with a context of its own; None where it cannot be called by address."""
+    found = native.library("zstandard._cffi", "zstandard.backend_c")
+    try:
+        function, make, free = (
+            getattr(found, f"ZSTD_{name}") for name in ("decompressDCtx", "createDCtx", "freeDCtx")
+        )
+    except AttributeError:
+        return None
+    make.restype, free.argtypes = native.POINTER, [native.POINTER]
+    context = make()
+    if not context:
+        return None
+    made = Library((native.address(function), context))
+    weakref.finalize(made, free, context).atexit = False
+    return made

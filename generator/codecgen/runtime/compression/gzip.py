@@ -21,9 +21,9 @@ _NAME = "gzip"
 _MAGIC = b"\x1f\x8b"
 _DEFLATE = 8
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT, _RESERVED = 0x02, 0x04, 0x08, 0x10, 0xE0
-_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"  # no time, no extra flags, system unknown
-_USUAL_HEADER = _HEADER[:4]  # no flags: the deflate data begins after ten bytes
-_TRAILER = struct.Struct("<II")
+HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"  # no time, no extra flags, system unknown
+USUAL_HEADER = HEADER[:4]  # no flags: the deflate data begins after ten bytes
+TRAILER = struct.Struct("<II")
 # After a member, fewer bytes than a header and a trailer with something between are not looked at.
 _SHORTEST_NEXT = 10 + 8 + 1
 # The first call to zlib takes and gives at most this. What comes after it goes in steps, to a buffer that
@@ -43,10 +43,10 @@ def _fastest() -> Any:
 
 def _usual(data: memoryview, limit: int) -> bytes | None:
     """The data of a single member with nothing odd about it. None: look at it more closely."""
-    start, end = len(_HEADER), len(data) - _TRAILER.size
-    if not start < end <= _ONE_CALL or bytes(data[: len(_USUAL_HEADER)]) != _USUAL_HEADER:
+    start, end = len(HEADER), len(data) - TRAILER.size
+    if not start < end <= _ONE_CALL or bytes(data[: len(USUAL_HEADER)]) != USUAL_HEADER:
         return None
-    crc, size = _TRAILER.unpack_from(data, end)
+    crc, size = TRAILER.unpack_from(data, end)
     if size > limit:
         return None
     library = _fastest()
@@ -55,7 +55,7 @@ def _usual(data: memoryview, limit: int) -> bytes | None:
         found: bytes = inflater.decompress(data[start:], size + 1)
     except library.error:
         return None
-    whole = inflater.eof and len(inflater.unused_data) == _TRAILER.size
+    whole = inflater.eof and len(inflater.unused_data) == TRAILER.size
     return found if whole and len(found) == size and library.crc32(found) == crc else None
 
 
@@ -82,7 +82,7 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
             return Decompressed(first[:limit], over_limit(_NAME, limit, at, limit))
         if inflater.eof:
             error = _trailer(data, at, zlib.crc32(first), len(first), len(first))
-            at += _TRAILER.size
+            at += TRAILER.size
             if error or at == len(data):
                 return Decompressed(first, error, 0, tuple(notes))
     out.write(first)
@@ -120,13 +120,13 @@ def _member_header(
         return bad(_NAME, "no data", at, delivered)
     if bytes(data[at : at + 2]) != _MAGIC[: len(data) - at]:
         return bad(_NAME, "not a gzip member", at, delivered)
-    if len(data) - at < len(_HEADER):
+    if len(data) - at < len(HEADER):
         return _header_cut_off(data, delivered)
     if data[at + 2] != _DEFLATE:
         what = f"unknown compression method {data[at + 2]}"
         return bad(_NAME, what, at + 2, delivered)
     flags = data[at + 3]
-    end = at + len(_HEADER)
+    end = at + len(HEADER)
     if flags & _FEXTRA:
         end += 2 + int.from_bytes(data[end : end + 2], "little")
     for flag in (_FNAME, _FCOMMENT):
@@ -196,7 +196,7 @@ def _inflate(
             return at, _cut(out, limit, at - len(inflater.unconsumed_tail or inflater.unused_data))
         if inflater.eof:
             at -= len(inflater.unused_data)
-            return at + _TRAILER.size, _trailer(data, at, crc, size, out.tell())
+            return at + TRAILER.size, _trailer(data, at, crc, size, out.tell())
         piece, pending = inflater.unconsumed_tail, len(got) == _STEP
         if not piece and not pending and at == len(data):
             return at, bad(_NAME, "the deflate data is cut off", at, out.tell())
@@ -230,9 +230,9 @@ def _cut(out: BytesIO, limit: int, read: int) -> LimitError:
 def _trailer(
     data: memoryview, at: int, crc: int, size: int, delivered: int
 ) -> CompressionError | None:
-    if len(data) - at < _TRAILER.size:
+    if len(data) - at < TRAILER.size:
         return bad(_NAME, "the member's trailer is cut off", len(data), delivered)
-    stored_crc, stored_size = _TRAILER.unpack_from(data, at)
+    stored_crc, stored_size = TRAILER.unpack_from(data, at)
     if stored_crc != crc:
         what = f"the data has the CRC {crc:#010x}, but the trailer says {stored_crc:#010x},"
         return bad(_NAME, what, at, delivered)
@@ -245,8 +245,8 @@ def _trailer(
 def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
     deflater = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, -zlib.MAX_WBITS)
     body = deflater.compress(data)
-    trailer = _TRAILER.pack(zlib.crc32(data), len(data) & 0xFFFFFFFF)
-    return b"".join((_HEADER, body, deflater.flush(), trailer))
+    trailer = TRAILER.pack(zlib.crc32(data), len(data) & 0xFFFFFFFF)
+    return b"".join((HEADER, body, deflater.flush(), trailer))
 
 
 CODEC = Codec(_NAME, _read, _write, levels=range(1, 10), default_level=-1, usual=_usual)

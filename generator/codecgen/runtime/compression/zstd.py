@@ -24,7 +24,7 @@ _MAGIC = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = b"\x2a\x4d\x18"  # after a byte 0x50 to 0x5f
 _LARGEST_WINDOW = (1 << 27) + 1  # the default of libzstd's stream reader
 LARGEST_BLOCK = 128 << 10
-_RAW, _RLE, COMPRESSED, _RESERVED = range(4)
+_RAW, RLE, _COMPRESSED, RESERVED = range(4)  # kinds of blocks
 _CUT_OFF = "the frame is cut off"
 # A frame goes in one call when its blocks hold at most this, or this many times its compressed size:
 # room is made for what they may hold, and many small blocks would ask for far more than they need.
@@ -40,10 +40,6 @@ class _Header(NamedTuple):
 
 # No content size, no checksum, no dictionary, and a window of 128 KiB to 128 MiB.
 USUAL_START, USUAL_WINDOWS = _MAGIC + b"\x00", range(0x38, 0x89)
-USUAL_HEAD = 9
-"""Bytes of such a frame up to what is in its first block."""
-NO_MORE = b"\x01\x00\x00"
-"""A last block without anything, which writers of streams put behind the others."""
 _USUAL_HEADER = _Header(6, LARGEST_BLOCK, None, False)
 
 
@@ -159,10 +155,10 @@ def _measure(data: memoryview, header: _Header) -> tuple[int, int]:
     while at + 3 <= len(data):
         word = int.from_bytes(data[at : at + 3], "little")
         kind, size = word >> 1 & 3, word >> 3
-        if kind == _RESERVED or size > header.block_size:
+        if kind == RESERVED or size > header.block_size:
             break
-        at += 3 + (1 if kind == _RLE else size)
-        most += size if kind in (_RAW, _RLE) else header.block_size
+        at += 3 + (1 if kind == RLE else size)
+        most += size if kind in (_RAW, RLE) else header.block_size
         if word & 1:
             at += 4 if header.checksum else 0
             return (at, most) if at <= len(data) else (0, 0)
@@ -220,7 +216,7 @@ def _by_blocks(
         else:
             word = int.from_bytes(data[at : at + 3], "little")
             last = bool(word & 1)
-            to = min(end, at + 3 + (1 if word >> 1 & 3 == _RLE else word >> 3))
+            to = min(end, at + 3 + (1 if word >> 1 & 3 == RLE else word >> 3))
 
 
 def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:

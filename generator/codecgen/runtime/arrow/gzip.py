@@ -1,0 +1,158 @@
+"""gzip: the runs of many entries in one call, by the library that the codec uses.
+
+A run is taken when it is one member with nothing odd about it: a header without flags, and behind the data their checksum
+and size. :mod:`codecgen.runtime.compression.gzip` takes all others, and says what is wrong.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+import zlib
+from typing import Any
+
+import numpy as np
+
+from codecgen.runtime.arrow import native
+from codecgen.runtime.arrow.decompressor import CODEC, RUN, RUN_END
+from codecgen.runtime.arrow.native import Library, address, call_1, call_2
+from codecgen.runtime.arrow.prelude import (
+    SLACK,
+    crc32,
+    inner,
+    jit,
+    load_i64_le,
+    load_u32_le,
+    store_32,
+    store_64,
+)
+from codecgen.runtime.arrow.runs import limit_of, place_of, put_run, run_of
+from codecgen.runtime.compression import gzip
+
+_START = int.from_bytes(gzip.USUAL_HEADER, "little")
+_BEFORE, _BEHIND = len(gzip.HEADER), gzip.TRAILER.size
+_MOST = (1 << 31) - 1  # the libraries count bytes in 32 bits
+_FINISH, _STREAM_END = 4, 1  # of zlib
+
+ISAL, ZLIB = 0, 1
+_SIZES = (1 << 18, 112)
+"""Bytes for the state of a stream, of which the libraries change all or a part: isal takes about 100 KiB."""
+
+
+@inner
+def inflated(
+    which: int, begin: int, inflate: int, state: int, p: int, end: int, to: int, size: int
+) -> bool:
+    """Whether deflate data are so many bytes, which are written, and end where they should."""
+    # Places in the state of what comes next, of what goes out next, and of how many bytes there are for each.
+    if which == ISAL:
+        source, sink, left, room = state + 16, state, state + 32, state + 8
+    else:
+        source, sink, left, room = state, state + 24, state + 8, state + 32
+    if call_1(begin, state) != 0 and which == ZLIB:  # isal's has no result
+        return False
+    store_64(source, p)
+    store_64(sink, to)
+    store_32(left, end - p)
+    store_32(room, size)
+    if which == ISAL:
+        ended = call_1(inflate, state) == 0
+    else:
+        ended = call_2(inflate, state, _FINISH) == _STREAM_END
+    return bool(ended and load_i64_le(source) == end and load_i64_le(sink) == to + size)
+
+
+@jit
+def runs(
+    table: int,
+    row_size: int,
+    first: int,
+    last: int,
+    kinds: int,
+    limits: int,
+    to: int,
+    enough: int,
+    to_end: int,
+    which: int,
+    begin: int,
+    inflate: int,
+    state: int,
+) -> tuple[int, int]:
+    """Decompress runs of the index, as :func:`codecgen.runtime.arrow.lz4.runs` does, by what inflates."""
+    for i in range(first, last):
+        row = table + i * row_size
+        place = place_of(row)
+        if place < 0:
+            continue
+        if limit_of(kinds, place) == 0 or to >= enough:
+            return i, to
+        start, end = run_of(row)
+        if end - start <= _BEFORE + _BEHIND or end - start > _MOST or load_u32_le(start) != _START:
+            return i, to
+        trailer = end - _BEHIND
+        size = load_u32_le(trailer + 4)
+        if size > min(_MOST, to_end - to, limit_of(limits, place)):
+            return i, to
+        if not inflated(which, begin, inflate, state, start + _BEFORE, trailer, to, size):
+            return i, to
+        if crc32(to, size) != load_u32_le(trailer):
+            return i, to
+        put_run(row, to, to + size)
+        to += size
+    return last, to
+
+
+def library() -> Library | None:
+    """The library, with a state of its own; None where it cannot be called by address."""
+    for made in (_isal(), _zlib()):
+        if made is not None and _works(made):
+            return made
+    return None
+
+
+def _isal() -> Library | None:
+    found = native.library("isal.isal_zlib")
+    try:
+        begin, inflate = found.isal_inflate_init, found.isal_inflate_stateless  # type: ignore[union-attr]
+    except AttributeError:
+        return None
+    state = np.zeros(_SIZES[ISAL], np.uint8)
+    return Library((ISAL, address(begin), address(inflate), int(state.ctypes.data)), state)
+
+
+def _zlib() -> Library | None:
+    found = native.library("zlib")
+    try:
+        version, make, free, begin, inflate = (
+            getattr(found, name)
+            for name in ("zlibVersion", "inflateInit2_", "inflateEnd", "inflateReset", "inflate")
+        )
+    except AttributeError:
+        return None
+    state = np.zeros(_SIZES[ZLIB], np.uint8)
+    place = native.POINTER(int(state.ctypes.data))
+    version.restype = ctypes.c_char_p
+    make.argtypes = [native.POINTER, ctypes.c_int, ctypes.c_char_p, ctypes.c_int]
+    if make(place, -zlib.MAX_WBITS, version(), _SIZES[ZLIB]) != 0:
+        return None
+    made = Library((ZLIB, address(begin), address(inflate), int(state.ctypes.data)), state)
+    weakref.finalize(made, _end, free, place, state).atexit = False
+    return made
+
+
+def _end(free: Any, place: Any, state: Any) -> None:
+    free(place)  # the state lives until here
+
+
+def _works(library: Library) -> bool:
+    """Whether the state of a stream lies in memory as it is thought to."""
+    text = b"places in memory, " * 9
+    run, out = gzip.CODEC.write(memoryview(text), None, None), np.zeros(len(text) + SLACK, np.uint8)
+    source = np.frombuffer(run + bytes(SLACK), np.uint8)
+    start, to = int(source.ctypes.data), int(out.ctypes.data)
+    row, ones = np.zeros(9, np.int64), np.full(2, len(text), np.int64)
+    row[[CODEC, RUN, RUN_END]] = 1, start, start + len(run)
+    end = to + len(text)
+    tables = int(row.ctypes.data), row.nbytes, 0, 1, int(ones.ctypes.data), int(ones.ctypes.data)
+    done = runs(*tables, to, end, end, *library.arguments)
+    return done == (1, end) and bytes(out[: len(text)]) == text
