@@ -27,6 +27,15 @@ PRIMITIVES: dict[str, tuple[str, tuple[Access, ...], str]] = {
     **{f"store_{8 * size}": ("p, value", (("p", str(size), 1),), "None") for size in (1, 2, 4, 8)},
 }
 _BEHIND_32 = "+ 32 * (size > 32)", "32 * max((size - 1) // 32, 0)"
+_RUN_OF = {
+    f"fill_{8 * size}": (
+        "to, first, count, value",
+        ((f"to + {size} * first", f"{size} * max(count, 0)", 1),),
+        "None",
+    )
+    for size in (1, 2, 4, 8)
+}
+PRIMITIVES |= {"fail": ("row, line, p", (("row", "16", 1),), "0"), **_RUN_OF}
 COMPILED = {
     "_move32": ("to, start", (("to", "32", 1), ("start", "32", 0)), "None"),
     "_move_rest": (

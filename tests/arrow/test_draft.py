@@ -91,7 +91,7 @@ def expected(data: bytes) -> list[dict[str, Any]]:
     parsed = KIP_98_MESSAGE_SET.parse(data)
     return [
         {
-            "offset": parsed.offset + message.offset_delta,
+            "offset": (parsed.offset + message.offset_delta + 2**63) % 2**64 - 2**63,
             "timestamp": message.timestamp,
             "key": message.key,
             "value": message.value,

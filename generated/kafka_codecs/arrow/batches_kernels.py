@@ -124,6 +124,66 @@ if JIT:
 
         return store
 
+    def _filler(bits: int) -> Any:
+        """An intrinsic that writes the same number into a run of places."""
+
+        @intrinsic  # type: ignore[untyped-decorator]
+        def fill(typing: Any, to: Any, first: Any, count: Any, value: Any) -> Any:
+            def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                value = args[3] if bits == 64 else builder.trunc(args[3], ir.IntType(bits))
+                start = builder.gep(_pointer(builder, args[0], bits), [args[1]])
+                before = builder.block
+                loop, done = builder.append_basic_block("fill"), builder.append_basic_block("full")
+                i64 = ir.IntType(64)
+                builder.cbranch(builder.icmp_signed(">", args[2], i64(0)), loop, done)
+                builder.position_at_end(loop)
+                at = builder.phi(i64)
+                builder.store(value, builder.gep(start, [at]), align=1)
+                further = builder.add(at, i64(1))
+                at.add_incoming(i64(0), before)
+                at.add_incoming(further, loop)
+                builder.cbranch(builder.icmp_signed("<", further, args[2]), loop, done)
+                builder.position_at_end(done)
+                return context.get_dummy_value()
+
+            return types.void(*[types.int64] * 4), code
+
+        return fill
+
+    def _wrapper(bits: int) -> Any:
+        """An intrinsic for two's complement."""
+
+        @intrinsic  # type: ignore[untyped-decorator]
+        def wrap(typing: Any, value: Any) -> Any:
+            def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                return builder.sext(builder.trunc(args[0], ir.IntType(bits)), ir.IntType(64))
+
+            return types.int64(types.int64), code
+
+        return wrap
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def wrap_64(typing: Any, value: Any) -> Any:
+        """Two's complement of 64 bits, which machine code has anyway."""
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return args[0]
+
+        return types.int64(types.int64), code
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def fail(typing: Any, row: Any, line: Any, p: Any) -> Any:
+        """Note in a row of the index the line of YAML that an entry breaks, and where. 0."""
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            i64 = ir.IntType(64)
+            status = _pointer(builder, args[0], 64)
+            builder.store(args[1], status, align=1)
+            builder.store(args[2], builder.gep(status, [i64(1)]), align=1)
+            return i64(0)
+
+        return types.int64(types.int64, types.int64, types.int64), code
+
     @intrinsic  # type: ignore[untyped-decorator]
     def _move32(typing: Any, to: Any, start: Any) -> Any:
         """Copy 32 bytes."""
@@ -149,6 +209,18 @@ if JIT:
             return context.get_dummy_value()
 
         return types.void(types.int64), code
+
+    def _surely(feature: str) -> bool:
+        """Whether code is made for this processor, and it has a feature."""
+        if numba.config.CPU_NAME is not None or numba.config.CPU_FEATURES is not None:
+            return False
+        try:
+            features = importlib.import_module("llvmlite.binding").get_host_cpu_features()
+        except RuntimeError:  # LLVM does not know
+            return False
+        return bool(features.get(feature))
+
+    _PERHAPS_NO_CRC32C = not _surely("sse4.2")
 
     def _has(context: Any, feature: str) -> bool:
         """Whether the processor that code is made for has a feature."""
@@ -307,6 +379,8 @@ if JIT:
     load_u32_le, load_i32_le = _loader(32, False, False), _loader(32, True, False)
     load_i64_le = _loader(64, True, False)
     store_8, store_16, store_32, store_64 = _storer(8), _storer(16), _storer(32), _storer(64)
+    fill_8, fill_16, fill_32, fill_64 = _filler(8), _filler(16), _filler(32), _filler(64)
+    wrap_8, wrap_16, wrap_32 = _wrapper(8), _wrapper(16), _wrapper(32)
 
     @intrinsic  # type: ignore[untyped-decorator]
     def _move_rest(typing: Any, to: Any, start: Any, size: Any) -> Any:
@@ -343,11 +417,6 @@ if JIT:
         """Have the processor bring some lines of memory into its caches."""
         for line in range(address - 128, address + 192, 64):
             _fetch(line)
-
-    @inner
-    def wrap_64(value: int) -> int:
-        """Two's complement of 64 bits, which machine code has anyway."""
-        return value
 
     @inner
     def _sliced(start: int, size: int, table: Any) -> int:
@@ -388,9 +457,9 @@ if JIT:
     @inner
     def crc32c(start: int, size: int) -> int:
         """CRC-32C of bytes."""
-        if not _has_crc32c():
+        if _PERHAPS_NO_CRC32C and not _has_crc32c():  # the compiler is spared what is surely not
             return _sliced(start, size, _CRC32C)
-        crc = 0xFFFFFFFF
+        crc = wrap_64(0xFFFFFFFF)  # as any number: the lanes are compiled once
         end = start + size
         if _has_multiply():
             while end - start >= 3 * _LANE:
@@ -402,7 +471,7 @@ if JIT:
         while start < end:
             crc = _crc32c_1(crc, load_u8(start))
             start += 1
-        return crc ^ 0xFFFFFFFF
+        return int(crc ^ 0xFFFFFFFF)
 
     @inner
     def crc32(start: int, size: int) -> int:
@@ -461,16 +530,34 @@ else:
     load_i64_le = _reader(8, True, "little")
     store_8, store_16, store_32, store_64 = _writer(1), _writer(2), _writer(4), _writer(8)
 
+    def _repeater(size: int) -> Callable[[int, int, int, int], None]:
+        mask = (1 << 8 * size) - 1
+
+        def fill(to: int, first: int, count: int, value: int) -> None:
+            data = (value & mask).to_bytes(size, "little") * count
+            ctypes.memmove(to + size * first, data, len(data))
+
+        return fill
+
+    def _signed(bits: int) -> Callable[[int], int]:
+        half, mask = 1 << bits - 1, (1 << bits) - 1
+        return lambda value: (value + half & mask) - half
+
+    fill_8, fill_16, fill_32, fill_64 = _repeater(1), _repeater(2), _repeater(4), _repeater(8)
+    wrap_8, wrap_16, wrap_32, wrap_64 = _signed(8), _signed(16), _signed(32), _signed(64)
+
+    def fail(row: int, line: int, p: int) -> int:
+        """Note in a row of the index the line of YAML that an entry breaks, and where. 0."""
+        store_64(row, line)
+        store_64(row + 8, p)
+        return 0
+
     def copy(to: int, start: int, size: int) -> None:
         """Copy bytes."""
         ctypes.memmove(to, start, size)
 
     def fetch_around(address: int) -> None:
         """Nothing that plain Python could do."""
-
-    def wrap_64(value: int) -> int:
-        """Two's complement of 64 bits."""
-        return (value + (1 << 63) & (1 << 64) - 1) - (1 << 63)
 
     def crc32c(start: int, size: int) -> int:
         """CRC-32C of bytes."""
@@ -483,24 +570,6 @@ else:
     def crc32(start: int, size: int) -> int:
         """CRC-32 of bytes."""
         return zlib.crc32(ctypes.string_at(start, size))
-
-
-@inner
-def wrap_32(value: int) -> int:
-    """Two's complement of 32 bits."""
-    return ((value + 0x80000000) & 0xFFFFFFFF) - 0x80000000
-
-
-@inner
-def wrap_16(value: int) -> int:
-    """Two's complement of 16 bits."""
-    return ((value + 0x8000) & 0xFFFF) - 0x8000
-
-
-@inner
-def wrap_8(value: int) -> int:
-    """Two's complement of 8 bits."""
-    return ((value + 0x80) & 0xFF) - 0x80
 
 
 @inner
@@ -611,34 +680,6 @@ def clear_bit(bitmap: int, i: int) -> None:
 
 
 @inner
-def fill_8(to: int, first: int, count: int, value: int) -> None:
-    """Write the same value into a run of places."""
-    for i in range(count):
-        store_8(to + first + i, value)
-
-
-@inner
-def fill_16(to: int, first: int, count: int, value: int) -> None:
-    """Write the same value into a run of places."""
-    for i in range(count):
-        store_16(to + 2 * (first + i), value)
-
-
-@inner
-def fill_32(to: int, first: int, count: int, value: int) -> None:
-    """Write the same value into a run of places."""
-    for i in range(count):
-        store_32(to + 4 * (first + i), value)
-
-
-@inner
-def fill_64(to: int, first: int, count: int, value: int) -> None:
-    """Write the same value into a run of places."""
-    for i in range(count):
-        store_64(to + 8 * (first + i), value)
-
-
-@inner
 def fill_false(to: int, first: int, count: int) -> None:
     """Clear a run of bits."""
     for i in range(first, first + count):
@@ -663,14 +704,6 @@ ROWS = 0
 ENTRIES = 8
 LAST = 16
 NEXT = 24
-
-
-@inner
-def fail(row: int, line: int, p: int) -> int:
-    """Note the line of YAML that an entry breaks, and where."""
-    store_64(row + STATUS, line)
-    store_64(row + AT, p)
-    return 0
 
 
 @inner

@@ -34,16 +34,6 @@ class Test:
 class Index(Columns):
     """Writes the kernel that finds entries."""
 
-    def fail(self) -> None:
-        self.function(
-            "fail(row: int, line: int, p: int) -> int",
-            "Note the line of YAML that an entry breaks, and where.",
-        )
-        self.code.add("store_64(row + STATUS, line)")
-        self.code.add("store_64(row + AT, p)")
-        self.code.add("return 0")
-        self.code.depth = 0
-
     # ------------------------------------------------------------ pass 1: entries
 
     def size_of(self, entry: LayoutPlan) -> tuple[FieldPlan, int]:

@@ -29,7 +29,7 @@ def pread() -> int | None:
 def number(p: int, width: int, signed: int, little: int) -> int:
     """A number of up to eight bytes."""
     others = 64 - 8 * width  # bits of what is read with it
-    value = wrap_64(load_i64_le(p) << others) if little else load_i64(p)
+    value: int = wrap_64(load_i64_le(p) << others) if little else load_i64(p)
     value >>= others
     return value if signed or width == 8 else value & (1 << 8 * width) - 1
 
