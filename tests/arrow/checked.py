@@ -61,9 +61,8 @@ PLAIN_WRITING = {
     "copy_from": ("to, start, size, end", (("to", "size", 1), ("start", "size", 0)), "None"),
 }
 HARMLESS = {"_has_crc32c", "_crc32c_8", "_crc32c_1", "_has_multiply", "_multiply", "bit_length"}
-HARMLESS |= {
-    "_fetch"
-}  # a wish: the processor passes over an address that is no memory of the process
+HARMLESS |= {f"wrap_{bits}" for bits in (8, 16, 32, 64)}
+HARMLESS |= {"_fetch"}  # a wish: an address that is no memory is passed over
 """Intrinsics that touch no memory."""
 
 _CHECK = """
