@@ -1,6 +1,6 @@
 """The whole path from a file in the page cache to Arrow, beside peers that read the same file into a table.
 
-python -m benchmarks.file_to_arrow [--mib 16] [--rounds 5] [--output benchmarks/results/file_to_arrow.md]
+python -m benchmarks.file_to_arrow [--mib 64] [--rounds 5] [--output benchmarks/results/file_to_arrow.md]
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def line(
 
 
 def main() -> None:
-    made = measure.parser(__doc__, rounds=5, mib=16)
+    made = measure.parser(__doc__, rounds=5, mib=64)
     made.add_argument("--without-java", action="store_true")
     options = made.parse_args()
     report = Report("From a file to Arrow", measure.command("benchmarks.file_to_arrow", options))
