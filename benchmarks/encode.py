@@ -4,8 +4,9 @@
 
 The candidates take turns, round by round; the table has medians of the CPU time of the thread. ``encode`` starts from a
 table of Arrow with all default columns, and each piece is dropped when the next one comes; the others start from Python
-tuples that were made beforehand, and make the same batches; aiokafka from the table as well. kafka-python and Construct write a small part. memcpy copies
-the bytes of the segment within memory that was touched before; crc32c takes the checksum of every batch.
+tuples that were made beforehand, and make the same batches; aiokafka from the table as well. kafka-python and Construct
+write a small part. memcpy copies the bytes of the segment within memory that was touched before; crc32c takes the checksum
+of every batch.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ from kafka_log import encode
 NOW = 1_700_000_000_000
 NOTES = """
 ns for one record: *encode* from a table of Arrow, *aiokafka*'s (Cython) and *kafka-python*'s builders and *Construct* from Python
-tuples that were made before; *table →* is aiokafka's builder from the table that *encode* starts from. The last columns say which part of the rate of a limit is reached: of a memcpy of the
-segment into memory that was touched before, and of the checksums of its batches.
+tuples that were made before; *table →* is aiokafka's builder from the table that *encode* starts from. The last columns say
+which part of the rate of a limit is reached: of a memcpy of the segment into memory that was touched before, and of the
+checksums of its batches.
 """.strip()
 SMALL = 4000
 """Rows that the slow ones write."""
