@@ -13,7 +13,7 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codecgen.runtime.arrow import prelude
+from codecgen.runtime.arrow import prelude, prelude_checksums
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.primitives import Varint
 from codecgen.runtime.source import Session, Source
@@ -41,17 +41,17 @@ def is_utf8(p: int, size: int) -> bool:
 
 @prelude.jit
 def crc_32c(p: int, size: int) -> int:
-    return prelude.crc32c(p, size)
+    return prelude_checksums.crc32c(p, size)
 
 
 @prelude.jit
 def crc_32(p: int, size: int) -> int:
-    return prelude.crc32(p, size)
+    return prelude_checksums.crc32(p, size)
 
 
 @prelude.jit
 def by_tables(p: int, size: int, table: Any) -> int:
-    return prelude._sliced(p, size, table)
+    return prelude_checksums._sliced(p, size, table)
 
 
 VARINTS = [
@@ -85,8 +85,8 @@ def test_checksums_by_tables() -> None:
     array = memory(data)
     for n in range(300):
         start = array.ctypes.data
-        assert by_tables(start, n, prelude._CRC32C) == crc32c(data[:n])
-        assert by_tables(start, n, prelude._CRC32) == zlib.crc32(data[:n])
+        assert by_tables(start, n, prelude_checksums._CRC32C) == crc32c(data[:n])
+        assert by_tables(start, n, prelude_checksums._CRC32) == zlib.crc32(data[:n])
 
 
 @pytest.mark.parametrize(("function", "codec"), VARINTS)

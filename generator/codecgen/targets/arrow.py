@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import Plan
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan, plan_view
-from codecgen.runtime import arrow as runtime
 from codecgen.targets import arrow_writer
 from codecgen.targets.arrow_code import Unsupported
 from codecgen.targets.arrow_index import least_of
 from codecgen.targets.arrow_kernels import Kernels
+from codecgen.targets.arrow_primitives import primitives
 from codecgen.targets.arrow_vectors import Vectors
 from codecgen.targets.emitted import Emitted
 from codecgen.targets.pycode import Call, Code, assign, call, docstring, mapping, string
@@ -55,9 +53,7 @@ def emit(plan: Plan) -> Emitted:
 
 
 def _kernels(view: ViewPlan, text: str) -> str:
-    """The prelude, then the kernels: one file, since caches of compiled code look at no other."""
-    prelude = Path(runtime.__file__).with_name("prelude.py").read_text(encoding="utf-8")
-    _, _, body = prelude.partition("from __future__ import annotations\n")
+    """The primitives, then the kernels: one file, since caches of compiled code look at no other."""
     files = sorted({case.entry.layout.span.file for case in view.cases})
     doc = docstring(
         f"Kernels of the view {view.view.name}. {MARK} {view.view.span.file}; do not edit.",
@@ -65,7 +61,7 @@ def _kernels(view: ViewPlan, text: str) -> str:
         f"{', '.join(files)} describe. They take addresses, and trust nothing in the bytes that these point to.",
     )
     head = "\n\n# " + "-" * 60 + f" the view {view.view.name}\n\n"
-    return f"{doc}\n\nfrom __future__ import annotations\n{body.rstrip()}\n{head}{text}"
+    return f"{doc}\n\nfrom __future__ import annotations\n{primitives()}{head}{text}"
 
 
 def _vectors(plan: Plan, view: ViewPlan, kernels: Kernels) -> str | None:

@@ -18,7 +18,6 @@ from codecgen.runtime.arrow.decompressor import CODEC, RUN, RUN_END
 from codecgen.runtime.arrow.native import Library, address, call_1, call_2
 from codecgen.runtime.arrow.prelude import (
     SLACK,
-    crc32,
     inner,
     jit,
     load_i64_le,
@@ -26,6 +25,7 @@ from codecgen.runtime.arrow.prelude import (
     store_32,
     store_64,
 )
+from codecgen.runtime.arrow.prelude_checksums import crc32
 from codecgen.runtime.arrow.runs import limit_of, place_of, put_run, run_of
 from codecgen.runtime.compression import gzip
 
