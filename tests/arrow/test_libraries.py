@@ -5,22 +5,34 @@ from __future__ import annotations
 import gc
 import gzip
 import random
+import sys
 import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+import kafka_log
 from codecgen.runtime.arrow import gzip as gzip_kernel
 from codecgen.runtime.arrow import native, prelude
 from codecgen.runtime.arrow import zstd as zstd_kernel
-from codecgen.runtime.arrow.decompressor import CODEC, COUNT, NUMBERS, RUN, RUN_END, STATUS
+from codecgen.runtime.arrow.decompressor import (
+    CODEC,
+    COUNT,
+    NUMBERS,
+    RUN,
+    RUN_END,
+    STATUS,
+    Decompressor,
+)
 from codecgen.runtime.arrow.native import Library
 from codecgen.runtime.compression import CODECS, compress
 from tests.arrow.test_lz4 import TEXTS, mutated
@@ -90,6 +102,38 @@ def ways() -> dict[str, Way]:
 WAYS = ways()
 pytestmark = pytest.mark.skipif(not WAYS, reason="no library says where its functions are")
 each = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems may hide the functions")
+def test_the_libraries_are_called_where_their_functions_are_known() -> None:
+    pytest.importorskip("isal")
+    assert {"gzip by isal", "zstd"} <= WAYS.keys()
+
+
+@pytest.mark.skipif(not prelude.JIT, reason="only compiled kernels call libraries")
+@pytest.mark.parametrize(("codec", "magic"), [("gzip", 1), ("gzip", 2), ("zstd", 2)])
+def test_batches_are_read_by_them(
+    codec: str, magic: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if codec not in {way.name for way in WAYS.values()}:
+        pytest.skip("the library does not say where its functions are")
+    rows = 5000
+    table = pa.table(
+        {
+            "offset": pa.array(range(rows), pa.int64()),
+            "timestamp": pa.array(range(rows), pa.timestamp("ms", "UTC")),
+            "value": [b"%d of many" % i for i in range(rows)],
+        }
+    )
+    path = tmp_path / "00000000000000000000.log"
+    kafka_log.write_segment(path, table, codec=codec, magic=magic)
+
+    def refused(*_: object) -> None:
+        raise AssertionError("a run went to the library by Python")
+
+    monkeypatch.setattr(Decompressor, "_by_codec", refused)
+    names = ["offset", "value"]
+    assert kafka_log.read_table(path, names).to_pydict() == table.select(names).to_pydict()
 
 
 @each

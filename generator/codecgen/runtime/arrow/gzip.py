@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from codecgen.runtime.arrow import native
-from codecgen.runtime.arrow.decompressor import CODEC, RUN, RUN_END
+from codecgen.runtime.arrow.decompressor import CODEC, COUNT, RUN, RUN_END
 from codecgen.runtime.arrow.native import Library, address, call_1, call_2
 from codecgen.runtime.arrow.prelude import (
     SLACK,
@@ -150,7 +150,7 @@ def _works(library: Library) -> bool:
     run, out = gzip.CODEC.write(memoryview(text), None, None), np.zeros(len(text) + SLACK, np.uint8)
     source = np.frombuffer(run + bytes(SLACK), np.uint8)
     start, to = int(source.ctypes.data), int(out.ctypes.data)
-    row, ones = np.zeros(9, np.int64), np.full(2, len(text), np.int64)
+    row, ones = np.zeros(COUNT + 1, np.int64), np.full(2, len(text), np.int64)
     row[[CODEC, RUN, RUN_END]] = 1, start, start + len(run)
     end = to + len(text)
     tables = int(row.ctypes.data), row.nbytes, 0, 1, int(ones.ctypes.data), int(ones.ctypes.data)
