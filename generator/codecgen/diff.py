@@ -9,7 +9,7 @@ from codecgen.check.common import members
 from codecgen.diagnostics import printable
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.schema.model import BitMember, Field, Layout, Model, ScalarType
-from codecgen.targets.docs_words import size_words, type_words
+from codecgen.targets.docs.words import size_words, type_words
 
 
 @dataclass(frozen=True, slots=True)

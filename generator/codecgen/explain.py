@@ -35,7 +35,7 @@ from codecgen.schema.model import (
     ScalarType,
     Since,
 )
-from codecgen.targets.docs_words import size_words, type_words
+from codecgen.targets.docs.words import size_words, type_words
 
 
 class UnknownName(Exception):

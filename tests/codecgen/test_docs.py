@@ -26,9 +26,10 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.plan import as_of, make_plan
 from codecgen.schema.loader import load, read_files
 from codecgen.schema.model import BitsType, Layout, Model
-from codecgen.targets import TARGETS, docs, docs_codecs
-from codecgen.targets.docs_examples import Worked, work
-from codecgen.targets.docs_svg import bit_picture, byte_picture
+from codecgen.targets import TARGETS, docs
+from codecgen.targets.docs import codecs as docs_codecs
+from codecgen.targets.docs.examples import Worked, work
+from codecgen.targets.docs.svg import bit_picture, byte_picture
 from tests.paths import ROOT, SCHEMAS
 
 DATA = ROOT / "tests" / "data" / "docs"

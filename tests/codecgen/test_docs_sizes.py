@@ -27,8 +27,8 @@ from codecgen.schema.model import (
     ScalarType,
     StructType,
 )
-from codecgen.targets import docs_codecs
-from codecgen.targets.docs_codecs import Codecs
+from codecgen.targets.docs import codecs as docs_codecs
+from codecgen.targets.docs.codecs import Codecs
 from tests.paths import ROOT, SCHEMAS
 
 MAIL = ROOT / "tests" / "data" / "docs" / "schemas"

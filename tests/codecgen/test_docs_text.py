@@ -16,7 +16,7 @@ from codecgen.check import run
 from codecgen.plan import make_plan
 from codecgen.schema.loader import load
 from codecgen.targets import docs
-from codecgen.targets.docs_text import code, fence, heading, md, outside, printable, table
+from codecgen.targets.docs.text import code, fence, heading, md, outside, printable, table
 
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 

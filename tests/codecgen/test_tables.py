@@ -14,8 +14,8 @@ from codecgen.runtime import construct as runtime
 from codecgen.schema.expression import _KEYWORDS, Expression, parse
 from codecgen.schema.grammar import FORMS, OneOf
 from codecgen.schema.model import FREEDOMS, INTEGERS, LENGTHS, VARINTS, Field
-from codecgen.targets import construct_module
-from codecgen.targets.construct_module import class_name
+from codecgen.targets.construct import module as construct_module
+from codecgen.targets.construct.module import class_name
 from tests.codecgen.schemas import model_of
 
 

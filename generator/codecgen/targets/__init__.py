@@ -1,4 +1,4 @@
-"""Targets: each is one module with one function ``emit(plan) -> Emitted``, and one line in the registry below."""
+"""Targets: each is one package with one function ``emit(plan) -> Emitted``, and one line in the registry below."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Kernels that decode: entries and rows into Arrow buffers."""

@@ -1,0 +1,1 @@
+"""Kernels that encode: Arrow tables into entries."""

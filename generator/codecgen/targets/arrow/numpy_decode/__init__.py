@@ -1,0 +1,1 @@
+"""Readers by NumPy, for where there is no compiler."""

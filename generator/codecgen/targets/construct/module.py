@@ -1,0 +1,496 @@
+"""One module of target construct."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from codecgen.diagnostics import Diagnostic
+from codecgen.plan import LayoutPlan, Plan
+from codecgen.plan.names import enum_of
+from codecgen.runtime.compression import CODECS
+from codecgen.schema.expression import Expression, Path
+from codecgen.schema.model import (
+    INTEGERS,
+    VARINTS,
+    ArrayType,
+    BitMember,
+    BitsType,
+    BytesType,
+    Choice,
+    Compression,
+    Derived,
+    Enum,
+    Layout,
+    Reference,
+    Run,
+    ScalarType,
+    StructType,
+)
+from codecgen.targets.construct.expressions import PythonExpressions
+from codecgen.targets.pycode import (
+    WIDTH,
+    Call,
+    Code,
+    assign,
+    call,
+    comment,
+    docstring,
+    listing,
+    mapping,
+    render,
+    string,
+)
+
+RUNTIME = "codecgen.runtime.construct"
+
+
+def class_name(name: str) -> str:
+    """``control_record_type`` -> ``ControlRecordType``."""
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def symbol(name: str, version: int | None = None) -> str:
+    """``message`` -> ``MESSAGE``, ``MESSAGE_V1``."""
+    return name.upper() if version is None else f"{name.upper()}_V{version}"
+
+
+class Module:
+    """Gathers the declarations of one YAML file as Python."""
+
+    def __init__(
+        self, plan: Plan, file: str, home: tuple[str, ...], homes: Mapping[str, tuple[str, ...]]
+    ) -> None:
+        self.plan = plan
+        self.file = file
+        self.home = home
+        self.homes = homes
+        self.parts: list[str] = []
+        self.runtime: set[str] = set()
+        self.imports: dict[tuple[str, ...], set[str]] = {}
+        self.std: set[str] = set()
+        self.exported: list[str] = []
+        self.functions: dict[str, Derived] = {}
+        self.defined: set[str] = set()
+        self.diagnostics: list[Diagnostic] = []
+
+    # ------------------------------------------------------------ the whole
+
+    def text(self, header: str) -> str:
+        """The module's source."""
+        groups = [docstring(header), "from __future__ import annotations"]
+        if self.std:
+            groups.append(_import("construct", self.std))
+        first = [_import(RUNTIME, self.runtime)] if self.runtime else []
+        for home in sorted(self.imports):
+            source = f"{self.plan.manifest.package}.{'.'.join(home)}"
+            first.append(_import(source, self.imports[home]))
+        if first:
+            groups.append("\n".join(first))
+        text = "\n\n".join(groups)
+        before = ""
+        for part in self.parts:
+            wide = any(p.startswith(("class ", "def ")) for p in (before, part))
+            text += ("\n\n\n" if wide else "\n\n") + part
+            before = part
+        return text + "\n"
+
+    def add(self, thing: Enum | Layout | Choice) -> None:
+        if isinstance(thing, Enum):
+            self.enum(thing)
+        elif isinstance(thing, Layout):
+            self.layout(thing)
+        else:
+            self.choice(thing)
+
+    def use(self, name: str) -> str:
+        self.runtime.add(name)
+        return name
+
+    def refer(self, thing: str, name: str) -> str:
+        """The name of something declared here or in another module, which is imported then."""
+        home = self.homes[thing]
+        if home != self.home:
+            self.imports.setdefault(home, set()).add(name)
+        return name
+
+    def refuse(self, message: str, span: object, help: str = "") -> None:
+        self.diagnostics.append(Diagnostic("C023", message, span, help=help))  # type: ignore[arg-type]
+
+    # ------------------------------------------------------------ enums
+
+    def enum(self, enum: Enum) -> None:
+        name = class_name(enum.name)
+        self.exported.append(name)
+        lines = [f"class {name}({self.use('Enumeration')}):", docstring(enum.doc, indent=4), ""]
+        labels: list[tuple[str, Code]] = []
+        for value in enum.values:
+            if value.doc:
+                lines.append(comment(value.doc, 4))
+            lines.append(f"    {value.name.upper()} = {value.value}")
+            if value.spelled is not None:
+                labels.append((string(value.name.upper()), string(value.spelled)))
+        if labels:
+            lines += ["", "    @staticmethod", "    def LABELS() -> dict[str, str]:"]
+            lines.append(f"        return {render(mapping(labels), 8, 15)}")
+        self.parts.append("\n".join(lines))
+
+    # ------------------------------------------------------------ layouts
+
+    def layout(self, layout: Layout) -> None:
+        plans = self.plan.versions[layout.name]
+        if layout.doc:
+            self.parts.append(comment(layout.doc) + "\n" + self.one(plans[0]))
+        else:
+            self.parts.append(self.one(plans[0]))
+        self.parts += [self.one(plan) for plan in plans[1:]]
+        if layout.versions is not None:
+            cases = [(str(plan.version), symbol(layout.name, plan.version)) for plan in plans]
+            name = symbol(layout.name)
+            self.exported.append(name)
+            if layout.version_is is not None:
+                name += f": {self.use('Choice')}"
+                code: Code = call(
+                    self.use("Choice"),
+                    string(layout.name),
+                    by=string(layout.version_is),
+                    cases=mapping([(k, v) for k, v in cases]),
+                    source=string(self.file),
+                )
+            else:
+                code = mapping([(k, v) for k, v in cases])
+            self.parts.append(assign(name, code))
+        self.defined.add(layout.name)
+        for derived in layout.derived:
+            self.derived(layout, derived)
+
+    def one(self, plan: LayoutPlan) -> str:
+        name = symbol(plan.name, plan.version)
+        self.exported.append(name)
+        items: list[tuple[str, Code]] = [("", string(plan.name))]
+        items += [("", self.field(plan, i)) for i in range(len(plan.fields))]
+        items.append(("source=", string(self.file)))
+        if plan.version is not None:
+            items.append(("version=", str(plan.version)))
+        if "trailing_bytes" in plan.layout.accepts:
+            items.append(("trailing=", "True"))
+        return assign(name, Call(self.use("Layout"), tuple(items)))
+
+    def field(self, plan: LayoutPlan, index: int) -> Call:
+        fp = plan.fields[index]
+        f = fp.field
+        expressions = self.expressions(plan.layout)
+        enum = f.type.enum if isinstance(f.type, ScalarType) else None
+        return call(
+            self.use("Field"),
+            string(f.name),
+            self.codec(plan, index),
+            line=str(f.span.line),
+            when=self.function(expressions, f.when),
+            default=self.default(expressions, f.default, enum),
+            const=None if f.const is None else str(f.const),
+            version=str(plan.version) if f.is_version else None,
+            measures=_run(fp.measures, plan),
+            counts=None if f.counts is None else string(f.counts),
+            checksum=None if f.checksum is None else string(f.checksum),
+            covers=_run(fp.covers, plan),
+            valid=self.rule(expressions, f.valid),
+            refuse=self.rule(expressions, f.refuse),
+            spelled=self.spelled(f.name, f.spelled),
+            hidden="True" if f.hidden else None,
+        )
+
+    def spelled(self, name: str, spelled: str | None) -> str | None:
+        """The name in the format's own documents, where it is another."""
+        other = self.plan.spelling(name, spelled)
+        return None if other == name else string(other)
+
+    def expressions(
+        self, layout: Layout, this: str = "this", array: str | None = None, bits: int | None = None
+    ) -> PythonExpressions:
+        return PythonExpressions(
+            layout,
+            self.plan.model,
+            lambda e: self.refer(e, class_name(e)),
+            this=this,
+            array=array,
+            bits=bits,
+        )
+
+    def function(self, expressions: PythonExpressions, code: Expression | None) -> str | None:
+        if code is None:
+            return None
+        text = expressions.function(code)
+        self.runtime |= expressions.helpers
+        return text
+
+    def default(
+        self, expressions: PythonExpressions, code: Expression | None, enum: str | None
+    ) -> str | None:
+        """A default; a bare word is a value of the field's enum before it is a field."""
+        word = str(code.node) if code is not None and isinstance(code.node, Path) else None
+        if enum is not None and word in {v.name for v in self.plan.model.enums[enum].values}:
+            return f"lambda _: {self.refer(enum, class_name(enum))}.{str(word).upper()}"
+        return self.function(expressions, code)
+
+    def rule(self, expressions: PythonExpressions, code: Expression | None) -> Code | None:
+        function = self.function(expressions, code)
+        if code is None or function is None:
+            return None
+        return call(self.use("Rule"), string(str(code)), function)
+
+    # ------------------------------------------------------------ codecs of fields
+
+    def codec(self, plan: LayoutPlan, index: int) -> Code:
+        f = plan.fields[index].field
+        accepts = f.accepts
+        match f.type:
+            case ScalarType(name, enum, only):
+                base = self.scalar(name, plan.layout, accepts)
+                return base if enum is None else self.enum_field(base, enum, only)
+            case BitsType(base_name, members):
+                base = self.scalar(base_name, plan.layout, accepts)
+                return call(self.use("Bits"), base, *[self.bit(m, plan.layout) for m in members])
+            case BytesType():
+                return self.bytes(f.type, plan.layout, accepts)
+            case StructType(ref):
+                return self.reference(ref, plan)
+            case ArrayType():
+                return self.array(f.type, plan, index, accepts)
+
+    def scalar(self, name: str, layout: Layout, accepts: frozenset[str]) -> Code:
+        endian = string("little") if layout.endian == "little" else None
+        if name in INTEGERS:
+            size, signed = INTEGERS[name]
+            return call(
+                self.use("Integer"),
+                str(size),
+                signed=None if signed else "False",
+                endian=endian if size > 1 else None,
+            )
+        if name in VARINTS:
+            bits, signed = VARINTS[name]
+            return call(
+                self.use("Varint"),
+                str(bits),
+                signed=None if signed else "False",
+                overlong="True" if "overlong_varints" in accepts else None,
+            )
+        if name == "f64":
+            return call(self.use("Float64"), endian=endian)
+        return call(self.use({"bool": "Boolean", "uuid": "Uuid"}[name]))
+
+    def members(self, enum: str, only: tuple[str, ...] | None) -> Code | None:
+        if only is None:
+            return None
+        name = self.refer(enum, class_name(enum))
+        return Call("", tuple(("", f"{name}.{value.upper()}") for value in only))
+
+    def enum_field(self, base: Code, enum: str, only: tuple[str, ...] | None) -> Code:
+        keep = self.plan.model.enums[enum].keep_unknown
+        return call(
+            self.use("EnumField"),
+            base,
+            self.refer(enum, class_name(enum)),
+            only=self.members(enum, only),
+            keep_unknown="True" if keep else None,
+        )
+
+    def bit(self, m: BitMember, layout: Layout) -> Code:
+        enum = m.enum
+        keep = enum is not None and self.plan.model.enums[enum].keep_unknown
+        return call(
+            self.use("Bit"),
+            string(m.name),
+            str(m.low),
+            *([] if m.high == m.low else [str(m.high)]),
+            enum=None if enum is None else self.refer(enum, class_name(enum)),
+            only=None if enum is None else self.members(enum, m.only),
+            keep_unknown="True" if keep else None,
+            reserved="True" if m.reserved else None,
+            default=self.default(self.expressions(layout), m.default, m.enum),
+        )
+
+    def length(self, name: str, layout: Layout, accepts: frozenset[str]) -> tuple[Code, str | None]:
+        """The codec of a length or a count, and what the written number is larger by."""
+        if name == "compact":
+            return self.scalar("uvarint", layout, accepts), "1"
+        return self.scalar(name, layout, accepts), None
+
+    def bytes(self, type_: BytesType, layout: Layout, accepts: frozenset[str]) -> Code:
+        plus: str | None = None
+        if type_.length == "rest":
+            length: Code = "None"
+        elif isinstance(type_.length, int):
+            length = str(type_.length)
+        else:
+            length, plus = self.length(type_.length, layout, accepts)
+        negative = "negative_null" in accepts and type_.null == -1
+        return call(
+            self.use("Text" if type_.text else "Bytes"),
+            length,
+            null=None if type_.null is None else str(type_.null),
+            plus=plus,
+            any_negative="True" if negative else None,
+            lossy="True" if type_.text and "invalid_utf8" in accepts else None,
+        )
+
+    def reference(self, ref: Reference, plan: LayoutPlan) -> Code:
+        """The Python name of a layout that stands in another."""
+        layout = self.plan.model.layouts[ref.layout]
+        version = ref.version
+        if version is None and layout.versions is not None and layout.version_is is None:
+            version = plan.version
+        name = symbol(ref.layout, version if layout.versions is not None else None)
+        self.refer(ref.layout, name)
+        if ref.layout not in self.defined and self.homes[ref.layout] == self.home:
+            return call(self.use("Lazy"), f"lambda: {name}")
+        return name
+
+    def array(
+        self, type_: ArrayType, plan: LayoutPlan, index: int, accepts: frozenset[str]
+    ) -> Code:
+        element = type_.element
+        inner: Code
+        mixed = False
+        if isinstance(element, Reference):
+            inner = self.reference(element, plan)
+            held = self.plan.model.layouts[element.layout]
+            mixed = (
+                held.name == plan.name and held.version_is is not None and element.version is None
+            )
+        else:
+            inner = self.scalar(element.name, plan.layout, accepts)
+        count, plus = (None, None)
+        if type_.count is not None:
+            count, plus = self.length(type_.count, plan.layout, accepts)
+        freedoms = sorted(accepts & {"bytes_after_none", "truncated_tail", "mixed_versions"})
+        measured = any(f.measures is not None and f.measures.last is None for f in plan.fields)
+        return call(
+            self.use("Array"),
+            inner,
+            count=count,
+            plus=plus,
+            counted_by=None if type_.counted_by is None else string(type_.counted_by),
+            length=None
+            if type_.length is None
+            else self.scalar(type_.length, plan.layout, accepts),
+            compressed=self.compressed(type_.compression, plan) if type_.compression else None,
+            closes="True" if measured and index == len(plan.fields) - 1 else None,
+            nesting=None if type_.nesting is None else str(type_.nesting),
+            at_least=str(type_.at_least) if type_.at_least else None,
+            version=str(plan.version) if mixed else None,
+            accepts=call("frozenset", listing([string(f) for f in freedoms])) if freedoms else None,
+        )
+
+    def compressed(self, c: Compression, plan: LayoutPlan) -> Code:
+        path = c.by.node
+        enum = enum_of(path, plan.layout, self.plan.model) if isinstance(path, Path) else None
+        if enum is None:
+            self.refuse("what names a codec must be of an enum", plan.layout.span)
+            return "None"
+        name = self.refer(enum, class_name(enum))
+        codecs: list[tuple[str, Code]] = []
+        for value in self.plan.model.enums[enum].values:
+            if value.name in c.refuses:
+                continue
+            if value.name != "none" and value.name not in CODECS:
+                known = ", ".join(sorted(CODECS))
+                self.refuse(f'no codec is called "{value.name}"', value.span, f"known: {known}")
+            codec = "None" if value.name == "none" else string(value.name)
+            codecs.append((f"{name}.{value.name.upper()}", codec))
+        variants: list[tuple[str, Code]] = []
+        for codec_name, versions, write, read in c.variants:
+            if versions is None or plan.version in versions:
+                pair = Call("", (("", string(write)), ("", string(read))))
+                variants.append((string(codec_name), pair))
+        return call(
+            self.use("Compressed"),
+            self.function(self.expressions(plan.layout), c.by) or "None",
+            mapping(codecs),
+            limit=str(c.limit),
+            variants=mapping(variants) if variants else None,
+        )
+
+    # ------------------------------------------------------------ derived values and choices
+
+    def derived(self, layout: Layout, d: Derived) -> None:
+        name = d.name if d.array is None else f"{d.array}_{d.name}"
+        if name in self.functions:
+            self.refuse(
+                f'two layouts of this file derive "{name}"',
+                d.span,
+                "put them into files of their own",
+            )
+            return
+        self.functions[name] = d
+        self.std.add("Container")
+        bits = INTEGERS[d.type][0] * 8
+        expressions = self.expressions(layout, layout.name, d.array, bits)
+        body = expressions.statements(d.value)
+        self.runtime |= expressions.helpers
+        parameters = f"{layout.name}: Container"
+        if d.array is not None:
+            parameters += ", item: Container"
+        result = "int | None" if "null" in d.value.text.split() else "int"
+        unit = f", in {d.unit}" if d.unit else ""
+        note = f"int{bits}{unit}; sums wrap. From {self.file}:{d.span.line}."
+        if d.versions is not None:
+            note = f"Versions {d.versions}. {note}"
+        lines = [f"def {name}({parameters}) -> {result}:", docstring(d.doc, note, indent=4)]
+        for line in body:
+            lines += _folded("    " + line)
+        self.parts.append("\n".join(lines))
+
+    def choice(self, choice: Choice) -> None:
+        name = symbol(choice.name)
+        self.exported.append(name)
+        cases: list[tuple[str, Code]] = []
+        for key, ref in choice.cases:
+            layout = self.plan.model.layouts[ref.layout]
+            target = symbol(ref.layout, ref.version if layout.versions is not None else None)
+            self.refer(ref.layout, target)
+            if choice.given is not None:
+                enum = self.refer(choice.given, class_name(choice.given))
+                cases.append((f"{enum}.{str(key).upper()}", target))
+            else:
+                cases.append((str(key), target))
+        if choice.by is not None:
+            code: Code = call(
+                self.use("Choice"),
+                string(choice.name),
+                by=string(choice.by),
+                cases=mapping(cases),
+                source=string(self.file),
+            )
+        else:
+            code = mapping(cases)
+        self.parts.append(comment(choice.doc) + "\n" + assign(name, code))
+
+
+def import_key(name: str) -> tuple[int, str]:
+    """The order of sorted imports: constants, classes, functions."""
+    kind = 0 if name.isupper() else 1 if name[:1].isupper() else 2
+    return kind, name.lower()
+
+
+def _folded(line: str) -> list[str]:
+    """A line, or three when the call that it returns is too long for one."""
+    head, call_, tail = line.partition("return wrap(")
+    if len(line) <= WIDTH or not call_:
+        return [line]
+    return [head + call_, f"    {head}{tail[:-1]}", f"{head})"]
+
+
+def _run(run: Run | None, plan: LayoutPlan) -> Code | None:
+    if run is None:
+        return None
+    last = None if run.last is None or run.last == plan.fields[-1].name else run.last
+    return Call("", (("", string(run.first)), ("", "None" if last is None else string(last))))
+
+
+def _import(module: str, names: set[str]) -> str:
+    ordered = sorted(names, key=import_key)
+    line = f"from {module} import {', '.join(ordered)}"
+    if len(line) <= 100:
+        return line
+    return "\n".join([f"from {module} import (", *(f"    {name}," for name in ordered), ")"])

@@ -1,0 +1,327 @@
+"""Tables of fields, bits and derived values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codecgen.plan import FieldPlan, LayoutPlan
+from codecgen.schema.model import (
+    ArrayType,
+    BitMember,
+    BitsType,
+    BytesType,
+    Compression,
+    Derived,
+    Field,
+    Layout,
+    ScalarType,
+)
+from codecgen.targets.docs.notation import allowed
+from codecgen.targets.docs.site import Group, Site, groups, type_link
+from codecgen.targets.docs.text import (
+    Safe,
+    anchor,
+    byte_count,
+    code,
+    join,
+    link,
+    listed,
+    md,
+    release,
+    since_words,
+)
+from codecgen.targets.docs.words import (
+    CHECKSUMS,
+    cases,
+    condition,
+    run_words,
+    scalar_name,
+    size_words,
+    type_words,
+    value,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a table: its cells."""
+
+    cells: tuple[Safe, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BitsTable:
+    """The bits of a field. ``picture`` is the file of the picture, without an ending."""
+
+    title: str
+    anchor: Safe
+    field: Field
+    base: str
+    members: tuple[BitMember, ...]
+    rows: tuple[Row, ...]
+    picture: str
+    description: str
+
+
+# ---------------------------------------------------------------- fields
+
+
+def field_rows(site: Site, page: str, group: Group, anchored: set[str]) -> tuple[Row, ...]:
+    """The fields of a group of versions. ``anchored`` gathers the fields that links lead to: each is one once."""
+    rows = []
+    before: FieldPlan | None = None
+    for fp in group.plan.fields:
+        words = _type_words(group.plan, fp)
+        mark = "" if fp.name in anchored else anchor(f"{group.plan.name}-{fp.name}")
+        anchored.add(fp.name)
+        rows.append(
+            Row(
+                (
+                    _offset(fp, before),
+                    md(size_words(fp)),
+                    Safe(mark + _names(site, fp.name, fp.field.spelled)),
+                    join(
+                        (type_link(site, page, words, fp.field.type), *_relations(group.plan, fp)),
+                        ", ",
+                    ),
+                    _meaning(site, page, group, fp),
+                )
+            )
+        )
+        before = fp
+    return tuple(rows)
+
+
+def _type_words(plan: LayoutPlan, fp: FieldPlan) -> str:
+    """The type in words; of bytes that another field measures, which one."""
+    f = fp.field
+    if isinstance(f.type, BytesType) and f.type.length == "rest":
+        for other in plan.fields:
+            run = other.measures
+            if run is not None and run.first == run.last == fp.name:
+                what = "text (UTF-8)" if f.type.text else "bytes"
+                tail = "; without it all that is left" if other.field.when is not None else ""
+                return f"{what}, as many as {other.name} says{tail}"
+    return type_words(f.type)
+
+
+def _offset(fp: FieldPlan, before: FieldPlan | None) -> Safe:
+    if fp.offset is not None:
+        return md(str(fp.offset))
+    return join(("after", code(before.name))) if before is not None else md("0")
+
+
+def _names(site: Site, name: str, spelled: str | None) -> Safe:
+    """The name in code, and the one in the format's own documents when it is another."""
+    other = site.plan.spelling(name, spelled)
+    return code(name) if other == name else Safe(f"{code(name)}<br>{code(other)}")
+
+
+def _meaning(site: Site, page: str, group: Group, fp: FieldPlan) -> Safe:
+    f = fp.field
+    parts: list[str] = [f.doc]
+    if f.when is not None:
+        parts.append(Safe(f"Only when {condition(f.when.node)}."))
+    if f.is_version:
+        parts.append(
+            "Always the version of the layout."
+            if len(group.versions) > 1
+            else Safe(f"Always {code(group.plan.version)}: the version of the layout.")
+        )
+    elif f.const is not None:
+        parts.append(Safe(f"Always {code(f.const)}."))
+    if f.unit is not None:
+        parts.append(Safe(f"In {md(f.unit)}."))
+    if f.none is not None:
+        parts.append(Safe(f"{code(f.none)} means that there is none."))
+    elif f.default is not None:
+        parts.append(Safe(f"Default: {value(f.default.node)}."))
+    if isinstance(f.type, ScalarType) and f.type.enum is not None:
+        parts.append(Safe(f"Values: {enum_values(site, page, f.type.enum, f.type.only)}."))
+    if isinstance(f.type, BitsType):
+        target = site.href(page, group.plan.name, f.name, "bits")
+        parts.append(Safe(f"{link('The bits', target)} have meanings of their own."))
+    if isinstance(f.type, ArrayType):
+        parts += _array(f.type)
+    if f.valid is not None:
+        parts.append(Safe(f"The format wants that {condition(f.valid.node)}."))
+    if f.since is not None:
+        parts.append(Safe(f"Since {since_words(site.plan, f.since)}."))
+    if f.formerly is not None and not _is_former(site, f):
+        old = site.plan.spelling(f.formerly.name, None)
+        before = release(site.plan, f.formerly.until)
+        parts.append(Safe(f"Named {code(old)} before {before}."))
+    return join(parts)
+
+
+def _is_former(site: Site, f: Field) -> bool:
+    """Whether the field bears its former name already: in the documents as of an old release."""
+    return f.formerly is not None and f.spelled == site.plan.spelling(f.formerly.name, None)
+
+
+def _relations(plan: LayoutPlan, fp: FieldPlan) -> list[Safe]:
+    out = []
+    if fp.measures is not None:
+        run = run_words(fp.measures, plan)
+        out.append(Safe(f"the length in bytes of {run}"))
+    if fp.field.counts is not None:
+        out.append(Safe(f"the number of {code(fp.field.counts)}"))
+    if fp.field.checksum is not None and fp.covers is not None:
+        run = run_words(fp.covers, plan)
+        name = CHECKSUMS.get(fp.field.checksum, fp.field.checksum)
+        out.append(Safe(f"{name} of {run}"))
+    if isinstance(fp.field.type, ArrayType) and fp.field.type.counted_by is not None:
+        out.append(Safe(f"{code(fp.field.type.counted_by)} of them"))
+    return out
+
+
+def _array(array: ArrayType) -> list[str]:
+    parts: list[str] = []
+    if array.at_least:
+        parts.append(f"At least {array.at_least}.")
+    if array.nesting is not None:
+        times = "themselves" if array.nesting == 1 else f"more than {array.nesting} deep"
+        parts.append(f"The elements must not hold such an array {times}.")
+    if array.compression is not None:
+        parts.append(compression_words(array.compression))
+    return parts
+
+
+def compression_words(c: Compression) -> Safe:
+    words = [Safe(f"Compressed together with the codec that {value(c.by.node)} names.")]
+    if c.refuses:
+        words.append(Safe(f"Not allowed here: {listed(code(name) for name in c.refuses)}."))
+    for codec, versions, write, read in c.variants:
+        where = f"in version {versions}" if versions is not None else ""
+        words.append(
+            Safe(
+                f"{join((code(codec), where))} is written as {code(write)} and read as {code(read)}."
+            )
+        )
+    words.append(
+        md(f"At most {byte_count(c.limit)} once decompressed, unless the reader says otherwise.")
+    )
+    return join(words)
+
+
+def enum_values(site: Site, page: str, enum: str, only: tuple[str, ...] | None) -> Safe:
+    """``0`` none, ``1`` gzip (compression), with a link to the enum."""
+    found = site.plan.model.enums[enum]
+    items = [f"{code(v.value)} {md(v.spelled or v.name)}" for v in allowed(found, only)]
+    return Safe(f"{', '.join(items)} ({site.link(page, enum)})")
+
+
+# ---------------------------------------------------------------- bits
+
+
+def bits_tables(site: Site, page: str, layout: Layout) -> list[BitsTable]:
+    """A table for every field of bits, and one for each set of members that versions differ in."""
+    out: list[BitsTable] = []
+    for name in [f.name for f in layout.fields if isinstance(f.type, BitsType)]:
+        variants = _variants(site, layout, name)
+        for i, (label, key, fp) in enumerate(variants):
+            assert isinstance(fp.field.type, BitsType)
+            members = tuple(sorted(fp.field.type.members, key=lambda m: m.low))
+            title = f"Bits of {name}" + (f", {label[:1].lower()}{label[1:]}" if label else "")
+            mark = anchor(f"{layout.name}-{name}-bits") if i == 0 else Safe("")
+            out.append(
+                BitsTable(
+                    title=title,
+                    anchor=mark,
+                    field=fp.field,
+                    base=fp.field.type.base,
+                    members=members,
+                    rows=tuple(_bit_row(site, page, layout, name, m, i == 0) for m in members),
+                    picture="-".join(part for part in (layout.name, key, name) if part),
+                    description=_bits_description(fp.field.type.base, members),
+                )
+            )
+    return out
+
+
+def _variants(site: Site, layout: Layout, name: str) -> list[tuple[str, str, FieldPlan]]:
+    """(label, key, field) for each run of versions in which the field has the same bits."""
+    runs: list[list[tuple[Group, FieldPlan]]] = []
+    for group in groups(site.plan.versions[layout.name]):
+        fp = group.plan.field(name)
+        if fp is None:
+            continue
+        if runs and runs[-1][-1][1].field.type == fp.field.type:
+            runs[-1].append((group, fp))
+        else:
+            runs.append([(group, fp)])
+    if len(runs) == 1:
+        return [("", "", runs[0][0][1])]
+    out = []
+    for run in runs:
+        versions = [v for group, _ in run for v in group.versions]
+        label = (
+            f"version {versions[0]}"
+            if len(versions) == 1
+            else f"versions {versions[0]} to {versions[-1]}"
+        )
+        out.append((label, f"v{versions[0]}", run[0][1]))
+    return out
+
+
+def _bit_row(site: Site, page: str, layout: Layout, field: str, m: BitMember, first: bool) -> Row:
+    bits = str(m.low) if m.low == m.high else f"{m.low} to {m.high}"
+    parts: list[str] = [m.doc]
+    if m.reserved:
+        parts.append("No meaning yet: written as 0.")
+    elif m.enum is not None:
+        parts.append(Safe(f"Values: {enum_values(site, page, m.enum, m.only)}."))
+    if m.default is not None:
+        parts.append(Safe(f"Default: {value(m.default.node)}."))
+    if m.since is not None:
+        parts.append(Safe(f"Since {since_words(site.plan, m.since)}."))
+    mark = anchor(f"{layout.name}-{field}-{m.name}") if first else ""
+    return Row((md(bits), Safe(mark + _names(site, m.name, m.spelled)), join(parts)))
+
+
+def _bits_description(base: str, members: tuple[BitMember, ...]) -> str:
+    """The picture of the bits in a sentence, for those who do not see it."""
+    parts = [
+        f"bit {m.low}: {m.name}" if m.low == m.high else f"bits {m.low} to {m.high}: {m.name}"
+        for m in members
+    ]
+    return f"{scalar_name(base)}, least significant bit 0. " + "; ".join(parts) + "."
+
+
+# ---------------------------------------------------------------- derived values
+
+
+def derived_rows(site: Site, layout: Layout, array: str | None) -> tuple[Row, ...]:
+    """The values that are worked out from a layout's fields, or from those of one element of an array."""
+    rows = []
+    for d in layout.derived:
+        if d.array != array:
+            continue
+        how = Safe(";<br>".join(cases(d.value)))
+        mark = anchor("-".join(part for part in (layout.name, d.array, d.name, "derived") if part))
+        rows.append(
+            Row(
+                (Safe(mark + code(d.name)), md(scalar_name(d.type)), how, _derived_meaning(site, d))
+            )
+        )
+    return tuple(rows)
+
+
+def _derived_meaning(site: Site, d: Derived) -> Safe:
+    parts: list[str] = [d.doc]
+    if d.unit is not None:
+        parts.append(f"In {d.unit}.")
+    if d.versions is not None:
+        parts.append(f"In version {d.versions}.")
+    if d.since is not None:
+        parts.append(Safe(f"Since {since_words(site.plan, d.since)}."))
+    return join(parts)
+
+
+def derived_arrays(layout: Layout) -> list[str | None]:
+    """The layout itself (None) and its arrays, as far as values are derived for them."""
+    return list(dict.fromkeys(d.array for d in layout.derived))
+
+
+def derived_title(array: str | None) -> str:
+    return "Derived values" if array is None else f"Derived values of each element of {array}"

@@ -1,0 +1,293 @@
+"""Bytes beside what they mean, stream by stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from codecgen.plan import LayoutPlan, Plan
+from codecgen.plan.bounds import possible
+from codecgen.plan.names import enum_of
+from codecgen.runtime.compression import decompress
+from codecgen.schema.expression import Path
+from codecgen.schema.model import (
+    INTEGERS,
+    ArrayType,
+    BitsType,
+    BytesType,
+    Compression,
+    Field,
+    Reference,
+    ScalarType,
+    StructType,
+)
+from codecgen.targets.docs.text import printable
+
+PER_LINE = 8
+LONGEST = 256
+"""Bytes of one field that are shown at most."""
+_SIZES = {"f64": 8, "bool": 1, "uuid": 16}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes ``start`` to ``end`` (not included) of a stream, the field that they are of, and what they say."""
+
+    start: int
+    end: int
+    path: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The bytes of an example (``path`` empty), or of a compressed run in it once it is decompressed."""
+
+    path: str
+    codec: str
+    data: bytes
+    pieces: tuple[Piece, ...]
+
+    def text(self) -> str:
+        """The dump: place, bytes, field, value. All bytes are in it, in order, each once."""
+        wide = max((len(p.path) for p in self.pieces), default=0)
+        digits = max(4, len(str(len(self.data))))
+        lines: list[str] = []
+        for piece in self.pieces:
+            lines += _lines(self.data, piece, digits, wide)
+        return "\n".join(lines)
+
+
+def _lines(data: bytes, piece: Piece, digits: int, wide: int) -> Iterator[str]:
+    shown = min(piece.end, piece.start + LONGEST)
+    for start in range(piece.start, max(shown, piece.start + 1), PER_LINE):
+        part = data[start : min(start + PER_LINE, shown)].hex(" ")
+        note = f"{piece.path:{wide}}  {piece.value}" if start == piece.start else ""
+        yield f"{start:>{digits}}  {part:{PER_LINE * 3 - 1}}  {note}".rstrip()
+    if shown < piece.end:
+        yield f"{'':>{digits}}  .. {piece.end - shown} bytes more"
+
+
+def streams(
+    plan: Plan,
+    layout: LayoutPlan,
+    data: bytes,
+    value: Any,
+    trace: Sequence[tuple[str, int, int, bool]],
+) -> list[Stream]:
+    """The bytes of a value and, after them, those of every compressed run in it.
+
+    ``trace`` has (path, first byte, byte after the last, in a decompressed stream?) of every field.
+    """
+    dumper = _Dumper(plan, {path: (start, end) for path, start, end, _ in trace})
+    out = []
+    todo = [("", "", data, dumper.pieces(layout, value, "", data))]
+    while todo:
+        path, codec, data, pieces = todo.pop(0)
+        found = list(pieces)
+        out.append(Stream(path, codec, data, tuple(found)))
+        for inner in dumper.compressed:
+            todo.append(dumper.opened(inner, data))
+        dumper.compressed = []
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A compressed run: bytes ``start`` to ``end`` of its stream, and the array that it holds."""
+
+    path: str
+    codec: str
+    variant: str | None
+    limit: int
+    start: int
+    end: int
+    element: Reference | ScalarType
+    around: LayoutPlan
+    items: Any
+
+
+class _Dumper:
+    def __init__(self, plan: Plan, spans: Mapping[str, tuple[int, int]]) -> None:
+        self.plan = plan
+        self.spans = spans
+        self.compressed: list[_Run] = []
+
+    def opened(self, run: _Run, data: bytes) -> tuple[str, str, bytes, Iterator[Piece]]:
+        stream = decompress(
+            run.codec, data[run.start : run.end], limit=run.limit, variant=run.variant
+        )
+        pieces = self.elements(run.element, run.around, run.items, run.path, 0, stream.data)
+        return run.path, run.codec, stream.data, pieces
+
+    def pieces(self, plan: LayoutPlan, value: Any, prefix: str, data: bytes) -> Iterator[Piece]:
+        """The pieces of one value of a layout, in the order of the bytes."""
+        for fp in plan.fields:
+            path = f"{prefix}.{fp.name}" if prefix else fp.name
+            if path in self.spans:
+                start, end = self.spans[path]
+                yield from self.field(plan, fp.field, value, value[fp.name], path, start, end, data)
+
+    def field(
+        self,
+        plan: LayoutPlan,
+        f: Field,
+        obj: Any,
+        value: Any,
+        path: str,
+        start: int,
+        end: int,
+        data: bytes,
+    ) -> Iterator[Piece]:
+        match f.type:
+            case BytesType(length):
+                after = start + (scalar_size(length, data, start) if _is_prefix(length) else 0)
+                if after > start:
+                    words = "null" if value is None else f"length {end - after}"
+                    yield Piece(start, after, path, words)
+                if end > after:
+                    yield Piece(after, end, path, shown(value))
+            case ArrayType() as array:
+                yield from self.array(plan, array, obj, value, path, start, end, data)
+            case StructType(ref):
+                yield from self.pieces(self.version(ref, plan, value), value, path, data)
+            case BitsType():
+                yield Piece(start, end, path, bits_words(f.type, value))
+            case ScalarType():
+                yield Piece(start, end, path, scalar_words(f, value))
+
+    def array(
+        self,
+        plan: LayoutPlan,
+        array: ArrayType,
+        obj: Any,
+        value: Any,
+        path: str,
+        start: int,
+        end: int,
+        data: bytes,
+    ) -> Iterator[Piece]:
+        if array.count is not None:
+            after = start + scalar_size(array.count, data, start)
+            yield Piece(start, after, path, f"count {len(value)}")
+            start = after
+        if array.length is not None:
+            after = start + scalar_size(array.length, data, start)
+            yield Piece(start, after, path, f"length {end - after}")
+            start = after
+        codec = None if array.compression is None else self.codec(plan, array.compression, obj)
+        if array.compression is not None and codec is not None and end > start:
+            yield Piece(start, end, path, f"{end - start} bytes, compressed with {codec}")
+            variant = next(
+                (
+                    read
+                    for name, versions, _, read in array.compression.variants
+                    if name == codec and (versions is None or plan.version in versions)
+                ),
+                None,
+            )
+            limit = array.compression.limit
+            run = _Run(path, codec, variant, limit, start, end, array.element, plan, value)
+            self.compressed.append(run)
+            return
+        yield from self.elements(array.element, plan, value, path, start, data)
+
+    def elements(
+        self,
+        element: Reference | ScalarType,
+        around: LayoutPlan,
+        items: Any,
+        path: str,
+        start: int,
+        data: bytes,
+    ) -> Iterator[Piece]:
+        for i, item in enumerate(items):
+            here = f"{path}[{i}]"
+            if isinstance(element, Reference):
+                yield from self.pieces(self.version(element, around, item), item, here, data)
+            else:
+                after = start + scalar_size(element.name, data, start)
+                yield Piece(start, after, here, shown(item))
+                start = after
+
+    def version(self, ref: Reference, around: LayoutPlan, value: Any) -> LayoutPlan:
+        plans = possible(self.plan, ref, around)
+        by = self.plan.model.layouts[ref.layout].version_is
+        if len(plans) > 1 and by is not None:
+            plans = tuple(p for p in plans if p.version == value[by])
+        return plans[0]
+
+    def codec(self, plan: LayoutPlan, compression: Compression, obj: Any) -> str | None:
+        """The name of the codec that a field names; None for no compression."""
+        path = compression.by.node
+        if not isinstance(path, Path):
+            return None
+        enum = enum_of(path, plan.layout, self.plan.model)
+        number = obj
+        for name in path.names:
+            number = number[name]
+        values = self.plan.model.enums[enum].values if enum is not None else ()
+        return next((v.name for v in values if v.value == number and v.name != "none"), None)
+
+
+def _is_prefix(length: str | int) -> bool:
+    return isinstance(length, str) and length != "rest"
+
+
+def scalar_size(name: str | int, data: bytes, start: int) -> int:
+    """Bytes of the number that stands at a place."""
+    if isinstance(name, int):
+        return name
+    if name in INTEGERS:
+        return INTEGERS[name][0]
+    if name in _SIZES:
+        return _SIZES[name]
+    size = 1
+    while data[start + size - 1] >= 0x80:
+        size += 1
+    return size
+
+
+def shown(value: Any) -> str:
+    """A value in a few words."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        try:
+            value = value.decode("utf-8")
+        except UnicodeDecodeError:
+            return f"{len(value)} bytes"
+        if not value.isprintable():
+            return f"{len(value.encode('utf-8'))} bytes"
+    if isinstance(value, str):
+        return '"' + printable(value if len(value) <= 60 else value[:57] + "...") + '"'
+    label = getattr(value, "label", None)
+    return str(value) if label is None else f"{int(value)} {label}"
+
+
+def scalar_words(f: Field, value: Any) -> str:
+    words = shown(value)
+    if f.checksum is not None:
+        words = f"0x{value:08x}"
+    if f.unit is not None:
+        words += f" {f.unit}"
+    if f.none is not None and value == f.none:
+        words += " (none)"
+    return words
+
+
+def bits_words(bits: BitsType, value: Any) -> str:
+    """The bits that are set, and the values of enums; ``0`` when there is nothing to tell."""
+    parts = []
+    for m in sorted(bits.members, key=lambda m: m.low):
+        part = value[m.name]
+        if m.enum is not None:
+            parts.append(f"{m.name} {shown(part)}")
+        elif m.width == 1 and not m.reserved:
+            parts += [m.name] if part else []
+        elif part:
+            parts.append(f"{m.name} {part}")
+    return ", ".join(parts) or "0"

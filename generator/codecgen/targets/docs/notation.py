@@ -1,0 +1,122 @@
+"""Layouts in the notation of message-format pages: one line for each thing in the bytes, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codecgen.plan import LayoutPlan, Plan
+from codecgen.schema.expression import Expression, source
+from codecgen.schema.model import (
+    ArrayType,
+    BitMember,
+    BitsType,
+    BytesType,
+    Enum,
+    EnumValue,
+    Field,
+    Reference,
+    ScalarType,
+    StructType,
+)
+from codecgen.targets.docs.text import byte_count, printable
+from codecgen.targets.docs.words import condition, scalar_name
+
+
+def notation(plan: Plan, layout: LayoutPlan) -> str:
+    """The layout, one line for each length, count, field and group of bits, in the format's own spelling."""
+    lines: list[str] = []
+    for fp in layout.fields:
+        lines += _field(plan, fp.field, layout.version)
+    return printable_lines(lines)
+
+
+def printable_lines(lines: list[str]) -> str:
+    return "\n".join(printable(line) for line in lines)
+
+
+def type_name(plan: Plan, ref: Reference) -> str:
+    """``record_batch`` -> ``RecordBatch`` where names are in camel case."""
+    name = plan.spelling(ref.layout, None)
+    if plan.manifest.spelling == "camel":
+        name = name[:1].upper() + name[1:]
+    return name if ref.version is None else f"{name} (version {ref.version})"
+
+
+def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
+    name = plan.spelling(f.name, f.spelled)
+    notes = []
+    if f.is_version:
+        notes.append(f"always {version}")
+    elif f.const is not None:
+        notes.append(f"always {f.const}")
+    if f.when is not None:
+        notes.append(f"only when {plain(f.when)}")
+    match f.type:
+        case ScalarType(scalar, enum):
+            yield _line(name, scalar_name(scalar), notes)
+            if enum is not None:
+                yield from _values(plan, enum, f.type.only, 1)
+        case BitsType(base, members):
+            yield _line(name, scalar_name(base), notes)
+            for m in sorted(members, key=lambda m: m.low):
+                yield from _bits(plan, m)
+        case BytesType(length, text, null):
+            kind = "string" if text else "bytes"
+            if isinstance(length, int):
+                yield _line(
+                    name, f"{byte_count(length)} of text" if text else byte_count(length), notes
+                )
+                return
+            if length != "rest":
+                null_note = [] if null is None else [f"{null} is null"]
+                yield _line(
+                    f"{name}{_suffix(plan, 'length')}", scalar_name(length), null_note + notes
+                )
+            yield _line(name, kind, notes)
+        case ArrayType() as array:
+            if array.count is not None:
+                yield _line(f"{name}{_suffix(plan, 'count')}", scalar_name(array.count), notes)
+            if array.length is not None:
+                yield _line(f"{name}{_suffix(plan, 'length')}", scalar_name(array.length), notes)
+            element = array.element
+            inner = (
+                scalar_name(element.name)
+                if isinstance(element, ScalarType)
+                else type_name(plan, element)
+            )
+            if array.compression is not None:
+                notes.append(f"compressed by {source(array.compression.by.node)}")
+            yield _line(name, f"[{inner}]", notes)
+        case StructType(ref):
+            yield _line(name, type_name(plan, ref), notes)
+
+
+def _line(name: str, type_: str, notes: list[str], depth: int = 0) -> str:
+    tail = f" ({'; '.join(notes)})" if notes else ""
+    return f"{'    ' * depth}{name}: {type_}{tail}"
+
+
+def _suffix(plan: Plan, word: str) -> str:
+    return word.capitalize() if plan.manifest.spelling == "camel" else f"_{word}"
+
+
+def plain(expression: Expression) -> str:
+    """A condition in words, without Markdown."""
+    return condition(expression.node).replace("`", "")
+
+
+def _bits(plan: Plan, m: BitMember) -> Iterator[str]:
+    bits = f"bit {m.low}" if m.low == m.high else f"bit {m.low}~{m.high}"
+    yield f"    {bits}: {plan.spelling(m.name, m.spelled)}"
+    if m.enum is not None:
+        yield from _values(plan, m.enum, m.only, 2)
+
+
+def _values(plan: Plan, enum: str, only: tuple[str, ...] | None, depth: int) -> Iterator[str]:
+    for v in allowed(plan.model.enums[enum], only):
+        yield f"{'    ' * depth}{v.value}: {v.spelled or v.name}"
+
+
+def allowed(enum: Enum, only: tuple[str, ...] | None) -> list[EnumValue]:
+    """The values of an enum that may stand in a place."""
+    return [v for v in enum.values if only is None or v.name in only]

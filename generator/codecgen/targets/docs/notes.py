@@ -1,0 +1,318 @@
+"""What readers take, what changed from release to release, and where other documents are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codecgen.plan import Plan
+from codecgen.plan.as_of import release_key
+from codecgen.schema.model import (
+    FREEDOMS,
+    VARINTS,
+    ArrayType,
+    BitsType,
+    BytesType,
+    Choice,
+    Enum,
+    Field,
+    Layout,
+    Misprint,
+    ScalarType,
+    Since,
+)
+from codecgen.targets.docs.fields import Row
+from codecgen.targets.docs.notation import allowed
+from codecgen.targets.docs.site import Site
+from codecgen.targets.docs.text import (
+    Safe,
+    byte_count,
+    code,
+    join,
+    link,
+    listed,
+    md,
+    references,
+    release,
+)
+from codecgen.targets.docs.words import condition, scalar_name
+
+REFUSED, NOTED = md("refused"), md("noted")
+
+
+# ---------------------------------------------------------------- strict and lenient readers
+
+
+def reader_rows(site: Site, layout: Layout) -> tuple[Row, ...]:
+    """Input that is not as the format says, and what strict and lenient readers do with it."""
+    return tuple(
+        Row((place, md(what), strict, lenient))
+        for place, what, strict, lenient in _reader_rows(site, layout)
+    )
+
+
+def _reader_rows(site: Site, layout: Layout) -> Iterator[tuple[Safe, str, Safe, Safe]]:
+    for f in layout.fields:
+        yield from _field_rules(site, f)
+    for freedom, words in FREEDOMS.items():
+        fields = [f.name for f in layout.fields if freedom in f.accepts and _touches(freedom, f)]
+        if fields:
+            where = listed(code(name) for name in dict.fromkeys(fields))
+            yield where, words, REFUSED, NOTED
+        elif freedom == "trailing_bytes" and freedom in layout.accepts:
+            yield md("the end"), words, REFUSED, NOTED
+
+
+def _touches(freedom: str, f: Field) -> bool:
+    """Whether a field's type can have what a freedom is about."""
+    t = f.type
+    match freedom:
+        case "overlong_varints":
+            lengths = [t.name] if isinstance(t, ScalarType) else []
+            lengths += [str(t.length)] if isinstance(t, BytesType) else []
+            if isinstance(t, ArrayType):
+                lengths += [name for name in (t.count, t.length) if name]
+                lengths += [t.element.name] if isinstance(t.element, ScalarType) else []
+            return any(name in VARINTS or name == "compact" for name in lengths)
+        case "negative_null":
+            return isinstance(t, BytesType) and t.null == -1
+        case "invalid_utf8":
+            return isinstance(t, BytesType) and t.text
+        case "trailing_bytes":
+            return False
+        case _:
+            return isinstance(t, ArrayType)
+
+
+def _field_rules(site: Site, f: Field) -> Iterator[tuple[Safe, str, Safe, Safe]]:
+    here = code(f.name)
+    if f.is_version:
+        yield here, "another version than one of this layout", REFUSED, REFUSED
+    elif f.const is not None:
+        yield here, f"another number than {f.const}", REFUSED, NOTED
+    if f.checksum is not None:
+        yield here, "a wrong checksum", REFUSED, NOTED
+    if f.refuse is not None:
+        yield here, Safe(f"a value for which {condition(f.refuse.node)}"), REFUSED, REFUSED
+    if f.valid is not None:
+        yield here, Safe(f"a value that breaks the rule: {condition(f.valid.node)}"), REFUSED, NOTED
+    if isinstance(f.type, ScalarType) and f.type.enum is not None:
+        yield from _enum_rule(site.plan, here, f.type.enum, f.type.only)
+    if isinstance(f.type, ScalarType) and f.type.name == "bool":
+        yield here, "a byte other than 0 and 1", REFUSED, md("noted, reads as true")
+    if isinstance(f.type, BitsType):
+        for m in f.type.members:
+            where = code(f"{f.name}.{m.name}")
+            if m.reserved:
+                yield where, "bits without a meaning that are set", REFUSED, md("noted, and kept")
+            elif m.enum is not None:
+                yield from _enum_rule(site.plan, where, m.enum, m.only)
+    if isinstance(f.type, ArrayType):
+        yield from _array_rules(f.type, here)
+
+
+def _enum_rule(
+    plan: Plan, where: Safe, enum: str, only: tuple[str, ...] | None
+) -> Iterator[tuple[Safe, str, Safe, Safe]]:
+    if plan.model.enums[enum].keep_unknown:
+        yield where, "a number that has no name", md("taken"), md("taken")
+    else:
+        what = "a number that has no name" if only is None else "a number that may not stand here"
+        yield where, what, REFUSED, md("noted, and kept")
+
+
+def _array_rules(array: ArrayType, here: Safe) -> Iterator[tuple[Safe, str, Safe, Safe]]:
+    if array.at_least:
+        few = "no elements" if array.at_least == 1 else f"fewer than {array.at_least} elements"
+        yield here, few, REFUSED, REFUSED
+    if array.nesting is not None:
+        deep = "elements that hold such an array themselves"
+        if array.nesting > 1:
+            deep = f"arrays that lie more than {array.nesting} deep in each other"
+        yield here, deep, REFUSED, REFUSED
+    if array.compression is not None:
+        limit = byte_count(array.compression.limit)
+        yield here, "a codec that is not allowed here, or that has no name", REFUSED, REFUSED
+        yield here, "bytes after a compressed stream, or an odd spelling of it", REFUSED, NOTED
+        yield (
+            here,
+            f"more than {limit} once decompressed (a caller may set another limit)",
+            REFUSED,
+            REFUSED,
+        )
+
+
+# ---------------------------------------------------------------- changes
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something that a release brought or ended. ``thing`` is the layout, choice or enum that it is about."""
+
+    release: str
+    thing: str
+    text: Safe
+
+
+def changes(
+    site: Site, page: str, thing: Enum | Layout | Choice, *, enums: bool = True
+) -> list[Change]:
+    """What changed, oldest release first; with ``enums`` also in the enums that a layout uses."""
+    return sorted(
+        _changes(site, page, thing, enums), key=lambda change: release_key(change.release)
+    )
+
+
+def _changes(site: Site, page: str, thing: Enum | Layout | Choice, enums: bool) -> Iterator[Change]:
+    plan = site.plan
+
+    def change(since: Since | None, what: Safe) -> Iterator[Change]:
+        if since is not None and since.release is not None:
+            links = references(plan, since)
+            tail = f" ({listed(links)})" if links else ""
+            yield Change(since.release, thing.name, Safe(f"{what}{tail}."))
+
+    if isinstance(thing, Layout | Choice):
+        yield from change(thing.since, Safe("new"))
+    if isinstance(thing, Enum):
+        for v in thing.values:
+            yield from change(
+                v.since, join(("new value", _value_words(v.value, v.name, v.spelled)))
+            )
+        return
+    if isinstance(thing, Choice):
+        return
+    enums = enums and thing.draft is None
+    for version, (since, until) in sorted(thing.version_notes.items()):
+        yield from change(since, md(f"version {version} is new"))
+        if until is not None:
+            yield from change(until, md(f"writers leave version {version}"))
+    for f in thing.fields:
+        where = link(f.name, site.href(page, thing.name, f.name))
+        yield from change(f.since, join(("new field", where)))
+        if f.formerly is not None:
+            old = code(plan.spelling(f.formerly.name, None))
+            new = code(plan.spelling(f.name, f.spelled))
+            yield Change(f.formerly.until, thing.name, Safe(f"{where}: {old} is now named {new}."))
+        if enums and isinstance(f.type, ScalarType) and f.type.enum is not None:
+            yield from _enum_changes(plan, thing, f.type.enum, f.type.only, where)
+        for m in f.type.members if isinstance(f.type, BitsType) else ():
+            bits = f"bit {m.low}" if m.low == m.high else f"bits {m.low} to {m.high}"
+            name = plan.spelling(m.name, m.spelled)
+            yield from change(m.since, Safe(f"{where}: new {bits} {code(name)}"))
+            if enums and m.enum is not None:
+                yield from _enum_changes(plan, thing, m.enum, m.only, where)
+    for d in thing.derived:
+        yield from change(d.since, join(("new derived value", code(d.name))))
+
+
+def _value_words(value: int, name: str, spelled: str | None) -> Safe:
+    return Safe(f"{code(value)} {md(spelled or name)}")
+
+
+def _enum_changes(
+    plan: Plan, thing: Layout, enum: str, only: tuple[str, ...] | None, where: Safe
+) -> Iterator[Change]:
+    """New values of an enum, as far as they came after the layout."""
+    begin = thing.since.release if thing.since else None
+    refused = {
+        name
+        for f in thing.fields
+        if isinstance(f.type, ArrayType) and f.type.compression
+        for name in f.type.compression.refuses
+    }
+    for v in allowed(plan.model.enums[enum], only):
+        if v.since is None or v.since.release is None or v.name in refused:
+            continue
+        if begin is None or release_key(v.since.release) > release_key(begin):
+            links = references(plan, v.since)
+            tail = f" ({listed(links)})" if links else ""
+            words = _value_words(v.value, v.name, v.spelled)
+            yield Change(v.since.release, thing.name, Safe(f"{where}: new value {words}{tail}."))
+
+
+# ---------------------------------------------------------------- misprints
+
+
+def misprints(site: Site, page: str, layout: Layout) -> list[Safe]:
+    """What other documents say wrongly, in sentences. As of a release only what was wrong then."""
+    out = []
+    for f in layout.fields:
+        where = link(f.name, site.href(page, layout.name, f.name))
+        out += _misprint(site, where, f.misprint, _truth(site.plan, f))
+        for m in f.type.members if isinstance(f.type, BitsType) else ():
+            target = site.href(page, layout.name, f.name, m.name)
+            truth = _numbers(site.plan, m.enum, m.only)
+            out += _misprint(site, link(f"{f.name}.{m.name}", target), m.misprint, truth)
+    return out
+
+
+def misprint_applies(misprint: Misprint, as_of: str | None) -> bool:
+    """Whether a document as of a release has the misprint; at no release in particular: whether one ever had."""
+    return (
+        as_of is None or misprint.until is None or release_key(as_of) < release_key(misprint.until)
+    )
+
+
+def _truth(plan: Plan, f: Field) -> str:
+    """What stands where a document shows something else: the numbers of an enum, or the type."""
+    match f.type:
+        case ScalarType(_, str(enum), only):
+            return _numbers(plan, enum, only)
+        case ScalarType(name) | BitsType(name):
+            return scalar_name(name)
+        case _:
+            return ""
+
+
+def _numbers(plan: Plan, enum: str | None, only: tuple[str, ...] | None) -> str:
+    if enum is None:
+        return ""
+    return ", ".join(str(v.value) for v in allowed(plan.model.enums[enum], only))
+
+
+def _misprint(site: Site, where: Safe, misprint: Misprint | None, truth: str) -> list[Safe]:
+    if misprint is None or not misprint_applies(misprint, site.plan.release):
+        return []
+    if misprint.shown == truth:
+        return []  # as of that release the document was right
+    documents = "Documents of the format"
+    if misprint.until is not None:
+        documents += f" before {release(site.plan, misprint.until)}"
+    says = "leave it out"
+    if misprint.shown != "missing":
+        right = f"right is {code(truth)}" if truth else "that is wrong"
+        says = f"show {code(misprint.shown)}; {right}"
+    versions = f" (version {misprint.versions})" if misprint.versions is not None else ""
+    return [Safe(f"{where}{versions}: {documents} {says}. {md(misprint.doc)}".rstrip())]
+
+
+# ---------------------------------------------------------------- sizes in words
+
+
+def scalar_glossary(names: set[str]) -> list[Row]:
+    """The types that pages use, explained."""
+    return [Row((code(scalar_name(n)), md(text))) for n, text in _TYPES.items() if n in names]
+
+
+_TYPES = {
+    "i8": "A signed integer of 1 byte.",
+    "i16": "A signed integer of 2 bytes.",
+    "i32": "A signed integer of 4 bytes.",
+    "i64": "A signed integer of 8 bytes.",
+    "u8": "An unsigned integer of 1 byte.",
+    "u16": "An unsigned integer of 2 bytes.",
+    "u32": "An unsigned integer of 4 bytes.",
+    "u64": "An unsigned integer of 8 bytes.",
+    "varint": (
+        "A signed 32-bit integer in 1 to 5 bytes: 7 bits in each, the least significant first, and the top bit "
+        "set in all but the last. The sign is in the lowest bit (zigzag): 0, -1, 1, -2 are stored as 0, 1, 2, 3."
+    ),
+    "varlong": "The same for a signed 64-bit integer, in 1 to 10 bytes.",
+    "uvarint": "An unsigned 32-bit integer in 1 to 5 bytes, 7 bits in each, without the zigzag.",
+    "uvarlong": "An unsigned 64-bit integer in 1 to 10 bytes, likewise.",
+    "compact": "A length or a count as an unsigned varint of one more; 0 is null, where null is allowed.",
+    "f64": "An IEEE 754 number of 8 bytes.",
+    "bool": "1 byte: 0 is false, 1 is true.",
+    "uuid": "16 bytes, the most significant first.",
+}

@@ -1,0 +1,134 @@
+"""Which page describes what, and which versions of a layout look alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from codecgen.plan import LayoutPlan, Plan
+from codecgen.schema.model import ArrayType, BitsType, Choice, Enum, Layout, ScalarType
+from codecgen.targets.docs.text import Safe, join, link, md, relative
+
+INDEX = "README.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A set of pages below ``root``. ``brief`` pages have no pictures and no examples.
+
+    ``pages`` has the page of each YAML file, ``homes`` the page of each thing that is declared.
+    """
+
+    plan: Plan
+    root: str
+    brief: bool
+    pages: Mapping[str, str]
+    homes: Mapping[str, str]
+
+    def href(self, page: str, name: str, *parts: str) -> str:
+        """Where something is described, as seen from a page."""
+        home = self.homes[name]
+        return f"{'' if home == page else relative(home, page)}#{'-'.join((name, *parts))}"
+
+    def title(self, name: str) -> str:
+        """``record_batch`` -> ``Record batch``; kinds of documents (``kip``) are written as in references to them."""
+        words = [
+            w.upper() if w in self.plan.manifest.links else w for w in re.split("[_-]+", name) if w
+        ]
+        text = " ".join(words)
+        return text[:1].upper() + text[1:]
+
+    def link(self, page: str, name: str, label: str | None = None) -> Safe:
+        return link(name if label is None else label, self.href(page, name))
+
+
+def make_site(plan: Plan, root: str, brief: bool) -> Site:
+    modules = plan.modules()
+    pages = {file: f"{root}/{PurePosixPath(file).with_suffix('.md')}" for file in modules}
+    homes = {thing.name: pages[file] for file, things in modules.items() for thing in things}
+    return Site(plan, root, brief, pages, homes)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Versions of a layout that have the same fields in the same places. ``words`` (``version 0``) and ``key``
+    (``v0``) are empty when all versions are in the group."""
+
+    plan: LayoutPlan
+    versions: tuple[int, ...]
+    words: str
+    key: str
+
+    @property
+    def picture(self) -> str:
+        """Name of the picture of the bytes, without an ending."""
+        return f"{self.plan.name}-{self.key}" if self.key else self.plan.name
+
+
+def groups(plans: tuple[LayoutPlan, ...]) -> list[Group]:
+    """Versions one after the other that look alike, together."""
+    runs: list[list[LayoutPlan]] = []
+    for plan in plans:
+        if runs and runs[-1][-1].fields == plan.fields:
+            runs[-1].append(plan)
+        else:
+            runs.append([plan])
+    out = []
+    for run in runs:
+        versions = tuple(p.version for p in run if p.version is not None)
+        words = version_words(versions)
+        key = f"v{versions[0]}" if len(runs) > 1 else ""
+        out.append(Group(run[-1], versions, words.lower() if len(runs) > 1 else "", key))
+    return out
+
+
+def version_words(versions: tuple[int, ...]) -> str:
+    """``Version 0``, ``Versions 0 to 2``, nothing for a layout without versions."""
+    if not versions:
+        return ""
+    if len(versions) == 1:
+        return f"Version {versions[0]}"
+    return f"Versions {versions[0]} to {versions[-1]}"
+
+
+def uses(plan: Plan, name: str) -> list[str]:
+    """The layouts and choices that hold or name something, sorted."""
+    found = set()
+    for layout in plan.model.layouts.values():
+        if any(ref.layout == name for ref in plan.model.references(layout)):
+            found.add(layout.name)
+        for f in layout.fields:
+            enums = [f.type.enum] if isinstance(f.type, ScalarType) else []
+            enums += [m.enum for m in f.type.members] if isinstance(f.type, BitsType) else []
+            if name in enums:
+                found.add(layout.name)
+    for choice in plan.model.choices.values():
+        if choice.given == name or any(ref.layout == name for _, ref in choice.cases):
+            found.add(choice.name)
+    return sorted(found)
+
+
+def holds(plan: Plan, layout: Layout) -> list[str]:
+    """The layouts that a layout holds, in the order of its fields."""
+    return list(dict.fromkeys(ref.layout for ref in plan.model.references(layout)))
+
+
+def kind(thing: Enum | Layout | Choice) -> str:
+    if isinstance(thing, Layout):
+        return "draft" if thing.draft is not None else "layout"
+    return "enum" if isinstance(thing, Enum) else "choice"
+
+
+def type_link(site: Site, page: str, words: str, type_: object) -> Safe:
+    """A type in words, with a link where it names a layout."""
+    name = None
+    if isinstance(type_, ArrayType) and not isinstance(type_.element, ScalarType):
+        name = type_.element
+    elif not isinstance(type_, ScalarType | BitsType) and hasattr(type_, "layout"):
+        name = type_.layout
+    if name is None:
+        return md(words)
+    before, _, after = words.partition(str(name))
+    return join((before.strip(), site.link(page, name.layout, str(name)), after.strip()))

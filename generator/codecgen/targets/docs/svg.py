@@ -1,0 +1,276 @@
+"""Pictures of bytes and of bits as SVG: drawn from the plan, readable on light and on dark pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+
+from codecgen.plan import FieldPlan, LayoutPlan
+from codecgen.schema.model import INTEGERS, ArrayType, BitMember, BytesType
+from codecgen.targets.docs.text import printable
+from codecgen.targets.docs.words import element_words, size_words
+
+PER_ROW = 8
+CELL, ROW, LEFT, TOP = 84, 46, 44, 26
+CHAR = 0.62
+"""Width of a letter of a monospaced font, as a part of its size."""
+
+STYLE = """
+.page{fill:#ffffff}.box{fill:#f6f8fa;stroke:#57606a}.soft{fill:#ffffff;stroke:#57606a;stroke-dasharray:4 3}
+.name{fill:#1f2328}.note{fill:#59636e}.line{stroke:#57606a;fill:none}
+.s0{fill:#0969da}.s1{fill:#bc4c00}.s2{fill:#1a7f37}.s3{fill:#8250df}
+text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
+@media (prefers-color-scheme:dark){
+.page{fill:#0d1117}.box{fill:#151b23;stroke:#9198a1}.soft{fill:#0d1117;stroke:#9198a1}
+.name{fill:#f0f6fc}.note{fill:#9198a1}.line{stroke:#9198a1}
+.s0{fill:#4493f8}.s1{fill:#f0883e}.s2{fill:#3fb950}.s3{fill:#ab7df8}
+}
+""".strip()
+
+
+def svg(
+    width: int, height: int, title: str, description: str, body: Iterable[str], mark: str
+) -> str:
+    """A whole file. Title and description are what a reader hears who does not see the picture."""
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+            f'width="{width}" height="{height}" role="img" aria-labelledby="title description">',
+            f"<!-- {mark} -->",
+            f'<title id="title">{escape(printable(title))}</title>',
+            f'<desc id="description">{escape(printable(description))}</desc>',
+            f"<style>{STYLE}</style>",
+            f'<rect class="page" width="{width}" height="{height}" rx="6"/>',
+            *body,
+            "</svg>",
+            "",
+        ]
+    )
+
+
+def text(
+    x: float,
+    y: float,
+    words: str,
+    *,
+    size: int = 12,
+    css: str = "name",
+    at: str = "middle",
+    room: float = 0,
+) -> str:
+    """A line of text. With ``room`` it is squeezed into that width when it is too wide."""
+    fit = ""
+    if room and len(words) * size * CHAR > room:
+        fit = f' textLength="{_n(room)}" lengthAdjust="spacingAndGlyphs"'
+    return (
+        f'<text class="{css}" x="{_n(x)}" y="{_n(y)}" font-size="{size}" text-anchor="{at}"{fit}>'
+        f"{escape(printable(words))}</text>"
+    )
+
+
+def _n(x: float) -> str:
+    return f"{x:.1f}".rstrip("0").rstrip(".")
+
+
+def _label(x: float, y: float, width: float, words: list[str], below: str) -> list[str]:
+    """A name in one line or more, with a smaller line under it, in the middle of a box."""
+    lines = _broken(words, width - 8, 12)
+    height = 14 * len(lines) + (11 if below else 0)
+    top = y + (ROW - 4 - height) / 2 + 11
+    out = [text(x + width / 2, top + 14 * i, line, room=width - 8) for i, line in enumerate(lines)]
+    if below:
+        out.append(
+            text(
+                x + width / 2, top + 14 * len(lines) - 2, below, size=9, css="note", room=width - 6
+            )
+        )
+    return out
+
+
+def _broken(words: list[str], room: float, size: int) -> list[str]:
+    """Words with ``_`` between them, in at most two lines."""
+    whole = "_".join(words)
+    if len(whole) * size * CHAR <= room or len(words) == 1:
+        return [whole]
+    best = min(
+        range(1, len(words)), key=lambda i: max(len("_".join(words[:i])), len("_".join(words[i:])))
+    )
+    return ["_".join(words[:best]) + "_", "_".join(words[best:])]
+
+
+# ---------------------------------------------------------------- bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """A part of a field in one row of the picture: cells ``first`` to ``last`` (not included)."""
+
+    field: FieldPlan
+    row: int
+    first: float
+    last: float
+    main: bool
+    fixed: bool
+
+
+def byte_picture(layout: LayoutPlan, title: str, mark: str) -> str:
+    """The bytes of a layout, eight to a row: fields at fixed places in scale, the others behind them."""
+    segments, row_offsets = _segments(layout)
+    stripes = _stripes(layout)
+    rows = len(row_offsets)
+    width = LEFT + PER_ROW * CELL + 12
+    bottom = TOP + rows * ROW + 8
+    height = bottom + 18 * len(stripes) + (6 if stripes else 0)
+    body = []
+    if row_offsets and row_offsets[0] is not None:
+        for i in range(PER_ROW):
+            body.append(text(LEFT + (i + 0.5) * CELL, TOP - 8, f"+{i}", size=10, css="note"))
+    for row, offset in enumerate(row_offsets):
+        label = "…" if offset is None else str(offset)
+        body.append(text(LEFT - 8, TOP + row * ROW + 25, label, size=11, css="note", at="end"))
+    for segment in segments:
+        body += _draw(segment, stripes)
+    for i, (words, _) in enumerate(stripes):
+        y = bottom + 18 * i + 8
+        body.append(f'<rect class="s{i % 4}" x="{LEFT}" y="{y - 4}" width="28" height="4"/>')
+        body.append(text(LEFT + 36, y + 2, words, size=11, css="note", at="start"))
+    return svg(width, height, title, byte_description(layout), body, mark)
+
+
+def _segments(layout: LayoutPlan) -> tuple[list[_Segment], list[int | None]]:
+    """The boxes to draw, and for each row the byte where it begins (None behind the fixed fields)."""
+    segments: list[_Segment] = []
+    end = 0
+    loose: list[FieldPlan] = []
+    for fp in layout.fields:
+        if fp.offset is None or fp.size is None or fp.field.when is not None or loose:
+            loose.append(fp)
+            continue
+        start, end = fp.offset, fp.offset + fp.size
+        parts = []
+        while start < end:
+            stop = min(end, (start // PER_ROW + 1) * PER_ROW)
+            parts.append((start // PER_ROW, start % PER_ROW, start % PER_ROW + stop - start))
+            start = stop
+        widest = max(parts, key=lambda part: part[2] - part[1], default=None)
+        segments += [_Segment(fp, *part, part == widest, True) for part in parts]
+    rows: list[int | None] = [row * PER_ROW for row in range(-(-end // PER_ROW))]
+    column: float = PER_ROW
+    for fp in loose:
+        wide = _loose_width(fp)
+        if column + wide > PER_ROW:
+            rows.append(None)
+            column = 0
+        segments.append(_Segment(fp, len(rows) - 1, column, column + wide, True, False))
+        column += wide
+    return segments, rows
+
+
+def _loose_width(fp: FieldPlan) -> float:
+    """Cells for a field without a fixed place."""
+    if isinstance(fp.field.type, ArrayType):
+        return PER_ROW
+    words = max(len(fp.name) * 12, len(_below(fp)) * 9) * CHAR + 16
+    cells = max(1.5, -(-words // (CELL / 2)) / 2)
+    return min(PER_ROW, cells)
+
+
+def _below(fp: FieldPlan) -> str:
+    """The small line in the box of a field without a fixed place."""
+    words = size_words(fp)
+    if isinstance(fp.field.type, ArrayType):
+        prefix, between, _ = words.rpartition(", + ")
+        words = f"{element_words(fp.field.type.element)}, one after the other"
+        if between:
+            what = "count" if fp.field.type.count is not None else "length"
+            words = f"{what} of {prefix} byte{'' if prefix == '1' else 's'}, then {words}"
+        if fp.field.type.compression is not None:
+            words += ", perhaps compressed"
+    elif words[-1].isdigit():
+        words += " bytes" if words != "1" else " byte"
+    elif isinstance(fp.field.type, BytesType):
+        words = words.replace(", + length", " bytes, + length")
+    return words + (", not always" if fp.field.when is not None else "")
+
+
+def _draw(s: _Segment, stripes: list[tuple[str, frozenset[str]]]) -> list[str]:
+    x, y = LEFT + s.first * CELL, TOP + s.row * ROW
+    width = (s.last - s.first) * CELL
+    css = "box" if s.fixed else "soft"
+    out = [f'<rect class="{css}" x="{_n(x)}" y="{y}" width="{_n(width)}" height="{ROW - 4}"/>']
+    if s.main:
+        below = "" if s.fixed else _below(s.field)
+        lift = 1.5 * sum(1 for _, names in stripes if s.field.name in names)
+        out += _label(x, y - lift, width, s.field.name.split("_"), below)
+    else:
+        out.append(text(x + width / 2, y + 25, "…", css="note"))
+    mine = [i for i, (_, names) in enumerate(stripes) if s.field.name in names]
+    for place, i in enumerate(mine):
+        top = y + ROW - 8 - 4 * place
+        out.append(f'<rect class="s{i % 4}" x="{_n(x)}" y="{top}" width="{_n(width)}" height="3"/>')
+    return out
+
+
+def _stripes(layout: LayoutPlan) -> list[tuple[str, frozenset[str]]]:
+    """What lengths measure and checksums cover: words, and the fields."""
+    out = []
+    for fp in layout.fields:
+        for run, words in ((fp.measures, "the length of"), (fp.covers, "the checksum of")):
+            if run is not None:
+                names = frozenset(f.name for f in layout.run(run))
+                out.append((f"{fp.name}: {words} these bytes", names))
+    return out
+
+
+def byte_description(layout: LayoutPlan) -> str:
+    """The picture in a sentence."""
+    parts = []
+    for fp in layout.fields:
+        size = size_words(fp)
+        unit = "" if not size[-1].isdigit() else " byte" if size == "1" else " bytes"
+        parts.append(f"{fp.name}: {size}{unit}")
+    return "In the order of the bytes: " + "; ".join(parts) + "."
+
+
+# ---------------------------------------------------------------- bits
+
+
+def bit_picture(
+    base: str, members: tuple[BitMember, ...], title: str, description: str, mark: str
+) -> str:
+    """The bits of an integer, the most significant on the left, with a line from each member to its name."""
+    count = INTEGERS[base][0] * 8
+    cell = min(40.0, 640 / count)
+    left, top, box = 16.0, 26.0, 26.0
+    ordered = sorted(members, key=lambda m: m.low)
+    names = [_bit_words(m) for m in ordered]
+    label_x = left + count * cell + 14
+    width = int(label_x + max((len(n) for n in names), default=0) * 12 * CHAR + 16)
+    height = int(top + box + 22 * len(ordered) + 14)
+    body = []
+    for m in ordered:
+        x = left + (count - 1 - m.high) * cell
+        css = "soft" if m.reserved else "box"
+        body.append(
+            f'<rect class="{css}" x="{_n(x)}" y="{_n(top)}" width="{_n(m.width * cell)}" height="{_n(box)}"/>'
+        )
+        for bit in range(m.low + 1, m.high + 1):
+            at = left + (count - bit) * cell
+            body.append(f'<path class="line" opacity="0.4" d="M{_n(at)} {_n(top)}v{_n(box)}"/>')
+    for bit in range(count):
+        edge = any(bit in (m.low, m.high) for m in ordered)
+        if cell >= 18 or edge:
+            x = left + (count - bit - 0.5) * cell
+            body.append(text(x, top - 8, str(bit), size=10, css="note"))
+    for i, (m, name) in enumerate(zip(ordered, names, strict=True)):
+        x = left + (count - (m.low + m.high + 1) / 2) * cell
+        y = top + box + 22 * i + 16
+        body.append(f'<path class="line" d="M{_n(x)} {_n(top + box)}V{_n(y)}H{_n(label_x - 6)}"/>')
+        body.append(text(label_x, y + 4, name, at="start", css="note" if m.reserved else "name"))
+    return svg(width, height, title, description, body, mark)
+
+
+def _bit_words(m: BitMember) -> str:
+    bits = str(m.low) if m.low == m.high else f"{m.low}–{m.high}"
+    return f"{bits}  {m.name}"
