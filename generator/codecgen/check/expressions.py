@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from codecgen.check.common import exists_in, expression_span, field_of, members, once, versions_of
+from codecgen.check.common import once
 from codecgen.check.infer import Infer, Scope, Type, bit_type
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan.as_of import release_key
 from codecgen.schema.expression import Expression
+from codecgen.schema.lookup import exists_in, field_of, members, versions_of
 from codecgen.schema.model import (
     ArrayType,
     BytesType,
@@ -18,6 +19,7 @@ from codecgen.schema.model import (
     Model,
     ScalarType,
 )
+from codecgen.spans import expression_span
 
 
 def check(model: Model) -> Iterator[Diagnostic]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codecgen.check.common import exists_in, expression_span, field_spans, hint, members
 from codecgen.diagnostics import Diagnostic
 from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Null, Number, Path
+from codecgen.schema.lookup import exists_in, field_spans, members
 from codecgen.schema.model import (
     ArrayType,
     BitMember,
@@ -21,6 +21,7 @@ from codecgen.schema.model import (
     Span,
     StructType,
 )
+from codecgen.spans import expression_span, hint
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 
-from codecgen.check.common import members, place
 from codecgen.diagnostics import Diagnostic
+from codecgen.schema.lookup import members
 from codecgen.schema.model import Layout, Model, Span
+from codecgen.spans import place
 
 LONGEST = 64
 CONTAINER = frozenset(

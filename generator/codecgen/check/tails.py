@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.common import once, place, reference_of
+from codecgen.check.common import once
 from codecgen.check.relations import measured
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.bounds import possible, scalar_bounds
+from codecgen.schema.lookup import reference_of
 from codecgen.schema.model import (
     ArrayType,
     BytesType,
@@ -17,6 +18,7 @@ from codecgen.schema.model import (
     ScalarType,
     StructType,
 )
+from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:

@@ -5,19 +5,13 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterator
 
-from codecgen.check.common import (
-    expression_span,
-    field_of,
-    hint,
-    integer_range,
-    once,
-    place,
-    versions_of,
-)
+from codecgen.check.common import once
 from codecgen.check.infer import INT, Infer, Scope, Type
 from codecgen.diagnostics import Diagnostic
 from codecgen.schema.expression import Expression, If, Node, Null, Number, Path
+from codecgen.schema.lookup import field_of, integer_range, versions_of
 from codecgen.schema.model import ArrayType, BitsType, Column, Layout, Model, Rows, ScalarType, View
+from codecgen.spans import expression_span, hint, place
 
 _KINDS = {
     "binary": ("bytes", "text"),

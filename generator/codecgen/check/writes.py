@@ -5,20 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from codecgen.check.common import (
-    expression_span,
-    field_of,
-    field_spans,
-    hint,
-    integer_range,
-    members,
-    once,
-    place,
-    versions_of,
-)
+from codecgen.check.common import once
 from codecgen.check.infer import INT, Infer, Scope, Type
 from codecgen.diagnostics import Diagnostic
 from codecgen.schema.expression import EndOf, Expression, Node, Null, Number, Path
+from codecgen.schema.lookup import field_of, field_spans, integer_range, members, versions_of
 from codecgen.schema.model import (
     ArrayType,
     BitsType,
@@ -33,6 +24,7 @@ from codecgen.schema.model import (
     View,
     Write,
 )
+from codecgen.spans import expression_span, hint, place
 
 _KINDS = {"bool": "bool", "binary": "bytes", "string": "text", "list": "array"}
 _WORDS = ("entry", "item", "part", "head", "row", "most", "least", "first", "last", "run")
