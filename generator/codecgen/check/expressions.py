@@ -8,6 +8,7 @@ from dataclasses import replace
 from codecgen.check.common import once
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan.as_of import release_key
+from codecgen.plan.nodes import BitValue, FieldValue
 from codecgen.plan.resolve import Resolver, Scope
 from codecgen.plan.types import Type, bit_type
 from codecgen.schema.expression import Expression
@@ -46,13 +47,22 @@ def _field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
         if condition is not None:
             yield from _must_be("bool", condition, itself, f"`{key}`")
     if isinstance(f.type, ArrayType) and f.type.compression is not None:
-        yield from _must_be("enum", f.type.compression.by, before, "what names a codec")
+        yield from _codec(f.type.compression.by, before)
     if f.default is not None and f.none is None:
         yield from _default(f, f.default, _until(scope, index, built=True))
     for m in members(f):
         if m.default is not None and exists_in(m, scope.version):
             inner = replace(_until(scope, index, built=True), since=m.since or scope.since)
             yield from _fits(m.default, inner, bit_type(m), f'"{m.name}"')
+
+
+def _codec(by: Expression, scope: Scope) -> Iterator[Diagnostic]:
+    found = list(_must_be("enum", by, scope, "what names a codec"))
+    yield from found
+    value = Resolver(by, scope).value()
+    if not found and not isinstance(value, FieldValue | BitValue):
+        message = "what names a codec is a field, or bits of one"
+        yield Diagnostic("C022", message, expression_span(scope.model, by))
 
 
 def _until(scope: Scope, before: int, *, built: bool = False) -> Scope:

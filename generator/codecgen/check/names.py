@@ -62,7 +62,22 @@ RUNTIME = frozenset(
 )
 """Enums of these names would give classes that generated modules import."""
 
-HELPERS = frozenset(["wrap", "end_of", "item", "int", "str", "bytes", "bool", "float"])
+HELPERS = frozenset(
+    [
+        "wrap",
+        "end_of",
+        "minus",
+        "ordered",
+        "plus",
+        "value_at",
+        "item",
+        "int",
+        "str",
+        "bytes",
+        "bool",
+        "float",
+    ]
+)
 """Functions and parameters of generated modules."""
 
 TAKEN_PACKAGES = frozenset(

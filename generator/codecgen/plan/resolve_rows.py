@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from codecgen.plan import nodes
 from codecgen.plan.nodes import Value
-from codecgen.plan.resolve import Resolver, Scope
+from codecgen.plan.resolve import Resolver, Scope, settled
 from codecgen.plan.types import Type
 from codecgen.schema.expression import EndOf, Expression, Node, Null, Path
 from codecgen.schema.lookup import field_of, field_spans
@@ -69,14 +69,10 @@ class RowsResolver(Resolver):
         return derived_value(next(derived), self.scope)
 
 
-def derived_value(derived: Derived, scope: Scope) -> Value:
+def derived_value(derived: Derived, scope: Scope) -> nodes.DerivedValue:
     """A derived value with what it is made of."""
-    inner = Resolver(derived.value, replace(scope, before=None, owner=derived.name))
-    value = inner.value()
-    bits = INTEGERS[derived.type][0] * 8
-    # Findings about it belong where it is declared, where they are made.
-    known = nodes.Literal(0) if value is None else value
-    return nodes.DerivedValue(derived, known, bits)
+    inner = replace(scope, before=None, owner=derived.name, holds=())
+    return nodes.DerivedValue(derived, settled(derived.value, inner), INTEGERS[derived.type][0] * 8)
 
 
 class WriteResolver(Resolver):
