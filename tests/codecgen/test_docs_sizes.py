@@ -119,9 +119,7 @@ def value(
             return values(plan, codecs, held, depth + 1)
         case ArrayType(element):
             inner: st.SearchStrategy[Any] = (
-                st.one_of(
-                    [values(plan, codecs, p, depth + 1) for p in plan.held(element, layout)]
-                )
+                st.one_of([values(plan, codecs, p, depth + 1) for p in plan.held(element, layout)])
                 if isinstance(element, Reference)
                 else scalar(element.name)
             )

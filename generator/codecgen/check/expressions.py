@@ -72,7 +72,9 @@ def _until(scope: Scope, before: int, *, built: bool = False) -> Scope:
 def _newer(resolver: Resolver) -> Iterator[Diagnostic]:
     """What an expression names is as old as what it belongs to: as of any release both are there, or neither."""
     scope = resolver.scope
-    own = scope.since.release if scope.since is not None else None
+    noted, _ = scope.layout.version_notes.get(scope.version or 0, (None, None))
+    releases = [s.release for s in (scope.since, noted) if s is not None and s.release is not None]
+    own = max(releases, key=release_key, default=None)
     if scope.layout.draft is not None:
         return
     for name, since, path in resolver.uses:
