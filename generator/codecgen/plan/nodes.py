@@ -162,6 +162,18 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class Membership:
+    """Whether a value is one of some numbers (in order)."""
+
+    value: FieldValue | BitValue
+    allowed: tuple[int, ...]
+
+    @property
+    def type(self) -> Type:
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
 class Logical:
     operator: OneOf["and", "or"]
     left: Value
@@ -195,7 +207,7 @@ Leaf = (
     Literal | Word | NullValue | FieldValue | BitValue | ElementValue | EndValue | VersionValue
     | PlaceValue | ColumnValue
 )  # fmt: skip
-Value = Leaf | DerivedValue | Sum | Comparison | Logical | Negation | Conditional
+Value = Leaf | DerivedValue | Sum | Comparison | Membership | Logical | Negation | Conditional
 
 ORDERS = ("<", "<=", ">", ">=")
 OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -210,6 +222,8 @@ def children(value: Value) -> tuple[Value, ...]:
             return (value.left, value.right)
         case Negation():
             return (value.operand,)
+        case Membership():
+            return (value.value,)
         case Conditional():
             return (value.condition, value.then, value.otherwise)
         case _:
