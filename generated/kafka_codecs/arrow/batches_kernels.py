@@ -133,8 +133,8 @@ if JIT:
         return types.int64(types.int64), code
 
     @intrinsic  # type: ignore[untyped-decorator]
-    def fail(typing: Any, row: Any, line: Any, p: Any) -> Any:
-        """Note in a row of the index the line of YAML that an entry breaks, and where. 0."""
+    def fail(typing: Any, row: Any, check: Any, p: Any) -> Any:
+        """Note in a row of the index the number of the check that an entry fails, and where. 0."""
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             i64 = ir.IntType(64)
@@ -259,9 +259,9 @@ else:
     fill_8, fill_16, fill_32, fill_64 = _repeater(1), _repeater(2), _repeater(4), _repeater(8)
     wrap_8, wrap_16, wrap_32, wrap_64 = _signed(8), _signed(16), _signed(32), _signed(64)
 
-    def fail(row: int, line: int, p: int) -> int:
-        """Note in a row of the index the line of YAML that an entry breaks, and where. 0."""
-        store_64(row, line)
+    def fail(row: int, check: int, p: int) -> int:
+        """Note in a row of the index the number of the check that an entry fails, and where. 0."""
+        store_64(row, check)
         store_64(row + 8, p)
         return 0
 
@@ -728,8 +728,8 @@ def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
     store_64(row + RUN_END, end)
     store_64(row + COUNT, 0)
     if end - p < 18:
-        return fail(row, 19, p)
-    return fail(row, 1, start)
+        return fail(row, 1, p)  # message_size
+    return fail(row, 2, start)  # message
 
 
 @inner
@@ -931,8 +931,8 @@ def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
     store_64(row + RUN_END, end)
     store_64(row + COUNT, 0)
     if end - p < 26:
-        return fail(row, 19, p)
-    return fail(row, 1, start)
+        return fail(row, 1, p)  # message_size
+    return fail(row, 2, start)  # message
 
 
 @inner
@@ -1135,8 +1135,8 @@ def open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> in
     store_64(row + RUN_END, end)
     store_64(row + COUNT, 0)
     if end - p < 61:
-        return fail(row, 7, p)
-    return fail(row, 1, start)
+        return fail(row, 3, p)  # batch_length
+    return fail(row, 4, start)  # record_batch
 
 
 @inner

@@ -133,8 +133,8 @@ if JIT:
         return types.int64(types.int64), code
 
     @intrinsic  # type: ignore[untyped-decorator]
-    def fail(typing: Any, row: Any, line: Any, p: Any) -> Any:
-        """Note in a row of the index the line of YAML that an entry breaks, and where. 0."""
+    def fail(typing: Any, row: Any, check: Any, p: Any) -> Any:
+        """Note in a row of the index the number of the check that an entry fails, and where. 0."""
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             i64 = ir.IntType(64)
@@ -259,9 +259,9 @@ else:
     fill_8, fill_16, fill_32, fill_64 = _repeater(1), _repeater(2), _repeater(4), _repeater(8)
     wrap_8, wrap_16, wrap_32, wrap_64 = _signed(8), _signed(16), _signed(32), _signed(64)
 
-    def fail(row: int, line: int, p: int) -> int:
-        """Note in a row of the index the line of YAML that an entry breaks, and where. 0."""
-        store_64(row, line)
+    def fail(row: int, check: int, p: int) -> int:
+        """Note in a row of the index the number of the check that an entry fails, and where. 0."""
+        store_64(row, check)
         store_64(row + 8, p)
         return 0
 
@@ -974,21 +974,21 @@ def cut_message_v0(
         row_codec = load_i8(codec_data + row * codec_step)
         item_offset = row_offset
         if row_codec < 0 or row_codec > 3:
-            blamed = 1769483  # codec, records/message.yaml:27
+            blamed = 0  # codec, attributes
             break
         item_attributes = row_codec
         if (item_attributes & 7) != 0:
             if row == start:
-                return -1, 4300079115
+                return -1, 1  # codec, when
             break
         if not (((item_attributes & 7) == 0) or (row_key < 0)):
-            blamed = 2555907  # key, records/message.yaml:39
+            blamed = 2  # key, key
             break
         if timestamp_given and row_timestamp != -1:
-            blamed = 1  # timestamp
+            blamed = 3  # timestamp
             break
         if timestamp_type_given and row_timestamp_type != -1:
-            blamed = 2  # timestamp_type
+            blamed = 4  # timestamp_type
             break
         if headers_given and row_headers > 0:
             blamed = 5  # headers
@@ -1008,40 +1008,40 @@ def cut_message_v0(
                 delete_horizon_validity, delete_horizon_bit + row * delete_horizon_step
             )
             if base_offset_given and item_offset != row_base_offset:
-                blamed = 8  # base_offset
+                blamed = 6  # base_offset
                 break
             if magic_given and row_magic != 0:
-                blamed = 10  # magic
+                blamed = 7  # magic
                 break
             if producer_id_given and row_producer_id != -1:
-                blamed = 12  # producer_id
+                blamed = 8  # producer_id
                 break
             if producer_epoch_given and row_producer_epoch != -1:
-                blamed = 13  # producer_epoch
+                blamed = 9  # producer_epoch
                 break
             if sequence_given and row_sequence != -1:
-                blamed = 14  # sequence
+                blamed = 10  # sequence
                 break
             if leader_epoch_given and row_leader_epoch != -1:
-                blamed = 15  # leader_epoch
+                blamed = 11  # leader_epoch
                 break
             if is_transactional_given and row_is_transactional != 0:
-                blamed = 16  # is_transactional
+                blamed = 12  # is_transactional
                 break
             if is_control_given and row_is_control != 0:
-                blamed = 17  # is_control
+                blamed = 13  # is_control
                 break
             if delete_horizon_given and not row_delete_horizon_null:
-                blamed = 18  # delete_horizon
+                blamed = 14  # delete_horizon
                 break
         taken = 26
         taken += max(row_key, 0)
         taken += max(row_value, 0)
         if taken > 2147483647:
-            blamed = 65535  # the row
+            blamed = 15  # the row
             break
         if size + taken > most_bytes and row > start:
-            blamed = 65535  # the row
+            blamed = 15  # the row
             break
         size += taken
         row += 1
@@ -1116,10 +1116,10 @@ def cut_message_v0_messages(
     head_offset = load_i64_le(offset_data + 8 * start)
     row_offset = head_offset
     if head_codec < 0 or head_codec > 3:
-        return 0, 1769483  # codec, records/message.yaml:27
+        return 0, 0  # codec, attributes
     entry_attributes = head_codec
     if (entry_attributes & 7) == 0:
-        return -1, 4301848587
+        return -1, 16  # codec, when
     entry_offset = row_offset
     first_offset = 0
     size = 0
@@ -1145,13 +1145,13 @@ def cut_message_v0_messages(
         if row == start:
             first_offset = item_offset
         if offset_given and item_offset != row_offset:
-            blamed = 0  # offset
+            blamed = 17  # offset
             break
         if timestamp_given and row_timestamp != -1:
-            blamed = 1  # timestamp
+            blamed = 3  # timestamp
             break
         if timestamp_type_given and row_timestamp_type != -1:
-            blamed = 2  # timestamp_type
+            blamed = 4  # timestamp_type
             break
         if headers_given and row_headers > 0:
             blamed = 5  # headers
@@ -1172,43 +1172,43 @@ def cut_message_v0_messages(
                 delete_horizon_validity, delete_horizon_bit + row * delete_horizon_step
             )
             if base_offset_given and first_offset != row_base_offset:
-                blamed = 8  # base_offset
+                blamed = 6  # base_offset
                 break
             if magic_given and row_magic != 0:
-                blamed = 10  # magic
+                blamed = 7  # magic
                 break
             if codec_given and (entry_attributes & 7) != row_codec:
-                blamed = 11  # codec
+                blamed = 18  # codec
                 break
             if producer_id_given and row_producer_id != -1:
-                blamed = 12  # producer_id
+                blamed = 8  # producer_id
                 break
             if producer_epoch_given and row_producer_epoch != -1:
-                blamed = 13  # producer_epoch
+                blamed = 9  # producer_epoch
                 break
             if sequence_given and row_sequence != -1:
-                blamed = 14  # sequence
+                blamed = 10  # sequence
                 break
             if leader_epoch_given and row_leader_epoch != -1:
-                blamed = 15  # leader_epoch
+                blamed = 11  # leader_epoch
                 break
             if is_transactional_given and row_is_transactional != 0:
-                blamed = 16  # is_transactional
+                blamed = 12  # is_transactional
                 break
             if is_control_given and row_is_control != 0:
-                blamed = 17  # is_control
+                blamed = 13  # is_control
                 break
             if delete_horizon_given and not row_delete_horizon_null:
-                blamed = 18  # delete_horizon
+                blamed = 14  # delete_horizon
                 break
         taken = 26
         taken += max(row_key, 0)
         taken += max(row_value, 0)
         if taken > 2147483605:
-            blamed = 65535  # the row
+            blamed = 15  # the row
             break
         if size + taken > most_bytes and row > start:
-            blamed = 65535  # the row
+            blamed = 15  # the row
             break
         size += taken
         row += 1
@@ -1530,25 +1530,25 @@ def cut_message_v1(
         row_codec = load_i8(codec_data + row * codec_step)
         item_offset = row_offset
         if row_codec < 0 or row_codec > 3:
-            blamed = 1769483  # codec, records/message.yaml:27
+            blamed = 0  # codec, attributes
             break
         if row_timestamp_type < 0 or row_timestamp_type > 1:
-            blamed = 1769474  # timestamp_type, records/message.yaml:27
+            blamed = 19  # timestamp_type, attributes
             break
         item_attributes = row_codec | row_timestamp_type << 3
         item_timestamp = row_timestamp
         if (item_attributes & 7) != 0:
             if row == start:
-                return -1, 4300079115
+                return -1, 1  # codec, when
             break
         if not (((item_attributes & 7) == 0) or (row_key < 0)):
-            blamed = 2555907  # key, records/message.yaml:39
+            blamed = 2  # key, key
             break
         if timestamp_given and item_timestamp != row_timestamp:
-            blamed = 1  # timestamp
+            blamed = 3  # timestamp
             break
         if timestamp_type_given and (item_attributes >> 3 & 1) != row_timestamp_type:
-            blamed = 2  # timestamp_type
+            blamed = 4  # timestamp_type
             break
         if headers_given and row_headers > 0:
             blamed = 5  # headers
@@ -1568,40 +1568,40 @@ def cut_message_v1(
                 delete_horizon_validity, delete_horizon_bit + row * delete_horizon_step
             )
             if base_offset_given and item_offset != row_base_offset:
-                blamed = 8  # base_offset
+                blamed = 6  # base_offset
                 break
             if magic_given and row_magic != 1:
-                blamed = 10  # magic
+                blamed = 7  # magic
                 break
             if producer_id_given and row_producer_id != -1:
-                blamed = 12  # producer_id
+                blamed = 8  # producer_id
                 break
             if producer_epoch_given and row_producer_epoch != -1:
-                blamed = 13  # producer_epoch
+                blamed = 9  # producer_epoch
                 break
             if sequence_given and row_sequence != -1:
-                blamed = 14  # sequence
+                blamed = 10  # sequence
                 break
             if leader_epoch_given and row_leader_epoch != -1:
-                blamed = 15  # leader_epoch
+                blamed = 11  # leader_epoch
                 break
             if is_transactional_given and row_is_transactional != 0:
-                blamed = 16  # is_transactional
+                blamed = 12  # is_transactional
                 break
             if is_control_given and row_is_control != 0:
-                blamed = 17  # is_control
+                blamed = 13  # is_control
                 break
             if delete_horizon_given and not row_delete_horizon_null:
-                blamed = 18  # delete_horizon
+                blamed = 14  # delete_horizon
                 break
         taken = 34
         taken += max(row_key, 0)
         taken += max(row_value, 0)
         if taken > 2147483647:
-            blamed = 65535  # the row
+            blamed = 15  # the row
             break
         if size + taken > most_bytes and row > start:
-            blamed = 65535  # the row
+            blamed = 15  # the row
             break
         size += taken
         row += 1
@@ -1680,12 +1680,12 @@ def cut_message_v1_messages(
     head_offset = load_i64_le(offset_data + 8 * start)
     row_offset = head_offset
     if head_codec < 0 or head_codec > 3:
-        return 0, 1769483  # codec, records/message.yaml:27
+        return 0, 0  # codec, attributes
     if head_timestamp_type < 0 or head_timestamp_type > 1:
-        return 0, 1769474  # timestamp_type, records/message.yaml:27
+        return 0, 19  # timestamp_type, attributes
     entry_attributes = head_codec | head_timestamp_type << 3
     if (entry_attributes & 7) == 0:
-        return -1, 4301848587
+        return -1, 16  # codec, when
     entry_offset = row_offset
     entry_timestamp = most_timestamp
     first_offset = 0
@@ -1712,7 +1712,7 @@ def cut_message_v1_messages(
         row_headers = load_i32_le(headers_offsets + 4 * row + 4) - headers_at
         item_offset = wrap_64(row_offset - head_offset)
         if row_timestamp_type < 0 or row_timestamp_type > 1:
-            blamed = 1769474  # timestamp_type, records/message.yaml:27
+            blamed = 19  # timestamp_type, attributes
             break
         item_timestamp = row_timestamp
         most_timestamp = max(most_timestamp, row_timestamp)
@@ -1728,14 +1728,14 @@ def cut_message_v1_messages(
             else:
                 back = wrap_64(entry_offset - last_offset + item_offset)
             if back != row_offset:
-                blamed = 0  # offset
+                blamed = 17  # offset
                 break
             if entry_offset_before == 0:
                 back = item_offset
             else:
                 back = wrap_64(entry_offset_before - last_offset_before + item_offset)
             if back != row_offset:
-                blamed = 0  # offset
+                blamed = 17  # offset
                 break
         if timestamp_given:
             if (entry_attributes >> 3 & 1) == 1:
@@ -1743,17 +1743,17 @@ def cut_message_v1_messages(
             else:
                 back = item_timestamp
             if back != row_timestamp:
-                blamed = 1  # timestamp
+                blamed = 3  # timestamp
                 break
             if (entry_attributes >> 3 & 1) == 1:
                 back = entry_timestamp_before
             else:
                 back = item_timestamp
             if back != row_timestamp:
-                blamed = 1  # timestamp
+                blamed = 3  # timestamp
                 break
         if timestamp_type_given and (entry_attributes >> 3 & 1) != row_timestamp_type:
-            blamed = 2  # timestamp_type
+            blamed = 4  # timestamp_type
             break
         if headers_given and row_headers > 0:
             blamed = 5  # headers
@@ -1779,50 +1779,50 @@ def cut_message_v1_messages(
                 else:
                     back = wrap_64(entry_offset - last_offset + first_offset)
                 if back != row_base_offset:
-                    blamed = 8  # base_offset
+                    blamed = 6  # base_offset
                     break
                 if entry_offset_before == 0:
                     back = first_offset
                 else:
                     back = wrap_64(entry_offset_before - last_offset_before + first_offset)
                 if back != row_base_offset:
-                    blamed = 8  # base_offset
+                    blamed = 6  # base_offset
                     break
             if magic_given and row_magic != 1:
-                blamed = 10  # magic
+                blamed = 7  # magic
                 break
             if codec_given and (entry_attributes & 7) != row_codec:
-                blamed = 11  # codec
+                blamed = 18  # codec
                 break
             if producer_id_given and row_producer_id != -1:
-                blamed = 12  # producer_id
+                blamed = 8  # producer_id
                 break
             if producer_epoch_given and row_producer_epoch != -1:
-                blamed = 13  # producer_epoch
+                blamed = 9  # producer_epoch
                 break
             if sequence_given and row_sequence != -1:
-                blamed = 14  # sequence
+                blamed = 10  # sequence
                 break
             if leader_epoch_given and row_leader_epoch != -1:
-                blamed = 15  # leader_epoch
+                blamed = 11  # leader_epoch
                 break
             if is_transactional_given and row_is_transactional != 0:
-                blamed = 16  # is_transactional
+                blamed = 12  # is_transactional
                 break
             if is_control_given and row_is_control != 0:
-                blamed = 17  # is_control
+                blamed = 13  # is_control
                 break
             if delete_horizon_given and not row_delete_horizon_null:
-                blamed = 18  # delete_horizon
+                blamed = 14  # delete_horizon
                 break
         taken = 34
         taken += max(row_key, 0)
         taken += max(row_value, 0)
         if taken > 2147483597:
-            blamed = 65535  # the row
+            blamed = 15  # the row
             break
         if size + taken > most_bytes and row > start:
-            blamed = 65535  # the row
+            blamed = 15  # the row
             break
         size += taken
         row += 1
@@ -2174,9 +2174,9 @@ def cut_record_batch_records(
     entry_base_offset = head_base_offset
     entry_partition_leader_epoch = head_leader_epoch
     if head_codec < 0 or head_codec > 4:
-        return 0, 8590983179  # codec, records/record_batch.yaml:16
+        return 0, 20  # codec, attributes
     if head_timestamp_type < 0 or head_timestamp_type > 1:
-        return 0, 8590983170  # timestamp_type, records/record_batch.yaml:16
+        return 0, 21  # timestamp_type, attributes
     entry_attributes = (
         head_codec
         | head_timestamp_type << 3
@@ -2199,7 +2199,7 @@ def cut_record_batch_records(
             head_sequence - (head_offset - entry_base_offset) + 2147483648
         )
     if entry_base_sequence < -2147483648 or entry_base_sequence > 2147483647:
-        return 0, 8592883726  # sequence, records/record_batch.yaml:45
+        return 0, 22  # sequence, base_sequence
     entry_last_offset_delta = wrap_64(row_offset - entry_base_offset)
     entry_max_timestamp = most_timestamp
     size = 0
@@ -2224,16 +2224,16 @@ def cut_record_batch_records(
         item_timestamp_delta = wrap_64(row_timestamp - entry_base_timestamp)
         item_offset_delta = wrap_64(row_offset - entry_base_offset)
         if item_offset_delta < -2147483648 or item_offset_delta > 2147483647:
-            blamed = 12886147072  # offset, records/record.yaml:19
+            blamed = 23  # offset, offset_delta
             break
         most_timestamp = max(most_timestamp, row_timestamp)
         entry_last_offset_delta = wrap_64(row_offset - entry_base_offset)
         if entry_last_offset_delta < -2147483648 or entry_last_offset_delta > 2147483647:
-            blamed = 8591900672  # offset, records/record_batch.yaml:30
+            blamed = 24  # offset, last_offset_delta
             break
         entry_max_timestamp = most_timestamp
         if row_headers > most:
-            blamed = 12886343685  # headers, records/record.yaml:22
+            blamed = 25  # headers, headers
             break
         headers_size = 0
         for part in range(headers_at, headers_at + row_headers):
@@ -2242,7 +2242,7 @@ def cut_record_batch_records(
             if not is_utf8_within(
                 headers_key_data + headers_key_at, row_headers_key, headers_key_end
             ):
-                blamed = 17180327942  # headers_key, records/header.yaml:7
+                blamed = 26  # headers_key, key
                 break
             headers_size += size_varint(row_headers_key) + row_headers_key
             headers_value_at = load_i32_le(headers_value_offsets + 4 * part)
@@ -2253,7 +2253,7 @@ def cut_record_batch_records(
         if blamed >= 0:
             break
         if offset_given and wrap_64(entry_base_offset + item_offset_delta) != row_offset:
-            blamed = 0  # offset
+            blamed = 17  # offset
             break
         if timestamp_given:
             if (entry_attributes >> 3 & 1) == 1:
@@ -2261,17 +2261,17 @@ def cut_record_batch_records(
             else:
                 back = wrap_64(entry_base_timestamp + item_timestamp_delta)
             if back != row_timestamp:
-                blamed = 1  # timestamp
+                blamed = 3  # timestamp
                 break
             if (entry_attributes >> 3 & 1) == 1:
                 back = entry_max_timestamp_before
             else:
                 back = wrap_64(entry_base_timestamp + item_timestamp_delta)
             if back != row_timestamp:
-                blamed = 1  # timestamp
+                blamed = 3  # timestamp
                 break
         if timestamp_type_given and (entry_attributes >> 3 & 1) != row_timestamp_type:
-            blamed = 2  # timestamp_type
+            blamed = 4  # timestamp_type
             break
         if extra == 1 or (extra and row == start):
             row_base_offset = load_i64_le(base_offset_data + 8 * (row * base_offset_step))
@@ -2290,19 +2290,19 @@ def cut_record_batch_records(
                 delete_horizon_validity, delete_horizon_bit + row * delete_horizon_step
             )
             if base_offset_given and entry_base_offset != row_base_offset:
-                blamed = 8  # base_offset
+                blamed = 6  # base_offset
                 break
             if magic_given and row_magic != 2:
-                blamed = 10  # magic
+                blamed = 7  # magic
                 break
             if codec_given and (entry_attributes & 7) != row_codec:
-                blamed = 11  # codec
+                blamed = 18  # codec
                 break
             if producer_id_given and entry_producer_id != row_producer_id:
-                blamed = 12  # producer_id
+                blamed = 8  # producer_id
                 break
             if producer_epoch_given and entry_producer_epoch != row_producer_epoch:
-                blamed = 13  # producer_epoch
+                blamed = 9  # producer_epoch
                 break
             if sequence_given:
                 if entry_base_sequence < 0:
@@ -2312,27 +2312,27 @@ def cut_record_batch_records(
                 else:
                     back = wrap_32(entry_base_sequence + item_offset_delta)
                 if back != row_sequence:
-                    blamed = 14  # sequence
+                    blamed = 10  # sequence
                     break
             if leader_epoch_given and entry_partition_leader_epoch != row_leader_epoch:
-                blamed = 15  # leader_epoch
+                blamed = 11  # leader_epoch
                 break
             if is_transactional_given and (entry_attributes >> 4 & 1) != row_is_transactional:
-                blamed = 16  # is_transactional
+                blamed = 12  # is_transactional
                 break
             if is_control_given and (entry_attributes >> 5 & 1) != row_is_control:
-                blamed = 17  # is_control
+                blamed = 13  # is_control
                 break
             if delete_horizon_given:
                 if row_delete_horizon_null != (not (entry_attributes >> 6 & 1)):
-                    blamed = 18  # delete_horizon
+                    blamed = 14  # delete_horizon
                     break
                 if entry_attributes >> 6 & 1:
                     back = entry_base_timestamp
                 else:
                     back = 0
                 if not row_delete_horizon_null and back != row_delete_horizon:
-                    blamed = 18  # delete_horizon
+                    blamed = 14  # delete_horizon
                     break
         taken = 1
         taken += size_varlong(item_timestamp_delta)
@@ -2345,10 +2345,10 @@ def cut_record_batch_records(
         sizes += 4
         taken += size_varint(taken)
         if taken > 2147483566:
-            blamed = 65535  # the row
+            blamed = 15  # the row
             break
         if size + taken > most_bytes and row > start:
-            blamed = 65535  # the row
+            blamed = 15  # the row
             break
         size += taken
         row += 1

@@ -133,8 +133,8 @@ if JIT:
         return types.int64(types.int64), code
 
     @intrinsic  # type: ignore[untyped-decorator]
-    def fail(typing: Any, row: Any, line: Any, p: Any) -> Any:
-        """Note in a row of the index the line of YAML that an entry breaks, and where. 0."""
+    def fail(typing: Any, row: Any, check: Any, p: Any) -> Any:
+        """Note in a row of the index the number of the check that an entry fails, and where. 0."""
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             i64 = ir.IntType(64)
@@ -259,9 +259,9 @@ else:
     fill_8, fill_16, fill_32, fill_64 = _repeater(1), _repeater(2), _repeater(4), _repeater(8)
     wrap_8, wrap_16, wrap_32, wrap_64 = _signed(8), _signed(16), _signed(32), _signed(64)
 
-    def fail(row: int, line: int, p: int) -> int:
-        """Note in a row of the index the line of YAML that an entry breaks, and where. 0."""
-        store_64(row, line)
+    def fail(row: int, check: int, p: int) -> int:
+        """Note in a row of the index the number of the check that an entry fails, and where. 0."""
+        store_64(row, check)
         store_64(row + 8, p)
         return 0
 
@@ -728,7 +728,7 @@ def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
     store_64(row + RUN_END, end)
     store_64(row + COUNT, 0)
     if end - p < 18:
-        return fail(row, 19, p)
+        return fail(row, 1, p)  # message_size
     entry_attributes = load_i8(start + 17)
     if (entry_attributes & 7) != 0:
         store_64(row + CASE, 1)
@@ -736,9 +736,9 @@ def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
         entry_message_size = load_i32(p)
         p += 4
         if entry_message_size < 14:
-            return fail(row, 19, p)
+            return fail(row, 1, p)  # message_size
         if entry_message_size < 0 or entry_message_size > end - p:
-            return fail(row, 19, p)
+            return fail(row, 1, p)  # message_size
         end_1 = p + entry_message_size
         entry_crc = load_u32(p)
         p += 4
@@ -746,45 +746,45 @@ def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
         entry_magic = load_i8(p)
         p += 1
         if entry_magic != 0:
-            return fail(row, 26, p)
+            return fail(row, 2, p)  # magic
         entry_attributes = load_i8(p)
         p += 1
         if (entry_attributes & 7) > 3:
-            return fail(row, 27, p)
+            return fail(row, 3, p)  # attributes
         if entry_attributes & 248:
-            return fail(row, 27, p)
+            return fail(row, 3, p)  # attributes
         entry_key = load_i32(p)
         p += 4
         if entry_key > end_1 - p:
-            return fail(row, 39, p)
+            return fail(row, 4, p)  # key
         if entry_key < 0:
             if entry_key != -1 or p > end_1:
-                return fail(row, 39, p)
+                return fail(row, 4, p)  # key
         else:
             p += entry_key
         if not (((entry_attributes & 7) == 0) or (entry_key < 0)):
-            return fail(row, 39, p)
+            return fail(row, 4, p)  # key
         if (entry_attributes & 7) == 0:
             entry_value = load_i32(p)
             p += 4
             if entry_value > end_1 - p:
-                return fail(row, 44, p)
+                return fail(row, 5, p)  # value
             if entry_value < 0:
                 if entry_value != -1 or p > end_1:
-                    return fail(row, 44, p)
+                    return fail(row, 5, p)  # value
             else:
                 p += entry_value
         else:
             entry_value = -1
         if (entry_attributes & 7) == 0:
-            return fail(row, 49, p)
+            return fail(row, 6, p)  # messages
         codec = entry_attributes & 7
         length = load_i32(p)
         p += 4
         if length < 0 or length != end_1 - p:
-            return fail(row, 49, p)
+            return fail(row, 6, p)  # messages
         if codec and crc32(entry_crc_at, end_1 - entry_crc_at) != entry_crc:
-            return fail(row, 20, p)
+            return fail(row, 7, p)  # crc
         store_64(row + CHECKED, codec)
         store_64(row + CODEC, codec)
         store_64(row + RUN, p)
@@ -794,7 +794,7 @@ def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
         store_64(row + 88, entry_crc)
         store_64(row + 96, entry_crc_at)
         return 1
-    return fail(row, 1, start)
+    return fail(row, 8, start)  # message
 
 
 @inner
@@ -897,33 +897,33 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
         item_message_size = load_i32(p)
         p += 4
         if item_message_size < 14:
-            return fail(row, 19, p)
+            return fail(row, 1, p)  # message_size
         if item_message_size < 0 or item_message_size > behind - p:
-            return fail(row, 19, p)
+            return fail(row, 1, p)  # message_size
         end_1 = p + item_message_size
         item_crc = load_u32(p)
         p += 4
         if p > end_1:
-            return fail(row, 20, p)
+            return fail(row, 7, p)  # crc
         if crc32(p, end_1 - p) != item_crc:
-            return fail(row, 20, p)
+            return fail(row, 7, p)  # crc
         item_magic = load_i8(p)
         p += 1
         if item_magic != 0:
-            return fail(row, 26, p)
+            return fail(row, 2, p)  # magic
         item_attributes = load_i8(p)
         p += 1
         if (item_attributes & 7) > 3:
-            return fail(row, 27, p)
+            return fail(row, 3, p)  # attributes
         if item_attributes & 248:
-            return fail(row, 27, p)
+            return fail(row, 3, p)  # attributes
         item_key = load_i32(p)
         p += 4
         if item_key > end_1 - p:
-            return fail(row, 39, p)
+            return fail(row, 4, p)  # key
         if item_key < 0:
             if item_key != -1 or p > end_1:
-                return fail(row, 39, p)
+                return fail(row, 4, p)  # key
             key_nulls += 1
             if key_validity:
                 clear_bit(key_validity, at)
@@ -937,15 +937,15 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
         if key_offsets:
             store_32(key_offsets + 4 * at + 4, key_at)
         if not (((item_attributes & 7) == 0) or (item_key < 0)):
-            return fail(row, 39, p)
+            return fail(row, 4, p)  # key
         if (item_attributes & 7) == 0:
             item_value = load_i32(p)
             p += 4
             if item_value > end_1 - p:
-                return fail(row, 44, p)
+                return fail(row, 5, p)  # value
             if item_value < 0:
                 if item_value != -1 or p > end_1:
-                    return fail(row, 44, p)
+                    return fail(row, 5, p)  # value
                 value_nulls += 1
                 if value_validity:
                     clear_bit(value_validity, at)
@@ -966,11 +966,11 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
             if value_offsets:
                 store_32(value_offsets + 4 * at + 4, value_at)
         if (item_attributes & 7) != 0:
-            return fail(row, 49, p)
+            return fail(row, 6, p)  # messages
         if p != end_1:
-            return fail(row, 49, p)
+            return fail(row, 6, p)  # messages
         if p != behind:
-            return fail(row, 49, p)
+            return fail(row, 6, p)  # messages
         if offset_data:
             store_64(offset_data + 8 * at, item_offset)
         if base_offset_data:
@@ -1056,7 +1056,7 @@ def rows_message_v0_messages(
     entry_crc = load_i64_le(row + 88)
     entry_crc_at = load_i64_le(row + 96)
     if load_i64_le(row + CHECKED) == 0 and crc32(entry_crc_at, end - entry_crc_at) != entry_crc:
-        return fail(row, 20, p)
+        return fail(row, 7, p)  # crc
     first_offset = 0
     start = p
     while p < end:
@@ -1065,7 +1065,7 @@ def rows_message_v0_messages(
         item_message_size = load_i32(p)
         p += 4
         if item_message_size < 0 or item_message_size > end - p:
-            return fail(row, 19, p)
+            return fail(row, 1, p)  # message_size
         end_1 = p + item_message_size
         p += 4  # crc
         p += 1  # magic
@@ -1085,33 +1085,33 @@ def rows_message_v0_messages(
         item_message_size = load_i32(p)
         p += 4
         if item_message_size < 14:
-            return fail(row, 19, p)
+            return fail(row, 1, p)  # message_size
         if item_message_size < 0 or item_message_size > end - p:
-            return fail(row, 19, p)
+            return fail(row, 1, p)  # message_size
         end_1 = p + item_message_size
         item_crc = load_u32(p)
         p += 4
         if p > end_1:
-            return fail(row, 20, p)
+            return fail(row, 7, p)  # crc
         if crc32(p, end_1 - p) != item_crc:
-            return fail(row, 20, p)
+            return fail(row, 7, p)  # crc
         item_magic = load_i8(p)
         p += 1
         if item_magic != 0:
-            return fail(row, 26, p)
+            return fail(row, 2, p)  # magic
         item_attributes = load_i8(p)
         p += 1
         if (item_attributes & 7) > 3:
-            return fail(row, 27, p)
+            return fail(row, 3, p)  # attributes
         if item_attributes & 248:
-            return fail(row, 27, p)
+            return fail(row, 3, p)  # attributes
         item_key = load_i32(p)
         p += 4
         if item_key > end_1 - p:
-            return fail(row, 39, p)
+            return fail(row, 4, p)  # key
         if item_key < 0:
             if item_key != -1 or p > end_1:
-                return fail(row, 39, p)
+                return fail(row, 4, p)  # key
             key_nulls += 1
             if key_validity:
                 clear_bit(key_validity, at)
@@ -1125,15 +1125,15 @@ def rows_message_v0_messages(
         if key_offsets:
             store_32(key_offsets + 4 * at + 4, key_at)
         if not (((item_attributes & 7) == 0) or (item_key < 0)):
-            return fail(row, 39, p)
+            return fail(row, 4, p)  # key
         if (item_attributes & 7) == 0:
             item_value = load_i32(p)
             p += 4
             if item_value > end_1 - p:
-                return fail(row, 44, p)
+                return fail(row, 5, p)  # value
             if item_value < 0:
                 if item_value != -1 or p > end_1:
-                    return fail(row, 44, p)
+                    return fail(row, 5, p)  # value
                 value_nulls += 1
                 if value_validity:
                     clear_bit(value_validity, at)
@@ -1154,18 +1154,18 @@ def rows_message_v0_messages(
             if value_offsets:
                 store_32(value_offsets + 4 * at + 4, value_at)
         if (item_attributes & 7) != 0:
-            return fail(row, 49, p)
+            return fail(row, 6, p)  # messages
         if p != end_1:
-            return fail(row, 49, p)
+            return fail(row, 6, p)  # messages
         if offset_data:
             store_64(offset_data + 8 * at, item_offset)
         at += 1
         if at - first > most:
-            return fail(row, 49, p)
+            return fail(row, 6, p)  # messages
     if at - first < 1:
-        return fail(row, 49, p)
+        return fail(row, 6, p)  # messages
     if p != end:
-        return fail(row, 49, p)
+        return fail(row, 6, p)  # messages
     store_64(state + ROWS, at)
     store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
     store_64(state + 56, key_at)
@@ -1270,7 +1270,7 @@ def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
     store_64(row + RUN_END, end)
     store_64(row + COUNT, 0)
     if end - p < 26:
-        return fail(row, 19, p)
+        return fail(row, 1, p)  # message_size
     entry_attributes = load_i8(start + 17)
     if (entry_attributes & 7) != 0:
         store_64(row + CASE, 3)
@@ -1279,9 +1279,9 @@ def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
         entry_message_size = load_i32(p)
         p += 4
         if entry_message_size < 14:
-            return fail(row, 19, p)
+            return fail(row, 1, p)  # message_size
         if entry_message_size < 0 or entry_message_size > end - p:
-            return fail(row, 19, p)
+            return fail(row, 1, p)  # message_size
         end_1 = p + entry_message_size
         entry_crc = load_u32(p)
         p += 4
@@ -1289,47 +1289,47 @@ def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
         entry_magic = load_i8(p)
         p += 1
         if entry_magic != 1:
-            return fail(row, 26, p)
+            return fail(row, 2, p)  # magic
         entry_attributes = load_i8(p)
         p += 1
         if (entry_attributes & 7) > 3:
-            return fail(row, 27, p)
+            return fail(row, 3, p)  # attributes
         if entry_attributes & 240:
-            return fail(row, 27, p)
+            return fail(row, 3, p)  # attributes
         entry_timestamp = load_i64(p)
         p += 8
         entry_key = load_i32(p)
         p += 4
         if entry_key > end_1 - p:
-            return fail(row, 39, p)
+            return fail(row, 4, p)  # key
         if entry_key < 0:
             if entry_key != -1 or p > end_1:
-                return fail(row, 39, p)
+                return fail(row, 4, p)  # key
         else:
             p += entry_key
         if not (((entry_attributes & 7) == 0) or (entry_key < 0)):
-            return fail(row, 39, p)
+            return fail(row, 4, p)  # key
         if (entry_attributes & 7) == 0:
             entry_value = load_i32(p)
             p += 4
             if entry_value > end_1 - p:
-                return fail(row, 44, p)
+                return fail(row, 5, p)  # value
             if entry_value < 0:
                 if entry_value != -1 or p > end_1:
-                    return fail(row, 44, p)
+                    return fail(row, 5, p)  # value
             else:
                 p += entry_value
         else:
             entry_value = -1
         if (entry_attributes & 7) == 0:
-            return fail(row, 49, p)
+            return fail(row, 6, p)  # messages
         codec = entry_attributes & 7
         length = load_i32(p)
         p += 4
         if length < 0 or length != end_1 - p:
-            return fail(row, 49, p)
+            return fail(row, 6, p)  # messages
         if codec and crc32(entry_crc_at, end_1 - entry_crc_at) != entry_crc:
-            return fail(row, 20, p)
+            return fail(row, 7, p)  # crc
         store_64(row + CHECKED, codec)
         store_64(row + CODEC, codec)
         store_64(row + RUN, p)
@@ -1341,7 +1341,7 @@ def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
         store_64(row + 104, entry_offset)
         store_64(row + 112, entry_timestamp)
         return 1
-    return fail(row, 1, start)
+    return fail(row, 8, start)  # message
 
 
 @inner
@@ -1446,35 +1446,35 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
         item_message_size = load_i32(p)
         p += 4
         if item_message_size < 14:
-            return fail(row, 19, p)
+            return fail(row, 1, p)  # message_size
         if item_message_size < 0 or item_message_size > behind - p:
-            return fail(row, 19, p)
+            return fail(row, 1, p)  # message_size
         end_1 = p + item_message_size
         item_crc = load_u32(p)
         p += 4
         if p > end_1:
-            return fail(row, 20, p)
+            return fail(row, 7, p)  # crc
         if crc32(p, end_1 - p) != item_crc:
-            return fail(row, 20, p)
+            return fail(row, 7, p)  # crc
         item_magic = load_i8(p)
         p += 1
         if item_magic != 1:
-            return fail(row, 26, p)
+            return fail(row, 2, p)  # magic
         item_attributes = load_i8(p)
         p += 1
         if (item_attributes & 7) > 3:
-            return fail(row, 27, p)
+            return fail(row, 3, p)  # attributes
         if item_attributes & 240:
-            return fail(row, 27, p)
+            return fail(row, 3, p)  # attributes
         item_timestamp = load_i64(p)
         p += 8
         item_key = load_i32(p)
         p += 4
         if item_key > end_1 - p:
-            return fail(row, 39, p)
+            return fail(row, 4, p)  # key
         if item_key < 0:
             if item_key != -1 or p > end_1:
-                return fail(row, 39, p)
+                return fail(row, 4, p)  # key
             key_nulls += 1
             if key_validity:
                 clear_bit(key_validity, at)
@@ -1488,15 +1488,15 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
         if key_offsets:
             store_32(key_offsets + 4 * at + 4, key_at)
         if not (((item_attributes & 7) == 0) or (item_key < 0)):
-            return fail(row, 39, p)
+            return fail(row, 4, p)  # key
         if (item_attributes & 7) == 0:
             item_value = load_i32(p)
             p += 4
             if item_value > end_1 - p:
-                return fail(row, 44, p)
+                return fail(row, 5, p)  # value
             if item_value < 0:
                 if item_value != -1 or p > end_1:
-                    return fail(row, 44, p)
+                    return fail(row, 5, p)  # value
                 value_nulls += 1
                 if value_validity:
                     clear_bit(value_validity, at)
@@ -1517,11 +1517,11 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
             if value_offsets:
                 store_32(value_offsets + 4 * at + 4, value_at)
         if (item_attributes & 7) != 0:
-            return fail(row, 49, p)
+            return fail(row, 6, p)  # messages
         if p != end_1:
-            return fail(row, 49, p)
+            return fail(row, 6, p)  # messages
         if p != behind:
-            return fail(row, 49, p)
+            return fail(row, 6, p)  # messages
         if offset_data:
             store_64(offset_data + 8 * at, item_offset)
         if timestamp_data:
@@ -1609,7 +1609,7 @@ def rows_message_v1_messages(
     entry_offset = load_i64_le(row + 104)
     entry_timestamp = load_i64_le(row + 112)
     if load_i64_le(row + CHECKED) == 0 and crc32(entry_crc_at, end - entry_crc_at) != entry_crc:
-        return fail(row, 20, p)
+        return fail(row, 7, p)  # crc
     first_offset = 0
     last_offset = 0
     start = p
@@ -1620,7 +1620,7 @@ def rows_message_v1_messages(
         item_message_size = load_i32(p)
         p += 4
         if item_message_size < 0 or item_message_size > end - p:
-            return fail(row, 19, p)
+            return fail(row, 1, p)  # message_size
         end_1 = p + item_message_size
         p += 4  # crc
         p += 1  # magic
@@ -1642,35 +1642,35 @@ def rows_message_v1_messages(
         item_message_size = load_i32(p)
         p += 4
         if item_message_size < 14:
-            return fail(row, 19, p)
+            return fail(row, 1, p)  # message_size
         if item_message_size < 0 or item_message_size > end - p:
-            return fail(row, 19, p)
+            return fail(row, 1, p)  # message_size
         end_1 = p + item_message_size
         item_crc = load_u32(p)
         p += 4
         if p > end_1:
-            return fail(row, 20, p)
+            return fail(row, 7, p)  # crc
         if crc32(p, end_1 - p) != item_crc:
-            return fail(row, 20, p)
+            return fail(row, 7, p)  # crc
         item_magic = load_i8(p)
         p += 1
         if item_magic != 1:
-            return fail(row, 26, p)
+            return fail(row, 2, p)  # magic
         item_attributes = load_i8(p)
         p += 1
         if (item_attributes & 7) > 3:
-            return fail(row, 27, p)
+            return fail(row, 3, p)  # attributes
         if item_attributes & 240:
-            return fail(row, 27, p)
+            return fail(row, 3, p)  # attributes
         item_timestamp = load_i64(p)
         p += 8
         item_key = load_i32(p)
         p += 4
         if item_key > end_1 - p:
-            return fail(row, 39, p)
+            return fail(row, 4, p)  # key
         if item_key < 0:
             if item_key != -1 or p > end_1:
-                return fail(row, 39, p)
+                return fail(row, 4, p)  # key
             key_nulls += 1
             if key_validity:
                 clear_bit(key_validity, at)
@@ -1684,15 +1684,15 @@ def rows_message_v1_messages(
         if key_offsets:
             store_32(key_offsets + 4 * at + 4, key_at)
         if not (((item_attributes & 7) == 0) or (item_key < 0)):
-            return fail(row, 39, p)
+            return fail(row, 4, p)  # key
         if (item_attributes & 7) == 0:
             item_value = load_i32(p)
             p += 4
             if item_value > end_1 - p:
-                return fail(row, 44, p)
+                return fail(row, 5, p)  # value
             if item_value < 0:
                 if item_value != -1 or p > end_1:
-                    return fail(row, 44, p)
+                    return fail(row, 5, p)  # value
                 value_nulls += 1
                 if value_validity:
                     clear_bit(value_validity, at)
@@ -1713,9 +1713,9 @@ def rows_message_v1_messages(
             if value_offsets:
                 store_32(value_offsets + 4 * at + 4, value_at)
         if (item_attributes & 7) != 0:
-            return fail(row, 49, p)
+            return fail(row, 6, p)  # messages
         if p != end_1:
-            return fail(row, 49, p)
+            return fail(row, 6, p)  # messages
         if offset_data:
             if entry_offset == 0:
                 value = item_offset
@@ -1730,11 +1730,11 @@ def rows_message_v1_messages(
             store_64(timestamp_data + 8 * at, value)
         at += 1
         if at - first > most:
-            return fail(row, 49, p)
+            return fail(row, 6, p)  # messages
     if at - first < 1:
-        return fail(row, 49, p)
+        return fail(row, 6, p)  # messages
     if p != end:
-        return fail(row, 49, p)
+        return fail(row, 6, p)  # messages
     store_64(state + ROWS, at)
     store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
     store_64(state + 56, key_at)
@@ -1842,37 +1842,37 @@ def open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> in
     store_64(row + RUN_END, end)
     store_64(row + COUNT, 0)
     if end - p < 61:
-        return fail(row, 7, p)
+        return fail(row, 9, p)  # batch_length
     entry_attributes = load_i16(start + 21)
     if careful and entry_attributes >> 5 & 1:
-        return fail(row, 29, start)
+        return fail(row, 10, start)  # careful
     store_64(row + CASE, 4)
     entry_base_offset = load_i64(p)
     p += 8
     entry_batch_length = load_i32(p)
     p += 4
     if entry_batch_length < 14:
-        return fail(row, 7, p)
+        return fail(row, 9, p)  # batch_length
     if entry_batch_length < 0 or entry_batch_length > end - p:
-        return fail(row, 7, p)
+        return fail(row, 9, p)  # batch_length
     end_1 = p + entry_batch_length
     if end_1 - p < 49:
-        return fail(row, 8, p)
+        return fail(row, 11, p)  # partition_leader_epoch
     entry_partition_leader_epoch = load_i32(p)
     p += 4
     entry_magic = load_i8(p)
     p += 1
     if entry_magic != 2:
-        return fail(row, 9, p)
+        return fail(row, 12, p)  # magic
     entry_crc = load_u32(p)
     p += 4
     entry_crc_at = p
     entry_attributes = load_i16(p)
     p += 2
     if (entry_attributes & 7) > 4:
-        return fail(row, 16, p)
+        return fail(row, 13, p)  # attributes
     if entry_attributes & 65408:
-        return fail(row, 16, p)
+        return fail(row, 13, p)  # attributes
     p += 4  # last_offset_delta
     entry_base_timestamp = load_i64(p)
     p += 8
@@ -1887,16 +1887,16 @@ def open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> in
     entry_record_count = load_i32(p)
     p += 4
     if entry_record_count < 0 or entry_record_count > most:
-        return fail(row, 52, p)
+        return fail(row, 14, p)  # records
     codec = entry_attributes & 7
     if entry_record_count == 0:
         if p != end_1:
-            return fail(row, 52, p)
+            return fail(row, 14, p)  # records
         codec = 0
     if codec == 0 and entry_record_count > (end_1 - p) // 7:
         return fail(row, -1, 0)  # more rows than there are bytes for
     if codec and crc32c(entry_crc_at, end_1 - entry_crc_at) != entry_crc:
-        return fail(row, 10, p)
+        return fail(row, 15, p)  # crc
     store_64(row + CHECKED, codec)
     store_64(row + CODEC, codec)
     store_64(row + RUN, p)
@@ -2003,7 +2003,7 @@ def rows_record_batch_records(
     entry_crc_at = load_i64_le(row + 120)
     entry_max_timestamp = load_i64_le(row + 128)
     if load_i64_le(row + CHECKED) == 0 and crc32c(entry_crc_at, end - entry_crc_at) != entry_crc:
-        return fail(row, 10, p)
+        return fail(row, 15, p)  # crc
     first = at
     count = load_i64_le(row + COUNT)
     if count > rows_room - first:
@@ -2011,28 +2011,28 @@ def rows_record_batch_records(
     for at in range(first, first + count):
         item_length, p, shortest = varint(p)
         if not shortest:
-            return fail(row, 7, p)
+            return fail(row, 16, p)  # length
         if item_length < 0 or item_length > end - p:
-            return fail(row, 7, p)
+            return fail(row, 16, p)  # length
         end_1 = p + item_length
         item_attributes = load_i8(p)
         p += 1
         if item_attributes & 255:
-            return fail(row, 8, p)
+            return fail(row, 17, p)  # attributes
         item_timestamp_delta, p, shortest = varlong(p)
         if not shortest:
-            return fail(row, 13, p)
+            return fail(row, 18, p)  # timestamp_delta
         item_offset_delta, p, shortest = varint(p)
         if not shortest:
-            return fail(row, 19, p)
+            return fail(row, 19, p)  # offset_delta
         item_key, p, shortest = varint(p)
         if not shortest:
-            return fail(row, 20, p)
+            return fail(row, 20, p)  # key
         if item_key > end_1 - p:
-            return fail(row, 20, p)
+            return fail(row, 20, p)  # key
         if item_key < 0:
             if item_key != -1 or p > end_1:
-                return fail(row, 20, p)
+                return fail(row, 20, p)  # key
             key_nulls += 1
             if key_validity:
                 clear_bit(key_validity, at)
@@ -2047,12 +2047,12 @@ def rows_record_batch_records(
             store_32(key_offsets + 4 * at + 4, key_at)
         item_value, p, shortest = varint(p)
         if not shortest:
-            return fail(row, 21, p)
+            return fail(row, 21, p)  # value
         if item_value > end_1 - p:
-            return fail(row, 21, p)
+            return fail(row, 21, p)  # value
         if item_value < 0:
             if item_value != -1 or p > end_1:
-                return fail(row, 21, p)
+                return fail(row, 21, p)  # value
             value_nulls += 1
             if value_validity:
                 clear_bit(value_validity, at)
@@ -2067,21 +2067,21 @@ def rows_record_batch_records(
             store_32(value_offsets + 4 * at + 4, value_at)
         item_headers, p, shortest = varint(p)
         if not shortest:
-            return fail(row, 22, p)
+            return fail(row, 22, p)  # headers
         if item_headers < 0 or item_headers > end_1 - p or item_headers > most:
-            return fail(row, 22, p)
+            return fail(row, 22, p)  # headers
         if headers_offsets and item_headers > headers_room - headers_at:
             return 0
         for _ in range(item_headers):
             part_key, p, shortest = varint(p)
             if not shortest:
-                return fail(row, 7, p)
+                return fail(row, 23, p)  # key
             if part_key > end_1 - p:
-                return fail(row, 7, p)
+                return fail(row, 23, p)  # key
             if part_key < 0:
-                return fail(row, 7, p)
+                return fail(row, 23, p)  # key
             if not is_utf8(p, part_key):
-                return fail(row, 7, p)
+                return fail(row, 23, p)  # key
             if headers_key_offsets:
                 if part_key > headers_key_room - headers_key_at:
                     return 0
@@ -2092,12 +2092,12 @@ def rows_record_batch_records(
                 store_32(headers_key_offsets + 4 * headers_at + 4, headers_key_at)
             part_value, p, shortest = varint(p)
             if not shortest:
-                return fail(row, 8, p)
+                return fail(row, 24, p)  # value
             if part_value > end_1 - p:
-                return fail(row, 8, p)
+                return fail(row, 24, p)  # value
             if part_value < 0:
                 if part_value != -1 or p > end_1:
-                    return fail(row, 8, p)
+                    return fail(row, 24, p)  # value
                 headers_value_nulls += 1
                 if headers_value_validity:
                     clear_bit(headers_value_validity, headers_at)
@@ -2114,7 +2114,7 @@ def rows_record_batch_records(
         if headers_offsets:
             store_32(headers_offsets + 4 * at + 4, headers_at)
         if p != end_1:
-            return fail(row, 22, p)
+            return fail(row, 22, p)  # headers
         if offset_data:
             store_64(offset_data + 8 * at, wrap_64(entry_base_offset + item_offset_delta))
         if timestamp_data:
@@ -2132,7 +2132,7 @@ def rows_record_batch_records(
                 value = wrap_32(entry_base_sequence + item_offset_delta)
             store_32(sequence_data + 4 * at, value)
     if p != end:
-        return fail(row, 52, p)
+        return fail(row, 14, p)  # records
     store_64(state + ROWS, first + count)
     store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
     store_64(state + 56, key_at)

@@ -131,8 +131,8 @@ if JIT:
         return types.int64(types.int64), code
 
     @intrinsic  # type: ignore[untyped-decorator]
-    def fail(typing: Any, row: Any, line: Any, p: Any) -> Any:
-        """Note in a row of the index the line of YAML that an entry breaks, and where. 0."""
+    def fail(typing: Any, row: Any, check: Any, p: Any) -> Any:
+        """Note in a row of the index the number of the check that an entry fails, and where. 0."""
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             i64 = ir.IntType(64)
@@ -257,9 +257,9 @@ else:
     fill_8, fill_16, fill_32, fill_64 = _repeater(1), _repeater(2), _repeater(4), _repeater(8)
     wrap_8, wrap_16, wrap_32, wrap_64 = _signed(8), _signed(16), _signed(32), _signed(64)
 
-    def fail(row: int, line: int, p: int) -> int:
-        """Note in a row of the index the line of YAML that an entry breaks, and where. 0."""
-        store_64(row, line)
+    def fail(row: int, check: int, p: int) -> int:
+        """Note in a row of the index the number of the check that an entry fails, and where. 0."""
+        store_64(row, check)
         store_64(row + 8, p)
         return 0
 

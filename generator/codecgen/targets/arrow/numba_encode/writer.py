@@ -6,14 +6,14 @@ from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.columns import CasePlan, ViewPlan
 from codecgen.schema.expression import Number
 from codecgen.schema.expression import Path as Named
-from codecgen.targets.arrow.code import Unsupported, function_name
+from codecgen.targets.arrow.code import Check, Unsupported, function_name, place_of, tuple_of
 from codecgen.targets.arrow.numba_encode.put import Put
 from codecgen.targets.arrow.numba_encode.rowwise import MOST_BYTES, SLOTS
 from codecgen.targets.arrow.numba_encode.sizes import Sizes
 from codecgen.targets.arrow.numba_encode.tidy import tidy
 from codecgen.targets.arrow.numba_encode.written import columns_in
 from codecgen.targets.arrow.primitives import primitives
-from codecgen.targets.pycode import Call, Code, assign, call, docstring, mapping, string
+from codecgen.targets.pycode import Code, assign, call, docstring, mapping, string
 
 
 class Encoders(Put):
@@ -105,7 +105,7 @@ def _description(plan: Plan, view: ViewPlan, encoders: Encoders) -> str:
             "WriteKind",
             string(title),
             mapping(items),
-            needs=_tuple([*needs]) if needs else None,
+            needs=tuple_of([*needs]) if needs else None,
         )
         kinds.append((str(key), made))
     defaults: list[tuple[str, Code]] = []
@@ -122,17 +122,19 @@ def _description(plan: Plan, view: ViewPlan, encoders: Encoders) -> str:
         kernels=string(f"{package}.arrow.{of.name}_encoders"),
         kinds=mapping(kinds),
         defaults=mapping(defaults),
-        places=_tuple([string(name) for name in encoders.places()]),
-        files=_tuple([string(name) for name in encoders.files]),
-        varying=_tuple([string(c.name) for c in of.columns if c.name in encoders.varying]),
+        places=tuple_of([string(name) for name in encoders.places()]),
+        checks=tuple_of([_check(check) for check in encoders.checks.found]),
+        varying=tuple_of([string(c.name) for c in of.columns if c.name in encoders.varying]),
         slots=str(encoders.width),
     )
     variable = f"{of.name.upper()}_WRITER"
     imports = [f"from {package}.arrow.{of.name} import {of.name.upper()}"]
-    if squeezed:
-        imports.insert(0, "from codecgen.runtime.arrow.view import Codec")
-    names = "WriteCase, WriteKind, Writer"
-    imports.insert(1 if squeezed else 0, f"from codecgen.runtime.arrow.writer import {names}")
+    placed = any(check.place is not None for check in encoders.checks.found)
+    described = [name for name, used in (("Codec", squeezed), ("Place", placed)) if used]
+    if described:
+        imports.insert(0, f"from codecgen.runtime.arrow.view import {', '.join(described)}")
+    names = "Check, WriteCase, WriteKind, Writer"
+    imports.insert(len(imports) - 1, f"from codecgen.runtime.arrow.writer import {names}")
     lines = [
         docstring(
             f"How the view {of.name} is written.",
@@ -159,6 +161,11 @@ def _case(case: CasePlan, encoders: Sizes, codecs: Code) -> Code:
     )
 
 
+def _check(check: Check) -> Code:
+    column = "None" if check.column is None else str(check.column)
+    return call("Check", column, place_of(check))
+
+
 def _needs(encoders: Encoders, cases: list[CasePlan]) -> list[str]:
     """The columns that must be there: they are written, and have no default."""
     used = set()
@@ -175,10 +182,6 @@ def _needs(encoders: Encoders, cases: list[CasePlan]) -> list[str]:
         and not column.nullable
         and column.type != "list"
     ]
-
-
-def _tuple(items: list[Code]) -> Call:
-    return Call("", tuple(("", item) for item in items), "()")
 
 
 __all__ = ["Encoders", "Unsupported", "emit"]
