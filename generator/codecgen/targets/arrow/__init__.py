@@ -5,12 +5,11 @@ from __future__ import annotations
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import Plan
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan, plan_view
-from codecgen.targets.arrow.code import Unsupported, place_of, tuple_of
+from codecgen.targets.arrow.code import Unsupported, kernel_module, place_of, tuple_of
 from codecgen.targets.arrow.numba_decode.index import least_of
 from codecgen.targets.arrow.numba_decode.kernels import Kernels
 from codecgen.targets.arrow.numba_encode import writer as arrow_writer
 from codecgen.targets.arrow.numpy_decode.vectors import Vectors
-from codecgen.targets.arrow.primitives import primitives
 from codecgen.targets.emitted import Emitted
 from codecgen.targets.pycode import Code, assign, call, docstring, mapping, string
 
@@ -53,15 +52,13 @@ def emit(plan: Plan) -> Emitted:
 
 
 def _kernels(view: ViewPlan, text: str) -> str:
-    """The primitives, then the kernels: one file, since caches of compiled code look at no other."""
     files = sorted({case.entry.layout.span.file for case in view.cases})
-    doc = docstring(
+    return kernel_module(
+        text,
         f"Kernels of the view {view.view.name}. {MARK} {view.view.span.file}; do not edit.",
-        "The first part are primitives, the same in all such modules. Then come the kernels, which read what "
-        f"{', '.join(files)} describe. They take addresses, and trust nothing in the bytes that these point to.",
+        f"They read what {', '.join(files)} describe. They take addresses, and trust nothing in the bytes that these "
+        "point to.",
     )
-    head = "\n\n# " + "-" * 60 + f" the view {view.view.name}\n\n"
-    return f"{doc}\n\nfrom __future__ import annotations\n{primitives()}{head}{text}"
 
 
 def _vectors(plan: Plan, view: ViewPlan, kernels: Kernels) -> str | None:

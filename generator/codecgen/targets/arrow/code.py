@@ -10,7 +10,8 @@ from codecgen.plan import LayoutPlan
 from codecgen.plan.columns import Leaf
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import INTEGERS, Field, Span
-from codecgen.targets.pycode import WIDTH, Call, call, string
+from codecgen.targets.arrow.primitives import imports
+from codecgen.targets.pycode import WIDTH, Call, call, docstring, string
 from codecgen.targets.pycode import Code as Tree
 
 
@@ -95,6 +96,13 @@ def integer_of(f: Field) -> tuple[int, bool]:
     if name not in INTEGERS or name == "u64":
         raise Unsupported("a number that is none of fixed size", f)
     return INTEGERS[name]
+
+
+def kernel_module(text: str, *doc: str) -> str:
+    """A module of kernels, with the primitives that these call."""
+    head = f"from __future__ import annotations\n\nfrom typing import Any\n\n{imports(text)}"
+    names = '__all__ = ["JIT", "KERNELS"]\n'
+    return f"{docstring(*doc)}\n\n{head}\n{names}\n{text}"
 
 
 def tuple_of(items: list[Tree]) -> Call:
