@@ -142,7 +142,7 @@ RECORDS = View(
             least=7,
         ),
     ),
-    row_size=160,
+    row_size=192,
     kind=Kind(16, 1, True, "big"),
     checks=(
         Place("message_size", "records/message.yaml", 19),

@@ -7,9 +7,10 @@ from codecgen.plan import Plan
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan, plan_view
 from codecgen.targets.arrow.code import Unsupported, kernel_module, place_of, tuple_of
 from codecgen.targets.arrow.numba_decode.index import least_of
-from codecgen.targets.arrow.numba_decode.kernels import Kernels
+from codecgen.targets.arrow.numba_decode.kernels import kernels_of
+from codecgen.targets.arrow.numba_decode.view import Kernels
 from codecgen.targets.arrow.numba_encode import writer as arrow_writer
-from codecgen.targets.arrow.numpy_decode.vectors import Vectors
+from codecgen.targets.arrow.numpy_decode.readers import vectors_of
 from codecgen.targets.emitted import Emitted
 from codecgen.targets.pycode import Code, assign, call, docstring, mapping, string
 
@@ -26,15 +27,14 @@ def emit(plan: Plan) -> Emitted:
             continue  # the formats as they were before there was any of it
         view_plan = plan_view(plan, view)
         try:
-            kernels = Kernels(plan, view_plan)
-            text = kernels.text()
+            kernels, text = kernels_of(plan, view_plan)
             files |= arrow_writer.emit(plan, view_plan)
         except Unsupported as error:
             message = f'"{error.field.name}" is {error.reason}, which target arrow cannot express'
             help = f'the view "{view.name}" at {view.span} needs it'
             diagnostics.append(Diagnostic("C023", message, error.field.span, help=help))
             continue
-        vectors = _vectors(plan, view_plan, kernels)
+        vectors = _vectors(plan, view_plan)
         if vectors is not None:
             files[f"{package}/arrow/{view.name}_vectors.py"] = vectors
         files[f"{package}/arrow/{view.name}.py"] = _description(
@@ -61,10 +61,10 @@ def _kernels(view: ViewPlan, text: str) -> str:
     )
 
 
-def _vectors(plan: Plan, view: ViewPlan, kernels: Kernels) -> str | None:
+def _vectors(plan: Plan, view: ViewPlan) -> str | None:
     """The readers for where there is no compiler. None: the reference codecs have to do there."""
     try:
-        text = Vectors(plan, view, kernels).text()
+        text = vectors_of(plan, view)
     except Unsupported:
         return None
     files = sorted({case.entry.layout.span.file for case in view.cases})
@@ -98,7 +98,7 @@ def _description(plan: Plan, view: ViewPlan, kernels: Kernels, vectors: bool) ->
         cases=tuple_of([_case(plan, case) for case in view.cases]),
         row_size=str(8 * kernels.width),
         kind=call("Kind", str(offset), str(size), str(signed), string(endian)),
-        checks=tuple_of([place_of(check) for check in kernels.checks.found]),
+        checks=tuple_of([place_of(check) for check in kernels.module.checks.found]),
         vectors=string(f"{plan.manifest.package}.arrow.{of.name}_vectors") if vectors else None,
     )
     lines.append(assign(of.name.upper(), code))
