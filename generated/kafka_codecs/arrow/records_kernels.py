@@ -36,8 +36,8 @@ from codecgen.runtime.arrow.primitives.varints import varint, varlong
 
 __all__ = ["JIT", "KERNELS"]
 
+# A row of the index.
 STATUS = 0
-AT = 8
 CASE = 16
 START = 24
 END = 32
@@ -46,12 +46,65 @@ RUN = 48
 RUN_END = 56
 COUNT = 64
 CHECKED = 72
-ROW_SIZE = 160
+ENTRY_ATTRIBUTES = 80
+ENTRY_CRC = 88
+START_OF_ENTRY_CRC = 96
+ENTRY_BASE_OFFSET = 104
+FIRST_OFFSET = 104
+ENTRY_BASE_SEQUENCE = 112
+ENTRY_OFFSET = 112
+ENTRY_BASE_TIMESTAMP = 120
+ENTRY_TIMESTAMP = 120
+ENTRY_MAX_TIMESTAMP = 128
+LAST_OFFSET = 128
+ENTRY_PARTITION_LEADER_EPOCH = 136
+ENTRY_PRODUCER_EPOCH = 144
+ENTRY_PRODUCER_ID = 152
+SIZE_OF_ROW = 160
 
+# What has been written, and what there is room for.
 ROWS = 0
 ENTRIES = 8
 LAST = 16
 NEXT = 24
+KEY_AT = 56
+VALUE_AT = 64
+HEADERS_AT = 72
+HEADERS_KEY_AT = 80
+HEADERS_VALUE_AT = 88
+KEY_NULLS = 208
+VALUE_NULLS = 216
+HEADERS_VALUE_NULLS = 240
+DELETE_HORIZON_NULLS = 328
+
+# The addresses of columns.
+OFFSET_DATA = 0
+TIMESTAMP_DATA = 24
+TIMESTAMP_TYPE_DATA = 48
+KEY_DATA = 72
+KEY_VALIDITY = 80
+KEY_OFFSETS = 88
+VALUE_DATA = 96
+VALUE_VALIDITY = 104
+VALUE_OFFSETS = 112
+HEADERS_OFFSETS = 136
+HEADERS_KEY_DATA = 144
+HEADERS_KEY_OFFSETS = 160
+HEADERS_VALUE_DATA = 168
+HEADERS_VALUE_VALIDITY = 176
+HEADERS_VALUE_OFFSETS = 184
+BASE_OFFSET_DATA = 192
+POSITION_DATA = 216
+MAGIC_DATA = 240
+CODEC_DATA = 264
+PRODUCER_ID_DATA = 288
+PRODUCER_EPOCH_DATA = 312
+SEQUENCE_DATA = 336
+LEADER_EPOCH_DATA = 360
+IS_TRANSACTIONAL_DATA = 384
+IS_CONTROL_DATA = 408
+DELETE_HORIZON_DATA = 432
+DELETE_HORIZON_VALIDITY = 440
 
 
 @inner
@@ -82,7 +135,7 @@ def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
         end_1 = p + entry_message_size
         entry_crc = load_u32(p)
         p += 4
-        entry_crc_at = p
+        start_of_entry_crc = p
         entry_magic = load_i8(p)
         p += 1
         if entry_magic != 0:
@@ -123,16 +176,16 @@ def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
         p += 4
         if length < 0 or length != end_1 - p:
             return fail(row, 6, p)  # messages
-        if codec and crc32(entry_crc_at, end_1 - entry_crc_at) != entry_crc:
+        if codec and crc32(start_of_entry_crc, end_1 - start_of_entry_crc) != entry_crc:
             return fail(row, 7, p)  # crc
         store_64(row + CHECKED, codec)
         store_64(row + CODEC, codec)
         store_64(row + RUN, p)
         store_64(row + RUN_END, end_1)
         store_64(row + COUNT, -1)
-        store_64(row + 80, entry_attributes)
-        store_64(row + 88, entry_crc)
-        store_64(row + 96, entry_crc_at)
+        store_64(row + ENTRY_ATTRIBUTES, entry_attributes)
+        store_64(row + ENTRY_CRC, entry_crc)
+        store_64(row + START_OF_ENTRY_CRC, start_of_entry_crc)
         return 1
     return fail(row, 8, start)  # message
 
@@ -181,7 +234,7 @@ def index_message_v0(
         if n == capacity:
             return n, p, 1, rows
         fetch_around(2 * behind - p)  # a head to come, if entries are of like size
-        row = table + n * ROW_SIZE
+        row = table + n * SIZE_OF_ROW
         n += 1
         if is_message_v0(p, behind, careful):
             store_64(row + STATUS, 0)
@@ -206,22 +259,22 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
     end = load_i64_le(row + RUN_END)
     at = load_i64_le(state + ROWS)
     rows_room = load_i64_le(room + ROWS)
-    offset_data = load_i64_le(out + 0)
-    key_data = load_i64_le(out + 72)
-    key_validity = load_i64_le(out + 80)
-    key_offsets = load_i64_le(out + 88)
-    key_at = load_i64_le(state + 56)
-    key_room = load_i64_le(room + 56)
-    key_nulls = load_i64_le(state + 208)
-    value_data = load_i64_le(out + 96)
-    value_validity = load_i64_le(out + 104)
-    value_offsets = load_i64_le(out + 112)
-    value_at = load_i64_le(state + 64)
-    value_room = load_i64_le(room + 64)
-    value_nulls = load_i64_le(state + 216)
-    base_offset_data = load_i64_le(out + 192)
-    position_data = load_i64_le(out + 216)
-    codec_data = load_i64_le(out + 264)
+    offset_data = load_i64_le(out + OFFSET_DATA)
+    key_data = load_i64_le(out + KEY_DATA)
+    key_validity = load_i64_le(out + KEY_VALIDITY)
+    key_offsets = load_i64_le(out + KEY_OFFSETS)
+    key_at = load_i64_le(state + KEY_AT)
+    key_room = load_i64_le(room + KEY_AT)
+    key_nulls = load_i64_le(state + KEY_NULLS)
+    value_data = load_i64_le(out + VALUE_DATA)
+    value_validity = load_i64_le(out + VALUE_VALIDITY)
+    value_offsets = load_i64_le(out + VALUE_OFFSETS)
+    value_at = load_i64_le(state + VALUE_AT)
+    value_room = load_i64_le(room + VALUE_AT)
+    value_nulls = load_i64_le(state + VALUE_NULLS)
+    base_offset_data = load_i64_le(out + BASE_OFFSET_DATA)
+    position_data = load_i64_le(out + POSITION_DATA)
+    codec_data = load_i64_le(out + CODEC_DATA)
     careful = load_i64_le(row + CHECKED)
     while True:
         behind = frame_message_v0(p, end)
@@ -231,7 +284,7 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
             return 0
         store_64(row + END, behind)
         start = p
-        entry_position = p + bias
+        position = p + bias
         item_offset = load_i64(p)
         p += 8
         item_message_size = load_i32(p)
@@ -316,16 +369,16 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
         if base_offset_data:
             store_64(base_offset_data + 8 * at, item_offset)
         if position_data:
-            store_64(position_data + 8 * at, entry_position)
+            store_64(position_data + 8 * at, position)
         if codec_data:
             store_8(codec_data + at, item_attributes & 7)
         at += 1
         store_64(state + ROWS, at)
         store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
-        store_64(state + 56, key_at)
-        store_64(state + 208, key_nulls)
-        store_64(state + 64, value_at)
-        store_64(state + 216, value_nulls)
+        store_64(state + KEY_AT, key_at)
+        store_64(state + KEY_NULLS, key_nulls)
+        store_64(state + VALUE_AT, value_at)
+        store_64(state + VALUE_NULLS, value_nulls)
         store_64(state + LAST, start)
         store_64(row + RUN, p)
         store_64(state + NEXT, p)
@@ -335,20 +388,20 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
 def same_message_v0(row: int, out: int, state: int, first: int, bias: int) -> None:
     """Write the columns that are the same in all rows, from the first one on."""
     count = load_i64_le(state + ROWS) - first
-    timestamp_data = load_i64_le(out + 24)
-    timestamp_type_data = load_i64_le(out + 48)
-    headers_offsets = load_i64_le(out + 136)
-    magic_data = load_i64_le(out + 240)
-    producer_id_data = load_i64_le(out + 288)
-    producer_epoch_data = load_i64_le(out + 312)
-    sequence_data = load_i64_le(out + 336)
-    leader_epoch_data = load_i64_le(out + 360)
-    is_transactional_data = load_i64_le(out + 384)
-    is_control_data = load_i64_le(out + 408)
-    delete_horizon_validity = load_i64_le(out + 440)
+    timestamp_data = load_i64_le(out + TIMESTAMP_DATA)
+    timestamp_type_data = load_i64_le(out + TIMESTAMP_TYPE_DATA)
+    headers_offsets = load_i64_le(out + HEADERS_OFFSETS)
+    magic_data = load_i64_le(out + MAGIC_DATA)
+    producer_id_data = load_i64_le(out + PRODUCER_ID_DATA)
+    producer_epoch_data = load_i64_le(out + PRODUCER_EPOCH_DATA)
+    sequence_data = load_i64_le(out + SEQUENCE_DATA)
+    leader_epoch_data = load_i64_le(out + LEADER_EPOCH_DATA)
+    is_transactional_data = load_i64_le(out + IS_TRANSACTIONAL_DATA)
+    is_control_data = load_i64_le(out + IS_CONTROL_DATA)
+    delete_horizon_validity = load_i64_le(out + DELETE_HORIZON_VALIDITY)
     if headers_offsets:
-        fill_32(headers_offsets, first + 1, count, load_i64_le(state + 72))
-    store_64(state + 328, load_i64_le(state + 328) + count)
+        fill_32(headers_offsets, first + 1, count, load_i64_le(state + HEADERS_AT))
+    store_64(state + DELETE_HORIZON_NULLS, load_i64_le(state + DELETE_HORIZON_NULLS) + count)
     if delete_horizon_validity:
         fill_false(delete_horizon_validity, first, count)
     if timestamp_data:
@@ -380,22 +433,25 @@ def rows_message_v0_messages(
     end = load_i64_le(row + RUN_END)
     at = load_i64_le(state + ROWS)
     rows_room = load_i64_le(room + ROWS)
-    offset_data = load_i64_le(out + 0)
-    key_data = load_i64_le(out + 72)
-    key_validity = load_i64_le(out + 80)
-    key_offsets = load_i64_le(out + 88)
-    key_at = load_i64_le(state + 56)
-    key_room = load_i64_le(room + 56)
-    key_nulls = load_i64_le(state + 208)
-    value_data = load_i64_le(out + 96)
-    value_validity = load_i64_le(out + 104)
-    value_offsets = load_i64_le(out + 112)
-    value_at = load_i64_le(state + 64)
-    value_room = load_i64_le(room + 64)
-    value_nulls = load_i64_le(state + 216)
-    entry_crc = load_i64_le(row + 88)
-    entry_crc_at = load_i64_le(row + 96)
-    if load_i64_le(row + CHECKED) == 0 and crc32(entry_crc_at, end - entry_crc_at) != entry_crc:
+    offset_data = load_i64_le(out + OFFSET_DATA)
+    key_data = load_i64_le(out + KEY_DATA)
+    key_validity = load_i64_le(out + KEY_VALIDITY)
+    key_offsets = load_i64_le(out + KEY_OFFSETS)
+    key_at = load_i64_le(state + KEY_AT)
+    key_room = load_i64_le(room + KEY_AT)
+    key_nulls = load_i64_le(state + KEY_NULLS)
+    value_data = load_i64_le(out + VALUE_DATA)
+    value_validity = load_i64_le(out + VALUE_VALIDITY)
+    value_offsets = load_i64_le(out + VALUE_OFFSETS)
+    value_at = load_i64_le(state + VALUE_AT)
+    value_room = load_i64_le(room + VALUE_AT)
+    value_nulls = load_i64_le(state + VALUE_NULLS)
+    entry_crc = load_i64_le(row + ENTRY_CRC)
+    start_of_entry_crc = load_i64_le(row + START_OF_ENTRY_CRC)
+    if (
+        load_i64_le(row + CHECKED) == 0
+        and crc32(start_of_entry_crc, end - start_of_entry_crc) != entry_crc
+    ):
         return fail(row, 7, p)  # crc
     first_offset = 0
     start = p
@@ -415,7 +471,7 @@ def rows_message_v0_messages(
         first_offset = item_offset
         break
     p = start
-    store_64(row + 104, first_offset)
+    store_64(row + FIRST_OFFSET, first_offset)
     first = at
     while p < end:
         if at >= rows_room:
@@ -508,10 +564,10 @@ def rows_message_v0_messages(
         return fail(row, 6, p)  # messages
     store_64(state + ROWS, at)
     store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
-    store_64(state + 56, key_at)
-    store_64(state + 208, key_nulls)
-    store_64(state + 64, value_at)
-    store_64(state + 216, value_nulls)
+    store_64(state + KEY_AT, key_at)
+    store_64(state + KEY_NULLS, key_nulls)
+    store_64(state + VALUE_AT, value_at)
+    store_64(state + VALUE_NULLS, value_nulls)
     store_64(row + RUN, end)
     store_64(row + COUNT, 0)
     store_64(state + LAST, load_i64_le(row + START))
@@ -523,26 +579,26 @@ def rows_message_v0_messages(
 def same_message_v0_messages(row: int, out: int, state: int, first: int, bias: int) -> None:
     """Write the columns that are the same in all rows, from the first one on."""
     count = load_i64_le(state + ROWS) - first
-    timestamp_data = load_i64_le(out + 24)
-    timestamp_type_data = load_i64_le(out + 48)
-    headers_offsets = load_i64_le(out + 136)
-    base_offset_data = load_i64_le(out + 192)
-    position_data = load_i64_le(out + 216)
-    magic_data = load_i64_le(out + 240)
-    codec_data = load_i64_le(out + 264)
-    producer_id_data = load_i64_le(out + 288)
-    producer_epoch_data = load_i64_le(out + 312)
-    sequence_data = load_i64_le(out + 336)
-    leader_epoch_data = load_i64_le(out + 360)
-    is_transactional_data = load_i64_le(out + 384)
-    is_control_data = load_i64_le(out + 408)
-    delete_horizon_validity = load_i64_le(out + 440)
-    entry_attributes = load_i64_le(row + 80)
-    first_offset = load_i64_le(row + 104)
-    entry_position = load_i64_le(row + START) + bias
+    timestamp_data = load_i64_le(out + TIMESTAMP_DATA)
+    timestamp_type_data = load_i64_le(out + TIMESTAMP_TYPE_DATA)
+    headers_offsets = load_i64_le(out + HEADERS_OFFSETS)
+    base_offset_data = load_i64_le(out + BASE_OFFSET_DATA)
+    position_data = load_i64_le(out + POSITION_DATA)
+    magic_data = load_i64_le(out + MAGIC_DATA)
+    codec_data = load_i64_le(out + CODEC_DATA)
+    producer_id_data = load_i64_le(out + PRODUCER_ID_DATA)
+    producer_epoch_data = load_i64_le(out + PRODUCER_EPOCH_DATA)
+    sequence_data = load_i64_le(out + SEQUENCE_DATA)
+    leader_epoch_data = load_i64_le(out + LEADER_EPOCH_DATA)
+    is_transactional_data = load_i64_le(out + IS_TRANSACTIONAL_DATA)
+    is_control_data = load_i64_le(out + IS_CONTROL_DATA)
+    delete_horizon_validity = load_i64_le(out + DELETE_HORIZON_VALIDITY)
+    entry_attributes = load_i64_le(row + ENTRY_ATTRIBUTES)
+    first_offset = load_i64_le(row + FIRST_OFFSET)
+    position = load_i64_le(row + START) + bias
     if headers_offsets:
-        fill_32(headers_offsets, first + 1, count, load_i64_le(state + 72))
-    store_64(state + 328, load_i64_le(state + 328) + count)
+        fill_32(headers_offsets, first + 1, count, load_i64_le(state + HEADERS_AT))
+    store_64(state + DELETE_HORIZON_NULLS, load_i64_le(state + DELETE_HORIZON_NULLS) + count)
     if delete_horizon_validity:
         fill_false(delete_horizon_validity, first, count)
     if timestamp_data:
@@ -552,7 +608,7 @@ def same_message_v0_messages(row: int, out: int, state: int, first: int, bias: i
     if base_offset_data:
         fill_64(base_offset_data, first, count, first_offset)
     if position_data:
-        fill_64(position_data, first, count, entry_position)
+        fill_64(position_data, first, count, position)
     if magic_data:
         fill_8(magic_data, first, count, 0)
     if codec_data:
@@ -579,7 +635,7 @@ def decode_all_message_v0(
     not fit. The first entry that is not done.
     """
     for i in range(first, last):
-        row = table + i * ROW_SIZE
+        row = table + i * SIZE_OF_ROW
         if load_i64_le(row + STATUS):
             return i
         case = load_i64_le(row + CASE)
@@ -625,7 +681,7 @@ def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
         end_1 = p + entry_message_size
         entry_crc = load_u32(p)
         p += 4
-        entry_crc_at = p
+        start_of_entry_crc = p
         entry_magic = load_i8(p)
         p += 1
         if entry_magic != 1:
@@ -668,18 +724,18 @@ def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
         p += 4
         if length < 0 or length != end_1 - p:
             return fail(row, 6, p)  # messages
-        if codec and crc32(entry_crc_at, end_1 - entry_crc_at) != entry_crc:
+        if codec and crc32(start_of_entry_crc, end_1 - start_of_entry_crc) != entry_crc:
             return fail(row, 7, p)  # crc
         store_64(row + CHECKED, codec)
         store_64(row + CODEC, codec)
         store_64(row + RUN, p)
         store_64(row + RUN_END, end_1)
         store_64(row + COUNT, -1)
-        store_64(row + 80, entry_attributes)
-        store_64(row + 88, entry_crc)
-        store_64(row + 96, entry_crc_at)
-        store_64(row + 104, entry_offset)
-        store_64(row + 112, entry_timestamp)
+        store_64(row + ENTRY_ATTRIBUTES, entry_attributes)
+        store_64(row + ENTRY_CRC, entry_crc)
+        store_64(row + ENTRY_OFFSET, entry_offset)
+        store_64(row + ENTRY_TIMESTAMP, entry_timestamp)
+        store_64(row + START_OF_ENTRY_CRC, start_of_entry_crc)
         return 1
     return fail(row, 8, start)  # message
 
@@ -728,7 +784,7 @@ def index_message_v1(
         if n == capacity:
             return n, p, 1, rows
         fetch_around(2 * behind - p)  # a head to come, if entries are of like size
-        row = table + n * ROW_SIZE
+        row = table + n * SIZE_OF_ROW
         n += 1
         if is_message_v1(p, behind, careful):
             store_64(row + STATUS, 0)
@@ -753,24 +809,24 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
     end = load_i64_le(row + RUN_END)
     at = load_i64_le(state + ROWS)
     rows_room = load_i64_le(room + ROWS)
-    offset_data = load_i64_le(out + 0)
-    timestamp_data = load_i64_le(out + 24)
-    timestamp_type_data = load_i64_le(out + 48)
-    key_data = load_i64_le(out + 72)
-    key_validity = load_i64_le(out + 80)
-    key_offsets = load_i64_le(out + 88)
-    key_at = load_i64_le(state + 56)
-    key_room = load_i64_le(room + 56)
-    key_nulls = load_i64_le(state + 208)
-    value_data = load_i64_le(out + 96)
-    value_validity = load_i64_le(out + 104)
-    value_offsets = load_i64_le(out + 112)
-    value_at = load_i64_le(state + 64)
-    value_room = load_i64_le(room + 64)
-    value_nulls = load_i64_le(state + 216)
-    base_offset_data = load_i64_le(out + 192)
-    position_data = load_i64_le(out + 216)
-    codec_data = load_i64_le(out + 264)
+    offset_data = load_i64_le(out + OFFSET_DATA)
+    timestamp_data = load_i64_le(out + TIMESTAMP_DATA)
+    timestamp_type_data = load_i64_le(out + TIMESTAMP_TYPE_DATA)
+    key_data = load_i64_le(out + KEY_DATA)
+    key_validity = load_i64_le(out + KEY_VALIDITY)
+    key_offsets = load_i64_le(out + KEY_OFFSETS)
+    key_at = load_i64_le(state + KEY_AT)
+    key_room = load_i64_le(room + KEY_AT)
+    key_nulls = load_i64_le(state + KEY_NULLS)
+    value_data = load_i64_le(out + VALUE_DATA)
+    value_validity = load_i64_le(out + VALUE_VALIDITY)
+    value_offsets = load_i64_le(out + VALUE_OFFSETS)
+    value_at = load_i64_le(state + VALUE_AT)
+    value_room = load_i64_le(room + VALUE_AT)
+    value_nulls = load_i64_le(state + VALUE_NULLS)
+    base_offset_data = load_i64_le(out + BASE_OFFSET_DATA)
+    position_data = load_i64_le(out + POSITION_DATA)
+    codec_data = load_i64_le(out + CODEC_DATA)
     careful = load_i64_le(row + CHECKED)
     while True:
         behind = frame_message_v1(p, end)
@@ -780,7 +836,7 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
             return 0
         store_64(row + END, behind)
         start = p
-        entry_position = p + bias
+        position = p + bias
         item_offset = load_i64(p)
         p += 8
         item_message_size = load_i32(p)
@@ -871,16 +927,16 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
         if base_offset_data:
             store_64(base_offset_data + 8 * at, item_offset)
         if position_data:
-            store_64(position_data + 8 * at, entry_position)
+            store_64(position_data + 8 * at, position)
         if codec_data:
             store_8(codec_data + at, item_attributes & 7)
         at += 1
         store_64(state + ROWS, at)
         store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
-        store_64(state + 56, key_at)
-        store_64(state + 208, key_nulls)
-        store_64(state + 64, value_at)
-        store_64(state + 216, value_nulls)
+        store_64(state + KEY_AT, key_at)
+        store_64(state + KEY_NULLS, key_nulls)
+        store_64(state + VALUE_AT, value_at)
+        store_64(state + VALUE_NULLS, value_nulls)
         store_64(state + LAST, start)
         store_64(row + RUN, p)
         store_64(state + NEXT, p)
@@ -890,18 +946,18 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
 def same_message_v1(row: int, out: int, state: int, first: int, bias: int) -> None:
     """Write the columns that are the same in all rows, from the first one on."""
     count = load_i64_le(state + ROWS) - first
-    headers_offsets = load_i64_le(out + 136)
-    magic_data = load_i64_le(out + 240)
-    producer_id_data = load_i64_le(out + 288)
-    producer_epoch_data = load_i64_le(out + 312)
-    sequence_data = load_i64_le(out + 336)
-    leader_epoch_data = load_i64_le(out + 360)
-    is_transactional_data = load_i64_le(out + 384)
-    is_control_data = load_i64_le(out + 408)
-    delete_horizon_validity = load_i64_le(out + 440)
+    headers_offsets = load_i64_le(out + HEADERS_OFFSETS)
+    magic_data = load_i64_le(out + MAGIC_DATA)
+    producer_id_data = load_i64_le(out + PRODUCER_ID_DATA)
+    producer_epoch_data = load_i64_le(out + PRODUCER_EPOCH_DATA)
+    sequence_data = load_i64_le(out + SEQUENCE_DATA)
+    leader_epoch_data = load_i64_le(out + LEADER_EPOCH_DATA)
+    is_transactional_data = load_i64_le(out + IS_TRANSACTIONAL_DATA)
+    is_control_data = load_i64_le(out + IS_CONTROL_DATA)
+    delete_horizon_validity = load_i64_le(out + DELETE_HORIZON_VALIDITY)
     if headers_offsets:
-        fill_32(headers_offsets, first + 1, count, load_i64_le(state + 72))
-    store_64(state + 328, load_i64_le(state + 328) + count)
+        fill_32(headers_offsets, first + 1, count, load_i64_le(state + HEADERS_AT))
+    store_64(state + DELETE_HORIZON_NULLS, load_i64_le(state + DELETE_HORIZON_NULLS) + count)
     if delete_horizon_validity:
         fill_false(delete_horizon_validity, first, count)
     if magic_data:
@@ -929,26 +985,29 @@ def rows_message_v1_messages(
     end = load_i64_le(row + RUN_END)
     at = load_i64_le(state + ROWS)
     rows_room = load_i64_le(room + ROWS)
-    offset_data = load_i64_le(out + 0)
-    timestamp_data = load_i64_le(out + 24)
-    key_data = load_i64_le(out + 72)
-    key_validity = load_i64_le(out + 80)
-    key_offsets = load_i64_le(out + 88)
-    key_at = load_i64_le(state + 56)
-    key_room = load_i64_le(room + 56)
-    key_nulls = load_i64_le(state + 208)
-    value_data = load_i64_le(out + 96)
-    value_validity = load_i64_le(out + 104)
-    value_offsets = load_i64_le(out + 112)
-    value_at = load_i64_le(state + 64)
-    value_room = load_i64_le(room + 64)
-    value_nulls = load_i64_le(state + 216)
-    entry_attributes = load_i64_le(row + 80)
-    entry_crc = load_i64_le(row + 88)
-    entry_crc_at = load_i64_le(row + 96)
-    entry_offset = load_i64_le(row + 104)
-    entry_timestamp = load_i64_le(row + 112)
-    if load_i64_le(row + CHECKED) == 0 and crc32(entry_crc_at, end - entry_crc_at) != entry_crc:
+    offset_data = load_i64_le(out + OFFSET_DATA)
+    timestamp_data = load_i64_le(out + TIMESTAMP_DATA)
+    key_data = load_i64_le(out + KEY_DATA)
+    key_validity = load_i64_le(out + KEY_VALIDITY)
+    key_offsets = load_i64_le(out + KEY_OFFSETS)
+    key_at = load_i64_le(state + KEY_AT)
+    key_room = load_i64_le(room + KEY_AT)
+    key_nulls = load_i64_le(state + KEY_NULLS)
+    value_data = load_i64_le(out + VALUE_DATA)
+    value_validity = load_i64_le(out + VALUE_VALIDITY)
+    value_offsets = load_i64_le(out + VALUE_OFFSETS)
+    value_at = load_i64_le(state + VALUE_AT)
+    value_room = load_i64_le(room + VALUE_AT)
+    value_nulls = load_i64_le(state + VALUE_NULLS)
+    entry_attributes = load_i64_le(row + ENTRY_ATTRIBUTES)
+    entry_crc = load_i64_le(row + ENTRY_CRC)
+    entry_offset = load_i64_le(row + ENTRY_OFFSET)
+    entry_timestamp = load_i64_le(row + ENTRY_TIMESTAMP)
+    start_of_entry_crc = load_i64_le(row + START_OF_ENTRY_CRC)
+    if (
+        load_i64_le(row + CHECKED) == 0
+        and crc32(start_of_entry_crc, end - start_of_entry_crc) != entry_crc
+    ):
         return fail(row, 7, p)  # crc
     first_offset = 0
     last_offset = 0
@@ -971,8 +1030,8 @@ def rows_message_v1_messages(
             first_offset = item_offset
         last_offset = item_offset
     p = start
-    store_64(row + 120, first_offset)
-    store_64(row + 128, last_offset)
+    store_64(row + FIRST_OFFSET, first_offset)
+    store_64(row + LAST_OFFSET, last_offset)
     first = at
     while p < end:
         if at >= rows_room:
@@ -1077,10 +1136,10 @@ def rows_message_v1_messages(
         return fail(row, 6, p)  # messages
     store_64(state + ROWS, at)
     store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
-    store_64(state + 56, key_at)
-    store_64(state + 208, key_nulls)
-    store_64(state + 64, value_at)
-    store_64(state + 216, value_nulls)
+    store_64(state + KEY_AT, key_at)
+    store_64(state + KEY_NULLS, key_nulls)
+    store_64(state + VALUE_AT, value_at)
+    store_64(state + VALUE_NULLS, value_nulls)
     store_64(row + RUN, end)
     store_64(row + COUNT, 0)
     store_64(state + LAST, load_i64_le(row + START))
@@ -1092,27 +1151,27 @@ def rows_message_v1_messages(
 def same_message_v1_messages(row: int, out: int, state: int, first: int, bias: int) -> None:
     """Write the columns that are the same in all rows, from the first one on."""
     count = load_i64_le(state + ROWS) - first
-    timestamp_type_data = load_i64_le(out + 48)
-    headers_offsets = load_i64_le(out + 136)
-    base_offset_data = load_i64_le(out + 192)
-    position_data = load_i64_le(out + 216)
-    magic_data = load_i64_le(out + 240)
-    codec_data = load_i64_le(out + 264)
-    producer_id_data = load_i64_le(out + 288)
-    producer_epoch_data = load_i64_le(out + 312)
-    sequence_data = load_i64_le(out + 336)
-    leader_epoch_data = load_i64_le(out + 360)
-    is_transactional_data = load_i64_le(out + 384)
-    is_control_data = load_i64_le(out + 408)
-    delete_horizon_validity = load_i64_le(out + 440)
-    entry_attributes = load_i64_le(row + 80)
-    entry_offset = load_i64_le(row + 104)
-    first_offset = load_i64_le(row + 120)
-    last_offset = load_i64_le(row + 128)
-    entry_position = load_i64_le(row + START) + bias
+    timestamp_type_data = load_i64_le(out + TIMESTAMP_TYPE_DATA)
+    headers_offsets = load_i64_le(out + HEADERS_OFFSETS)
+    base_offset_data = load_i64_le(out + BASE_OFFSET_DATA)
+    position_data = load_i64_le(out + POSITION_DATA)
+    magic_data = load_i64_le(out + MAGIC_DATA)
+    codec_data = load_i64_le(out + CODEC_DATA)
+    producer_id_data = load_i64_le(out + PRODUCER_ID_DATA)
+    producer_epoch_data = load_i64_le(out + PRODUCER_EPOCH_DATA)
+    sequence_data = load_i64_le(out + SEQUENCE_DATA)
+    leader_epoch_data = load_i64_le(out + LEADER_EPOCH_DATA)
+    is_transactional_data = load_i64_le(out + IS_TRANSACTIONAL_DATA)
+    is_control_data = load_i64_le(out + IS_CONTROL_DATA)
+    delete_horizon_validity = load_i64_le(out + DELETE_HORIZON_VALIDITY)
+    entry_attributes = load_i64_le(row + ENTRY_ATTRIBUTES)
+    entry_offset = load_i64_le(row + ENTRY_OFFSET)
+    first_offset = load_i64_le(row + FIRST_OFFSET)
+    last_offset = load_i64_le(row + LAST_OFFSET)
+    position = load_i64_le(row + START) + bias
     if headers_offsets:
-        fill_32(headers_offsets, first + 1, count, load_i64_le(state + 72))
-    store_64(state + 328, load_i64_le(state + 328) + count)
+        fill_32(headers_offsets, first + 1, count, load_i64_le(state + HEADERS_AT))
+    store_64(state + DELETE_HORIZON_NULLS, load_i64_le(state + DELETE_HORIZON_NULLS) + count)
     if delete_horizon_validity:
         fill_false(delete_horizon_validity, first, count)
     if timestamp_type_data:
@@ -1124,7 +1183,7 @@ def same_message_v1_messages(row: int, out: int, state: int, first: int, bias: i
             value = wrap_64(entry_offset - last_offset + first_offset)
         fill_64(base_offset_data, first, count, value)
     if position_data:
-        fill_64(position_data, first, count, entry_position)
+        fill_64(position_data, first, count, position)
     if magic_data:
         fill_8(magic_data, first, count, 1)
     if codec_data:
@@ -1151,7 +1210,7 @@ def decode_all_message_v1(
     not fit. The first entry that is not done.
     """
     for i in range(first, last):
-        row = table + i * ROW_SIZE
+        row = table + i * SIZE_OF_ROW
         if load_i64_le(row + STATUS):
             return i
         case = load_i64_le(row + CASE)
@@ -1206,7 +1265,7 @@ def open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> in
         return fail(row, 12, p)  # magic
     entry_crc = load_u32(p)
     p += 4
-    entry_crc_at = p
+    start_of_entry_crc = p
     entry_attributes = load_i16(p)
     p += 2
     if (entry_attributes & 7) > 4:
@@ -1235,23 +1294,23 @@ def open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> in
         codec = 0
     if codec == 0 and entry_record_count > (end_1 - p) // 7:
         return fail(row, -1, 0)  # more rows than there are bytes for
-    if codec and crc32c(entry_crc_at, end_1 - entry_crc_at) != entry_crc:
+    if codec and crc32c(start_of_entry_crc, end_1 - start_of_entry_crc) != entry_crc:
         return fail(row, 15, p)  # crc
     store_64(row + CHECKED, codec)
     store_64(row + CODEC, codec)
     store_64(row + RUN, p)
     store_64(row + RUN_END, end_1)
     store_64(row + COUNT, entry_record_count)
-    store_64(row + 80, entry_attributes)
-    store_64(row + 88, entry_base_offset)
-    store_64(row + 96, entry_base_sequence)
-    store_64(row + 104, entry_base_timestamp)
-    store_64(row + 112, entry_crc)
-    store_64(row + 120, entry_crc_at)
-    store_64(row + 128, entry_max_timestamp)
-    store_64(row + 136, entry_partition_leader_epoch)
-    store_64(row + 144, entry_producer_epoch)
-    store_64(row + 152, entry_producer_id)
+    store_64(row + ENTRY_ATTRIBUTES, entry_attributes)
+    store_64(row + ENTRY_BASE_OFFSET, entry_base_offset)
+    store_64(row + ENTRY_BASE_SEQUENCE, entry_base_sequence)
+    store_64(row + ENTRY_BASE_TIMESTAMP, entry_base_timestamp)
+    store_64(row + ENTRY_CRC, entry_crc)
+    store_64(row + ENTRY_MAX_TIMESTAMP, entry_max_timestamp)
+    store_64(row + ENTRY_PARTITION_LEADER_EPOCH, entry_partition_leader_epoch)
+    store_64(row + ENTRY_PRODUCER_EPOCH, entry_producer_epoch)
+    store_64(row + ENTRY_PRODUCER_ID, entry_producer_id)
+    store_64(row + START_OF_ENTRY_CRC, start_of_entry_crc)
     return 1
 
 
@@ -1290,7 +1349,7 @@ def index_record_batch(
         if n == capacity:
             return n, p, 1, rows
         fetch_around(2 * behind - p)  # a head to come, if entries are of like size
-        row = table + n * ROW_SIZE
+        row = table + n * SIZE_OF_ROW
         n += 1
         if open_record_batch(p, behind, row, most, careful) and rows >= 0:
             count = load_i64_le(row + COUNT)
@@ -1307,42 +1366,45 @@ def rows_record_batch_records(
     end = load_i64_le(row + RUN_END)
     at = load_i64_le(state + ROWS)
     rows_room = load_i64_le(room + ROWS)
-    offset_data = load_i64_le(out + 0)
-    timestamp_data = load_i64_le(out + 24)
-    key_data = load_i64_le(out + 72)
-    key_validity = load_i64_le(out + 80)
-    key_offsets = load_i64_le(out + 88)
-    key_at = load_i64_le(state + 56)
-    key_room = load_i64_le(room + 56)
-    key_nulls = load_i64_le(state + 208)
-    value_data = load_i64_le(out + 96)
-    value_validity = load_i64_le(out + 104)
-    value_offsets = load_i64_le(out + 112)
-    value_at = load_i64_le(state + 64)
-    value_room = load_i64_le(room + 64)
-    value_nulls = load_i64_le(state + 216)
-    headers_offsets = load_i64_le(out + 136)
-    headers_at = load_i64_le(state + 72)
-    headers_room = load_i64_le(room + 72)
-    headers_key_data = load_i64_le(out + 144)
-    headers_key_offsets = load_i64_le(out + 160)
-    headers_key_at = load_i64_le(state + 80)
-    headers_key_room = load_i64_le(room + 80)
-    headers_value_data = load_i64_le(out + 168)
-    headers_value_validity = load_i64_le(out + 176)
-    headers_value_offsets = load_i64_le(out + 184)
-    headers_value_at = load_i64_le(state + 88)
-    headers_value_room = load_i64_le(room + 88)
-    headers_value_nulls = load_i64_le(state + 240)
-    sequence_data = load_i64_le(out + 336)
-    entry_attributes = load_i64_le(row + 80)
-    entry_base_offset = load_i64_le(row + 88)
-    entry_base_sequence = load_i64_le(row + 96)
-    entry_base_timestamp = load_i64_le(row + 104)
-    entry_crc = load_i64_le(row + 112)
-    entry_crc_at = load_i64_le(row + 120)
-    entry_max_timestamp = load_i64_le(row + 128)
-    if load_i64_le(row + CHECKED) == 0 and crc32c(entry_crc_at, end - entry_crc_at) != entry_crc:
+    offset_data = load_i64_le(out + OFFSET_DATA)
+    timestamp_data = load_i64_le(out + TIMESTAMP_DATA)
+    key_data = load_i64_le(out + KEY_DATA)
+    key_validity = load_i64_le(out + KEY_VALIDITY)
+    key_offsets = load_i64_le(out + KEY_OFFSETS)
+    key_at = load_i64_le(state + KEY_AT)
+    key_room = load_i64_le(room + KEY_AT)
+    key_nulls = load_i64_le(state + KEY_NULLS)
+    value_data = load_i64_le(out + VALUE_DATA)
+    value_validity = load_i64_le(out + VALUE_VALIDITY)
+    value_offsets = load_i64_le(out + VALUE_OFFSETS)
+    value_at = load_i64_le(state + VALUE_AT)
+    value_room = load_i64_le(room + VALUE_AT)
+    value_nulls = load_i64_le(state + VALUE_NULLS)
+    headers_offsets = load_i64_le(out + HEADERS_OFFSETS)
+    headers_at = load_i64_le(state + HEADERS_AT)
+    headers_room = load_i64_le(room + HEADERS_AT)
+    headers_key_data = load_i64_le(out + HEADERS_KEY_DATA)
+    headers_key_offsets = load_i64_le(out + HEADERS_KEY_OFFSETS)
+    headers_key_at = load_i64_le(state + HEADERS_KEY_AT)
+    headers_key_room = load_i64_le(room + HEADERS_KEY_AT)
+    headers_value_data = load_i64_le(out + HEADERS_VALUE_DATA)
+    headers_value_validity = load_i64_le(out + HEADERS_VALUE_VALIDITY)
+    headers_value_offsets = load_i64_le(out + HEADERS_VALUE_OFFSETS)
+    headers_value_at = load_i64_le(state + HEADERS_VALUE_AT)
+    headers_value_room = load_i64_le(room + HEADERS_VALUE_AT)
+    headers_value_nulls = load_i64_le(state + HEADERS_VALUE_NULLS)
+    sequence_data = load_i64_le(out + SEQUENCE_DATA)
+    entry_attributes = load_i64_le(row + ENTRY_ATTRIBUTES)
+    entry_base_offset = load_i64_le(row + ENTRY_BASE_OFFSET)
+    entry_base_sequence = load_i64_le(row + ENTRY_BASE_SEQUENCE)
+    entry_base_timestamp = load_i64_le(row + ENTRY_BASE_TIMESTAMP)
+    entry_crc = load_i64_le(row + ENTRY_CRC)
+    entry_max_timestamp = load_i64_le(row + ENTRY_MAX_TIMESTAMP)
+    start_of_entry_crc = load_i64_le(row + START_OF_ENTRY_CRC)
+    if (
+        load_i64_le(row + CHECKED) == 0
+        and crc32c(start_of_entry_crc, end - start_of_entry_crc) != entry_crc
+    ):
         return fail(row, 15, p)  # crc
     first = at
     count = load_i64_le(row + COUNT)
@@ -1475,14 +1537,14 @@ def rows_record_batch_records(
         return fail(row, 14, p)  # records
     store_64(state + ROWS, first + count)
     store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
-    store_64(state + 56, key_at)
-    store_64(state + 208, key_nulls)
-    store_64(state + 64, value_at)
-    store_64(state + 216, value_nulls)
-    store_64(state + 72, headers_at)
-    store_64(state + 80, headers_key_at)
-    store_64(state + 88, headers_value_at)
-    store_64(state + 240, headers_value_nulls)
+    store_64(state + KEY_AT, key_at)
+    store_64(state + KEY_NULLS, key_nulls)
+    store_64(state + VALUE_AT, value_at)
+    store_64(state + VALUE_NULLS, value_nulls)
+    store_64(state + HEADERS_AT, headers_at)
+    store_64(state + HEADERS_KEY_AT, headers_key_at)
+    store_64(state + HEADERS_VALUE_AT, headers_value_at)
+    store_64(state + HEADERS_VALUE_NULLS, headers_value_nulls)
     store_64(row + RUN, end)
     store_64(row + COUNT, 0)
     store_64(state + LAST, load_i64_le(row + START))
@@ -1494,31 +1556,31 @@ def rows_record_batch_records(
 def same_record_batch_records(row: int, out: int, state: int, first: int, bias: int) -> None:
     """Write the columns that are the same in all rows, from the first one on."""
     count = load_i64_le(state + ROWS) - first
-    timestamp_type_data = load_i64_le(out + 48)
-    base_offset_data = load_i64_le(out + 192)
-    position_data = load_i64_le(out + 216)
-    magic_data = load_i64_le(out + 240)
-    codec_data = load_i64_le(out + 264)
-    producer_id_data = load_i64_le(out + 288)
-    producer_epoch_data = load_i64_le(out + 312)
-    leader_epoch_data = load_i64_le(out + 360)
-    is_transactional_data = load_i64_le(out + 384)
-    is_control_data = load_i64_le(out + 408)
-    delete_horizon_data = load_i64_le(out + 432)
-    delete_horizon_validity = load_i64_le(out + 440)
-    entry_attributes = load_i64_le(row + 80)
-    entry_base_offset = load_i64_le(row + 88)
-    entry_base_timestamp = load_i64_le(row + 104)
-    entry_partition_leader_epoch = load_i64_le(row + 136)
-    entry_producer_epoch = load_i64_le(row + 144)
-    entry_producer_id = load_i64_le(row + 152)
-    entry_position = load_i64_le(row + START) + bias
+    timestamp_type_data = load_i64_le(out + TIMESTAMP_TYPE_DATA)
+    base_offset_data = load_i64_le(out + BASE_OFFSET_DATA)
+    position_data = load_i64_le(out + POSITION_DATA)
+    magic_data = load_i64_le(out + MAGIC_DATA)
+    codec_data = load_i64_le(out + CODEC_DATA)
+    producer_id_data = load_i64_le(out + PRODUCER_ID_DATA)
+    producer_epoch_data = load_i64_le(out + PRODUCER_EPOCH_DATA)
+    leader_epoch_data = load_i64_le(out + LEADER_EPOCH_DATA)
+    is_transactional_data = load_i64_le(out + IS_TRANSACTIONAL_DATA)
+    is_control_data = load_i64_le(out + IS_CONTROL_DATA)
+    delete_horizon_data = load_i64_le(out + DELETE_HORIZON_DATA)
+    delete_horizon_validity = load_i64_le(out + DELETE_HORIZON_VALIDITY)
+    entry_attributes = load_i64_le(row + ENTRY_ATTRIBUTES)
+    entry_base_offset = load_i64_le(row + ENTRY_BASE_OFFSET)
+    entry_base_timestamp = load_i64_le(row + ENTRY_BASE_TIMESTAMP)
+    entry_partition_leader_epoch = load_i64_le(row + ENTRY_PARTITION_LEADER_EPOCH)
+    entry_producer_epoch = load_i64_le(row + ENTRY_PRODUCER_EPOCH)
+    entry_producer_id = load_i64_le(row + ENTRY_PRODUCER_ID)
+    position = load_i64_le(row + START) + bias
     if timestamp_type_data:
         fill_8(timestamp_type_data, first, count, entry_attributes >> 3 & 1)
     if base_offset_data:
         fill_64(base_offset_data, first, count, entry_base_offset)
     if position_data:
-        fill_64(position_data, first, count, entry_position)
+        fill_64(position_data, first, count, position)
     if magic_data:
         fill_8(magic_data, first, count, 2)
     if codec_data:
@@ -1540,7 +1602,7 @@ def same_record_batch_records(row: int, out: int, state: int, first: int, bias: 
             value = 0
         fill_64(delete_horizon_data, first, count, value)
     if not (entry_attributes >> 6 & 1):
-        store_64(state + 328, load_i64_le(state + 328) + count)
+        store_64(state + DELETE_HORIZON_NULLS, load_i64_le(state + DELETE_HORIZON_NULLS) + count)
         if delete_horizon_validity:
             fill_false(delete_horizon_validity, first, count)
 
@@ -1553,7 +1615,7 @@ def decode_all_record_batch(
     not fit. The first entry that is not done.
     """
     for i in range(first, last):
-        row = table + i * ROW_SIZE
+        row = table + i * SIZE_OF_ROW
         if load_i64_le(row + STATUS):
             return i
         case = load_i64_le(row + CASE)

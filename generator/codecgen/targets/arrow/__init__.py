@@ -40,7 +40,7 @@ def emit(plan: Plan) -> Emitted:
         files[f"{package}/arrow/{view.name}.py"] = _description(
             plan, view_plan, kernels, vectors is not None
         )
-        files[f"{package}/arrow/{view.name}_kernels.py"] = _kernels(view_plan, text)
+        files[f"{package}/arrow/{view.name}_kernels.py"] = _kernels(view_plan, kernels, text)
     if diagnostics:
         return Emitted({}, tuple(diagnostics))
     if files:
@@ -51,10 +51,11 @@ def emit(plan: Plan) -> Emitted:
     return Emitted(files)
 
 
-def _kernels(view: ViewPlan, text: str) -> str:
+def _kernels(view: ViewPlan, kernels: Kernels, text: str) -> str:
     files = sorted({case.entry.layout.span.file for case in view.cases})
     return kernel_module(
         text,
+        kernels.slots_named(),
         f"Kernels of the view {view.view.name}. {MARK} {view.view.span.file}; do not edit.",
         f"They read what {', '.join(files)} describe. They take addresses, and trust nothing in the bytes that these "
         "point to.",

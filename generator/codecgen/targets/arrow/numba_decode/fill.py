@@ -8,13 +8,12 @@ from codecgen.plan import FieldPlan
 from codecgen.plan.bounds import bounds
 from codecgen.plan.columns import CasePlan, Leaf
 from codecgen.schema.model import ArrayType
-from codecgen.targets.arrow.code import Sinks, Unsupported, function_name
-from codecgen.targets.arrow.columns import BYTES_LIKE, WIDTHS, deferred
+from codecgen.targets.arrow.code import Sinks, Unsupported
+from codecgen.targets.arrow.columns import BYTES_LIKE, WIDTHS, covered_from, deferred
 from codecgen.targets.arrow.expressions import Operand
+from codecgen.targets.arrow.naming import ENTRY, ITEM
 from codecgen.targets.arrow.numba_decode.index import Index
 from codecgen.targets.arrow.numba_decode.values import names_needed
-from codecgen.targets.arrow.numba_decode.walk import Walk
-from codecgen.targets.arrow.scope import ENTRY, ITEM
 
 
 class Fill(Index):
@@ -25,7 +24,7 @@ class Fill(Index):
         add = self.code.add
         resolved = self.resolved[case.number]
         self.function(
-            f"rows_{case.name}(row: int, out: int, state: int, room: int, most: int, bias: int) -> int",
+            f"{self.naming.function('rows', case)}(row: int, out: int, state: int, room: int, most: int, bias: int) -> int",
             "Check rows and write them. 0 when they are not as they should be, or there is no room.",
         )
         add("p = load_i64_le(row + RUN)")
@@ -33,9 +32,9 @@ class Fill(Index):
         add("at = load_i64_le(state + ROWS)")
         add("rows_room = load_i64_le(room + ROWS)")
         self.places(case)
-        for name, place in self.slots[case.number].items():
+        for name in self.slots[case.number]:
             if name not in resolved.names.ends:
-                add(f"{ENTRY}{name} = load_i64_le(row + {place})")
+                add(f"{name} = load_i64_le(row + {name.upper()})")
         if case.array is None:
             self.rows_that_are_entries(case)
         else:
@@ -49,23 +48,30 @@ class Fill(Index):
         for leaf in self.view.leaves:
             if self.is_missing(leaf, resolved):
                 continue
-            for k, part in enumerate(("data", "validity", "offsets")):
-                add(f"{leaf.name}_{part} = load_i64_le(out + {8 * (3 * leaf.index + k)})")
-            add(f"{leaf.name}_at = load_i64_le(state + {self.at(leaf)})")
-            add(f"{leaf.name}_room = load_i64_le(room + {self.at(leaf)})")
+            self.addresses(leaf)
+            at = self.slot(leaf, "at")
+            add(f"{self.part(leaf, 'at')} = load_i64_le(state + {at})")
+            add(f"{self.part(leaf, 'room')} = load_i64_le(room + {at})")
             if leaf.column.nullable:
-                add(f"{leaf.name}_nulls = load_i64_le(state + {self.nulls_at(leaf)})")
+                place = f"state + {self.slot(leaf, 'nulls')}"
+                add(f"{self.part(leaf, 'nulls')} = load_i64_le({place})")
+
+    def addresses(self, leaf: Leaf) -> None:
+        """Where a column is written."""
+        for part in ("data", "validity", "offsets"):
+            place = f"out + {self.slot(leaf, part)}"
+            self.code.add(f"{self.part(leaf, part)} = load_i64_le({place})")
 
     def rows_of_array(self, case: CasePlan, array: FieldPlan) -> None:
         add = self.code.add
         resolved = self.resolved[case.number]
         type_ = array.field.type
         assert isinstance(type_, ArrayType)
-        walk = Walk(self.plan, self.code, self.checks, "rows")
+        walk = self.walk("rows")
         checksums = deferred(case.entry)
         for c in checksums:
-            place = f"{ENTRY}{c.name}_at"
-            condition = "load_i64_le(row + CHECKED) == 0 and "
+            place = covered_from(ENTRY, c)
+            condition = "load_i64_le(row + CHECKED) == 0"
             walk.verify(c, ENTRY, place, f"end - {place}", condition)
         self.find_ends(case, array)
         needed = names_needed(case.element, True) | set(resolved.used(ITEM))
@@ -105,7 +111,7 @@ class Fill(Index):
             return
         if bounds(self.plan, case.element).least == 0:
             raise Unsupported("an array of elements that may have no bytes", array.field)
-        walk = Walk(self.plan, self.code, self.checks, "hop")
+        walk = self.walk("hop")
         for variable in sorted(ends):
             add(f"{variable} = 0")
         add("start = p")
@@ -127,28 +133,30 @@ class Fill(Index):
                 add("break")
         add("p = start")
         for variable in sorted(ends):
-            add(f"store_64(row + {self.slots[case.number][variable]}, {variable})")
+            add(f"store_64(row + {variable.upper()}, {variable})")
 
     def rows_that_are_entries(self, case: CasePlan) -> None:
         add = self.code.add
         resolved = self.resolved[case.number]
         add("careful = load_i64_le(row + CHECKED)")
         with self.code.block("while True:"):
-            add(f"behind = {function_name('frame', case.entry)}(p, end)")
-            with self.code.block(f"if behind <= 2 or not is_{case.name}(p, behind, careful):"):
+            add(f"behind = {self.naming.function('frame', case.entry)}(p, end)")
+            with self.code.block(
+                f"if behind <= 2 or not {self.naming.function('is', case)}(p, behind, careful):"
+            ):
                 add("return 1")
             with self.code.block("if at >= rows_room:"):
                 add("return 0")
             add("store_64(row + END, behind)")
             add("start = p")
             if resolved.names.position:
-                add("entry_position = p + bias")
+                add("position = p + bias")
             if case.rows.head:
                 self.head_fields(case)
                 add("p = behind")
             else:
                 needed = names_needed(case.element, True) | set(resolved.used(ITEM))
-                walk = Walk(self.plan, self.code, self.checks, "rows")
+                walk = self.walk("rows")
                 walk.fields(case.element, ITEM, "behind", resolved.sinks, needed)
                 walk.fail("p != behind", case.entry.fields[-1].field)
             for leaf, value in self.numbers(case):
@@ -169,9 +177,9 @@ class Fill(Index):
             if self.is_missing(leaf, self.resolved[case.number]):
                 continue
             if leaf.column.type in (*BYTES_LIKE, "list"):
-                add(f"store_64(state + {self.at(leaf)}, {leaf.name}_at)")
+                add(f"store_64(state + {self.slot(leaf, 'at')}, {self.part(leaf, 'at')})")
             if leaf.column.nullable and self.has_nulls_in_rows(leaf, case):
-                add(f"store_64(state + {self.nulls_at(leaf)}, {leaf.name}_nulls)")
+                add(f"store_64(state + {self.slot(leaf, 'nulls')}, {self.part(leaf, 'nulls')})")
 
     def has_nulls_in_rows(self, leaf: Leaf, case: CasePlan) -> bool:
         value = self.resolved[case.number].numbers.get(leaf.column.name)
@@ -184,19 +192,17 @@ class Fill(Index):
         add = self.code.add
         resolved = self.resolved[case.number]
         self.function(
-            f"same_{case.name}(row: int, out: int, state: int, first: int, bias: int) -> None",
+            f"{self.naming.function('same', case)}(row: int, out: int, state: int, first: int, bias: int) -> None",
             "Write the columns that are the same in all rows, from the first one on.",
         )
         before = len(self.code.lines)
         for leaf in self.view.leaves:
             if leaf.inside is None:
-                for k, part in enumerate(("data", "validity", "offsets")):
-                    add(f"{leaf.name}_{part} = load_i64_le(out + {8 * (3 * leaf.index + k)})")
-        for name, place in self.slots[case.number].items():
-            prefix = "" if name in resolved.names.ends else ENTRY
-            add(f"{prefix}{name} = load_i64_le(row + {place})")
+                self.addresses(leaf)
+        for name in self.slots[case.number]:
+            add(f"{name} = load_i64_le(row + {name.upper()})")
         if resolved.names.position and case.array is not None:
-            add("entry_position = load_i64_le(row + START) + bias")
+            add("position = load_i64_le(row + START) + bias")
         for leaf in resolved.missing:
             self.fill_missing(leaf)
         for leaf, value in self.numbers(case):
@@ -210,47 +216,49 @@ class Fill(Index):
     def fill_missing(self, leaf: Leaf) -> None:
         if leaf.column.nullable:
             self.add_nulls(leaf)
-            with self.code.block(f"if {leaf.name}_validity:"):
-                self.code.add(f"fill_false({leaf.name}_validity, first, count)")
+            with self.code.block(f"if {self.part(leaf, 'validity')}:"):
+                self.code.add(f"fill_false({self.part(leaf, 'validity')}, first, count)")
         if leaf.column.type in (*BYTES_LIKE, "list"):
-            with self.code.block(f"if {leaf.name}_offsets:"):
-                at = f"load_i64_le(state + {self.at(leaf)})"
-                self.code.call("fill_32", f"{leaf.name}_offsets", "first + 1", "count", at)
+            with self.code.block(f"if {self.part(leaf, 'offsets')}:"):
+                at = f"load_i64_le(state + {self.slot(leaf, 'at')})"
+                self.code.call("fill_32", f"{self.part(leaf, 'offsets')}", "first + 1", "count", at)
 
     def add_nulls(self, leaf: Leaf) -> None:
-        place = f"state + {self.nulls_at(leaf)}"
+        place = f"state + {self.slot(leaf, 'nulls')}"
         self.code.add(f"store_64({place}, load_i64_le({place}) + count)")
 
     def fill_constant(self, leaf: Leaf, value: Operand) -> None:
         if leaf.column.type == "bool":
-            with self.code.block(f"if {leaf.name}_data and not ({value.text}):"):
-                self.code.add(f"fill_false({leaf.name}_data, first, count)")
+            with self.code.block(f"if {self.part(leaf, 'data')} and not ({value.text}):"):
+                self.code.add(f"fill_false({self.part(leaf, 'data')}, first, count)")
         else:
-            with self.code.block(f"if {leaf.name}_data:"):
+            with self.code.block(f"if {self.part(leaf, 'data')}:"):
                 width = WIDTHS[leaf.column.type]
                 text = self.text_of(value)
-                self.code.call(f"fill_{width}", f"{leaf.name}_data", "first", "count", text)
+                self.code.call(
+                    f"fill_{width}", f"{self.part(leaf, 'data')}", "first", "count", text
+                )
         if leaf.column.nullable and value.null is not None:
             with self.code.block(f"if {value.null}:"):
                 self.add_nulls(leaf)
-                with self.code.block(f"if {leaf.name}_validity:"):
-                    self.code.add(f"fill_false({leaf.name}_validity, first, count)")
+                with self.code.block(f"if {self.part(leaf, 'validity')}:"):
+                    self.code.add(f"fill_false({self.part(leaf, 'validity')}, first, count)")
 
     def fill_number(self, leaf: Leaf, value: Operand) -> None:
         if leaf.column.type == "bool":
-            with self.code.block(f"if {leaf.name}_data and not ({value.text}):"):
-                self.code.add(f"clear_bit({leaf.name}_data, at)")
+            with self.code.block(f"if {self.part(leaf, 'data')} and not ({value.text}):"):
+                self.code.add(f"clear_bit({self.part(leaf, 'data')}, at)")
         else:
-            with self.code.block(f"if {leaf.name}_data:"):
+            with self.code.block(f"if {self.part(leaf, 'data')}:"):
                 width = WIDTHS[leaf.column.type]
                 step = f"{width // 8} * at" if width > 8 else "at"
                 text = self.text_of(value)
-                self.code.call(f"store_{width}", f"{leaf.name}_data + {step}", text)
+                self.code.call(f"store_{width}", f"{self.part(leaf, 'data')} + {step}", text)
         if leaf.column.nullable and value.null is not None:
             with self.code.block(f"if {value.null}:"):
-                self.code.add(f"{leaf.name}_nulls += 1")
-                with self.code.block(f"if {leaf.name}_validity:"):
-                    self.code.add(f"clear_bit({leaf.name}_validity, at)")
+                self.code.add(f"{self.part(leaf, 'nulls')} += 1")
+                with self.code.block(f"if {self.part(leaf, 'validity')}:"):
+                    self.code.add(f"clear_bit({self.part(leaf, 'validity')}, at)")
 
     def text_of(self, value: Operand) -> str:
         """A value as one expression; what has branches is worked out before."""

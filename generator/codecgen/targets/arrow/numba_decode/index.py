@@ -8,12 +8,13 @@ from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.bounds import bounds
 from codecgen.plan.columns import CasePlan
 from codecgen.schema.model import ArrayType
-from codecgen.targets.arrow.code import Sinks, Unsupported, function_name, integer_of
-from codecgen.targets.arrow.columns import Columns
+from codecgen.targets.arrow.code import Sinks, Unsupported, integer_of
+from codecgen.targets.arrow.columns import Columns, covered_from
 from codecgen.targets.arrow.expressions import Operand, negated
+from codecgen.targets.arrow.naming import ENTRY
 from codecgen.targets.arrow.numba_decode.values import names_needed
 from codecgen.targets.arrow.numba_decode.walk import Walk
-from codecgen.targets.arrow.scope import ENTRY, Names
+from codecgen.targets.arrow.scope import Names
 
 
 def least_of(plan: Plan, case: CasePlan) -> int:
@@ -33,6 +34,10 @@ class Test:
 
 class Index(Columns):
     """Writes the kernel that finds entries."""
+
+    def walk(self, mode: str) -> Walk:
+        """What writes a walk over fields into the kernel at hand."""
+        return Walk(self.plan, self.code, self.checks, self.naming, mode)
 
     # ------------------------------------------------------------ pass 1: entries
 
@@ -89,7 +94,7 @@ class Index(Columns):
         add = self.code.add
         size, _ = self.size_of(entry)
         self.function(
-            f"{function_name('open', entry)}(p: int, end: int, row: int, most: int, careful: int) -> int",
+            f"{self.naming.function('open', entry)}(p: int, end: int, row: int, most: int, careful: int) -> int",
             f"{entry.layout.span.file}: which rows an entry holds, and what they need of it. 0 when it is not as it should "
             "be.",
         )
@@ -101,7 +106,7 @@ class Index(Columns):
         add("store_64(row + RUN, end)")
         add("store_64(row + RUN_END, end)")
         add("store_64(row + COUNT, 0)")
-        walk = Walk(self.plan, self.code, self.checks, "open")
+        walk = self.walk("open")
         with self.code.block(f"if end - p < {self.least(entry)}:"):
             walk.never(size.field)
         tests = self.tests(entry, walk)
@@ -173,9 +178,9 @@ class Index(Columns):
         add("store_64(row + RUN, p)")
         add(f"store_64(row + RUN_END, {end})")
         add(f"store_64(row + COUNT, {count})")
-        for name, at in self.slots[case.number].items():
+        for name in self.slots[case.number]:
             if name not in resolved.names.ends:
-                add(f"store_64(row + {at}, {ENTRY}{name})")
+                add(f"store_64(row + {name.upper()}, {name})")
         add("return 1")
         return True
 
@@ -189,8 +194,8 @@ class Index(Columns):
             add("store_64(row + CHECKED, 0)")
         else:
             for c, _ in walk.pending:
-                place = f"{ENTRY}{c.name}_at"
-                walk.verify(c, ENTRY, place, f"{end} - {place}", "codec and ")
+                place = covered_from(ENTRY, c)
+                walk.verify(c, ENTRY, place, f"{end} - {place}", "codec")
             add("store_64(row + CHECKED, codec)")
         walk.pending.clear()
 
@@ -212,11 +217,11 @@ class Index(Columns):
             if m.measures is not None and m.offset is not None:
                 head = max(head, m.offset + (m.size or 0))
         self.function(
-            f"{function_name('frame', entry)}(p: int, end: int) -> int",
+            f"{self.naming.function('frame', entry)}(p: int, end: int) -> int",
             "Where the entry at an address ends; 2 when it is one of another kind, 0 when the bytes end before it does, -1 "
             "when it is no entry.",
         )
-        walk = Walk(self.plan, self.code, self.checks, "open")
+        walk = self.walk("open")
         length, uncounted = self.size_of(entry)
         names = Names(self.plan, entry, ENTRY)
         measured = ENTRY + length.name
@@ -241,7 +246,7 @@ class Index(Columns):
         """Whether an entry is a row itself."""
         entry = test.case.entry
         self.function(
-            f"is_{test.case.name}(p: int, behind: int, careful: int) -> bool",
+            f"{self.naming.function('is', test.case)}(p: int, behind: int, careful: int) -> bool",
             "Whether an entry is a row of its own.",
         )
         conditions = []
@@ -261,13 +266,13 @@ class Index(Columns):
 
     def index(self, entry: LayoutPlan) -> None:
         add = self.code.add
-        tests = self.tests(entry, Walk(self.plan, self.code, self.checks, "open"))
+        tests = self.tests(entry, self.walk("open"))
         own = [t for t in tests if t.case.array is None]
         for test in own:
             self.is_row(test, tests)
         parameters = "table: int, capacity: int, p: int, end: int, most: int, careful: int"
         self.function(
-            f"{function_name('index', entry)}({parameters}) -> tuple[int, int, int, int]",
+            f"{self.naming.function('index', entry)}({parameters}) -> tuple[int, int, int, int]",
             "Pass 1: a row of the table for each whole entry. How many there are, where they end, and why: 3 from the last one "
             "on entries are rows themselves, 2 an entry of another kind, 1 the table is full, 0 the bytes end, -1 what "
             "follows is no entry. And how many rows they say they have; -1 when some are compressed, or do not say.",
@@ -276,16 +281,18 @@ class Index(Columns):
         add("n = 0")
         add("rows = 0")
         with self.code.block("while True:"):
-            add(f"behind = {function_name('frame', entry)}(p, end)")
+            add(f"behind = {self.naming.function('frame', entry)}(p, end)")
             with self.code.block("if behind <= 2:"):
                 add("return n, p, behind, rows")
             with self.code.block("if n == capacity:"):
                 add("return n, p, 1, rows")
             add("fetch_around(2 * behind - p)  # a head to come, if entries are of like size")
-            add("row = table + n * ROW_SIZE")
+            add("row = table + n * SIZE_OF_ROW")
             add("n += 1")
             for test in own:
-                with self.code.block(f"if is_{test.case.name}(p, behind, careful):"):
+                with self.code.block(
+                    f"if {self.naming.function('is', test.case)}(p, behind, careful):"
+                ):
                     add("store_64(row + STATUS, 0)")
                     add(f"store_64(row + CASE, {test.case.number})")
                     add("store_64(row + START, p)")
@@ -296,7 +303,7 @@ class Index(Columns):
                     add("store_64(row + CHECKED, careful)")
                     add("return n, p, 3, -1")
             with self.code.block(
-                f"if {function_name('open', entry)}(p, behind, row, most, careful) and rows >= 0:"
+                f"if {self.naming.function('open', entry)}(p, behind, row, most, careful) and rows >= 0:"
             ):
                 add("count = load_i64_le(row + COUNT)")
                 add("rows = -1 if count < 0 or load_i64_le(row + CODEC) else rows + count")

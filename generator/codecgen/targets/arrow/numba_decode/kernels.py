@@ -7,8 +7,6 @@ from collections import Counter
 
 from codecgen.plan import LayoutPlan
 from codecgen.plan.columns import CasePlan
-from codecgen.targets.arrow.code import function_name
-from codecgen.targets.arrow.columns import SLOTS, STATE
 from codecgen.targets.arrow.numba_decode.fill import Fill
 
 
@@ -16,13 +14,6 @@ class Kernels(Fill):
     """Writes the kernels of one view."""
 
     def text(self) -> str:
-        add = self.code.add
-        for i, slot in enumerate(SLOTS):
-            add(f"{slot} = {8 * i}")
-        add(f"ROW_SIZE = {8 * self.width}")
-        add("")
-        for i, name in enumerate(STATE):
-            add(f"{name} = {8 * i}")
         kernels = []
         for entry, keys in self.view.layouts():
             cases = list(self.view.cases_of(entry))
@@ -33,7 +24,7 @@ class Kernels(Fill):
                 self.rows(case)
                 self.same(case)
             self.decode(entry, cases)
-            two = ", ".join(function_name(verb, entry) for verb in ("index", "decode_all"))
+            two = ", ".join(self.naming.function(verb, entry) for verb in ("index", "decode_all"))
             kernels += [f"    {key}: ({two})," for key in keys]
         self.code.depth = 0
         self.code.lines += ["", "", "KERNELS: dict[int, tuple[Any, Any]] = {", *kernels, "}"]
@@ -44,13 +35,13 @@ class Kernels(Fill):
         add = self.code.add
         parameters = "table: int, first: int, last: int, most: int, bias: int, out: int, state: int"
         self.function(
-            f"{function_name('decode_all', entry)}({parameters}, room: int) -> int",
+            f"{self.naming.function('decode_all', entry)}({parameters}, room: int) -> int",
             "Pass 2: check the rows of entries and write them, until one is not as it should be or does not fit. The first "
             "entry that is not done.",
             inner=False,
         )
         with self.code.block("for i in range(first, last):"):
-            add("row = table + i * ROW_SIZE")
+            add("row = table + i * SIZE_OF_ROW")
             with self.code.block("if load_i64_le(row + STATUS):"):
                 add("return i")
             add("case = load_i64_le(row + CASE)")
@@ -58,8 +49,10 @@ class Kernels(Fill):
             add("done = 0")
             for case in cases:
                 with self.code.block(f"if case == {case.number}:"):
-                    add(f"done = rows_{case.name}(row, out, state, room, most, bias)")
-                    add(f"same_{case.name}(row, out, state, at, bias)")
+                    add(
+                        f"done = {self.naming.function('rows', case)}(row, out, state, room, most, bias)"
+                    )
+                    add(f"{self.naming.function('same', case)}(row, out, state, at, bias)")
             with self.code.block("if done == 0:"):
                 add("return i")
         add("return last")

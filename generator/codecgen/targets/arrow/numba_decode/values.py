@@ -21,7 +21,8 @@ from codecgen.schema.model import (
 )
 from codecgen.targets.arrow.code import Check, Checks, Code, Sinks, Unsupported
 from codecgen.targets.arrow.expressions import Operand, Refused, negated
-from codecgen.targets.arrow.scope import PART, Names, is_number
+from codecgen.targets.arrow.naming import PART, Naming
+from codecgen.targets.arrow.scope import Names, is_number
 
 _FIXED = {"f64": 8, "bool": 1, "uuid": 16}
 _LONGEST = {"varint": 5, "uvarint": 5, "varlong": 10}
@@ -85,10 +86,11 @@ class Values:
     """Writes what reads one field. ``mode``: ``open`` and ``rows`` check everything, and ``rows`` writes what is wanted;
     ``hop`` only looks that nothing ends too early."""
 
-    def __init__(self, plan: Plan, code: Code, numbers: Checks, mode: str) -> None:
+    def __init__(self, plan: Plan, code: Code, numbers: Checks, naming: Naming, mode: str) -> None:
         self.plan = plan
         self.code = code
         self.numbers = numbers
+        self.naming = naming
         self.mode = mode
         self.ends = 0
         self.window: Window | None = None  # the innermost
@@ -100,6 +102,10 @@ class Values:
     @property
     def checks(self) -> bool:
         return self.mode != "hop"
+
+    def part(self, leaf: Leaf, part: str) -> str:
+        """The variable that holds a part of a column."""
+        return self.naming.part(leaf, part)
 
     def fail(self, condition: str, f: Field) -> None:
         with self.code.block(f"if {condition}:"):
@@ -354,27 +360,30 @@ class Values:
         if self.checks and type_.text:
             self.fail(f"not is_utf8(p, {n})", f)
         if leaf is not None:
-            with self.code.block(f"if {leaf.name}_offsets:"):
-                with self.code.block(f"if {n} > {leaf.name}_room - {leaf.name}_at:"):
+            with self.code.block(f"if {self.part(leaf, 'offsets')}:"):
+                with self.code.block(
+                    f"if {n} > {self.part(leaf, 'room')} - {self.part(leaf, 'at')}:"
+                ):
                     self.code.add("return 0")
-                self.code.add(f"copy({leaf.name}_data + {leaf.name}_at, p, {n})")
-            self.code.add(f"{leaf.name}_at += {n}")
+                self.code.add(f"copy({self.part(leaf, 'data')} + {self.part(leaf, 'at')}, p, {n})")
+            self.code.add(f"{self.part(leaf, 'at')} += {n}")
         self.code.add(f"p += {n}")
 
     def null(self, leaf: Leaf) -> None:
         if leaf.column.nullable:
-            self.code.add(f"{leaf.name}_nulls += 1")
-            with self.code.block(f"if {leaf.name}_validity:"):
-                self.code.add(f"clear_bit({leaf.name}_validity, {self.place(leaf)})")
+            self.code.add(f"{self.part(leaf, 'nulls')} += 1")
+            with self.code.block(f"if {self.part(leaf, 'validity')}:"):
+                self.code.add(f"clear_bit({self.part(leaf, 'validity')}, {self.place(leaf)})")
 
     def close_leaf(self, leaf: Leaf | None) -> None:
         if leaf is not None:
-            with self.code.block(f"if {leaf.name}_offsets:"):
-                place = f"{leaf.name}_offsets + 4 * {self.place(leaf)} + 4"
-                self.code.add(f"store_32({place}, {leaf.name}_at)")
+            with self.code.block(f"if {self.part(leaf, 'offsets')}:"):
+                place = f"{self.part(leaf, 'offsets')} + 4 * {self.place(leaf)} + 4"
+                self.code.add(f"store_32({place}, {self.part(leaf, 'at')})")
 
     def place(self, leaf: Leaf) -> str:
-        return "at" if leaf.inside is None else f"{leaf.inside.name}_at"
+        outer = self.naming.outer(leaf)
+        return "at" if outer is None else self.part(outer, "at")
 
     # ------------------------------------------------------------ arrays in rows
 
@@ -431,11 +440,15 @@ class Values:
         inner = Sinks(members)
         needed = names_needed(element, self.checks)
         if leaf is not None and counted:
-            with code.block(f"if {leaf.name}_offsets and {n} > {leaf.name}_room - {leaf.name}_at:"):
+            with code.block(
+                f"if {self.part(leaf, 'offsets')} and {n} > {self.part(leaf, 'room')} - {self.part(leaf, 'at')}:"
+            ):
                 code.add("return 0")
         with code.block(f"for _ in range({n}):" if counted else f"while p < {end}:"):
             if leaf is not None and not counted:
-                with code.block(f"if {leaf.name}_offsets and {leaf.name}_at >= {leaf.name}_room:"):
+                with code.block(
+                    f"if {self.part(leaf, 'offsets')} and {self.part(leaf, 'at')} >= {self.part(leaf, 'room')}:"
+                ):
                     code.add("return 0")
             self.loose = 0
             self.fields(element, PART, end, inner, needed)
@@ -444,7 +457,7 @@ class Values:
                 code.add(f"{n} += 1")
                 self.fail(f"{n} > most", f)
             if leaf is not None:
-                code.add(f"{leaf.name}_at += 1")
+                code.add(f"{self.part(leaf, 'at')} += 1")
         if type_.at_least:
             self.fail(f"{n} < {type_.at_least}", f)
         if leaf is not None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.schema.model import BytesType, Field, ScalarType
 from codecgen.targets.arrow.code import Sinks, Unsupported
+from codecgen.targets.arrow.columns import covered_from
+from codecgen.targets.arrow.naming import END
 from codecgen.targets.arrow.numba_decode.values import Values, Window
 from codecgen.targets.arrow.scope import Names
 
@@ -159,13 +161,13 @@ class Walk(Values):
                 if not any(w.last is None for w in windows):
                     raise Unsupported("a checksum over a run without a measured end", c.field)
                 if self.mode == "open":
-                    self.code.add(f"{prefix}{c.name}_at = p")
+                    self.code.add(f"{covered_from(prefix, c)} = p")
                     self.pending.append((c, end))
                 else:
                     self.tighten(end, c.field)
                     self.verify(c, prefix, "p", f"{end} - p")
             else:
-                self.code.add(f"{prefix}{c.name}_at = p")
+                self.code.add(f"{covered_from(prefix, c)} = p")
 
     def checksums_behind(self, layout: LayoutPlan, fp: FieldPlan, prefix: str) -> None:
         if not self.checks:
@@ -173,7 +175,7 @@ class Walk(Values):
         for c in layout.fields:
             if c.covers is not None and c.field.checksum is not None:
                 last = c.covers.last
-                at, behind = f"{prefix}{c.name}_at", f"{prefix}{c.name}_end"
+                at, behind = covered_from(prefix, c), f"{END}{prefix}{c.name}"
                 follows = layout.fields.index(c) > layout.fields.index(fp)
                 if last == fp.name and last != layout.fields[-1].name:
                     if follows:
@@ -194,7 +196,9 @@ class Walk(Values):
         stored = prefix + c.name
         if isinstance(c.field.type, ScalarType) and c.field.type.name != "u32":
             stored += " & 0xFFFFFFFF"
-        self.fail(f"{condition}{c.field.checksum}({start}, {size}) != {stored}", c.field)
+        test = f"{c.field.checksum}({start}, {size}) != {stored}"
+        with self.code.both(*([condition] if condition else []), test):
+            self.never(c.field)
 
     def bound(self, fields: tuple[FieldPlan, ...], layout: LayoutPlan, end: str, f: Field) -> int:
         """Check once that a run of fields of fixed size is there. How many bytes they have."""
