@@ -62,11 +62,11 @@ columns:
   x: {type: int64}
   x_data: {type: int32}
   rows: {type: int32}
-  last: {type: int64}
+  final: {type: int64}
   state: {type: int64}
   status: {type: int32}
   bytes: {type: int32, on_request: true, default: 0}
-  first_x: {type: int32, on_request: true, default: 4}
+  tail_x: {type: int32, on_request: true, default: 4}
   h: {list: {k: {type: binary}, k_k: {type: binary, nullable: true}}}
   hk: {type: binary, nullable: true}
   load: {type: bool, default: 1}
@@ -79,11 +79,11 @@ rows:
       x: item.x
       x_data: item.x_data
       rows: item.seen_data
-      last: top
-      state: top_before
+      final: item.x
+      state: item.x
       status: crc_at
       bytes: first_seen
-      first_x: position
+      tail_x: position
       h: item.h
       hk: item.key
       load: if item.flag == 1 then 1 else 0
@@ -114,8 +114,8 @@ for i in range(6):
     group = i // 3
     load = i % 2 == 0
     rows.append(dict(
-        x=i + 100, x_data=10 * i, rows=7 * i, last=100 + 3 * group + 2, state=100 + 3 * group + 2,
-        status=-5 - group, bytes=60 + group, first_x=4,
+        x=i + 100, x_data=10 * i, rows=7 * i, final=i + 100, state=i + 100,
+        status=-5 - group, bytes=60 + group, tail_x=4,
         h=[dict(k=b"k%d" % n, k_k=None if n else b"v") for n in range(i % 3)],
         hk=None if i == 4 else b"key%d" % i, load=load,
         x_null=10 * i if load else None, null_x=30 * group,
@@ -142,7 +142,7 @@ for entry, group in ((first, 0), (second, 1)):
 
 def written(folder: Path, files: dict[str, str]) -> dict[str, str]:
     texts = emitted(files)
-    for path, text in texts.elements():
+    for path, text in texts.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
     return texts
@@ -179,7 +179,7 @@ def generated() -> list[str]:
 
 def modules(manifest: str, text: str) -> list[str]:
     files = emitted({"codecgen.yaml": manifest, "format.yaml": text})
-    return [text for path, text in files.elements() if path.endswith(("_kernels.py", "_encoders.py"))]
+    return [text for path, text in files.items() if path.endswith(("_kernels.py", "_encoders.py"))]
 
 
 KERNELS = [*generated(), *modules(MANIFEST, FORMAT), *modules(PLAIN_MANIFEST, SAMPLES)]
