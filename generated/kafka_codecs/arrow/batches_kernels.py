@@ -32,6 +32,7 @@ from codecgen.runtime.arrow.primitives.memory import (
 
 __all__ = ["JIT", "KERNELS"]
 
+# The index: where its numbers of an entry lie, and how many bytes it has for each
 STATUS = 0
 CASE = 16
 START = 24
@@ -43,11 +44,13 @@ COUNT = 64
 CHECKED = 72
 ROW_SIZE = 80
 
+# The state: what has been written so far
 ROWS = 0
 ENTRIES = 8
 LAST = 16
 NEXT = 24
 
+# Columns: addresses of their buffers, how much of each is written, how many nulls
 POSITION_DATA = 0
 SIZE_DATA = 24
 MAGIC_DATA = 48

@@ -36,6 +36,7 @@ from codecgen.runtime.arrow.primitives.varints import varint, varlong
 
 __all__ = ["JIT", "KERNELS"]
 
+# The index: where its numbers of an entry lie, and how many bytes it has for each
 STATUS = 0
 CASE = 16
 START = 24
@@ -61,11 +62,13 @@ FIRST_OFFSET = 176
 LAST_OFFSET = 184
 ROW_SIZE = 192
 
+# The state: what has been written so far
 ROWS = 0
 ENTRIES = 8
 LAST = 16
 NEXT = 24
 
+# Columns: addresses of their buffers, how much of each is written, how many nulls
 OFFSET_DATA = 0
 TIMESTAMP_DATA = 24
 TIMESTAMP_TYPE_DATA = 48

@@ -5,7 +5,8 @@ from __future__ import annotations
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import Plan
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan, plan_view
-from codecgen.targets.arrow.code import Unsupported, kernel_module, place_of, tuple_of
+from codecgen.schema.model import View
+from codecgen.targets.arrow.code import Unsupported, place_of, tuple_of
 from codecgen.targets.arrow.numba_decode.index import least_of
 from codecgen.targets.arrow.numba_decode.kernels import kernels_of
 from codecgen.targets.arrow.numba_decode.view import Kernels
@@ -22,25 +23,26 @@ def emit(plan: Plan) -> Emitted:
     package = plan.manifest.package
     files: dict[str, str] = {}
     diagnostics: list[Diagnostic] = []
+    notes: list[Diagnostic] = []
     for view in plan.model.views.values():
         if view.of not in plan.model.choices:
             continue  # the formats as they were before there was any of it
         view_plan = plan_view(plan, view)
         try:
-            kernels, text = kernels_of(plan, view_plan)
+            kernels, text = kernels_of(plan, view_plan, *_doc(view_plan))
             files |= arrow_writer.emit(plan, view_plan)
         except Unsupported as error:
-            message = f'"{error.field.name}" is {error.reason}, which target arrow cannot express'
-            help = f'the view "{view.name}" at {view.span} needs it'
-            diagnostics.append(Diagnostic("C023", message, error.field.span, help=help))
+            diagnostics.append(_cannot(error, "target arrow", view))
             continue
-        vectors = _vectors(plan, view_plan)
-        if vectors is not None:
-            files[f"{package}/arrow/{view.name}_vectors.py"] = vectors
-        files[f"{package}/arrow/{view.name}.py"] = _description(
-            plan, view_plan, kernels, vectors is not None
-        )
-        files[f"{package}/arrow/{view.name}_kernels.py"] = _kernels(view_plan, text)
+        vectors = True
+        try:
+            text_of_vectors = vectors_of(plan, view_plan)
+            files[f"{package}/arrow/{view.name}_vectors.py"] = _vectors(view_plan, text_of_vectors)
+        except Unsupported as error:
+            vectors = False
+            notes.append(_cannot(error, "the reader by NumPy", view))
+        files[f"{package}/arrow/{view.name}.py"] = _description(plan, view_plan, kernels, vectors)
+        files[f"{package}/arrow/{view.name}_kernels.py"] = text
     if diagnostics:
         return Emitted({}, tuple(diagnostics))
     if files:
@@ -48,25 +50,26 @@ def emit(plan: Plan) -> Emitted:
         files[f"{package}/arrow/__init__.py"] = (
             docstring(f"{plan.manifest.title} as Arrow. {mark}") + "\n"
         )
-    return Emitted(files)
+    return Emitted(files, notes=tuple(notes))
 
 
-def _kernels(view: ViewPlan, text: str) -> str:
+def _cannot(error: Unsupported, what: str, view: View) -> Diagnostic:
+    message = f'"{error.field.name}" is {error.reason}, which {what} cannot express'
+    help = f'the view "{view.name}" at {view.span} needs it'
+    return Diagnostic("C023", message, error.field.span, help=help)
+
+
+def _doc(view: ViewPlan) -> tuple[str, str]:
     files = sorted({case.entry.layout.span.file for case in view.cases})
-    return kernel_module(
-        text,
+    return (
         f"Kernels of the view {view.view.name}. {MARK} {view.view.span.file}; do not edit.",
         f"They read what {', '.join(files)} describe. They take addresses, and trust nothing in the bytes that these "
         "point to.",
     )
 
 
-def _vectors(plan: Plan, view: ViewPlan) -> str | None:
-    """The readers for where there is no compiler. None: the reference codecs have to do there."""
-    try:
-        text = vectors_of(plan, view)
-    except Unsupported:
-        return None
+def _vectors(view: ViewPlan, text: str) -> str:
+    """The readers for where there is no compiler."""
     files = sorted({case.entry.layout.span.file for case in view.cases})
     doc = docstring(
         f"Readers of the view {view.view.name}, for where there is no compiler. {MARK} {view.view.span.file}; do not edit.",

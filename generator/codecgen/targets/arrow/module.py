@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from codecgen.schema.model import Field, Span
 from codecgen.targets.arrow.code import Check, Checks
-from codecgen.targets.arrow.primitives import NAMES
+from codecgen.targets.arrow.primitives import NAMES, imports
 from codecgen.targets.arrow.printing import Names, function_text, pruned
 from codecgen.targets.arrow.tree import Function, Global, Num, globals_of
+from codecgen.targets.pycode import docstring
 
-_MODULE = ("Any", "KERNELS", "JIT")
+_MODULE = ("Any", "KERNELS", "JIT", "annotations")
 
 
 class KernelModule:
@@ -16,19 +17,19 @@ class KernelModule:
 
     def __init__(self) -> None:
         self.names = Names({*NAMES, *_MODULE})
-        self.constants: list[tuple[str, int] | None] = []
+        self.groups: list[tuple[str, list[tuple[str, int]]]] = []
         self.functions: list[Function] = []
         self.checks = Checks()
+
+    def group(self, title: str) -> None:
+        """Begin a group of constants."""
+        self.groups.append((title, []))
 
     def constant(self, wanted: str, value: int) -> Global:
         """A number of the module by its name."""
         name = self.names.new(wanted)
-        self.constants.append((name, value))
+        self.groups[-1][1].append((name, value))
         return Global(name)
-
-    def gap(self) -> None:
-        """An empty line between constants."""
-        self.constants.append(None)
 
     def name(self, wanted: str) -> str:
         """A name for a function."""
@@ -38,13 +39,23 @@ class KernelModule:
         """The number that a kernel gives for what a field, or a rule, says."""
         return Num(self.checks.number(Check(name or f.name, place or f.span)) + 1)
 
-    def text(self) -> str:
-        """Constants and functions."""
+    def text(self, kernels: list[str], doc: str, *docs: str) -> str:
+        """The module. ``kernels`` are the lines of the table of its entry points."""
         for function in self.functions:
             function.body = pruned(function.body)
         used = {name for function in self.functions for name in globals_of(function.body)}
-        kept = [c for c in self.constants if c is None or c[0] in used]
-        lines = ["" if c is None else f"{c[0]} = {c[1]}" for c in kept]
+        used |= {function.decorator for function in self.functions}
         taken = frozenset(self.names.taken)
-        parts = [function_text(function, taken) for function in self.functions]
-        return "\n".join(lines) + "".join(f"\n\n\n{part}" for part in parts) + "\n"
+        parts = [
+            docstring(doc, *docs),
+            "from __future__ import annotations",
+            f"from typing import Any\n\n{imports(used)}".rstrip("\n"),
+            '__all__ = ["JIT", "KERNELS"]',
+        ]
+        for title, constants in self.groups:
+            lines = [f"{name} = {value}" for name, value in constants if name in used]
+            if lines:
+                parts.append("\n".join([f"# {title}", *lines]))
+        text = "\n\n".join(parts)
+        text += "".join(f"\n\n\n{function_text(f, taken)}" for f in self.functions)
+        return text + "\n\n\n" + "\n".join(kernels) + "\n"

@@ -12,8 +12,8 @@ from codecgen.targets.arrow.numba_decode.view import Kernels
 from codecgen.targets.arrow.tree import Call, Function, Global, Var, call
 
 
-def kernels_of(plan: Plan, view: ViewPlan) -> tuple[Kernels, str]:
-    """The kernels of a view, and their text. Raises :class:`Unsupported`."""
+def kernels_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Kernels, str]:
+    """The kernels of a view, and their module. Raises :class:`Unsupported`."""
     kernels = Kernels(plan, view)
     passes = []
     for entry, keys in view.layouts():
@@ -25,9 +25,9 @@ def kernels_of(plan: Plan, view: ViewPlan) -> tuple[Kernels, str]:
             fill.same()
         names[1] = decode(kernels, entry, fills)
         passes += [f"    {key}: ({', '.join(names)})," for key in keys]
-    table = ["", "", "KERNELS: dict[int, tuple[Any, Any]] = {", *passes, "}"]
+    table = ["KERNELS: dict[int, tuple[Any, Any]] = {", *passes, "}"]
     table.append('"""The two passes, by the number that tells entries apart."""')
-    return kernels, kernels.module.text() + "\n".join(table) + "\n"
+    return kernels, kernels.module.text(table, doc[0], *doc[1:])
 
 
 def decode(kernels: Kernels, entry: LayoutPlan, fills: list[Fill]) -> str:

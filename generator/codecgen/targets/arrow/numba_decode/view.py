@@ -41,6 +41,9 @@ class Kernels:
         except SourceError as error:
             raise Unsupported(error.reason, error.field) from None
         self.asked = {case.number: self.ask(case) for case in view.cases}
+        self.module.group(
+            "The index: where its numbers of an entry lie, and how many bytes it has for each"
+        )
         self.slots = {name: self.module.constant(name, 8 * i) for i, name in enumerate(INDEX)}
         named = sorted({key for case in view.cases for key in self.noted(case)})
         self.fields_at: dict[tuple[str, str], Global] = {}
@@ -49,9 +52,11 @@ class Kernels:
             self.fields_at[part, name] = self.module.constant(wanted, 8 * (len(INDEX) + i))
         self.width = len(INDEX) + len(named)
         self.row_size = self.module.constant("ROW_SIZE", 8 * self.width)
-        self.module.gap()
+        self.module.group("The state: what has been written so far")
         self.state = {name: self.module.constant(name, 8 * i) for i, name in enumerate(STATE)}
-        self.module.gap()
+        self.module.group(
+            "Columns: addresses of their buffers, how much of each is written, how many nulls"
+        )
         self.columns = self.column_slots()
 
     def column_slots(self) -> dict[int, Slots]:
