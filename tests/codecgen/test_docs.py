@@ -27,7 +27,7 @@ from codecgen.plan import as_of, make_plan
 from codecgen.schema.loader import load, read_files
 from codecgen.schema.model import BitsType, Layout, Model
 from codecgen.targets import TARGETS, docs
-from codecgen.targets.docs import codecs as docs_codecs
+from codecgen.targets.construct import live
 from codecgen.targets.docs.examples import Worked, work
 from codecgen.targets.docs.svg import bit_picture, byte_picture
 from tests.paths import ROOT, SCHEMAS
@@ -355,7 +355,7 @@ def test_pages_that_would_be_one_file(name: str) -> None:
 
 def worked(directory: Path) -> Iterator[Worked]:
     plan = make_plan(model_of(directory))
-    codecs, _ = docs_codecs.load(plan)
+    codecs, _ = live.load(plan)
     assert codecs is not None
     for layout in plan.model.layouts.values():
         for example in layout.examples:
@@ -406,7 +406,7 @@ def test_codecs_are_loaded_from_memory_by_many_threads() -> None:
     out: list[object] = []
 
     def one() -> None:
-        codecs, _ = docs_codecs.load(plan)
+        codecs, _ = live.load(plan)
         assert codecs is not None
         for layout in plan.versions["letter"]:
             out.append(codecs.layout(layout).build({"text": b"x"}))

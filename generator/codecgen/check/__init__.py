@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from codecgen.check import (
     bits,
     choices,
+    codecs,
     examples,
     expressions,
     freedoms,
@@ -56,6 +57,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("writes", writes.check, (*_SOUND, "expressions", "views")),
     Pass("examples", examples.check, (*_SOUND, "values")),
 )
+PASSES += (Pass("codecs", codecs.check, tuple(check.name for check in PASSES)),)
 """All passes, in the order in which they run. Those without ``after`` pass over what an earlier one reports."""
 
 

@@ -72,6 +72,9 @@ class Compressed:
         for note in stream.notes:
             finding = CompressionError(note).located(position=where.position, file=where.file)
             source.session.tolerate(finding)
+        if source.session.trace is not None:
+            path = ".".join(source.session.prefix).replace(".[", "[")
+            source.session.trace.append((path, 0, len(stream.data), True))
         pending = stream.error
         if pending is not None:
             pending.located(position=where.position, file=where.file)
