@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from codecgen.check.common import members, place
 from codecgen.diagnostics import Diagnostic
+from codecgen.plan.names import TARGET_DIRECTORIES, TARGET_PACKAGES
 from codecgen.schema.model import Layout, Model, Span
 
 LONGEST = 64
@@ -106,7 +107,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
 def _package(model: Model) -> Iterator[Diagnostic]:
     name = model.manifest.package
     where = place(model.manifest, "package")
-    if name in sys.stdlib_module_names or name in TAKEN_PACKAGES:
+    if name in TARGET_DIRECTORIES:
+        message = f'"{name}" is taken: a target writes a directory of that name'
+        yield Diagnostic("C027", message, where, help=f'take another name, perhaps "{name}_codecs"')
+    elif name in sys.stdlib_module_names or name in TAKEN_PACKAGES:
         message = f'a package "{name}" would hide the module that generated code imports'
         yield Diagnostic("C027", message, where, help=f'take another name, perhaps "{name}_codecs"')
     else:
@@ -129,6 +133,9 @@ def _files(model: Model) -> Iterator[Diagnostic]:
                 yield Diagnostic("C027", message, where, help=help)
                 break
         else:
+            if parts[0].replace("-", "_") in TARGET_PACKAGES:
+                message = f'"{parts[0]}" is taken: a target writes a package of that name'
+                yield Diagnostic("C027", message, where, help="take another name")
             module = "/".join(parts).replace("-", "_")
             if module in modules:
                 message = f"two files would become one module: {modules[module]} and {file}"
