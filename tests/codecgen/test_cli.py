@@ -330,7 +330,11 @@ def test_the_generated_files_of_this_repository_are_current(
 @pytest.mark.parametrize("command", ["check", "construct", "arrow", "docs"])
 @pytest.mark.parametrize(
     ("data", "said"),
-    [("0003 6162", "2 bytes are left"), ("0002 6162", "body is b'ab', not b'xy'"), ("0002 7879", "")],
+    [
+        ("0003 6162", "2 bytes are left"),
+        ("0002 6162", "body is b'ab', not b'xy'"),
+        ("0002 7879", ""),
+    ],
 )
 def test_examples_are_tried_whatever_is_asked_for(
     schemas: Path,

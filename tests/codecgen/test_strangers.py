@@ -194,3 +194,19 @@ def test_a_count_is_the_callers_where_the_array_is_left_out() -> None:
     with pytest.raises(BuildError, match="xs is left out: its count must be given") as caught:
         module.B.build({"there": False})
     assert caught.value.where.path == "n"
+
+
+# ---------------------------------------------------------------- codecs mean what they mean everywhere
+
+
+def test_snappy_is_raw_unless_a_variant_says_otherwise() -> None:
+    module = codecs("raw-snappy")
+    value = {"codec": "snappy", "numbers": list(b"abc")}
+    plain, framed = module.PLAIN.build(value), module.FRAMED.build(value)
+    assert plain == b"\1\3\x08abc"  # the length, a literal of three bytes
+    assert framed == b"\1\x82SNAPPY\0\0\0\0\1\0\0\0\1\0\0\0\5\3\x08abc"
+    assert module.PLAIN.parse(plain).numbers == module.FRAMED.parse(framed).numbers == [97, 98, 99]
+    for codec, data in ((module.PLAIN, framed), (module.FRAMED, plain)):
+        with pytest.raises(ParseError) as caught:
+            codec.parse(data)
+        assert caught.value.where.path == "numbers"
