@@ -54,7 +54,7 @@ def emitted(directory: Path) -> dict[str, str]:
 
 
 def findings(text: str, name: str = "case.yaml") -> list[Diagnostic]:
-    manifest = "package: case_codecs\ntitle: Case\n"
+    manifest = "language: 1\npackage: case_codecs\ntitle: Case\n"
     model, diagnostics = load({"codecgen.yaml": manifest, name: text})
     assert model is not None and not diagnostics
     return list(docs.emit(make_plan(model)).diagnostics)
@@ -393,7 +393,9 @@ def test_a_dump_shows_what_is_compressed() -> None:
 
 def test_a_long_field_is_shown_in_part() -> None:
     text = "layout: box\nfields: {data: {bytes: i16}}\nexamples:\n  - {name: x, build: true, is: {data: %s}}\n"
-    model, _ = load({"codecgen.yaml": "package: a_b\ntitle: T\n", "box.yaml": text % ("y" * 900)})
+    model, _ = load(
+        {"codecgen.yaml": "language: 1\npackage: a_b\ntitle: T\n", "box.yaml": text % ("y" * 900)}
+    )
     assert model is not None
     (one,) = (t for p, t in docs.emit(make_plan(model)).files.items() if p == "docs/box.md")
     assert ".. 644 bytes more" in one

@@ -165,3 +165,6 @@ KIP_98_CONTROL_MESSAGE_KEY = Layout(
     ),
     source="drafts/kip_98.yaml",
 )
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

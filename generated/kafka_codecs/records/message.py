@@ -208,3 +208,6 @@ def messages_timestamp(message: Container, item: Container) -> int:
     if item.magic == 0:
         return -1
     return item.timestamp
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

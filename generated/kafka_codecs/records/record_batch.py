@@ -160,3 +160,6 @@ def records_sequence(record_batch: Container, item: Container) -> int:
     if record_batch.base_sequence > wrap(2147483647 - item.offset_delta, 32):
         return wrap(item.offset_delta - (2147483647 - record_batch.base_sequence) - 1, 32)
     return wrap(record_batch.base_sequence + item.offset_delta, 32)
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

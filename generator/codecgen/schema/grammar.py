@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from codecgen.runtime.version import LANGUAGE
 from codecgen.schema.model import COLUMN_TYPES, FREEDOMS, INTEGERS, LENGTHS, SCALARS
 
 
@@ -127,9 +128,12 @@ Kind = (
 
 @dataclass(frozen=True, slots=True)
 class Key:
+    """A key of a form. ``write`` is the line to add where a required key is missing."""
+
     kind: Kind
     doc: str
     required: bool = False
+    write: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +164,12 @@ FORMS: Mapping[str, Form] = {
     "manifest": Form(
         "What holds for the directory as a whole.",
         {
+            "language": Key(
+                Integer(),
+                f"Version of the schema language: {LANGUAGE}.",
+                True,
+                f"language: {LANGUAGE}",
+            ),
             "package": Key(Name(), "Name of the Python package that is generated.", True),
             "title": Key(Text(), "Title of the documents.", True),
             "doc": _DOC,

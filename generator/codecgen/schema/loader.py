@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from codecgen.diagnostics import Diagnostic
+from codecgen.runtime.version import LANGUAGE
 from codecgen.schema import grammar, parts, source
 from codecgen.schema.complete import complete
 from codecgen.schema.expression import Expression
@@ -39,6 +41,7 @@ from codecgen.schema.model import (
 from codecgen.schema.reader import Reader, Record, Value
 
 MANIFEST = "codecgen.yaml"
+_DIGITS = re.compile("[0-9]{1,9}")
 _NOWHERE = Span(MANIFEST, 1, 1, 1)
 
 
@@ -65,13 +68,18 @@ def load(files: Mapping[str, str]) -> tuple[Model | None, list[Diagnostic]]:
     form is left out of it."""
     if MANIFEST not in files:
         message = f"the schema directory has no {MANIFEST}"
-        help = f"write one with the keys package and title (other YAML files: {len(files)})"
+        help = (
+            f"write one with the keys language, package and title (other YAML files: {len(files)})"
+        )
         return None, [Diagnostic("C025", message, _NOWHERE, help=help)]
     documents, diagnostics = source.load(MANIFEST, files[MANIFEST])
     if len(documents) != 1:
         if not diagnostics:
             diagnostics = [Diagnostic("C025", f"{MANIFEST} holds one document", _NOWHERE)]
         return None, diagnostics
+    other = _other_language(documents[0])
+    if other is not None:
+        return None, [*diagnostics, other]
     reader = Reader()
     record = reader.record(documents[0], "manifest")
     diagnostics += reader.diagnostics
@@ -90,6 +98,22 @@ def load(files: Mapping[str, str]) -> tuple[Model | None, list[Diagnostic]]:
             for document in documents:
                 builder.document(document)
     return builder.model(files), diagnostics + builder.reader.diagnostics
+
+
+def _other_language(manifest: source.Node) -> Diagnostic | None:
+    """A finding when the files are in a version of the language that is not known: nothing else could be said of them."""
+    node = manifest.get("language") if isinstance(manifest, source.Mapping) else None
+    if not isinstance(node, source.Scalar) or not _DIGITS.fullmatch(node.text):
+        return None
+    if int(node.text) == LANGUAGE:
+        return None
+    message = (
+        f"the files are in version {int(node.text)} of the schema language; {LANGUAGE} is known"
+    )
+    help = "install the release of the generator that knows it"
+    if int(node.text) < LANGUAGE or int(node.text) == 0:
+        help = f"change them as the changelog says, and write `language: {LANGUAGE}`"
+    return Diagnostic("C020", message, node.span, help=help)
 
 
 def _manifest(r: Record) -> Manifest:

@@ -108,7 +108,9 @@ class Reader:
         anchor = node.entries[0][0].span if node.entries else node.span
         for name, spec in form.keys.items():
             if spec.required and name not in given:
-                self.report("C005", f'{_a(form_name)} needs the key "{name}"', anchor)
+                help = f"add the line `{spec.write}`" if spec.write else ""
+                message = f'{_a(form_name)} needs the key "{name}"'
+                self.report("C005", message, anchor, help=help)
                 good = False
         for group in form.one_of:
             present = [name for name in group if name in given]
