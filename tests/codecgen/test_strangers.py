@@ -210,3 +210,33 @@ def test_snappy_is_raw_unless_a_variant_says_otherwise() -> None:
         with pytest.raises(ParseError) as caught:
             codec.parse(data)
         assert caught.value.where.path == "numbers"
+
+
+# ---------------------------------------------------------------- runs
+
+
+@pytest.mark.parametrize(
+    ("layout", "data", "value"),
+    [
+        ("INSIDE", b"\3xy\7\0\0\0\1", {"length": 3, "data": b"xy", "kind": 7, "crc": 1}),
+        ("INSIDE", b"\1\7\0\0\0\1", {"length": 1, "data": b"", "kind": 7, "crc": 1}),
+        (
+            "SOMETIMES",
+            b"\1\5\3\2ab\7\x08",
+            {"flag": True, "outer": 5, "inner": 3, "text": "ab", "number": 7, "behind": 8},
+        ),
+        (
+            "SOMETIMES",
+            b"\0\4\2ab\7\x08",
+            {"flag": False, "outer": 4, "inner": None, "text": "ab", "number": 7, "behind": 8},
+        ),
+    ],
+)
+def test_runs_end_where_they_are_said_to_end(
+    layout: str, data: bytes, value: dict[str, Any]
+) -> None:
+    codec = getattr(codecs("runs"), layout)
+    assert codec.parse(data) == value
+    assert codec.build(value) == data
+    with pytest.raises(ParseError):
+        codec.parse(data[:-1])

@@ -155,7 +155,13 @@ def _declarations(model: Model) -> Iterator[Diagnostic]:
     for choice in model.choices.values():
         yield from _word(choice.name, choice.span, frozenset())
     for enum in model.enums.values():
-        yield from _word(enum.name, enum.span, RUNTIME | {"true", "false", "none"})
+        yield from _word(enum.name, enum.span, RUNTIME)
+        if keyword.iskeyword(class_of(enum.name)):
+            message = f'the class of "{enum.name}" would be called {class_of(enum.name)}, a keyword of Python'
+            yield Diagnostic("C027", message, enum.span, help="take another name")
+        elif enum.name not in RUNTIME and class_of(enum.name) in map(class_of, RUNTIME):
+            message = f'the class of "{enum.name}" would be called {class_of(enum.name)}, which generated modules import'
+            yield Diagnostic("C027", message, enum.span, help="take another name")
         for value in enum.values:
             help = "expressions could not name the value"
             if value.name in EXPRESSION - {"item"}:
@@ -209,10 +215,15 @@ def _long(name: str, where: Span) -> Diagnostic:
     return Diagnostic("C027", f"a name of {len(name)} characters: {LONGEST} is the most", where)
 
 
+def class_of(enum: str) -> str:
+    """What the class of an enum is called."""
+    return "".join(part.capitalize() for part in enum.split("_"))
+
+
 def symbols(model: Model) -> Iterator[tuple[str, str, Span]]:
     """What generated modules export: (symbol, the declaration that it stands for, its place)."""
     for enum in model.enums.values():
-        yield "".join(part.capitalize() for part in enum.name.split("_")), enum.name, enum.span
+        yield class_of(enum.name), enum.name, enum.span
     for layout in model.layouts.values():
         yield layout.name.upper(), layout.name, layout.span
         v = layout.versions

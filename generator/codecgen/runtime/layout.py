@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import construct
@@ -22,6 +23,27 @@ from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.parsing import Opened, Parse
 from codecgen.runtime.primitives import Codec, EnumField, Integer
 from codecgen.runtime.source import Limits, Session, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """The length of a layout: an integer at the byte ``offset``, that of what follows the first ``before`` bytes."""
+
+    field: Field
+    offset: int
+    size: int
+    signed: bool
+    endian: str
+    before: int
+
+    @property
+    def end(self) -> int:
+        """The byte behind the integer."""
+        return self.offset + self.size
+
+    def place(self) -> tuple[int, int, bool, str, int]:
+        """What is the same in layouts whose lengths are read in the same way."""
+        return self.offset, self.size, self.signed, self.endian, self.before
 
 
 class Layout(Codec):
@@ -50,20 +72,23 @@ class Layout(Codec):
         fixed = all(f.codec.size is not None and f.when is None for f in fields)
         self.size = sum(f.codec.size or 0 for f in fields) if fixed else None
         self.least = sum(f.codec.size or 1 for f in fields if f.when is None)
-        self.measured_by = self._measured_by()
+        self._offsets: dict[str, int] = {}
+        at = 0
+        for f in fields:
+            self._offsets[f.name] = at
+            if f.codec.size is None or f.when is not None:
+                break
+            at += f.codec.size
+        self.head_size = at
+        """The bytes of all fields at fixed places: what lies in front of the first one that varies."""
 
     # ------------------------------------------------------------ places
 
     def offset_of(self, name: str) -> int:
         """The byte of the layout where a field begins, for fields at a fixed place. Raises KeyError for others."""
-        at = 0
-        for f in self.fields:
-            if f.name == name:
-                return at
-            if f.codec.size is None or f.when is not None:
-                break
-            at += f.codec.size
-        raise KeyError(f"{name} does not lie at a fixed place in {self.layout_name}")
+        if name not in self._offsets:
+            raise KeyError(f"{name} does not lie at a fixed place in {self.layout_name}")
+        return self._offsets[name]
 
     def size_of(self, name: str) -> int:
         """The length in bytes of a field of fixed size."""
@@ -76,28 +101,23 @@ class Layout(Codec):
         """The codec of a field."""
         return self.by_name[name].codec
 
-    @property
-    def head_size(self) -> int:
-        """The bytes of all fields at fixed places: what lies in front of the first one that varies."""
-        at = 0
+    @cached_property
+    def length(self) -> Length | None:
+        """Where the length of the whole lies, if a field at a fixed place measures it to its end."""
         for f in self.fields:
-            if f.codec.size is None or f.when is not None:
-                break
-            at += f.codec.size
-        return at
-
-    def _measured_by(self) -> tuple[Field, int, int] | None:
-        """The field that measures the layout to its end, its offset, and the offset that it measures from."""
-        for f in self.fields:
-            if f.measures is not None and f.measures[1] is None and isinstance(f.codec, Integer):
-                with suppress(KeyError):
-                    return f, self.offset_of(f.name), self.offset_of(f.measures[0])
+            last = None if f.measures is None else f.measures[1]
+            if f.measures is None or last is not None or not isinstance(f.codec, Integer):
+                continue
+            if f.when is None and {f.name, f.measures[0]} <= self._offsets.keys():
+                at, before = self.offset_of(f.name), self.offset_of(f.measures[0])
+                codec = f.codec
+                return Length(f, at, codec.size, codec.signed, codec.endian, before)
         return None
 
     @property
     def framed(self) -> bool:
         """Whether the first bytes tell the length of the layout."""
-        return self.size is not None or self.measured_by is not None
+        return self.size is not None or self.length is not None
 
     def frame(self, source: Source) -> int | None:
         """The length of the layout at the head of a source, fixed or from the field that measures it to its end.
@@ -105,23 +125,23 @@ class Layout(Codec):
         None when the bytes end before that is known. Raises LengthError for a length that cannot be, TypeError for
         a layout that is not :attr:`framed`.
         """
-        if self.measured_by is None:
+        found = self.length
+        if found is None:
             if self.size is None:
                 raise TypeError(f"no field at a fixed place measures {self.layout_name}")
             return self.size if source.left >= self.size else None
-        f, offset, begin = self.measured_by
-        if source.left < offset + (f.codec.size or 0):
+        if source.left < found.end:
             return None
-        at = source.pos + offset
+        f, at = found.field, source.pos + found.offset
         peek = Source(source.data, source.session, pos=at, end=source.end, origin=source.origin)
-        length: int = f.codec.read(peek, None)
+        length = f.codec.read(peek, None)
         if length < 0 or (
             f.refuse is not None and f.refuse.holds(construct.Container({f.name: length}))
         ):
             error = LengthError(f"{f.name} is {length}, too small for any {self.layout_name}")
             error.where = source.where(at)
             raise self.related.at(error, f)
-        return begin + length
+        return found.before + int(length)
 
     # ------------------------------------------------------------ parsing
 
@@ -217,6 +237,19 @@ class Choice(Codec):
     def codec_of(self, name: str) -> Codec:
         """The codec of a field, in the first case."""
         return next(iter(self.cases.values())).codec_of(name)
+
+    @cached_property
+    def prefix_size(self) -> int:
+        """The first bytes that it takes to know which layout it is, and how long."""
+        ends = (layout.length.end for layout in self.cases.values() if layout.length is not None)
+        return max([self.offset + (self.codec.size or 0), *ends])
+
+    @cached_property
+    def length(self) -> Length | None:
+        """Where the length lies, if it is read in the same way in all of the layouts."""
+        found = [layout.length for layout in self.cases.values()]
+        same = {None if one is None else one.place() for one in found}
+        return found[0] if len(same) == 1 else None
 
     def peek(self, source: Source) -> int:
         """The value that decides, for the bytes at the head of a source."""
