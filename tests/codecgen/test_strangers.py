@@ -212,6 +212,15 @@ def test_snappy_is_raw_unless_a_variant_says_otherwise() -> None:
         assert caught.value.where.path == "numbers"
 
 
+def test_nothing_is_compressed_where_the_count_is_0() -> None:
+    counted = codecs("raw-snappy").COUNTED
+    assert counted.build({"codec": "snappy", "numbers": []}) == b"\1\0"
+    for numbers in ([], [1, 2]):
+        assert (
+            counted.parse(counted.build({"codec": "snappy", "numbers": numbers})).numbers == numbers
+        )
+
+
 # ---------------------------------------------------------------- runs
 
 

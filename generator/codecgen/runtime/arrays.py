@@ -276,7 +276,8 @@ class Array(Codec):
         if value and self.too_deep(session):
             raise BuildError(_TOO_DEEP)
         data = b"".join(self.written(value, this, session))
-        if self.compressed is not None and not (self.counted_by and not value):
+        counted = self.counted_by is not None or self.count is not None
+        if self.compressed is not None and (value or not counted):
             data = self.compressed.pack(data, this, session)
             if data and self.too_deep(session):
                 raise BuildError(_TOO_DEEP)
