@@ -15,21 +15,17 @@ from codecgen.schema.complete import complete
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import (
     ArrayType,
-    BitMember,
     BitsType,
     BytesType,
     Choice,
     Derived,
     Enum,
     EnumValue,
-    Example,
     Field,
     FieldType,
     Layout,
     Manifest,
     Model,
-    Overhead,
-    OverheadOf,
     Reference,
     ScalarType,
     Since,
@@ -218,9 +214,9 @@ class _Builder:
             accepts=accepts,
             derived=tuple(self.derived(r)),
             examples=tuple(
-                self.example(v.value) for v in cast(tuple[Any, ...], r["examples"] or ())
+                parts.example(v.value) for v in cast(tuple[Any, ...], r["examples"] or ())
             ),
-            overhead=self.overhead(overhead) if isinstance(overhead, Record) else None,
+            overhead=parts.overhead(overhead) if isinstance(overhead, Record) else None,
             places=r.places(
                 "since", "draft", "endian", "versions", "version_is", "version_notes", "accepts"
             ),
@@ -341,7 +337,7 @@ class _Builder:
             return ScalarType(str(r["type"]), cast(str | None, r["enum"]), only)
         if "bits" in r:
             members = tuple(
-                self.bit(key, value, parts.key_spans(r["members"])[key])
+                parts.bit(key, value, parts.key_spans(r["members"])[key])
                 for key, value in parts.entries(r["members"])
             )
             return BitsType(str(r["bits"]), members)
@@ -365,25 +361,6 @@ class _Builder:
             at_least=cast(int, r["at_least"] or 0),
         )
 
-    def bit(self, name: str, r: Record, span: Span) -> BitMember:
-        low, high = cast(tuple[int, int], r["at"] or (0, 0))
-        return BitMember(
-            name=name,
-            low=low,
-            high=high,
-            span=span,
-            doc=r.text("doc"),
-            enum=cast(str | None, r["enum"]),
-            only=parts.words(r["only"]) if "only" in r else None,
-            reserved="reserved" in r,
-            versions=cast(Versions | None, r["versions"]),
-            since=cast(Since | None, r["since"]),
-            spelled=cast(str | None, r["spelled"]),
-            default=cast(Expression | None, r["default"]),
-            misprint=parts.misprint(r["misprint"]),
-            places=r.places(),
-        )
-
     # ------------------------------------------------------------ beside the fields
 
     def derived(self, r: Record) -> list[Derived]:
@@ -400,33 +377,3 @@ class _Builder:
                 if found is not None:
                     out.append(parts.derived(name, found, span, None))
         return out
-
-    def example(self, r: Record) -> Example:
-        return Example(
-            name=r.text("name"),
-            doc=r.text("doc"),
-            data=cast(bytes | None, r["hex"]),
-            value=parts.plain(cast(source.Node, r["is"])),
-            version=cast(int | None, r["version"]),
-            since=cast(Since | None, r["since"]),
-            span=r.at("name"),
-            places=r.places("version", "hex", "build", "is")
-            | dict(parts.value_places(cast(source.Node, r["is"]), "is")),
-        )
-
-    def overhead(self, r: Record) -> Overhead:
-        columns = []
-        for value in cast(tuple[Value, ...], r["of"]):
-            c = cast(Record, value.value)
-            columns.append(
-                OverheadOf(
-                    title=c.text("title"),
-                    layout=parts.reference(c["layout"], c.at("layout")),
-                    sizes={key: int(size) for key, size in parts.entries(c["each"])},
-                    array=cast(str | None, c["array"]),
-                    number=cast(str | None, c["number"]),
-                    places=c.places(),
-                )
-            )
-        sizes = tuple(int(cast(int, v.value)) for v in cast(tuple[Value, ...], r["sizes"]))
-        return Overhead(r.text("doc"), sizes, tuple(columns), r.text("notes"), r.span)
