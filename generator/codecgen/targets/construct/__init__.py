@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import PurePosixPath
 
 from codecgen.diagnostics import Diagnostic
@@ -29,17 +29,18 @@ def emit(plan: Plan) -> Emitted:
     homes = {thing.name: module_path(file) for file, things in modules.items() for thing in things}
     files: dict[str, str] = {}
     names: dict[tuple[str, ...], tuple[str, ...]] = {}
-    diagnostics: list[Diagnostic] = _import_cycles(plan, modules)
-    if diagnostics:
-        return Emitted({}, tuple(diagnostics))
+    diagnostics: list[Diagnostic] = []
+    needs: dict[tuple[str, ...], Set[tuple[str, ...]]] = {}
     for file, things in modules.items():
         home = module_path(file)
         module = Module(plan, file, home, homes)
         for thing in _in_order(things, plan):
             module.add(thing)
         diagnostics += module.diagnostics
+        needs[home] = module.imports.keys()
         names[home] = tuple(module.exported)
         files["/".join((package, *home)) + ".py"] = module.text(_header(plan, file))
+    diagnostics += _import_cycles(needs, {module_path(f): t[0] for f, t in modules.items()})
     for directory in sorted({home[:-1] for home in names} | {()}):
         for depth in range(len(directory) + 1):
             inner = "/".join((package, *directory[:depth], "__init__.py"))
@@ -136,33 +137,24 @@ def _in_order(
 
 
 def _import_cycles(
-    plan: Plan, modules: Mapping[str, tuple[Enum | Layout | Choice, ...]]
+    needs: Mapping[tuple[str, ...], Set[tuple[str, ...]]],
+    things: Mapping[tuple[str, ...], Enum | Layout | Choice],
 ) -> list[Diagnostic]:
-    """Files that need each other: Python could not import their modules."""
-    file_of = {thing.name: file for file, things in modules.items() for thing in things}
-    needs: dict[str, dict[str, Layout]] = {file: {} for file in modules}
-    for layout in plan.model.layouts.values():
-        for ref in plan.model.references(layout):
-            if file_of[ref.layout] != layout.span.file:
-                needs[layout.span.file][file_of[ref.layout]] = layout
-    found = []
-    for file in needs:
-        seen: set[str] = set()
-        todo = list(needs[file])
+    """A finding for files that need each other: Python could not import their modules."""
+    for home, others in needs.items():
+        seen: set[tuple[str, ...]] = set()
+        todo = list(others)
         while todo:
             other = todo.pop()
             if other not in seen:
                 seen.add(other)
                 todo += needs[other]
-        if file in seen:
-            layout = next(iter(needs[file].values()))
-            found.append(
-                Diagnostic(
-                    "C023",
-                    "layouts in different files hold each other, which target construct cannot express",
-                    layout.span,
-                    help="put them into one file",
-                )
+        if home in seen:
+            around = sorted({things[other].span.file for other in seen if home in needs[other]})
+            message = (
+                f"what this file declares needs {', '.join(around)}, which needs it in turn: target construct cannot "
+                "express that"
             )
-            break
-    return found
+            help = "put what needs each other into one file, enums into one of their own"
+            return [Diagnostic("C023", message, things[home].span, help=help)]
+    return []

@@ -49,11 +49,12 @@ class Mismatch(Exception):
 
 
 def findings(plan: Plan) -> Iterator[Diagnostic]:
-    """What is wrong with the examples of all layouts. Nothing where the target cannot make the codecs."""
+    """What is wrong with the examples of all layouts, or why there are no codecs to try them with."""
     if not any(layout.examples for layout in plan.model.layouts.values()):
         return
-    codecs, _ = load(plan)
+    codecs, refused = load(plan)
     if codecs is None:
+        yield from refused
         return
     for layout in plan.model.layouts.values():
         for example in layout.examples:
