@@ -245,7 +245,8 @@ def _generate(arguments: argparse.Namespace) -> int:
     if notes:
         _say(render(notes, model.files, "note"))
     files = {name: result.files for name, result in emitted.items()}
-    summary = output.write_tree(arguments.out, files, dry_run=arguments.check)
+    package = model.manifest.package
+    summary = output.write_tree(arguments.out, package, files, dry_run=arguments.check)
     seconds = time.perf_counter() - begin
     if arguments.check:
         return _would_change(summary, arguments.out)

@@ -22,6 +22,7 @@ from tests.paths import ROOT
 HERE = Path(__file__).parent / "diagnostics"
 PAGE = ROOT / "docs" / "diagnostics.md"
 MANIFEST = """\
+language: 1
 package: example_codecs
 title: Example
 release_line: app

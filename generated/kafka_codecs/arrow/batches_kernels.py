@@ -704,3 +704,6 @@ KERNELS: dict[int, tuple[Any, Any]] = {
     2: (index_record_batch, decode_all_record_batch),
 }
 """The two passes, by the number that tells entries apart."""
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

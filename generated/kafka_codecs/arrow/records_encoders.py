@@ -1815,3 +1815,6 @@ KERNELS: dict[int, tuple[Any, Any, Any]] = {
     2: (cut_all_record_batch, fill_all_record_batch, write_all_record_batch),
 }
 """What cuts, fills and writes, by the number that tells entries apart."""
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

@@ -74,10 +74,9 @@ class Field:
         self.covers = covers
         self.valid = valid
         self.refuse = refuse
-        # Filled in by the layout: the fields that measure or check a run that begins here, runs that end here.
+        # Filled in by the layout: the fields that measure or check a run that begins here, those behind rest bytes.
         self.opened_by: tuple[Field, ...] = ()
         self.checked_by: tuple[Field, ...] = ()
-        self.closes = 0
         self.tail: tuple[Field, ...] | None = None
 
 
@@ -91,9 +90,7 @@ class Fields:
         self.source_file = source_file
         for f in self.all:
             if f.measures is not None:
-                first, last = f.measures
-                self.by_name[first].opened_by += (f,)
-                self.by_name[last or self.names[-1]].closes += 1 if last else 0
+                self.by_name[f.measures[0]].opened_by += (f,)
             if f.covers is not None:
                 self.by_name[f.covers[0]].checked_by += (f,)
         for i, f in enumerate(self.all):

@@ -10,7 +10,7 @@ from codecgen.plan import Plan, as_of, make_plan
 from codecgen.plan.as_of import release_key
 from codecgen.plan.sizes import SizeError, overhead_rows
 from codecgen.schema.model import ArrayType, BitsType, BytesType, Layout, ScalarType
-from codecgen.targets.docs import codecs as docs_codecs
+from codecgen.targets.construct.live import load
 from codecgen.targets.docs.examples import Worked, work
 from codecgen.targets.docs.fields import bits_tables
 from codecgen.targets.docs.layout import PICTURES, blocks, index_rows
@@ -76,7 +76,7 @@ def _worked(plan: Plan) -> tuple[dict[str, list[Worked]], list[Diagnostic]]:
     """
     if not any(layout.examples for layout in plan.model.layouts.values()):
         return {}, []
-    codecs, refused = docs_codecs.load(plan)
+    codecs, refused = load(plan)
     if codecs is None:
         return {}, list(refused)
     out: dict[str, list[Worked]] = {}

@@ -27,17 +27,18 @@ class Codecs:
 
     def layout(self, plan: LayoutPlan) -> Any:
         """The codec of a layout in a version."""
-        return getattr(self._module(plan.layout.span.file), symbol(plan.name, plan.version))
+        return getattr(self.module(plan.layout.span.file), symbol(plan.name, plan.version))
 
     def any_version(self, plan: LayoutPlan) -> Any:
         """The codec that finds the version in the bytes."""
-        return getattr(self._module(plan.layout.span.file), symbol(plan.name))
+        return getattr(self.module(plan.layout.span.file), symbol(plan.name))
 
     def derived(self, file: str, name: str) -> Any:
         """The function of a derived value."""
-        return getattr(self._module(file), name)
+        return getattr(self.module(file), name)
 
-    def _module(self, file: str) -> ModuleType:
+    def module(self, file: str) -> ModuleType:
+        """The module of a YAML file."""
         return self._modules[construct.module_path(file)]
 
 
