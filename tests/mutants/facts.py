@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import yaml
 from yaml.nodes import MappingNode, Node
@@ -156,7 +157,7 @@ class LayoutFacts:
             for freedom in words.LAYOUT_FREEDOMS:
                 line = f"accepts: [{freedom}]"
                 yield self.editor.add(f"{self.name}.accepts", "freedom", layout, line)
-        for first, second in zip(self.fields, self.fields[1:], strict=False):
+        for first, second in pairwise(self.fields):
             place = f"{self.name}.{first.name}"
             yield self.editor.swap(place, "order", first, second)
         for entry in self.fields:
@@ -245,7 +246,7 @@ class LayoutFacts:
 
     def members(self, place: str, node: Node) -> Iterator[Mutant]:
         found = entries(node)
-        for first, second in zip(found, found[1:], strict=False):
+        for first, second in pairwise(found):
             places = [child(m.value, "at") for m in (first, second)]
             if all(places) and word(places[0]) != word(places[1]):
                 yield from self.exchange(f"{place}.{first.name}", "bit", places)
@@ -316,7 +317,7 @@ def _scalar_type(node: Node) -> str | None:
 def _choice(editor: Editor, document: Node) -> Iterator[Mutant]:
     name = word(child(document, "choice"))
     cases = entries(child(document, "cases"))
-    for first, second in zip(cases, cases[1:], strict=False):
+    for first, second in pairwise(cases):
         if word(first.value) != word(second.value):
             (a, a_end), (b, b_end) = editor.span(first.value), editor.span(second.value)
             old = editor.text[a:b_end]
