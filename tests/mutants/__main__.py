@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     os.environ["NUMBA_DISABLE_JIT"] = "1"  # the kernels run as plain Python
     for name in SLOW_IMPORTS:
         importlib.import_module(name)
-    unchanged = [Task(None, one) for one in dict.fromkeys(selection(m.file) for m in chosen)]
+    unchanged = [Task(None, one) for one in dict.fromkeys(selection(m) for m in chosen)]
     for task, outcome, seconds in outcomes(files, unchanged, arguments.jobs):
         if outcome.end != "survived":
             print(f"without a mutant: {outcome.end} by {outcome.by}; {task.selection.paths}")
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     sys.dont_write_bytecode = True
     begin = time.monotonic()
     ended: list[tuple[Mutant, str, Outcome]] = []
-    tasks = [Task(mutant, selection(mutant.file)) for mutant in chosen]
+    tasks = [Task(mutant, selection(mutant)) for mutant in chosen]
     for task, outcome, seconds in outcomes(files, tasks, arguments.jobs):
         assert task.mutant is not None
         listed = equivalent.reason(task.mutant.name, reasons) is not None

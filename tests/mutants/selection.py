@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tests.mutants.edits import Mutant
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -60,18 +62,19 @@ DRAFTS = Selection(
 INDEXES = Selection(
     ("tests/log/test_index_entries.py", *RELEASES, "tests/arrow/test_structured.py"), NOT
 )
+SLOW = (
+    f"{NOT} and not without_a_compiler and not pieces_are_whole and not beyond_the_end"
+    " and not how_the_rows_come"
+)
 VIEWS = Selection(
     (
         "tests/arrow/test_view_values.py",
-        "tests/arrow/test_batches.py",
-        "tests/arrow/test_vectors_path.py",
+        "tests/arrow/test_view_writes.py",
         "tests/arrow/test_encode.py",
     ),
-    f"{NOT} and not guess and not other_ways and not small_chunks and not mutated"
-    " and not without_a_compiler and not pieces_are_whole and not beyond_the_end"
-    " and not how_the_rows_come and not varints_are and not more_rows and not very_many"
-    " and not generated_segments and not outside_the_memory",
+    SLOW,
 )
+WRITES = Selection(("tests/arrow/test_view_writes.py", "tests/arrow/test_encode.py"), SLOW)
 BY_FOLDER = {
     "records": RECORDS,
     "messages": MESSAGES,
@@ -81,6 +84,8 @@ BY_FOLDER = {
 }
 
 
-def selection(file: str) -> Selection:
-    """The tests for mutants of a schema file."""
-    return BY_FOLDER.get(file.split("/")[0], RECORDS)
+def selection(mutant: Mutant) -> Selection:
+    """The tests for a mutant."""
+    if mutant.kind == "write expression":
+        return WRITES
+    return BY_FOLDER.get(mutant.file.split("/")[0], RECORDS)
