@@ -19,6 +19,7 @@ from kafka_codecs import (
     END_TXN_MARKER,
     END_TXN_MARKER_V0,
     KRAFT_VERSION_FEATURE,
+    KRAFT_VERSION_FEATURE_V0,
     KRAFT_VERSION_RECORD,
     KRAFT_VERSION_RECORD_V0,
     LEADER_CHANGE_MESSAGE,
@@ -28,11 +29,16 @@ from kafka_codecs import (
     SNAPSHOT_FOOTER_RECORD_V0,
     SNAPSHOT_HEADER_RECORD,
     SNAPSHOT_HEADER_RECORD_V0,
+    TAGGED_FIELD,
     VOTER,
+    VOTER_V0,
+    VOTER_V1,
     VOTERS_RECORD,
     VOTERS_RECORD_ENDPOINT,
+    VOTERS_RECORD_ENDPOINT_V0,
     VOTERS_RECORD_V0,
     VOTERS_RECORD_VOTER,
+    VOTERS_RECORD_VOTER_V0,
 )
 from tests.paths import ROOT
 
@@ -159,3 +165,24 @@ def test_the_versions_are_those_of_kafka() -> None:
     one += (VOTERS_RECORD, VOTERS_RECORD_VOTER, VOTERS_RECORD_ENDPOINT, KRAFT_VERSION_FEATURE)
     assert [set(versions) for versions in one] == [{0}] * 8
     assert set(LEADER_CHANGE_MESSAGE) == set(VOTER) == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("layout", "data"),
+    [
+        (VOTER_V0, "00000001 00"),
+        (VOTER_V1, "00000001 0102030405060708090a0b0c0d0e0f10 00"),
+        (TAGGED_FIELD, "05 02 aabb"),
+        (KRAFT_VERSION_FEATURE_V0, "0000 0001 00"),
+        (VOTERS_RECORD_ENDPOINT_V0, "02 61 02 62 2384 00"),
+        (VOTERS_RECORD_VOTER_V0, "00000001 0102030405060708090a0b0c0d0e0f10 01 0000 0001 00 00"),
+    ],
+    ids=lambda x: getattr(x, "name", None),
+)
+def test_a_structure_ends_where_it_ends(layout: Layout, data: str) -> None:
+    """What is behind a message is passed over; behind a structure in one comes the next field of the message."""
+    whole = bytes.fromhex(data)
+    for strict in (True, False):
+        assert layout.build(layout.parse(whole, strict=strict)) == whole
+        with pytest.raises(ParseError):
+            layout.parse(whole + b"\0", strict=strict)

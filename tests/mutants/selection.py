@@ -24,6 +24,7 @@ SIZES = ("tests/codecgen/test_docs_sizes.py",)
 RECORDS = Selection(
     (
         "tests/codecs/test_edges.py",
+        "tests/codecs/test_kraft_bytes.py",
         "tests/codecs/test_reference_bytes.py",
         "tests/log/test_vectors.py",
         *RELEASES,
