@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from codecgen.plan import make_plan
 from codecgen.runtime.compression import compress, decompress
 from codecgen.runtime.errors import (
     BuildError,
@@ -30,8 +31,11 @@ from codecgen.runtime.errors import (
     ValueRefused,
 )
 from codecgen.runtime.source import Limits
+from codecgen.schema.loader import load, read_files
+from codecgen.schema.model import BitsType, BytesType, ScalarType
 from kafka_codecs import KIP_98_CONTROL_MESSAGE_KEY, KIP_98_MESSAGE, KIP_98_MESSAGE_SET
 from kafka_codecs.drafts import kip_98
+from tests.paths import SCHEMAS
 
 NULL_KEY, NULL_VALUE, CONTROL = 1, 2, 4
 TIME = 0x0102030405060708
@@ -302,3 +306,42 @@ def test_no_run_is_decompressed_without_a_bound() -> None:
     assert len(KIP_98_MESSAGE_SET.parse(data, limits=Limits(decompressed=len(run))).messages) == 1
     with pytest.raises(LimitError):
         KIP_98_MESSAGE_SET.parse(data, limits=Limits(decompressed=len(run) - 1))
+
+
+def test_a_run_may_decompress_to_256_mib() -> None:
+    """As docs/policies.md has it for all formats."""
+    assert KIP_98_MESSAGE_SET.by_name["messages"].codec.compressed.limit == 256 << 20
+
+
+LISTS = {
+    "kip_98_message_set": (
+        "Offset int64, Length int32, CRC int32, Magic int8, Attributes int16, OffsetDelta int32, "
+        "MaxTimestamp int64, PID int64, Epoch int16, Sequence int32"
+    ),
+    "kip_98_message": (
+        "Length uintVar, Attributes int8, Timestamp int64, OffsetDelta uintVar, KeyLen uintVar, "
+        "Key data, Value data, CRC int32"
+    ),
+    "kip_98_control_message_key": "Version int16, ControlMessageType int16",
+}
+"""The lists of the proposal, on one line each. Messages follow the fields of the set."""
+TYPES = {"u32": "int32", "uvarint": "uintVar", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64"}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_the_lists_of_the_proposal(name: str) -> None:
+    """Names, types and order. (A CRC is an unsigned number in an int32; "data" are bytes.)"""
+    model, _ = load(read_files(SCHEMAS))
+    assert model is not None
+    plan = make_plan(model)
+    found = []
+    for field in model.layouts[name].fields:
+        spelled = plan.spelling(field.name, field.spelled)
+        match field.type:
+            case ScalarType(type_):
+                found.append(f"{spelled} {TYPES[type_]}")
+            case BitsType(base):
+                found.append(f"{spelled} {TYPES[base]}")
+            case BytesType(text=False, null=None):
+                found.append(f"{spelled} data")
+    assert ", ".join(found).lower() == LISTS[name].lower()

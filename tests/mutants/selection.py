@@ -24,44 +24,42 @@ SIZES = ("tests/codecgen/test_docs_sizes.py",)
 RECORDS = Selection(
     (
         "tests/codecs/test_edges.py",
-        "tests/codecs/test_kraft_bytes.py",
+        "tests/codecs/test_tolerances.py",
         "tests/codecs/test_reference_bytes.py",
-        "tests/log/test_vectors.py",
         *RELEASES,
-        "tests/log/test_samples.py",
-        "tests/codecs/test_other_clients.py",
         "tests/codecs/test_laws.py",
         "tests/codecs/test_errors.py",
-        "tests/codecs/test_tolerances.py",
+        "tests/codecs/test_kraft_bytes.py",
+        "tests/codecs/test_other_clients.py",
         *SIZES,
         "tests/log/test_index_entries.py",
+        "tests/log/test_samples.py",
+        "tests/log/test_vectors.py",
     ),
     NOT,
 )
 MESSAGES = Selection(
-    (
-        "tests/codecs/test_kraft_bytes.py",
-        "tests/codecs/test_tolerances.py",
-        *RELEASES,
-        "tests/log/test_vectors.py",
-        *SIZES,
-    ),
+    ("tests/codecs/test_kraft_bytes.py", *RELEASES, *SIZES, "tests/log/test_vectors.py"),
     f"(not test_vectors or control) and {NOT}",
 )
 DRAFTS = Selection(
     (
         "tests/codecs/test_draft_bytes.py",
-        "tests/codecs/test_releases.py",
-        "tests/codecs/test_laws.py",
-        "tests/codecs/test_errors.py",
         "tests/codecs/test_tolerances.py",
+        *RELEASES,
+        "tests/codecs/test_laws.py",
         *SIZES,
-        "tests/codecgen/test_as_of.py",
     ),
     NOT,
 )
 INDEXES = Selection(
-    ("tests/log/test_index_entries.py", *RELEASES, "tests/arrow/test_structured.py"), NOT
+    (
+        "tests/codecs/test_tolerances.py",
+        "tests/log/test_index_entries.py",
+        *RELEASES,
+        "tests/arrow/test_structured.py",
+    ),
+    NOT,
 )
 SLOW = (
     f"{NOT} and not without_a_compiler and not pieces_are_whole and not beyond_the_end"
