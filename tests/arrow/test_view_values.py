@@ -21,7 +21,10 @@ from tests.paths import VECTORS
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 KINDS = {"NoTimestampType": -1, "CreateTime": 0, "LogAppendTime": 1}
-FILES = [file for file in well_formed() if file not in DIFFERENCES]
+FILES = sorted(
+    (file for file in well_formed() if file not in DIFFERENCES),
+    key=lambda file: (VECTORS / file).stat().st_size,
+)
 
 
 def base64_of(value: bytes | None) -> str | None:
@@ -54,82 +57,6 @@ def of_batch(batch: dict[str, Any]) -> dict[str, Any]:
         "is_control": batch["isControl"],
         "delete_horizon": batch["deleteHorizonMs"],
     }
-
-
-@pytest.mark.parametrize("file", FILES)
-def test_records(file: str) -> None:
-    read = scanned(VECTORS / file, "kafka", kernels=records_vectors)
-    assert read.error is None
-    assert read.odd == 0
-    theirs = [
-        of_batch(batch)
-        | {
-            "offset": record["offset"],
-            "timestamp": record["timestamp"],
-            "sequence": record["sequence"],
-            "key": record["key"],
-            "value": record["value"],
-            "headers": record["headers"],
-        }
-        for batch, records in batches_of(file)
-        for record in records
-    ]
-    ours = [
-        row
-        | {
-            "key": base64_of(row["key"]),
-            "value": base64_of(row["value"]),
-            "headers": [[h["key"], base64_of(h["value"])] for h in row["headers"]],
-        }
-        for row in read.rows
-    ]
-    assert ours == [row | {"headers": [header(h) for h in row["headers"]]} for row in theirs]
-
-
-def header(given: Any) -> list[Any]:
-    """A header of the reference's, as name and value."""
-    return [given["key"], given["value"]] if isinstance(given, dict) else list(given)
-
-
-@pytest.mark.parametrize("file", FILES)
-def test_batches(file: str) -> None:
-    columns = [column.name for column in BATCHES.columns]
-    scanner = BatchScanner(VECTORS / file, columns, "kafka", engine="arrow")
-    scanner.kernels = batches_vectors
-    ours = [row for batch in scanner for row in unpacked(batch)]
-    assert scanner.odd == 0
-    theirs = []
-    for batch, _ in batches_of(file):
-        old = batch["magic"] < 2
-        wraps = old and batch["compression"] != "none"
-        more = {
-            "size": batch["sizeInBytes"],
-            "base_offset": None if wraps else batch["baseOffset"],
-            "last_offset": batch["lastOffset"],
-            "base_timestamp": None if old else base_timestamp(VECTORS / file, batch),
-            "max_timestamp": batch["maxTimestamp"],
-            "base_sequence": batch["baseSequence"],
-            "record_count": None if old else batch["count"],
-            "crc": batch["crc"],
-        }
-        theirs.append(of_batch(batch) | more)
-    assert ours == theirs
-
-
-def base_timestamp(path: Path, batch: dict[str, Any]) -> int:
-    """The 8 bytes behind the last offset delta: where a delete horizon stands there the reference does not show them."""
-    at = batch["position"] + 27
-    return int.from_bytes(path.read_bytes()[at : at + 8], "big", signed=True)
-
-
-def test_there_is_everything() -> None:
-    batches = [batch for file in FILES for batch, _ in batches_of(file)]
-    assert {batch["magic"] for batch in batches} == {0, 1, 2}
-    assert {batch["compression"] for batch in batches} == set(CODECS)
-    assert {batch["timestampType"] for batch in batches} == set(KINDS)
-    for name in ("isTransactional", "isControl"):
-        assert {batch[name] for batch in batches} == {True, False}
-    assert any(batch["deleteHorizonMs"] is not None for batch in batches)
 
 
 MS = pa.timestamp("ms", "UTC")
@@ -189,6 +116,82 @@ def test_types_are_as_wide_as_kafka_has_them(view: Any, columns: dict[str, Any])
     found = {c.name: (arrow_type(c), c.nullable, c.on_request) for c in view.columns}
     assert found == columns
     assert list(found) == list(columns)
+
+
+def header(given: Any) -> list[Any]:
+    """A header of the reference's, as name and value."""
+    return [given["key"], given["value"]] if isinstance(given, dict) else list(given)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_batches(file: str) -> None:
+    columns = [column.name for column in BATCHES.columns]
+    scanner = BatchScanner(VECTORS / file, columns, "kafka", engine="arrow")
+    scanner.kernels = batches_vectors
+    ours = [row for batch in scanner for row in unpacked(batch)]
+    assert scanner.odd == 0
+    theirs = []
+    for batch, _ in batches_of(file):
+        old = batch["magic"] < 2
+        wraps = old and batch["compression"] != "none"
+        more = {
+            "size": batch["sizeInBytes"],
+            "base_offset": None if wraps else batch["baseOffset"],
+            "last_offset": batch["lastOffset"],
+            "base_timestamp": None if old else base_timestamp(VECTORS / file, batch),
+            "max_timestamp": batch["maxTimestamp"],
+            "base_sequence": batch["baseSequence"],
+            "record_count": None if old else batch["count"],
+            "crc": batch["crc"],
+        }
+        theirs.append(of_batch(batch) | more)
+    assert ours == theirs
+
+
+def base_timestamp(path: Path, batch: dict[str, Any]) -> int:
+    """The 8 bytes behind the last offset delta: where a delete horizon stands there the reference does not show them."""
+    at = batch["position"] + 27
+    return int.from_bytes(path.read_bytes()[at : at + 8], "big", signed=True)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_records(file: str) -> None:
+    read = scanned(VECTORS / file, "kafka", kernels=records_vectors)
+    assert read.error is None
+    assert read.odd == 0
+    theirs = [
+        of_batch(batch)
+        | {
+            "offset": record["offset"],
+            "timestamp": record["timestamp"],
+            "sequence": record["sequence"],
+            "key": record["key"],
+            "value": record["value"],
+            "headers": record["headers"],
+        }
+        for batch, records in batches_of(file)
+        for record in records
+    ]
+    ours = [
+        row
+        | {
+            "key": base64_of(row["key"]),
+            "value": base64_of(row["value"]),
+            "headers": [[h["key"], base64_of(h["value"])] for h in row["headers"]],
+        }
+        for row in read.rows
+    ]
+    assert ours == [row | {"headers": [header(h) for h in row["headers"]]} for row in theirs]
+
+
+def test_there_is_everything() -> None:
+    batches = [batch for file in FILES for batch, _ in batches_of(file)]
+    assert {batch["magic"] for batch in batches} == {0, 1, 2}
+    assert {batch["compression"] for batch in batches} == set(CODECS)
+    assert {batch["timestampType"] for batch in batches} == set(KINDS)
+    for name in ("isTransactional", "isControl"):
+        assert {batch[name] for batch in batches} == {True, False}
+    assert any(batch["deleteHorizonMs"] is not None for batch in batches)
 
 
 def test_the_expected_lines_are_the_references() -> None:

@@ -242,10 +242,11 @@ def test_lengths_that_lie() -> None:
         if size != 33:
             with pytest.raises(ParseError):
                 KIP_98_MESSAGE_SET.parse(data[:8] + struct.pack(">i", size) + data[12:])
-    with pytest.raises(ParseError):
-        KIP_98_MESSAGE.parse(message(b"k", b"v", 0) + b"\0")
-    with pytest.raises(ParseError):
-        KIP_98_MESSAGE_SET.parse(data + b"\0")
+    for strict in (True, False):
+        with pytest.raises(ParseError):
+            KIP_98_MESSAGE.parse(message(b"k", b"v", 0) + b"\0", strict=strict)
+        with pytest.raises(ParseError):
+            KIP_98_MESSAGE_SET.parse(data + b"\0", strict=strict)
 
 
 def test_what_a_builder_fills_in() -> None:
