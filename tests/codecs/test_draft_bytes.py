@@ -145,9 +145,10 @@ def test_a_message_set(timestamp_type: int, transactional: int) -> None:
 
 @pytest.mark.parametrize(("code", "codec"), [(1, "gzip"), (2, "snappy"), (3, "lz4")])
 def test_the_messages_are_compressed_as_one(code: int, codec: str) -> None:
-    """The 3 bits of the codec are those of the message format before."""
+    """The 3 bits of the codec are those of the message format before, and snappy has the framing that it had there."""
+    variant = "xerial" if codec == "snappy" else None
     run = b"".join(message(*m) for m in MESSAGES)
-    parsed = KIP_98_MESSAGE_SET.parse(message_set(code, compress(codec, run)))
+    parsed = KIP_98_MESSAGE_SET.parse(message_set(code, compress(codec, run, variant=variant)))
     assert [(m.key, m.value) for m in parsed.messages] == [m[:2] for m in MESSAGES]
     given = HEAD | {
         "attributes": {"compression": codec},
@@ -155,7 +156,7 @@ def test_the_messages_are_compressed_as_one(code: int, codec: str) -> None:
     }
     built = KIP_98_MESSAGE_SET.build(given)
     assert built[17:19] == bytes((0, code))
-    assert decompress(codec, built[45:], limit=1 << 20).data == run
+    assert decompress(codec, built[45:], variant=variant, limit=1 << 20).data == run
 
 
 @pytest.mark.parametrize("code", [4, 5, 7])

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from codecgen.check.common import enum_uses, once
 from codecgen.diagnostics import Diagnostic
 from codecgen.runtime.compression import CODECS
-from codecgen.schema.expression import Path
 from codecgen.schema.lookup import field_of, field_spans, reference_of
 from codecgen.schema.model import (
     ArrayType,
@@ -121,9 +120,6 @@ def _codecs(f: Field, model: Model) -> Iterator[Diagnostic]:
     compression = f.type.compression if isinstance(f.type, ArrayType) else None
     if compression is None:
         return
-    if not compression.enum and not isinstance(compression.by.node, Path):
-        message = "what names a codec must be a field or bits"
-        yield Diagnostic("C023", message, place(f, "compressed"))
     enum = model.enums.get(compression.enum)
     if enum is None:
         return
