@@ -15,4 +15,9 @@ TARGETS: Mapping[str, Callable[[Plan], Emitted]] = {
 }
 """Name on the command line -> target."""
 
-__all__ = ["TARGETS", "Emitted"]
+TEMPLATED: Mapping[str, Callable[[Plan, Mapping[str, str]], Emitted]] = {
+    "docs": docs.emit,
+}
+"""Targets that are made of templates, and take others for them (file name -> text)."""
+
+__all__ = ["TARGETS", "TEMPLATED", "Emitted"]

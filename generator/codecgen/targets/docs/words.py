@@ -26,7 +26,7 @@ from codecgen.schema.model import (
     ScalarType,
     StructType,
 )
-from codecgen.targets.docs.text import Safe, byte_count, code, join, md
+from codecgen.targets.docs.text import Phrase, byte_count, code, join, phrase, said
 
 _IS = {
     "==": "is",
@@ -49,7 +49,7 @@ CHECKSUMS = {"crc32": "CRC-32", "crc32c": "CRC-32C"}
 # ---------------------------------------------------------------- expressions
 
 
-def condition(node: Node) -> Safe:
+def condition(node: Node) -> Phrase:
     """A condition in words: ``attributes.compression`` is not ``none``."""
     match node:
         case Path():
@@ -66,17 +66,17 @@ def condition(node: Node) -> Safe:
             return value(node)
 
 
-def _inner(node: Node, word: str) -> Safe:
+def _inner(node: Node, word: str) -> Phrase:
     text = condition(node)
     mixed = isinstance(node, Binary) and node.operator in ("and", "or") and node.operator != word
-    return Safe(f"({text})") if mixed else text
+    return phrase("(", text, ")") if mixed else text
 
 
-def value(node: Node) -> Safe:
+def value(node: Node) -> Phrase:
     """A value in words."""
     match node:
         case Null():
-            return Safe("null")
+            return said("null")
         case EndOf(end, array, None):
             return join(("the", end, "of", code(array)))
         case EndOf(end, array, path):
@@ -85,7 +85,7 @@ def value(node: Node) -> Safe:
             return code(source(node))
 
 
-def cases(expression: Expression) -> list[Safe]:
+def cases(expression: Expression) -> list[Phrase]:
     """A derived value case by case, in words."""
     out = []
     node = expression.node
@@ -179,7 +179,7 @@ def size_words(fp: FieldPlan) -> str:
 # ---------------------------------------------------------------- relations
 
 
-def run_words(run: Run, plan: LayoutPlan) -> Safe:
+def run_words(run: Run, plan: LayoutPlan) -> Phrase:
     """The fields of a run."""
     last = plan.fields[-1].name
     if run.last is not None and run.last == run.first:
@@ -187,5 +187,5 @@ def run_words(run: Run, plan: LayoutPlan) -> Safe:
     if run.last is None or run.last == last:
         if run.first == last:
             return code(run.first)
-        return join((code(run.first), md("to the end")))
+        return join((code(run.first), "to the end"))
     return join((code(run.first), "to", code(run.last)))
