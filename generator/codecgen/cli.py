@@ -112,7 +112,11 @@ def _parser() -> argparse.ArgumentParser:
     generate.add_argument(
         "--out", metavar="DIR", type=Path, required=True, help="where the files go"
     )
-    generate.add_argument("--targets", metavar="A,B", help="only these targets; all by default")
+    generate.add_argument(
+        "--targets",
+        metavar="A,B",
+        help="only these of construct, docs, arrow; kaitai and template only if named",
+    )
     generate.add_argument(
         "--as-of", metavar="RELEASE", help="the formats as they were at a release"
     )
@@ -236,10 +240,10 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _generate(arguments: argparse.Namespace) -> int:
     # What only this command needs is imported here.
-    from codecgen.targets import TARGETS, TEMPLATED
+    from codecgen.targets import ON_REQUEST, TARGETS, TEMPLATED
 
     begin = time.perf_counter()
-    names = _target_names(arguments.targets, TARGETS)
+    names = _target_names(arguments.targets, TARGETS, ON_REQUEST)
     templates = _templates(arguments.templates, names, TEMPLATED)
     model = _sound(arguments.directory)
     if model is None:
@@ -255,6 +259,8 @@ def _generate(arguments: argparse.Namespace) -> int:
         _report(refused, {**model.files, **templates})
         return FINDINGS
     files = {name: result.files for name, result in emitted.items()}
+    for warning in (line for result in emitted.values() for line in result.warnings):
+        _say(f"codecgen: warning: {warning}")
     summary = output.write_tree(arguments.out, files, dry_run=arguments.check)
     seconds = time.perf_counter() - begin
     if arguments.check:
@@ -277,6 +283,8 @@ def _templates(
     directory: Path | None, names: Sequence[str], templated: Mapping[str, object]
 ) -> Mapping[str, str]:
     """The templates of a directory, for the one target that takes them."""
+    if directory is None and "template" in names:
+        raise UsageError("target template needs --templates, the directory with its templates")
     if directory is None:
         return {}
     taking = [name for name in names if name in templated]
@@ -288,9 +296,12 @@ def _templates(
     return read_templates(directory)
 
 
-def _target_names(wanted: str | None, known: Mapping[str, object]) -> list[str]:
+def _target_names(
+    wanted: str | None, usual: Mapping[str, object], on_request: Mapping[str, object]
+) -> list[str]:
     if wanted is None:
-        return list(known)
+        return list(usual)
+    known = [*usual, *on_request]
     names = [name.strip() for name in wanted.split(",") if name.strip()]
     for name in names:
         if name not in known:

@@ -16,11 +16,12 @@ from codecgen.check import run
 from codecgen.plan import make_plan
 from codecgen.schema.loader import load
 from codecgen.targets import docs
-from codecgen.targets.docs.markdown import code_span as code
 from codecgen.targets.docs.markdown import fence, table
 from codecgen.targets.docs.markdown import markdown as md
 from codecgen.targets.docs.text import code as code_phrase
-from codecgen.targets.docs.text import outside, printable
+from codecgen.targets.docs.text import outside
+from codecgen.targets.escaping import markdown_code as code
+from codecgen.targets.escaping import printable
 
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 

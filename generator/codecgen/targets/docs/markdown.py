@@ -14,17 +14,9 @@ from codecgen.targets.docs.text import (
     Link,
     Piece,
     Said,
-    printable,
     said,
 )
-
-_SPECIAL = re.compile(r"[\\`*\[\]|~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
-_LINE_START = re.compile(r"(?:[-+#=](?=\s|#|=|-|$)|\d{1,9}[.)](?=\s|$))")
-# What stands in front is bounded: looking for it again from each letter of a long word would take for ever.
-_ADDRESS = re.compile(
-    r"(?i)[a-z][a-z0-9+.-]{0,63}://[^\s|`]*|www\.[^\s|`]*|[^\s|`<>]{1,255}@[^\s|`]+"
-)
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}
+from codecgen.targets.escaping import markdown_code, markdown_text
 
 
 def markdown(words: object) -> str:
@@ -35,9 +27,9 @@ def markdown(words: object) -> str:
 def _piece(piece: Piece) -> str:
     match piece:
         case Said(text):
-            return _said(printable(text))
+            return markdown_text(text)
         case Code(text):
-            return code_span(text)
+            return markdown_code(text)
         case Link(label, target, True):
             return f"[{markdown(label)}]({quote(target, safe=':/?#&=%+,;@~-._')})"
         case Link(label, target):
@@ -47,37 +39,6 @@ def _piece(piece: Piece) -> str:
             return f'<a id="{escape(name)}"></a>'
         case Break():
             return "<br>"
-
-
-def _said(text: str) -> str:
-    """Addresses become code, so that no reader of Markdown makes links of them."""
-    out = []
-    at = 0
-    for found in _ADDRESS.finditer(text):
-        out += [_escaped(text[at : found.start()]), code_span(found.group())]
-        at = found.end()
-    out.append(_escaped(text[at:]))
-    line = "".join(out)
-    if line.endswith("#"):
-        line = line[:-1] + "\\#"  # the end of a heading is no decoration
-    start = _LINE_START.match(line)
-    if start:
-        line = f"{line[: start.end() - 1]}\\{line[start.end() - 1 :]}"
-    return line
-
-
-def _escaped(text: str) -> str:
-    text = _SPECIAL.sub(lambda found: "\\" + found.group(), text)
-    return "".join(_ENTITIES.get(char, char) for char in text)
-
-
-def code_span(text: object) -> str:
-    """A code span, also inside a table."""
-    word = printable(str(text))
-    if word and word == word.strip() and not re.search(r"[`|]", word):
-        return f"`{word}`"
-    entities = "".join(c if c.isalnum() or c == " " else f"&#{ord(c)};" for c in word)
-    return f"<code>{entities}</code>"
 
 
 def fence(text: str, language: str = "text") -> str:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
 from codecgen.schema.model import Since
+from codecgen.targets.escaping import printable as printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +136,6 @@ def listed(parts: Iterable[str | Phrase], word: str = "and") -> Phrase:
     if len(items) < 2:
         return phrase(*items)
     return phrase(join(items[:-1], ", "), f" {word} ", items[-1])
-
-
-def printable(text: str) -> str:
-    """The text without characters that control a terminal or the direction of writing."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def relative(target: str, page: str) -> str:
