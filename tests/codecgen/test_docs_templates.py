@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 
 from codecgen.cli import COULD_NOT_RUN, FINDINGS, GOOD, main
-from codecgen.plan import make_plan
+from codecgen.plan import Plan, make_plan
 from codecgen.schema.loader import load
 from codecgen.targets import docs
 from codecgen.targets.docs.markdown_site import template_names
@@ -17,6 +18,11 @@ from codecgen.targets.rendering import Renderer, RenderError, RenderLimits
 from tests.codecgen.schemas import our_model
 from tests.codecgen.test_docs_text import MARKS, NASTY, see, words_of
 from tests.paths import SCHEMAS
+
+
+@cache
+def our_plan() -> Plan:
+    return make_plan(our_model())
 
 
 def pages_with(templates: dict[str, str], doc: str = "One byte.") -> dict[str, str]:
@@ -42,7 +48,7 @@ def quoted(text: str) -> str:
 
 
 def refused(templates: dict[str, str]) -> tuple[str, str, int, str]:
-    emitted = docs.emit(make_plan(our_model()), templates)
+    emitted = docs.emit(our_plan(), templates)
     assert not emitted.files
     (found,) = emitted.diagnostics
     return found.code, found.span.file, found.span.line, found.message

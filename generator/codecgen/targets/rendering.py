@@ -5,6 +5,7 @@ What a template prints goes through ``finalize`` of its target, so that text of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -35,6 +36,8 @@ _WITHOUT = (
     "xmlattr",
 )
 """Filters that are left out: they grow without bound, differ from run to run, or leave text unescaped."""
+
+_OF_OURS = re.compile(r"'codecgen\.[A-Za-z_.]*\.(?=[A-Z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,8 @@ class Renderer:
             at = at.tb_next
         if isinstance(number := getattr(error, "lineno", None), int):
             template, line = getattr(error, "name", None) or template, number
-        return RenderError(" ".join(reason.split()), template, line)
+        words = _OF_OURS.sub("'", " ".join(reason.split()))
+        return RenderError(words, template, line)
 
 
 class _Loader(BaseLoader):

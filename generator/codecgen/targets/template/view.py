@@ -351,8 +351,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """What every template sees. A template for one thing sees that besides: `layout`, `version`, `module`, `enum`,
-    `choice` or `view`."""
+    """A template for one thing sees that besides: `layout`, `version`, `module`, `enum`, `choice` or `view`."""
 
     mark: Annotated[
         str,
