@@ -11,12 +11,12 @@ from codecgen.plan.sizes import SizeError, overhead_rows
 from codecgen.schema.model import Span
 from codecgen.targets.docs import codecs as docs_codecs
 from codecgen.targets.docs.examples import Worked, work
-from codecgen.targets.docs.fields import bits_tables
 from codecgen.targets.docs.markdown import comment
 from codecgen.targets.docs.markdown_site import MarkdownPages, template_names
-from codecgen.targets.docs.pages import pages
-from codecgen.targets.docs.site import Site, groups, make_site
-from codecgen.targets.docs.svg import bit_picture, byte_picture
+from codecgen.targets.docs.pages import Page, pages
+from codecgen.targets.docs.sections import LayoutSection
+from codecgen.targets.docs.site import Site, make_site
+from codecgen.targets.docs.svg import svg_file
 from codecgen.targets.emitted import Emitted
 from codecgen.targets.rendering import RenderError
 
@@ -45,7 +45,6 @@ def emit(plan: Plan, templates: Mapping[str, str] | None = None) -> Emitted:
             old.append(make_site(then, f"{ROOT}/as-of-{number}", INDEX, brief=True, today=ROOT))
     try:
         files = dict(_pages(site, MarkdownPages(templates, PICTURES), worked, old))
-        files |= _pictures(site)
         for former in old:
             files |= _pages(former, MarkdownPages(templates, None), {}, ())
     except RenderError as error:
@@ -60,6 +59,18 @@ def _pages(
     yield index.path, writer.index(index)
     for page in found:
         yield page.path, writer.page(page)
+        if not site.brief:
+            yield from _pictures(page)
+
+
+def _pictures(page: Page) -> Iterator[tuple[str, str]]:
+    mark = f"{MARK} {comment(page.file)}; do not edit."
+    for thing in page.sections:
+        if isinstance(thing, LayoutSection):
+            drawn = [(group.picture, group.drawing) for group in thing.groups]
+            drawn += [(bits.picture, bits.drawing) for bits in thing.bits]
+            for name, picture in drawn:
+                yield f"{PICTURES}/{name}.svg", svg_file(picture, mark)
 
 
 def _strange(templates: Mapping[str, str]) -> Iterator[Diagnostic]:
@@ -119,27 +130,3 @@ def _overheads(plan: Plan) -> list[Diagnostic]:
                 message = f"the overhead table of {layout.name} cannot be worked out: {error}"
                 out.append(Diagnostic("C023", message, layout.overhead.span))
     return out
-
-
-# ---------------------------------------------------------------- pictures
-
-
-def _pictures(site: Site) -> dict[str, str]:
-    files = {}
-    plan = site.plan
-    for layout in plan.model.layouts.values():
-        mark = _marked(layout.span.file)
-        for group in groups(plan.versions[layout.name]):
-            label = f", {group.words}" if group.words else ""
-            title = f"The bytes of {layout.name}{label}"
-            files[f"{PICTURES}/{group.picture}.svg"] = byte_picture(group.plan, title, mark)
-        home = site.homes[layout.name]
-        for bits in bits_tables(site, home, layout):
-            drawn = bit_picture(bits.base, bits.members, bits.title, bits.description, mark)
-            files[f"{PICTURES}/{bits.picture}.svg"] = drawn
-    return files
-
-
-def _marked(file: str) -> str:
-    """The words that say where a document is from."""
-    return f"{MARK} {comment(file)}; do not edit."

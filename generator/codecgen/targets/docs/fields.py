@@ -18,12 +18,14 @@ from codecgen.schema.model import (
 )
 from codecgen.targets.docs.notation import allowed
 from codecgen.targets.docs.site import Group, Site, groups, type_link
+from codecgen.targets.docs.svg import Picture, bit_picture
 from codecgen.targets.docs.text import (
     BREAK,
     Phrase,
     anchor,
     byte_count,
     code,
+    field_name,
     join,
     link,
     listed,
@@ -48,6 +50,7 @@ from codecgen.targets.docs.words import (
 class FieldRow:
     """A field. ``anchor`` is empty where another row has it already."""
 
+    name: str
     anchor: str
     byte: Phrase
     size: Phrase
@@ -103,12 +106,10 @@ class BitsTable:
 
     title: str
     anchor: str
-    field: Field
-    base: str
-    members: tuple[BitMember, ...]
+    field: str
     rows: tuple[BitRow, ...]
     picture: str
-    description: str
+    drawing: Picture
 
 
 # ---------------------------------------------------------------- fields
@@ -123,6 +124,7 @@ def field_rows(site: Site, page: str, group: Group, anchored: set[str]) -> tuple
         relations = _relations(group.plan, fp)
         rows.append(
             FieldRow(
+                name=fp.name,
                 anchor="" if fp.name in anchored else f"{group.plan.name}-{fp.name}",
                 byte=_offset(fp, before),
                 size=said(size_words(fp)),
@@ -152,7 +154,7 @@ def _type_words(plan: LayoutPlan, fp: FieldPlan) -> str:
 def _offset(fp: FieldPlan, before: FieldPlan | None) -> Phrase:
     if fp.offset is not None:
         return said(str(fp.offset))
-    return join(("after", code(before.name))) if before is not None else said("0")
+    return join(("after", field_name(before.name))) if before is not None else said("0")
 
 
 def _names(site: Site, name: str, spelled: str | None) -> Phrase:
@@ -209,13 +211,13 @@ def _relations(plan: LayoutPlan, fp: FieldPlan) -> list[Phrase]:
         run = run_words(fp.measures, plan)
         out.append(phrase("the length in bytes of ", run))
     if fp.field.counts is not None:
-        out.append(phrase("the number of ", code(fp.field.counts)))
+        out.append(phrase("the number of ", field_name(fp.field.counts)))
     if fp.field.checksum is not None and fp.covers is not None:
         run = run_words(fp.covers, plan)
         name = CHECKSUMS.get(fp.field.checksum, fp.field.checksum)
         out.append(phrase(name, " of ", run))
     if isinstance(fp.field.type, ArrayType) and fp.field.type.counted_by is not None:
-        out.append(phrase(code(fp.field.type.counted_by), " of them"))
+        out.append(phrase(field_name(fp.field.type.counted_by), " of them"))
     return out
 
 
@@ -270,6 +272,7 @@ def bits_tables(site: Site, page: str, layout: Layout) -> list[BitsTable]:
         variants = _variants(site, layout, name)
         for i, (label, key, fp) in enumerate(variants):
             assert isinstance(fp.field.type, BitsType)
+            base = fp.field.type.base
             members = tuple(sorted(fp.field.type.members, key=lambda m: m.low))
             title = f"Bits of {name}" + (f", {label[:1].lower()}{label[1:]}" if label else "")
             mark = f"{layout.name}-{name}-bits" if i == 0 else ""
@@ -277,12 +280,10 @@ def bits_tables(site: Site, page: str, layout: Layout) -> list[BitsTable]:
                 BitsTable(
                     title=title,
                     anchor=mark,
-                    field=fp.field,
-                    base=fp.field.type.base,
-                    members=members,
+                    field=name,
                     rows=tuple(_bit_row(site, page, layout, name, m, i == 0) for m in members),
                     picture="-".join(part for part in (layout.name, key, name) if part),
-                    description=_bits_description(fp.field.type.base, members),
+                    drawing=bit_picture(base, members, title, _bits_description(base, members)),
                 )
             )
     return out

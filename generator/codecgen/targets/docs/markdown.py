@@ -28,8 +28,8 @@ def _piece(piece: Piece) -> str:
     match piece:
         case Said(text):
             return markdown_text(text)
-        case Code(text):
-            return markdown_code(text)
+        case Code():
+            return markdown_code(piece.text)
         case Link(label, target, True):
             return f"[{markdown(label)}]({quote(target, safe=':/?#&=%+,;@~-._')})"
         case Link(label, target):

@@ -28,6 +28,7 @@ from codecgen.targets.docs.text import (
     bracketed,
     byte_count,
     code,
+    field_name,
     join,
     link,
     listed,
@@ -71,7 +72,7 @@ def _reader_rows(site: Site, layout: Layout) -> Iterator[Rule]:
     for freedom, words in FREEDOMS.items():
         fields = [f.name for f in layout.fields if freedom in f.accepts and _touches(freedom, f)]
         if fields:
-            where = listed(code(name) for name in dict.fromkeys(fields))
+            where = listed(field_name(name) for name in dict.fromkeys(fields))
             yield where, words, REFUSED, NOTED
         elif freedom == "trailing_bytes" and freedom in layout.accepts:
             yield said("the end"), words, REFUSED, NOTED
@@ -99,7 +100,7 @@ def _touches(freedom: str, f: Field) -> bool:
 
 
 def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
-    here = code(f.name)
+    here = field_name(f.name)
     if f.is_version:
         yield here, "another version than one of this layout", REFUSED, REFUSED
     elif f.const is not None:
@@ -121,7 +122,7 @@ def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
         yield here, "a byte other than 0 and 1", REFUSED, said("noted, reads as true")
     if isinstance(f.type, BitsType):
         for m in f.type.members:
-            where = code(f"{f.name}.{m.name}")
+            where = field_name(f.name, m.name)
             if m.reserved:
                 yield where, "bits without a meaning that are set", REFUSED, said("noted, and kept")
             elif m.enum is not None:

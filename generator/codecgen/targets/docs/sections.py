@@ -25,12 +25,14 @@ from codecgen.targets.docs.hexdump import Stream, shown
 from codecgen.targets.docs.notation import notation
 from codecgen.targets.docs.notes import ReaderRow, changes, misprints, reader_rows
 from codecgen.targets.docs.site import Group, Site, groups, holds, uses, version_words
+from codecgen.targets.docs.svg import Picture, byte_picture
 from codecgen.targets.docs.text import (
     BREAK,
     Phrase,
     anchor,
     byte_count,
     code,
+    field_name,
     join,
     listed,
     number,
@@ -50,6 +52,7 @@ class GroupSection:
     label: str
     notation: str
     picture: str
+    drawing: Picture
     rows: tuple[FieldRow, ...]
 
 
@@ -203,10 +206,12 @@ def _layout(site: Site, page: str, layout: Layout, worked: Sequence[Worked]) -> 
 
 
 def _group(site: Site, page: str, group: Group, anchored: set[str]) -> GroupSection:
+    label = f", {group.words}" if group.words else ""
     return GroupSection(
-        label=f", {group.words}" if group.words else "",
+        label=label,
         notation=notation(site.plan, group.plan),
         picture=group.picture,
+        drawing=byte_picture(group.plan, f"The bytes of {group.plan.name}{label}"),
         rows=field_rows(site, page, group, anchored),
     )
 
@@ -228,7 +233,7 @@ def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> 
         versions = tuple(v for g in found for v in g.versions)
         where: str | Phrase = "the reader has to know which"
         if layout.version_is is not None:
-            where = phrase(code(layout.version_is), " says which")
+            where = phrase(field_name(layout.version_is), " says which")
         yield phrase(version_words(versions), "; ", where, ".")
     for group in found:
         yield _size_words(plan, group)
@@ -251,7 +256,7 @@ def _size_words(plan: Plan, group: Group) -> Phrase:
     words = span_words(found.least, found.most)
     words = byte_count(found.least) if words.isdigit() else f"{words} bytes"
     label = f" of {group.words}" if group.words else ""
-    held = listed(code(name) for name in found.payload)
+    held = listed(field_name(name) for name in found.payload)
     tail = phrase(", and what is in ", held) if found.payload else ""
     return phrase(f"Size{label}: {words}", tail, ".")
 

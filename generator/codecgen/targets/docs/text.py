@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
+from codecgen.schema.expression import Node, Path, pieces
 from codecgen.schema.model import Since
 from codecgen.targets.escaping import printable as printable
 
@@ -25,9 +26,13 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A name, a number or an expression, as code."""
+    """A name, a number or an expression, as code. Paths in it name fields of the layout that it is said of."""
 
-    text: str
+    parts: tuple[str | Path, ...]
+
+    @property
+    def text(self) -> str:
+        return "".join(map(str, self.parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +76,10 @@ class Phrase:
 
 def _plain(piece: Piece) -> str:
     match piece:
-        case Said(text) | Code(text):
+        case Said(text):
             return text
+        case Code():
+            return piece.text
         case Link(label):
             return label
         case Break():
@@ -93,7 +100,17 @@ def said(text: object) -> Phrase:
 
 
 def code(text: object) -> Phrase:
-    return Phrase((Code(str(text)),))
+    return Phrase((Code((str(text),)),))
+
+
+def formula(node: Node) -> Phrase:
+    """An expression as code, in which fields are known as such."""
+    return Phrase((Code(tuple(pieces(node))),))
+
+
+def field_name(*names: str) -> Phrase:
+    """The name of a field, or of a bit of it, as code."""
+    return formula(Path(names))
 
 
 def link(label: str, target: str) -> Phrase:

@@ -13,7 +13,6 @@ from codecgen.schema.expression import (
     Not,
     Null,
     Path,
-    source,
 )
 from codecgen.schema.model import (
     INTEGERS,
@@ -26,7 +25,16 @@ from codecgen.schema.model import (
     ScalarType,
     StructType,
 )
-from codecgen.targets.docs.text import Phrase, byte_count, code, join, phrase, said
+from codecgen.targets.docs.text import (
+    Phrase,
+    byte_count,
+    code,
+    field_name,
+    formula,
+    join,
+    phrase,
+    said,
+)
 
 _IS = {
     "==": "is",
@@ -53,9 +61,9 @@ def condition(node: Node) -> Phrase:
     """A condition in words: ``attributes.compression`` is not ``none``."""
     match node:
         case Path():
-            return join((code(node), "is set"))
+            return join((formula(node), "is set"))
         case Not(Path() as path):
-            return join((code(path), "is not set"))
+            return join((formula(path), "is not set"))
         case Not(operand):
             return join(("not:", condition(operand)))
         case Binary("and" | "or" as word, left, right):
@@ -78,11 +86,11 @@ def value(node: Node) -> Phrase:
         case Null():
             return said("null")
         case EndOf(end, array, None):
-            return join(("the", end, "of", code(array)))
+            return join(("the", end, "of", formula(array)))
         case EndOf(end, array, path):
-            return join((code(path), "of the", end, "of", code(array)))
+            return join((code(path), "of the", end, "of", formula(array)))
         case _:
-            return code(source(node))
+            return formula(node)
 
 
 def cases(expression: Expression) -> list[Phrase]:
@@ -183,9 +191,9 @@ def run_words(run: Run, plan: LayoutPlan) -> Phrase:
     """The fields of a run."""
     last = plan.fields[-1].name
     if run.last is not None and run.last == run.first:
-        return code(run.first)
+        return field_name(run.first)
     if run.last is None or run.last == last:
         if run.first == last:
-            return code(run.first)
-        return join((code(run.first), "to the end"))
-    return join((code(run.first), "to", code(run.last)))
+            return field_name(run.first)
+        return join((field_name(run.first), "to the end"))
+    return join((field_name(run.first), "to", field_name(run.last)))
