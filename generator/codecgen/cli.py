@@ -115,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     generate.add_argument(
         "--targets",
         metavar="A,B",
-        help="only these of construct, docs, arrow; kaitai and template only if named",
+        help="only these of construct, docs, arrow; html, kaitai and template only if named",
     )
     generate.add_argument(
         "--as-of", metavar="RELEASE", help="the formats as they were at a release"

@@ -16,6 +16,7 @@ TARGETS: Mapping[str, Callable[[Plan], Emitted]] = {
 """Name on the command line -> target. These are made unless others are named."""
 
 ON_REQUEST: Mapping[str, Callable[[Plan, Mapping[str, str]], Emitted]] = {
+    "html": docs.emit_html,
     "kaitai": template.emit_kaitai,
     "template": template.emit,
 }

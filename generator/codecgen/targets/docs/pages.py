@@ -122,8 +122,8 @@ def _index(site: Site, old: Sequence[Site]) -> Index:
         doc=said(plan.manifest.doc),
         today=today,
         folders=tuple(
-            Folder(site.title(name) if name else "Pages", _index_rows(site, files))
-            for name, files in _folders(site).items()
+            Folder(folder_title(site, name), _index_rows(site, files))
+            for name, files in folders(site).items()
         ),
         legend=not site.brief,
         types=() if site.brief else tuple(scalar_glossary(_types_in_use(plan))),
@@ -151,7 +151,11 @@ def _index_rows(site: Site, files: Sequence[str]) -> tuple[IndexRow, ...]:
     )
 
 
-def _folders(site: Site) -> dict[str, list[str]]:
+def folder_title(site: Site, folder: str) -> str:
+    return site.title(folder) if folder else "Pages"
+
+
+def folders(site: Site) -> dict[str, list[str]]:
     """The YAML files by folder: the oldest layout first, of equals the most files; those with drafts only last."""
     out: dict[str, list[str]] = {}
     for file in site.pages:

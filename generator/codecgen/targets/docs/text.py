@@ -28,11 +28,11 @@ class Said:
 class Code:
     """A name, a number or an expression, as code. Paths in it name fields of the layout that it is said of."""
 
-    parts: tuple[str | Path, ...]
+    parts: tuple[str | Path | Link, ...]
 
     @property
     def text(self) -> str:
-        return "".join(map(str, self.parts))
+        return "".join(p.label if isinstance(p, Link) else str(p) for p in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
