@@ -63,5 +63,9 @@ ADVICE: Mapping[str, str] = {
     "C032": "The rows of a view lie in layouts of one choice by a field, and each column has a value of its type in every "
     "layout and version. Where there is none, the column is nullable or a list. Where rows are written, each field that the "
     "layout does not settle and that has no default is made of columns.",
+    "C033": "The template has a mistake in it, asks for what the data does not have, or does more than the limits "
+    "allow. The page about templates lists what there is.",
+    "C034": "A target with templates of its own takes others for them by name. Take one of the names that there are; "
+    "a file for others to include has a name that begins with `_`.",
 }
 """Number -> why it is reported, and what helps. Plain text."""

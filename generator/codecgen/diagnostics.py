@@ -42,6 +42,8 @@ CODES: Mapping[str, str] = {
     "C030": "a choice that leaves values out",
     "C031": "nothing says where something ends",
     "C032": "a view does not fit its layouts",
+    "C033": "a template cannot be rendered",
+    "C034": "a template that takes nobody's place",
 }
 """Every number codecgen can print, and what it is about. Numbers are never used again for something else."""
 

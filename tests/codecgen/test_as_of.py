@@ -10,7 +10,7 @@ from codecgen.diagnostics import render
 from codecgen.plan import as_of, make_plan
 from codecgen.plan.as_of import exists, release_key
 from codecgen.schema.model import Model, Since
-from codecgen.targets import TARGETS
+from codecgen.targets.registry import TARGETS
 from tests.codecgen.schemas import model_of, our_model
 
 OURS = our_model()

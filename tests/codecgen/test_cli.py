@@ -13,7 +13,7 @@ import pytest
 from codecgen.cli import main
 from codecgen.json_schema import json_schema
 from codecgen.output import LIST
-from codecgen.targets import TARGETS
+from codecgen.targets.registry import TARGETS
 from tests.codecgen.goldens import MANIFEST
 from tests.paths import ROOT, SCHEMAS
 

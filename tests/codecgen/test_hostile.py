@@ -15,7 +15,7 @@ from codecgen.check import run
 from codecgen.diagnostics import CODES, Diagnostic, render
 from codecgen.plan import make_plan
 from codecgen.schema import loader, source
-from codecgen.targets import TARGETS
+from codecgen.targets.registry import TARGETS
 from tests.codecgen.goldens import MANIFEST
 from tests.paths import SCHEMAS
 

@@ -14,7 +14,7 @@ from codecgen.plan import make_plan
 from codecgen.runtime.compression import CODECS, Codec
 from codecgen.schema import grammar
 from codecgen.schema.model import FREEDOMS, Model
-from codecgen.targets import TARGETS
+from codecgen.targets.registry import TARGETS
 from tests.codecgen import language_page
 from tests.codecgen.schemas import checked
 

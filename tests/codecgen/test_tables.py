@@ -19,10 +19,10 @@ from codecgen.schema.kinds import OneOf
 from codecgen.schema.lookup import integer_range
 from codecgen.schema.model import FREEDOMS, INTEGERS, LENGTHS, VARINTS, Field
 from codecgen.spans import expression_span
-from codecgen.targets import TARGETS
 from codecgen.targets.construct import module as construct_module
 from codecgen.targets.construct import module_path
 from codecgen.targets.construct.module import class_name
+from codecgen.targets.registry import TARGETS
 from tests.codecgen.schemas import model_of, our_model
 
 
