@@ -29,6 +29,8 @@ _WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "timestamp_ms": 64}
 _LONG = (-(1 << 63), (1 << 63) - 1)
 _NUMBERS = ("int", "enum", "bool")
 _PREFIXES = ("entry_", "item_", "part_")
+BUILT_IN = ("position", "size")
+"""What an expression of a view may name beside the fields: where the entry lies in its file, and how long it is."""
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
@@ -184,6 +186,8 @@ def _range_of(names: tuple[str, ...], scope: Scope, rows: Rows) -> tuple[int, in
         return next((integer_range(d.type) or _LONG for d in own), _LONG)
     if f.is_version and scope.version is not None:
         return scope.version, scope.version
+    if isinstance(f.type, BitsType) and len(names) == 1:
+        return integer_range(f.type.base) or _LONG
     if isinstance(f.type, BitsType) and len(names) == 2:
         widths = [m.width for m in f.type.members if m.name == names[1]]
         return (0, (1 << widths[0]) - 1) if widths else _LONG
@@ -225,7 +229,8 @@ def _element(value: Expression, scope: Scope) -> Layout | None:
 
 
 class _Infer(Infer):
-    """What a path names in the rows of a view: also derived values, and the position."""
+    """What a path names in the rows of a view: also derived values, the position and the size of an entry, and the bits of
+    a field as one number."""
 
     def __init__(self, expression: Expression, scope: Scope, rows: Rows) -> None:
         super().__init__(expression, scope)
@@ -237,11 +242,12 @@ class _Infer(Infer):
         if len(names) == 2 and names[0] == each:
             return self.derived(names[1], each, path)
         if len(names) == 1 and field_of(layout, names[0]) is None:
-            if names[0] == "position":
+            if names[0] in BUILT_IN:
                 return INT
             if any(d.name == names[0] and d.array is None for d in layout.derived):
                 return self.derived(names[0], None, path)
-        return super().path(path)
+        found = super().path(path)
+        return Type("int", nullable=found.nullable) if found.kind == "bits" else found
 
     def derived(self, name: str, array: str | None, path: Path) -> Type:
         layout = self.scope.layout

@@ -323,13 +323,13 @@ class VectorDecoder:
     ) -> pa.RecordBatch:
         case = entries.case
         rows = int(counts.sum())
-        position = Fields(position=entries.start + entries.bias)
-        once = Fields(entry=entries.run.fields, position=position.position)
+        position, size = entries.start + entries.bias, entries.end - entries.start
+        once = Fields(entry=entries.run.fields, position=position, size=size)
         each = Fields(entry=_Each(entries.run.fields, counts), item=item)
         for name, fields in vars(ends).items():
             setattr(each, name, _Each(fields, counts[counts > 0]))
         if case.open is None:
-            each.position = position.position
+            each.position, each.size = position, size
         arrays = []
         for column in self.columns:
             kind = arrow_type(column)

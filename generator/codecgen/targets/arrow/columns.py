@@ -158,7 +158,8 @@ class Columns:
     def varies(self, value: Operand, case: CasePlan) -> bool:
         """Whether a number differs from row to row of what the index has as one."""
         texts = (value.text, value.null or "")
-        own = case.array is None and any("entry_position" in text for text in texts)
+        built_in = ("entry_position", "entry_size")
+        own = case.array is None and any(name in text for name in built_in for text in texts)
         return own or any(ITEM in text for text in texts)
 
     def at(self, leaf: Leaf) -> int:

@@ -34,6 +34,7 @@ class Names:
     used: set[tuple[str, str]] = field(default_factory=set)
     ends: dict[str, tuple[str, str]] = field(default_factory=dict)
     position: bool = False
+    size: bool = False
 
     def expressions(self) -> KernelExpressions:
         return KernelExpressions(self.resolve)
@@ -59,6 +60,9 @@ class Names:
         if names == ("position",) and case is not None:
             self.position = True
             return Operand("entry_position")
+        if names == ("size",) and case is not None:
+            self.size = True
+            return Operand("entry_size")
         return self.derived(names[0], None) if len(names) == 1 else None
 
     def derived(self, name: str, array: str | None) -> Operand | None:
@@ -90,15 +94,14 @@ class Names:
             return constant(f.const)
         self.used.add((prefix, f.name))
         variable = prefix + f.name
-        null: str | None = None
         match f.type:
             case ScalarType(name, enum) if len(names) == 1:
                 if not is_number(f):
                     raise Refused(f"a value of type {name}")
-                if f.when is not None:
-                    inside = Names(self.plan, layout, prefix, used=self.used)
-                    null = f"not ({inside.value(f.when).text})"
+                null = self.absence(layout, prefix, f)
                 return Operand(variable, null, words=self.words(enum))
+            case BitsType() if len(names) == 1:
+                return Operand(variable, self.absence(layout, prefix, f))
             case BitsType(_, members) if len(names) == 2:
                 for m in members:
                     if m.name == names[1]:
@@ -111,6 +114,13 @@ class Names:
                 nullable = f.type.null is not None or f.when is not None
                 return Operand(variable, f"{variable} < 0" if nullable else None)
         return None
+
+    def absence(self, layout: LayoutPlan, prefix: str, f: Field) -> str | None:
+        """The condition that a field is left out."""
+        if f.when is None:
+            return None
+        inside = Names(self.plan, layout, prefix, used=self.used)
+        return f"not ({inside.value(f.when).text})"
 
     def words(self, enum: str | None) -> tuple[tuple[str, int], ...]:
         if enum is None:

@@ -143,6 +143,8 @@ class Fill(Index):
             add("start = p")
             if resolved.names.position:
                 add("entry_position = p + bias")
+            if resolved.names.size:
+                add("entry_size = behind - p")
             if case.rows.head:
                 self.head_fields(case)
                 add("p = behind")
@@ -197,6 +199,8 @@ class Fill(Index):
             add(f"{prefix}{name} = load_i64_le(row + {place})")
         if resolved.names.position and case.array is not None:
             add("entry_position = load_i64_le(row + START) + bias")
+        if resolved.names.size and case.array is not None:
+            add("entry_size = load_i64_le(row + END) - load_i64_le(row + START)")
         for leaf in resolved.missing:
             self.fill_missing(leaf)
         for leaf, value in self.numbers(case):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.columns import CasePlan
 from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Null, Number, Path
-from codecgen.schema.model import INTEGERS, BitsType, BytesType, ScalarType
+from codecgen.schema.model import INTEGERS, BitsType, BytesType, Field, ScalarType
 from codecgen.targets.arrow.expressions import Refused
 from codecgen.targets.arrow.scope import is_number
 
@@ -181,8 +181,8 @@ class Names:
             return found
         if names == ("version",) and self.own.version is not None:
             return constant(self.own.version)
-        if names == ("position",) and case is not None:
-            return Operand("row.position")
+        if names in (("position",), ("size",)) and case is not None:
+            return Operand(f"row.{names[0]}")
         return self.derived(names[0], None) if len(names) == 1 else None
 
     def derived(self, name: str, array: str | None) -> Operand | None:
@@ -207,12 +207,10 @@ class Names:
             case ScalarType(name, enum) if len(names) == 1:
                 if not is_number(f):
                     raise Refused(f"a value of type {name}")
-                null = None
-                if f.when is not None:
-                    local = {p.name: f"row.{of}.{p.name}" for p in layout.fields}
-                    there = Names(self.plan, layout, self.local or local, used=self.used, of=of)
-                    null = opposite(there.value(f.when))
+                null = self.absence(layout, of, f)
                 return Operand(variable, null, words=self.words(enum))
+            case BitsType() if len(names) == 1:
+                return Operand(variable, self.absence(layout, of, f))
             case BitsType(_, members) if len(names) == 2:
                 for m in members:
                     if m.name == names[1]:
@@ -223,6 +221,14 @@ class Names:
                 nullable = f.type.null is not None or f.when is not None
                 return Operand(variable, f"{variable}.null" if nullable else None)
         return None
+
+    def absence(self, layout: LayoutPlan, of: str, f: Field) -> str | None:
+        """Where a field is left out."""
+        if f.when is None:
+            return None
+        local = {p.name: f"row.{of}.{p.name}" for p in layout.fields}
+        there = Names(self.plan, layout, self.local or local, used=self.used, of=of)
+        return opposite(there.value(f.when))
 
     def words(self, enum: str | None) -> tuple[tuple[str, int], ...]:
         if enum is None:
