@@ -803,9 +803,11 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
     codec_data = load_i64_le(out + 72)
     base_offset_data = load_i64_le(out + 96)
     base_offset_validity = load_i64_le(out + 104)
-    base_offset_nulls = load_i64_le(state + 208)
+    base_offset_nulls = load_i64_le(state + 232)
     last_offset_data = load_i64_le(out + 120)
     crc_data = load_i64_le(out + 408)
+    next_offset_data = load_i64_le(out + 432)
+    attributes_data = load_i64_le(out + 480)
     careful = load_i64_le(row + CHECKED)
     while True:
         behind = frame_message_v0(p, end)
@@ -816,15 +818,15 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
         store_64(row + END, behind)
         start = p
         entry_position = p + bias
+        entry_size = behind - p
         item_attributes = load_i8(p + 17)
         item_crc = load_u32(p + 12)
-        item_message_size = load_i32(p + 8)
         item_offset = load_i64(p + 0)
         p = behind
         if position_data:
             store_64(position_data + 8 * at, entry_position)
         if size_data:
-            store_64(size_data + 8 * at, wrap_64(item_message_size + 12))
+            store_64(size_data + 8 * at, entry_size)
         if codec_data:
             store_8(codec_data + at, item_attributes & 7)
         if base_offset_data:
@@ -841,10 +843,14 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
             store_64(last_offset_data + 8 * at, item_offset)
         if crc_data:
             store_64(crc_data + 8 * at, item_crc)
+        if next_offset_data:
+            store_64(next_offset_data + 8 * at, wrap_64(item_offset + 1))
+        if attributes_data:
+            store_16(attributes_data + 2 * at, item_attributes)
         at += 1
         store_64(state + ROWS, at)
         store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
-        store_64(state + 208, base_offset_nulls)
+        store_64(state + 232, base_offset_nulls)
         store_64(state + LAST, start)
         store_64(row + RUN, p)
         store_64(state + NEXT, p)
@@ -866,13 +872,14 @@ def same_message_v0(row: int, out: int, state: int, first: int, bias: int) -> No
     is_control_data = load_i64_le(out + 336)
     delete_horizon_validity = load_i64_le(out + 368)
     record_count_validity = load_i64_le(out + 392)
-    store_64(state + 232, load_i64_le(state + 232) + count)
+    last_sequence_data = load_i64_le(out + 456)
+    store_64(state + 256, load_i64_le(state + 256) + count)
     if base_timestamp_validity:
         fill_false(base_timestamp_validity, first, count)
-    store_64(state + 296, load_i64_le(state + 296) + count)
+    store_64(state + 320, load_i64_le(state + 320) + count)
     if delete_horizon_validity:
         fill_false(delete_horizon_validity, first, count)
-    store_64(state + 304, load_i64_le(state + 304) + count)
+    store_64(state + 328, load_i64_le(state + 328) + count)
     if record_count_validity:
         fill_false(record_count_validity, first, count)
     if magic_data:
@@ -893,6 +900,8 @@ def same_message_v0(row: int, out: int, state: int, first: int, bias: int) -> No
         fill_false(is_transactional_data, first, count)
     if is_control_data and not (0):
         fill_false(is_control_data, first, count)
+    if last_sequence_data:
+        fill_32(last_sequence_data, first, count, -1)
 
 
 @jit
@@ -1006,11 +1015,13 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
     codec_data = load_i64_le(out + 72)
     base_offset_data = load_i64_le(out + 96)
     base_offset_validity = load_i64_le(out + 104)
-    base_offset_nulls = load_i64_le(state + 208)
+    base_offset_nulls = load_i64_le(state + 232)
     last_offset_data = load_i64_le(out + 120)
     timestamp_type_data = load_i64_le(out + 144)
     max_timestamp_data = load_i64_le(out + 192)
     crc_data = load_i64_le(out + 408)
+    next_offset_data = load_i64_le(out + 432)
+    attributes_data = load_i64_le(out + 480)
     careful = load_i64_le(row + CHECKED)
     while True:
         behind = frame_message_v1(p, end)
@@ -1021,16 +1032,16 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
         store_64(row + END, behind)
         start = p
         entry_position = p + bias
+        entry_size = behind - p
         item_attributes = load_i8(p + 17)
         item_crc = load_u32(p + 12)
-        item_message_size = load_i32(p + 8)
         item_offset = load_i64(p + 0)
         item_timestamp = load_i64(p + 18)
         p = behind
         if position_data:
             store_64(position_data + 8 * at, entry_position)
         if size_data:
-            store_64(size_data + 8 * at, wrap_64(item_message_size + 12))
+            store_64(size_data + 8 * at, entry_size)
         if codec_data:
             store_8(codec_data + at, item_attributes & 7)
         if base_offset_data:
@@ -1051,10 +1062,14 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
             store_64(max_timestamp_data + 8 * at, item_timestamp)
         if crc_data:
             store_64(crc_data + 8 * at, item_crc)
+        if next_offset_data:
+            store_64(next_offset_data + 8 * at, wrap_64(item_offset + 1))
+        if attributes_data:
+            store_16(attributes_data + 2 * at, item_attributes)
         at += 1
         store_64(state + ROWS, at)
         store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
-        store_64(state + 208, base_offset_nulls)
+        store_64(state + 232, base_offset_nulls)
         store_64(state + LAST, start)
         store_64(row + RUN, p)
         store_64(state + NEXT, p)
@@ -1074,13 +1089,14 @@ def same_message_v1(row: int, out: int, state: int, first: int, bias: int) -> No
     is_control_data = load_i64_le(out + 336)
     delete_horizon_validity = load_i64_le(out + 368)
     record_count_validity = load_i64_le(out + 392)
-    store_64(state + 232, load_i64_le(state + 232) + count)
+    last_sequence_data = load_i64_le(out + 456)
+    store_64(state + 256, load_i64_le(state + 256) + count)
     if base_timestamp_validity:
         fill_false(base_timestamp_validity, first, count)
-    store_64(state + 296, load_i64_le(state + 296) + count)
+    store_64(state + 320, load_i64_le(state + 320) + count)
     if delete_horizon_validity:
         fill_false(delete_horizon_validity, first, count)
-    store_64(state + 304, load_i64_le(state + 304) + count)
+    store_64(state + 328, load_i64_le(state + 328) + count)
     if record_count_validity:
         fill_false(record_count_validity, first, count)
     if magic_data:
@@ -1097,6 +1113,8 @@ def same_message_v1(row: int, out: int, state: int, first: int, bias: int) -> No
         fill_false(is_transactional_data, first, count)
     if is_control_data and not (0):
         fill_false(is_control_data, first, count)
+    if last_sequence_data:
+        fill_32(last_sequence_data, first, count, -1)
 
 
 @jit
@@ -1222,9 +1240,12 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
     is_control_data = load_i64_le(out + 336)
     delete_horizon_data = load_i64_le(out + 360)
     delete_horizon_validity = load_i64_le(out + 368)
-    delete_horizon_nulls = load_i64_le(state + 296)
+    delete_horizon_nulls = load_i64_le(state + 320)
     record_count_data = load_i64_le(out + 384)
     crc_data = load_i64_le(out + 408)
+    next_offset_data = load_i64_le(out + 432)
+    last_sequence_data = load_i64_le(out + 456)
+    attributes_data = load_i64_le(out + 480)
     careful = load_i64_le(row + CHECKED)
     while True:
         behind = frame_record_batch(p, end)
@@ -1235,11 +1256,11 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
         store_64(row + END, behind)
         start = p
         entry_position = p + bias
+        entry_size = behind - p
         item_attributes = load_i16(p + 21)
         item_base_offset = load_i64(p + 0)
         item_base_sequence = load_i32(p + 53)
         item_base_timestamp = load_i64(p + 27)
-        item_batch_length = load_i32(p + 8)
         item_crc = load_u32(p + 17)
         item_last_offset_delta = load_i32(p + 23)
         item_magic = load_i8(p + 16)
@@ -1252,7 +1273,7 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
         if position_data:
             store_64(position_data + 8 * at, entry_position)
         if size_data:
-            store_64(size_data + 8 * at, wrap_64(item_batch_length + 12))
+            store_64(size_data + 8 * at, entry_size)
         if magic_data:
             store_8(magic_data + at, item_magic)
         if codec_data:
@@ -1293,10 +1314,24 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
             store_32(record_count_data + 4 * at, item_record_count)
         if crc_data:
             store_64(crc_data + 8 * at, item_crc)
+        if next_offset_data:
+            store_64(
+                next_offset_data + 8 * at, wrap_64(item_base_offset + item_last_offset_delta + 1)
+            )
+        if last_sequence_data:
+            if item_base_sequence == -1:
+                value = -1
+            elif item_base_sequence > wrap_32(2147483647 - item_last_offset_delta):
+                value = wrap_32(item_last_offset_delta - (2147483647 - item_base_sequence) - 1)
+            else:
+                value = wrap_32(item_base_sequence + item_last_offset_delta)
+            store_32(last_sequence_data + 4 * at, value)
+        if attributes_data:
+            store_16(attributes_data + 2 * at, item_attributes)
         at += 1
         store_64(state + ROWS, at)
         store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
-        store_64(state + 296, delete_horizon_nulls)
+        store_64(state + 320, delete_horizon_nulls)
         store_64(state + LAST, start)
         store_64(row + RUN, p)
         store_64(state + NEXT, p)
