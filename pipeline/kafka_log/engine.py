@@ -12,7 +12,7 @@ from typing import Any
 from codecgen.runtime.construct import Layout
 from codecgen.runtime.errors import ChecksumError, CodecError, ValueRefused
 from codecgen.runtime.parsing import Opened
-from codecgen.runtime.rows import Case, Place
+from codecgen.runtime.rows import Case, Place, whole
 from codecgen.runtime.source import Limits, Session, Source
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.rows.batches import BATCHES
@@ -109,12 +109,11 @@ def _read_records(
     if case is None:
         return problems
     entry = opened.fields
-    items: Iterable[tuple[Any, CodecError | None]]
-    if case.each is None:
-        items = [(entry, _first_wrong(session.findings, 0))]
-    else:
-        items = _verified(opened.items, session)
+    items: Iterable[tuple[Any, CodecError | None]] = _verified(opened.items, session)
     try:
+        if case.each is None:
+            whole(opened)
+            items = [(entry, _first_wrong(session.findings, 0))]
         if case.whole:  # values depend on the first or the last of them
             items = list(items)
             if case.each is not None:

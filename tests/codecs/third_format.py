@@ -33,7 +33,9 @@ def add_layout(schemas: Path) -> None:
     record = _replaced(record, _BEFORE_SUM, _plain(RECORD_SUM) + _BEFORE_SUM)
     record = _replaced(record, _KEY, f"  key: {_OTHER_KEY}")
     (records / "wide_record.yaml").write_text(record, "utf-8")
-    _edit(records / "log_entry.yaml", "  2: record_batch", f"  2: record_batch\n  {MAGIC}: wide_batch")
+    _edit(
+        records / "log_entry.yaml", "  2: record_batch", f"  2: record_batch\n  {MAGIC}: wide_batch"
+    )
     for view in ("batches", "records"):
         path = schemas / "views" / f"{view}.yaml"
         text = path.read_text("utf-8")

@@ -113,11 +113,18 @@ class RowView:
 def elements(case: Case, opened: Opened) -> Iterator[Any]:
     """What the rows of an opened entry are made of; its fields have the array too where columns need it."""
     if case.each is None:
+        whole(opened)
         return iter((opened.fields,))
     if not case.whole:
         return opened.items
     opened.fields[case.each] = construct.ListContainer(opened.items)
     return iter(opened.fields[case.each])
+
+
+def whole(opened: Opened) -> None:
+    """Parse what is left of an entry that is a row itself: nothing may follow."""
+    for _ in opened.items:
+        pass
 
 
 def glance(layout: Layout, source: Source, names: Sequence[str]) -> construct.Container:
