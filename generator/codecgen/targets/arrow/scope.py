@@ -57,6 +57,8 @@ class Names:
         if names == ("position",) and case is not None:
             self.position = True
             return Operand("position")
+        if names == ("size",) and case is not None:
+            return Operand("size")
         return self.derived(names[0], None) if len(names) == 1 else None
 
     def derived(self, name: str, array: str | None) -> Operand | None:

@@ -172,8 +172,11 @@ class Rowwise:
             pairs = [(case.rows.values.get(leaf.name), case.entry) for case in self.view.cases]
             found = [(e, entry) for e, entry in pairs if e is not None and leaf.inside is None]
             if found and all(
-                entry.field("position") is None
-                and any(path.names == ("position",) for path in e.paths())
+                any(
+                    entry.field(path.names[0]) is None
+                    for path in e.paths()
+                    if path.names in (("position",), ("size",))
+                )
                 for e, entry in found
             ):
                 out.append(leaf.name)
