@@ -241,6 +241,9 @@ def _generate(arguments: argparse.Namespace) -> int:
     if refused:
         _report(refused, model.files)
         return FINDINGS
+    notes = [d for result in emitted.values() for d in result.notes]
+    if notes:
+        _say(render(notes, model.files, "note"))
     files = {name: result.files for name, result in emitted.items()}
     package = model.manifest.package
     summary = output.write_tree(arguments.out, package, files, dry_run=arguments.check)

@@ -8,20 +8,20 @@ import cramjam
 import numpy as np
 import pytest
 
-from codecgen.runtime.arrow import prelude
 from codecgen.runtime.arrow import snappy as kernel
 from codecgen.runtime.arrow.decompressor import KERNELS_OF_CODECS
+from codecgen.runtime.arrow.primitives import compiling, memory
 from codecgen.runtime.compression import compress, decompress
 from tests.arrow.test_lz4 import TEXTS, mutated
 
-SLACK = prelude.SLACK
+SLACK = memory.SLACK
 
 
 RAW: list[str | None] = [None, "xerial-or-raw"]
 FRAMED = ["xerial", "xerial-or-raw"]
 
 
-@prelude.jit
+@compiling.jit
 def stream(p: int, end: int, to: int, to_end: int, kind: int) -> int:
     return kernel.stream(p, end, to, to_end, kind)
 
@@ -103,7 +103,7 @@ def test_nothing_is_taken_that_the_reference_refuses() -> None:
         compress("snappy", text, variant=v) for text in small for v in ("xerial", None, "xerial-1k")
     ]
     taken = refused = 0
-    for _ in range(30_000 if prelude.JIT else 300):
+    for _ in range(30_000 if compiling.JIT else 300):
         run = mutated(r, r.choice(runs))
         variant = r.choice((None, "xerial", "xerial-or-raw"))
         found = plain(run, 5000, variant)

@@ -10,14 +10,15 @@ import construct
 import pytest
 
 from codecgen.check import names
-from codecgen.check.common import expression_span, integer_range
 from codecgen.plan import make_plan
 from codecgen.plan.names import TARGET_DIRECTORIES, TARGET_PACKAGES
 from codecgen.runtime import construct as runtime
 from codecgen.schema.expression import _KEYWORDS, Expression, parse
 from codecgen.schema.grammar import FORMS
 from codecgen.schema.kinds import OneOf
+from codecgen.schema.lookup import integer_range
 from codecgen.schema.model import FREEDOMS, INTEGERS, LENGTHS, VARINTS, Field
+from codecgen.spans import expression_span
 from codecgen.targets import TARGETS
 from codecgen.targets.construct import module as construct_module
 from codecgen.targets.construct import module_path

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.common import integer_range, is_signed, place, reference_of
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan, Plan, make_plan
+from codecgen.schema.lookup import integer_range, is_signed, reference_of
 from codecgen.schema.model import (
     FREEDOMS,
     VARINTS,
@@ -17,6 +17,7 @@ from codecgen.schema.model import (
     Model,
     ScalarType,
 )
+from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from codecgen.check.common import (
-    enum_uses,
-    field_of,
-    field_spans,
-    hint,
-    once,
-    place,
-    reference_of,
-)
+from codecgen.check.common import enum_uses, once
 from codecgen.diagnostics import Diagnostic
 from codecgen.runtime.compression import CODECS
-from codecgen.schema.expression import Path
+from codecgen.schema.lookup import field_of, field_spans, reference_of
 from codecgen.schema.model import (
     ArrayType,
     Choice,
@@ -28,6 +20,7 @@ from codecgen.schema.model import (
     Reference,
     Span,
 )
+from codecgen.spans import hint, place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
@@ -127,9 +120,6 @@ def _codecs(f: Field, model: Model) -> Iterator[Diagnostic]:
     compression = f.type.compression if isinstance(f.type, ArrayType) else None
     if compression is None:
         return
-    if not compression.enum and not isinstance(compression.by.node, Path):
-        message = "what names a codec must be a field or bits"
-        yield Diagnostic("C023", message, place(f, "compressed"))
     enum = model.enums.get(compression.enum)
     if enum is None:
         return
