@@ -211,3 +211,6 @@ BATCHES = RowView(
         ),
     ),
 )
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

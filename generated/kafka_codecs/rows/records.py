@@ -79,10 +79,13 @@ RECORDS = RowView(
         Case(
             message.MESSAGE_V0,
             {
-                "offset": Column(lambda entry, item, place: message.messages_offset(entry, item)),
+                "offset": Column(
+                    lambda entry, item, place: message.messages_offset(entry, item),
+                    ("magic",),
+                ),
                 "timestamp": Column(
                     lambda entry, item, place: message.messages_timestamp(entry, item),
-                    ("attributes.timestamp_type", "magic"),
+                    ("magic",),
                 ),
                 "timestamp_type": Column(lambda entry, item, place: -1),
                 "key": Column(lambda entry, item, place: item.key),
@@ -143,7 +146,7 @@ RECORDS = RowView(
             {
                 "offset": Column(
                     lambda entry, item, place: message.messages_offset(entry, item),
-                    ("offset",),
+                    ("magic", "offset"),
                 ),
                 "timestamp": Column(
                     lambda entry, item, place: message.messages_timestamp(entry, item),
@@ -236,3 +239,6 @@ RECORDS = RowView(
         ),
     ),
 )
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

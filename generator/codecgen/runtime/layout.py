@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,7 +21,7 @@ from codecgen.runtime.errors import (
 )
 from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.parsing import Opened, Parse
-from codecgen.runtime.primitives import Codec, Integer
+from codecgen.runtime.primitives import Codec, EnumField, Integer
 from codecgen.runtime.source import Limits, Session, Source
 
 
@@ -101,6 +102,10 @@ class Layout(Codec):
             raise KeyError(f"{name} has no fixed size")
         return size
 
+    def codec_of(self, name: str) -> Codec:
+        """The codec of a field."""
+        return self.by_name[name].codec
+
     @cached_property
     def length(self) -> Length | None:
         """Where the length of the whole lies, if a field at a fixed place measures it to its end."""
@@ -114,14 +119,22 @@ class Layout(Codec):
                 return Length(f, at, codec.size, codec.signed, codec.endian, before)
         return None
 
-    def frame(self, source: Source) -> int | None:
-        """The length of the layout at the head of a source, from the field that measures it to its end.
+    @property
+    def framed(self) -> bool:
+        """Whether the first bytes tell the length of the layout."""
+        return self.size is not None or self.length is not None
 
-        None when the bytes end before that field does. Raises LengthError for a length that cannot be.
+    def frame(self, source: Source) -> int | None:
+        """The length of the layout at the head of a source, fixed or from the field that measures it to its end.
+
+        None when the bytes end before that is known. Raises LengthError for a length that cannot be, TypeError for
+        a layout that is not :attr:`framed`.
         """
         found = self.length
         if found is None:
-            raise TypeError(f"no field at a fixed place measures {self.layout_name}")
+            if self.size is None:
+                raise TypeError(f"no field at a fixed place measures {self.layout_name}")
+            return self.size if source.left >= self.size else None
         if source.left < found.end:
             return None
         f, at = found.field, source.pos + found.offset
@@ -189,13 +202,22 @@ class Layout(Codec):
         return self.write(obj, None, Session(level=level))
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        return Build(self.layout_name, self.related, value, session).whole()
+        session.deeper()
+        try:
+            return Build(self.layout_name, self.related, value, session).whole()
+        finally:
+            session.depth -= 1
 
 
 class Choice(Codec):
-    """One of several layouts, by the value of a field that lies at the same byte in all of them."""
+    """One of several layouts, by the value of a field that lies at the same byte in all of them.
 
-    def __init__(self, name: str, by: str, cases: dict[int, Layout], source: str = "") -> None:
+    A case may be a choice itself: a layout with versions is one.
+    """
+
+    def __init__(
+        self, name: str, by: str, cases: Mapping[int, Layout | Choice], source: str = ""
+    ) -> None:
         super().__init__()
         self.choice_name = name
         self.by = by
@@ -203,9 +225,23 @@ class Choice(Codec):
         self.source_file = source
         some = next(iter(cases.values()))
         self.offset = some.offset_of(by)
-        self.codec = some.by_name[by].codec
-        self.least = min(layout.least for layout in cases.values())
-        self.head_size = min(layout.head_size for layout in cases.values())
+        codec = some.codec_of(by)
+        # Which values may stand there is for each case to say.
+        self.codec = codec.base if isinstance(codec, EnumField) else codec
+        self.framed: bool = all(layout.framed for layout in cases.values())
+        self.least: int = min(layout.least for layout in cases.values())
+        self.head_size: int = min(layout.head_size for layout in cases.values())
+
+    def offset_of(self, name: str) -> int:
+        """See :meth:`Layout.offset_of`; KeyError also where the cases do not agree."""
+        places = {layout.offset_of(name) for layout in self.cases.values()}
+        if len(places) > 1:
+            raise KeyError(f"{name} does not lie at one place in all of {self.choice_name}")
+        return places.pop()
+
+    def codec_of(self, name: str) -> Codec:
+        """The codec of a field, in the first case."""
+        return next(iter(self.cases.values())).codec_of(name)
 
     @cached_property
     def prefix_size(self) -> int:
@@ -246,7 +282,7 @@ class Choice(Codec):
                 f"{value} is none of {known}", source.where(source.pos + self.offset)
             )
             raise prefixed(error, self.by).located(schema=self.source_file)
-        return layout
+        return layout.case(source) if isinstance(layout, Choice) else layout
 
     def frame(self, source: Source) -> int | None:
         """See :meth:`Layout.frame`; None also when the byte that decides is not there."""
@@ -265,11 +301,20 @@ class Choice(Codec):
         return layout.parse(data, **options)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        layout = self.cases.get(value.get(self.by, -1)) if isinstance(value, dict) else None
+        layout = self.case_of(value.get(self.by)) if isinstance(value, dict) else None
         if layout is None:
             known = ", ".join(str(case) for case in self.cases)
             raise BuildError(f"{self.by} must be one of {known}").located(path=self.by)
         return layout.write(value, this, session)
+
+    def case_of(self, value: Any) -> Layout | Choice | None:
+        """The case for a value of the field that decides: a number, or the name of one that a case knows."""
+        if isinstance(value, str):
+            for number, layout in self.cases.items():
+                codec = layout.codec_of(self.by)
+                if isinstance(codec, EnumField) and codec.enum.of(value) == number:
+                    return layout
+        return self.cases.get(value) if isinstance(value, int) else None
 
     def build(self, obj: Any, *, level: int | None = None) -> bytes:
         """See :meth:`Layout.build`."""

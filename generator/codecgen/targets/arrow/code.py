@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 
 from codecgen.plan import LayoutPlan
 from codecgen.plan.columns import Leaf
-from codecgen.schema.model import INTEGERS, Field
-from codecgen.targets.pycode import WIDTH
+from codecgen.schema.expression import Expression
+from codecgen.schema.model import INTEGERS, Field, Span
+from codecgen.targets.arrow.primitives import imports, names_in
+from codecgen.targets.pycode import WIDTH, Call, call, docstring, string
+from codecgen.targets.pycode import Code as Tree
 
 
 class Code:
@@ -33,6 +36,18 @@ class Code:
         self.add(")")
 
     @contextmanager
+    def both(self, *conditions: str) -> Iterator[None]:
+        """A block for when all of some conditions hold, in lines that are not too long."""
+        head = f"if {' and '.join(conditions)}:"
+        if 4 * self.depth + len(head) > WIDTH:
+            self.add("if (")
+            for i, condition in enumerate(conditions):
+                self.add(f"    {'and ' if i else ''}{condition}")
+            head = "):"
+        with self.block(head):
+            yield
+
+    @contextmanager
     def block(self, head: str) -> Iterator[None]:
         self.add(head)
         self.depth += 1
@@ -49,6 +64,28 @@ class Sinks:
 
     leaves: Mapping[str, Leaf] = field(default_factory=dict)
     lists: Mapping[str, tuple[Leaf, Mapping[str, Leaf]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a check is about: a field or a rule with its place in YAML, or a column (by its index), or both."""
+
+    name: str = ""
+    place: Span | Expression | None = None
+    column: int | None = None
+
+
+class Checks:
+    """Numbers for what kernels check, in the order in which these name it: the same wherever the YAML has it."""
+
+    def __init__(self) -> None:
+        self.found: list[Check] = []
+
+    def number(self, check: Check) -> int:
+        """The number of a check, from 0 on."""
+        if check not in self.found:
+            self.found.append(check)
+        return self.found.index(check)
 
 
 class Unsupported(Exception):
@@ -71,3 +108,26 @@ def integer_of(f: Field) -> tuple[int, bool]:
     if name not in INTEGERS or name == "u64":
         raise Unsupported("a number that is none of fixed size", f)
     return INTEGERS[name]
+
+
+def kernel_module(text: str, slots: Mapping[str, Mapping[str, int]], *doc: str) -> str:
+    """A module of kernels, with the primitives that these call, and the places of numbers that they name."""
+    used = names_in(text)
+    head = f"from __future__ import annotations\n\nfrom typing import Any\n\n{imports(used)}"
+    parts = [f'{docstring(*doc)}\n\n{head}\n__all__ = ["JIT", "KERNELS"]\n']
+    for title, places in slots.items():
+        kept = sorted((place, name) for name, place in places.items() if name in used)
+        parts.append(f"# {title}\n" + "".join(f"{name} = {place}\n" for place, name in kept))
+    return "\n".join(parts) + "\n\n" + text.lstrip("\n")
+
+
+def tuple_of(items: list[Tree]) -> Call:
+    """A tuple of Python."""
+    return Call("", tuple(("", item) for item in items), "()")
+
+
+def place_of(check: Check) -> Tree:
+    """Where YAML has what a check is about, as the description of a view says it."""
+    if check.place is None:
+        return "None"
+    return call("Place", string(check.name), string(check.place.file), str(check.place.line))

@@ -17,9 +17,7 @@ from codecgen.schema.model import (
     ScalarType,
 )
 from codecgen.targets.arrow.expressions import KernelExpressions, Operand, Refused, constant
-
-ENTRY, ITEM, PART = "entry_", "item_", "part_"
-"""Prefixes of the variables that hold fields: of the entry, of the element that is a row, of an element inside it."""
+from codecgen.targets.arrow.naming import ITEM
 
 
 @dataclass(slots=True)
@@ -34,7 +32,6 @@ class Names:
     used: set[tuple[str, str]] = field(default_factory=set)
     ends: dict[str, tuple[str, str]] = field(default_factory=dict)
     position: bool = False
-    size: bool = False
 
     def expressions(self) -> KernelExpressions:
         return KernelExpressions(self.resolve)
@@ -59,10 +56,9 @@ class Names:
             return constant(self.own.version)
         if names == ("position",) and case is not None:
             self.position = True
-            return Operand("entry_position")
+            return Operand("position")
         if names == ("size",) and case is not None:
-            self.size = True
-            return Operand("entry_size")
+            return Operand("size")
         return self.derived(names[0], None) if len(names) == 1 else None
 
     def derived(self, name: str, array: str | None) -> Operand | None:
@@ -94,14 +90,15 @@ class Names:
             return constant(f.const)
         self.used.add((prefix, f.name))
         variable = prefix + f.name
+        null: str | None = None
         match f.type:
             case ScalarType(name, enum) if len(names) == 1:
                 if not is_number(f):
                     raise Refused(f"a value of type {name}")
-                null = self.absence(layout, prefix, f)
+                if f.when is not None:
+                    inside = Names(self.plan, layout, prefix, used=self.used)
+                    null = f"not ({inside.value(f.when).text})"
                 return Operand(variable, null, words=self.words(enum))
-            case BitsType() if len(names) == 1:
-                return Operand(variable, self.absence(layout, prefix, f))
             case BitsType(_, members) if len(names) == 2:
                 for m in members:
                     if m.name == names[1]:
@@ -114,13 +111,6 @@ class Names:
                 nullable = f.type.null is not None or f.when is not None
                 return Operand(variable, f"{variable} < 0" if nullable else None)
         return None
-
-    def absence(self, layout: LayoutPlan, prefix: str, f: Field) -> str | None:
-        """The condition that a field is left out."""
-        if f.when is None:
-            return None
-        inside = Names(self.plan, layout, prefix, used=self.used)
-        return f"not ({inside.value(f.when).text})"
 
     def words(self, enum: str | None) -> tuple[tuple[str, int], ...]:
         if enum is None:

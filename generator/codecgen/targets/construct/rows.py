@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Literal
+from collections.abc import Iterator, Mapping
 
-from codecgen.plan import LayoutPlan, Plan
+from codecgen.plan import LayoutPlan, Plan, nodes
 from codecgen.plan.columns import CasePlan, ViewPlan, plan_view
-from codecgen.schema.expression import Binary, EndOf, If, Node, Not, Number, Path
-from codecgen.schema.model import BitsType, Column, Derived, Layout, ScalarType
-from codecgen.targets.construct.expressions import COMPARISONS, PythonExpressions
+from codecgen.plan.nodes import Value
+from codecgen.schema.model import BitsType, Column
+from codecgen.targets.construct.expressions import PythonExpressions
 from codecgen.targets.construct.module import class_name, symbol
 from codecgen.targets.pycode import WIDTH, Call, Code, assign, call, docstring, mapping, string
+from codecgen.targets.versions import package_text
 
 RUNTIME = "codecgen.runtime.rows"
 _TAKEN = {"entry", "item", "place", "part", "Any", "Case", "Column", "Place", "RowView"}
 _TAKEN |= {"bits_of", "end_of", "wrap", "bool", "int", "tuple"}
 _INDENT = 21
 """Characters beside a lambda on its line."""
-_BUILT_IN = (("position",), ("size",))
 _PARAMETERS = "entry, item, place"
 
 Home = tuple[str, ...]
@@ -33,8 +32,8 @@ def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
             text = RowModule(plan, plan_view(plan, view), homes).text(mark)
             files[f"{package}/rows/{view.name}.py"] = text
     if files:
-        head = docstring(f"{plan.manifest.title}: rows of views. {mark} YAML; do not edit.")
-        files[f"{package}/rows/__init__.py"] = head + "\n"
+        head = f"{plan.manifest.title}: rows of views. {mark} YAML; do not edit."
+        files[f"{package}/rows/__init__.py"] = package_text(head)
     return files
 
 
@@ -112,8 +111,8 @@ class RowModule:
         items: list[tuple[str, Code]] = [("", self.layout(case.entry)), ("", mapping(values))]
         if case.array is not None:
             items.append(("each=", string(case.array.name)))
-        if case.rows.when is not None:
-            items.append(("when=", RowExpressions(self, case).function(case.rows.when)))
+        if case.when is not None:
+            items.append(("when=", self.condition(case)))
         if case.rows.head:
             items.append(("head=", "True"))
         if any(self.is_whole(c, case) for c in columns):
@@ -125,55 +124,58 @@ class RowModule:
 
     def is_whole(self, column: Column, case: CasePlan) -> bool:
         """Whether a column takes the first or the last element."""
-        value = case.rows.values.get(column.name)
-        if value is None:
-            return False
-        found = meanings(settled(value.node, case.entry), case)
-        return any(isinstance(node, EndOf) for one in found for node in nodes(one))
+        value = case.values.get(column.name)
+        return value is not None and takes_ends(value)
 
     def column(self, column: Column, case: CasePlan) -> Code:
-        value = case.rows.values.get(column.name)
+        value = case.values.get(column.name)
         if value is None:
             nothing = "()" if column.type == "list" else "None"
             return call("Column", f"lambda {_PARAMETERS}: {nothing}")
-        node = settled(value.node, case.entry)
-        paths = [string(path) for path in sorted(paths_of(node, case))]
+        paths = [string(path) for path in sorted(paths_of(value, case))]
         taken = _tuple([*paths]) if paths else None
         scope = RowExpressions(self, case)
-        lambda_ = f"lambda {_PARAMETERS}: {self.value(column, node, scope, case)}"
+        lambda_ = f"lambda {_PARAMETERS}: {self.value(column, value, scope, case)}"
         if len(lambda_) > WIDTH - _INDENT:
-            lambda_ = self.defined(column, node, scope, case)
+            lambda_ = self.defined(column, value, scope, case)
         self.helpers |= scope.helpers
         return call("Column", lambda_, *([] if taken is None else [taken]))
 
-    def defined(self, column: Column, node: Node, scope: RowExpressions, case: CasePlan) -> str:
+    def defined(self, column: Column, value: Value, scope: RowExpressions, case: CasePlan) -> str:
         """A function, for what is too long for one line. Its name."""
         name = self.fresh(f"{case.name}_{column.name}")
         doc = docstring(f"{column.doc or column.name} From {case.rows.span}.", indent=4)
         lines = [f"def {name}(entry: Any, item: Any, place: Place) -> Any:", doc]
-        while isinstance(node, If):
-            lines.append(f"    if {scope.text(node.condition)}:")
-            lines += _folded(f"        return {self.value(column, node.then, scope, case)}")
-            node = node.otherwise
-        lines += _folded(f"    return {self.value(column, node, scope, case)}")
+        while isinstance(value, nodes.Conditional):
+            lines.append(f"    if {scope.text(value.condition)}:")
+            lines += _folded(f"        return {self.value(column, value.then, scope, case)}")
+            value = value.otherwise
+        lines += _folded(f"    return {self.value(column, value, scope, case)}")
         self.functions.append("\n".join(lines))
         return name
 
-    def value(self, column: Column, node: Node, scope: RowExpressions, case: CasePlan) -> str:
+    def condition(self, case: CasePlan) -> str:
+        assert case.when is not None
+        scope = RowExpressions(self, case)
+        text = scope.function(case.when)
+        self.helpers |= scope.helpers
+        return text
+
+    def value(self, column: Column, value: Value, scope: RowExpressions, case: CasePlan) -> str:
         """The text of a value, of the type that the column has."""
-        if isinstance(node, If):
-            then = self.value(column, node.then, scope, case)
-            otherwise = self.value(column, node.otherwise, scope, case)
-            then = f"({then})" if isinstance(node.then, If) else then
-            return f"{then} if {scope.text(node.condition)} else {otherwise}"
-        text = scope.text(node)
+        if isinstance(value, nodes.Conditional):
+            then = self.value(column, value.then, scope, case)
+            otherwise = self.value(column, value.otherwise, scope, case)
+            then = f"({then})" if isinstance(value.then, nodes.Conditional) else then
+            return f"{then} if {scope.text(value.condition)} else {otherwise}"
+        if column.type == "bool" and isinstance(value, nodes.Literal):
+            return str(bool(value.value))
+        text = scope.text(value)
         if column.type == "list":
             members = "".join(f"part.{m.name}, " for m in column.members)
             inside = members if len(column.members) == 1 else members[:-2]
             return f"tuple([({inside.strip()}) for part in {text}])"
-        kind = kind_of(node, case)
-        if column.type == "bool" and isinstance(node, Number):
-            return str(bool(node.value))
+        kind = "other" if value.type.nullable else value.type.kind
         if column.type == "bool":
             return text if kind == "bool" else f"bool({text})"
         return f"int({text})" if kind in ("bool", "enum") else text
@@ -201,145 +203,54 @@ def _import_key(name: str) -> tuple[bool, str]:
 
 
 class RowExpressions(PythonExpressions):
-    """Expressions of a view: also derived values, the place of the entry, and the bits of a field as one number."""
+    """Values of a view: also derived values, the place of the entry, and the bits of a field as one number."""
 
     def __init__(self, module: RowModule, case: CasePlan) -> None:
-        array = None if case.array is None else case.array.name
-        super().__init__(
-            case.entry.layout,
-            module.plan.model,
-            lambda enum: module.refer(enum, class_name(enum)),
-            this="entry",
-            array=array,
-            bits=64,
-        )
+        super().__init__(lambda enum: module.refer(enum, class_name(enum)), this="entry", bits=64)
         self.module = module
         self.case = case
 
-    def path(self, path: Path) -> str:
-        names, case = path.names, self.case
-        if case.array is not None and len(names) == 2 and names[0] == case.array.name:
-            return self.derived(f"{names[0]}_{names[1]}", "entry, item")
-        own, at, layout = names, "entry", case.entry
-        if case.array is not None and names[0] == "item" and len(names) > 1:
-            own, at, layout = names[1:], "item", case.element
-        fp = layout.field(own[0])
-        if fp is not None and isinstance(fp.field.type, BitsType) and len(own) == 1:
-            self.helpers.add("bits_of")
-            return f"bits_of({self.module.layout(layout)}, {at}, {string(own[0])})"
-        if fp is None and names in _BUILT_IN:
-            return f"place.{names[0]}"
-        if fp is None and derived_of(case.entry.layout, names, None) is not None:
-            return self.derived(names[0], "entry")
-        return super().path(path)
+    def text(self, value: Value) -> str:
+        match value:
+            case nodes.PlaceValue(known):
+                return f"place.{known}"
+            case nodes.DerivedValue(derived):
+                name, arguments = derived.name, "entry"
+                if derived.array is not None:
+                    name, arguments = f"{derived.array}_{derived.name}", "entry, item"
+                function = self.module.refer(self.case.entry.name, name)
+                return f"{function}({arguments})"
+            case nodes.FieldValue(field, owner=owner, holders=()) if isinstance(
+                field.type, BitsType
+            ):
+                self.helpers.add("bits_of")
+                of_item = owner == "item"
+                layout = self.case.element if of_item else self.case.entry
+                at = "item" if of_item else "entry"
+                return f"bits_of({self.module.layout(layout)}, {at}, {string(field.name)})"
+        return super().text(value)
 
-    def derived(self, name: str, arguments: str) -> str:
-        function = self.module.refer(self.layout.name, name)
-        return f"{function}({arguments})"
-
-
-# ---------------------------------------------------------------- what expressions are about
-
-
-def derived_of(layout: Layout, names: tuple[str, ...], array: str | None) -> Derived | None:
-    name = names[-1]
-    if len(names) != (1 if array is None else 2):
-        return None
-    return next((d for d in layout.derived if d.name == name and d.array == array), None)
+    def plain(self, value: Value) -> bool:
+        return isinstance(value, nodes.DerivedValue) or super().plain(value)
 
 
-def nodes(node: Node) -> Iterator[Node]:
-    """A node and all that it is made of."""
-    yield node
-    match node:
-        case Not(operand):
-            yield from nodes(operand)
-        case Binary(_, left, right):
-            yield from nodes(left)
-            yield from nodes(right)
-        case If(condition, then, otherwise):
-            for part in (condition, then, otherwise):
-                yield from nodes(part)
+def takes_ends(value: Value) -> bool:
+    """Whether a value takes the first or the last element."""
+    return any(True for _ in nodes.ends_read(value))
 
 
-def meanings(value: Node, case: CasePlan) -> Iterator[Node]:
-    """A value, and those of the derived values in it."""
-    yield value
-    array = None if case.array is None else case.array.name
-    for node in nodes(value):
-        if isinstance(node, Path) and node.names[0] != "item":
-            of_array = array if node.names[0] == array else None
-            if of_array is None and case.entry.field(node.names[0]) is not None:
-                continue
-            found = derived_of(case.entry.layout, node.names, of_array)
-            if found is not None:
-                yield settled(found.value.node, case.entry)
-
-
-def paths_of(value: Node, case: CasePlan) -> set[str]:
+def paths_of(value: Value, case: CasePlan) -> set[str]:
     """The fields of the entry that a value is worked out from, and bits of them (``flags.codec``)."""
     found = set()
-    for node in (part for meaning in meanings(value, case) for part in nodes(meaning)):
-        if not isinstance(node, Path):
-            continue
-        fp = case.entry.field(node.names[0])
-        if fp is not None and (case.array is None or fp is not case.array):
-            found.add(".".join(node.names[: 2 if isinstance(fp.field.type, BitsType) else 1]))
-    return found
-
-
-def kind_of(node: Node, case: CasePlan) -> Literal["bool", "enum", "other"]:
-    """Whether a value is true or false, or one of an enum."""
-    match node:
-        case Not() | Binary("and" | "or"):
-            return "bool"
-        case Binary(operator) if operator in COMPARISONS:
-            return "bool"
-        case Path(names):
-            layout = case.entry
-            if names[0] == "item" and case.array is not None:
-                layout, names = case.element, names[1:]
-            fp = layout.field(names[0]) if names else None
-            if fp is None or fp.field.when is not None:
-                return "other"
-            if isinstance(fp.field.type, ScalarType) and len(names) == 1:
-                if fp.field.type.enum is not None:
-                    return "enum"
-                return "bool" if fp.field.type.name == "bool" else "other"
-            members = fp.field.type.members if isinstance(fp.field.type, BitsType) else ()
-            for m in members:
-                if names[1:] == (m.name,):
-                    if m.enum is not None:
-                        return "enum"
-                    return "bool" if m.width == 1 and not m.reserved else "other"
-    return "other"
-
-
-def settled(node: Node, entry: LayoutPlan) -> Node:
-    """A value without the branches that are about other versions."""
-    while isinstance(node, If):
-        decided = of_version(node.condition, entry)
-        if decided is None:
-            otherwise = settled(node.otherwise, entry)
-            return If(node.condition, settled(node.then, entry), otherwise)
-        node = node.then if decided else node.otherwise
-    return node
-
-
-def of_version(condition: Node, entry: LayoutPlan) -> bool | None:
-    """What a comparison of the version with a number says in one version; None for other conditions."""
-    version, name = entry.version, entry.layout.version_is
-    if version is None or name is None or not isinstance(condition, Binary):
-        return None
-    match condition:
-        case Binary(operator, Path(names), Number(number)) if names in ((name,), ("version",)):
-            compare: dict[str, Callable[[int, int], bool]] = {
-                "==": int.__eq__,
-                "!=": int.__ne__,
-                "<": int.__lt__,
-                "<=": int.__le__,
-                ">": int.__gt__,
-                ">=": int.__ge__,
-            }
-            return compare[operator](version, number) if operator in compare else None
-    return None
+    words = {id(node.word) for node in nodes.walk(value) if isinstance(node, nodes.BitValue)}
+    for node in nodes.walk(value):
+        match node:
+            case nodes.BitValue(word) if word.owner == "own":
+                found.add(".".join(node.names[:2]))
+            case nodes.FieldValue(owner="own") if id(node) not in words:
+                found.add(node.names[0])
+            case nodes.VersionValue(_, field):
+                found.add(field)
+            case nodes.DerivedValue() if case.entry.layout.version_is is not None:
+                found.add(case.entry.layout.version_is)  # its function asks for the version
+    return found - ({case.array.name} if case.array is not None else set())
