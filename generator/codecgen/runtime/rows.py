@@ -73,13 +73,13 @@ class RowView:
         self.of = of
         self.columns = columns
         self.cases = cases
-        self._of_layout: dict[int, tuple[Case, ...]] = {}
-        for layout in of.cases.values():
-            self._of_layout[id(layout)] = tuple(c for c in cases if c.layout is layout)
+        self._of_layout: dict[int, list[Case]] = {}
+        for case in cases:
+            self._of_layout.setdefault(id(case.layout), []).append(case)
 
     def case(self, layout: Layout, fields: Any) -> Case | None:
         """What an entry's rows are, by the fields that say so. None: it has none."""
-        for case in self._of_layout[id(layout)]:
+        for case in self._of_layout.get(id(layout), ()):
             if case.when is None or case.when(fields):
                 return case
         return None
