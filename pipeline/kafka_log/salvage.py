@@ -11,7 +11,7 @@ from codecgen.runtime.layout import Length
 from codecgen.runtime.source import Limits, Session, Source
 from kafka_codecs import LOG_ENTRY
 from kafka_log import framing
-from kafka_log.headers import HEAD, header
+from kafka_log.headers import HEAD, Columns, Head
 
 CHUNK = 1 << 20
 WORK_PER_BYTE = 16
@@ -28,6 +28,7 @@ def next_entry(
 
     ``after`` is the last offset known before; an entry with a lower one is not believed.
     """
+    offsets = Columns(("base_offset", "last_offset"), file)
     budget = [WORK_PER_BYTE * (size - start) + CHUNK]
     position = start
     while position + framing.HEAD < size and budget[0] > 0:
@@ -36,7 +37,7 @@ def next_entry(
             for match in _HEAD.finditer(chunk):
                 i = match.start()
                 head = chunk[i : i + HEAD]
-                found = _entry(head, read, position + i, size, file, after, budget)
+                found = _entry(head, read, position + i, size, offsets, after, budget)
                 if found is not None:
                     return position + i, found
         position += max(len(chunk) - HEAD, 1)
@@ -81,18 +82,19 @@ def _entry(
     read: Read,
     position: int,
     size: int,
-    file: str,
+    offsets: Columns,
     after: int | None,
     budget: list[int],
 ) -> int | None:
     """The first offset of an entry at a place, None when there is none."""
     if len(head) < framing.HEAD:
         return None
+    file = offsets.session.file or ""
     try:
         frame = framing.frame_of(head, position, file)
         if frame.size > size - position:
             return None
-        first, last = header(head, frame, position, file, ("base_offset", "last_offset"))
+        first, last = offsets.of(Head(position, frame, head))
     except CodecError:
         return None
     offset = int(last if first is None else first)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import re
 import urllib.parse
 import urllib.request
@@ -13,7 +14,7 @@ from pathlib import Path
 from codecgen.runtime.errors import CodecError
 from kafka_log import Partition, Segment, discover
 from kafka_log.arrow import OnDamage, Slice
-from kafka_log.headers import headers
+from kafka_log.headers import Columns, heads
 from pyspark_kafka_log.options import EARLIEST, LATEST, Offsets, OptionError, Options
 from pyspark_kafka_log.transactions import transactions
 
@@ -236,15 +237,17 @@ class Cut:
 def boundaries(path: Path, split_bytes: int) -> list[Cut]:
     """Places where batches begin, at least ``split_bytes`` bytes from each other.
 
-    Only headers are read. What lies behind the first one that cannot be is left to whoever reads the last slice.
+    Only lengths are read, and the headers in these places. What lies behind the first one that cannot be is left to whoever reads the last slice.
     """
     cuts: list[Cut] = []
+    offsets = Columns(("base_offset", "last_offset"), os.fspath(path))
     wanted = split_bytes
     try:
-        for position, first, last in headers(path, ("position", "base_offset", "last_offset")):
-            if position >= wanted:
-                cuts.append(Cut(position, last if first is None else first, first is not None))
-                wanted = position + split_bytes
+        for head in heads(path):
+            if head.position >= wanted:
+                first, last = offsets.of(head)
+                cuts.append(Cut(head.position, last if first is None else first, first is not None))
+                wanted = head.position + split_bytes
     except CodecError:
         pass
     return cuts

@@ -147,11 +147,12 @@ def opened_rows(data: bytes, view: RowView) -> list[dict[str, Any]]:
 def header_rows(data: bytes, view: RowView) -> list[dict[str, Any]]:
     """The rows of a view of heads, from no more of each entry than its head."""
     out = []
+    header = view.header(view.columns)
     for position, entry in entries(data, view.of):
         source = Source(entry, Session(), origin=position)
         layout = view.of.case(source)
         source.end = layout.head_size
-        row = view.head(layout, source, Place(position, len(entry)), view.columns)
+        row = header.row(layout, source, Place(position, len(entry)))
         assert row is not None
         out.append(dict(zip(view.columns, row, strict=True)))
     return out
@@ -256,9 +257,9 @@ def test_a_head_that_is_cut_off_says_where() -> None:
     data = FILES[0].read_bytes()[:30]
     source = Source(data, Session(file="x.log"), origin=100)
     place = Place(100, 80)
-    assert BATCHES.head(layout, source, place, ("position", "base_offset")) is not None
+    assert BATCHES.header(("position", "base_offset")).row(layout, source, place) is not None
     with pytest.raises(TruncatedError) as raised:
-        BATCHES.head(layout, source, place, ("producer_id",))
+        BATCHES.header(("producer_id",)).row(layout, source, place)
     where = raised.value.where
     assert (where.path, where.position, where.file) == ("producer_id", 100, "x.log")
     assert (where.schema or "").startswith("records/record_batch.yaml:")

@@ -22,17 +22,17 @@ pytestmark = pytest.mark.slow
 ADDED = {"layout": third_format.add_layout, "version": third_format.add_version}
 
 
-@pytest.fixture(params=ADDED)
-def tree(tmp_path: Path, request: pytest.FixtureRequest) -> Tree:
+@pytest.fixture(scope="module", params=ADDED)
+def tree(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Tree:
     """The codecs with the format as a layout of its own, or as a second version."""
-    tree = Tree(tmp_path)
+    tree = Tree(tmp_path_factory.mktemp(request.param))
     ADDED[request.param](tree.root / "schemas")
     tree.run("codecgen", "generate", "schemas", "--out", "generated")
     return tree
 
 
-def test_it_is_read_and_written_by_everything(tree: Tree) -> None:
-    use(tree, str(scratch(tree)))
+def test_it_is_read_and_written_by_everything(tree: Tree, tmp_path: Path) -> None:
+    use(tree, str(tmp_path))
 
 
 @pytest.mark.spark
@@ -43,19 +43,13 @@ def test_spark_reads_it(tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         pytest.skip(str(error))
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-    use(tree, str(scratch(tree)), "spark")
+    use(tree, str(tmp_path), "spark")
 
 
 def test_every_old_file_reads_as_before(tree: Tree) -> None:
     found = json.loads(tree.run("python", "-m", "tests.codecs.use_third_format", "old"))
     assert found == read_before()
     assert len(found) > 500
-
-
-def scratch(tree: Tree) -> Path:
-    path = tree.root / "logs"
-    path.mkdir()
-    return path
 
 
 def use(tree: Tree, *arguments: str) -> None:

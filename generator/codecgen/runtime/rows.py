@@ -10,11 +10,12 @@ import construct
 
 from codecgen.runtime.bits import Bits
 from codecgen.runtime.errors import TruncatedError
+from codecgen.runtime.fields import Field
 from codecgen.runtime.layout import Choice, Layout
 from codecgen.runtime.parsing import Opened
 from codecgen.runtime.source import Condition, Source
 
-__all__ = ["Case", "Choice", "Column", "Place", "RowView", "bits_of"]
+__all__ = ["Case", "Column", "Header", "Place", "RowView", "bits_of"]
 
 
 class Place(NamedTuple):
@@ -72,13 +73,13 @@ class RowView:
         self.of = of
         self.columns = columns
         self.cases = cases
-        self._of_layout: dict[int, tuple[Case, ...]] = {}
-        for layout in of.cases.values():
-            self._of_layout[id(layout)] = tuple(c for c in cases if c.layout is layout)
+        self._of_layout: dict[int, list[Case]] = {}
+        for case in cases:
+            self._of_layout.setdefault(id(case.layout), []).append(case)
 
     def case(self, layout: Layout, fields: Any) -> Case | None:
         """What an entry's rows are, by the fields that say so. None: it has none."""
-        for case in self._of_layout[id(layout)]:
+        for case in self._of_layout.get(id(layout), ()):
             if case.when is None or case.when(fields):
                 return case
         return None
@@ -95,19 +96,53 @@ class RowView:
         for item in elements(case, opened):
             yield tuple([value(entry, item, place) for value in values])
 
-    def head(
-        self, layout: Layout, source: Source, place: Place, columns: Sequence[str]
-    ) -> tuple[Any, ...] | None:
-        """The row of an entry from its fields at fixed places alone, which begin a source. Nothing is verified.
+    def header(self, columns: Sequence[str]) -> Header:
+        """What makes rows of entries from their fields at fixed places alone."""
+        return Header(self.cases, columns)
 
-        None when the entry has no such row. Raises TruncatedError when bytes are missing.
-        """
-        for case in self._of_layout[id(layout)]:
+
+class Header:
+    """Rows of entries from their fields at fixed places. Nothing is verified."""
+
+    def __init__(self, cases: Sequence[Case], columns: Sequence[str]) -> None:
+        self._of_layout: dict[int, list[_HeadCase]] = {}
+        for case in cases:
             if case.head:
-                entry = glance(layout, source, case.fields(columns))
-                if case.when is None or case.when(entry):
-                    return tuple([value(entry, None, place) for value in case.values(columns)])
+                known = self._of_layout.setdefault(id(case.layout), [])
+                known.append(_HeadCase(case.when, _places(case, columns), case.values(columns)))
+
+    def row(self, layout: Layout, source: Source, place: Place) -> tuple[Any, ...] | None:
+        """The row of the entry that begins a source; None when it has none. Raises TruncatedError when bytes are missing."""
+        for case in self._of_layout.get(id(layout), ()):
+            entry = construct.Container()
+            start = source.pos
+            for f, offset, size in case.fields:
+                source.pos = start + offset
+                if source.pos + size > source.end:
+                    source.pos = start
+                    raise TruncatedError("the header is cut off", source.where()).located(
+                        path=f.name, schema=f"{layout.source_file}:{f.line}"
+                    )
+                entry[f.name] = f.codec.read(source, entry)
+            source.pos = start
+            if case.when is None or case.when(entry):
+                return tuple([value(entry, None, place) for value in case.values])
         return None
+
+
+class _HeadCase(NamedTuple):
+    when: Condition | None
+    fields: tuple[tuple[Field, int, int], ...]
+    values: tuple[Value, ...]
+
+
+def _places(case: Case, columns: Sequence[str]) -> tuple[tuple[Field, int, int], ...]:
+    """The fields that columns and the condition take, with their bytes. KeyError for one at no fixed place."""
+    layout = case.layout
+    names = case.fields(columns)
+    if case.when is not None:  # it may ask for any
+        names = tuple(f.name for f in layout.fields if layout.is_fixed(f.name))
+    return tuple((layout.by_name[n], layout.offset_of(n), layout.size_of(n)) for n in names)
 
 
 def elements(case: Case, opened: Opened) -> Iterator[Any]:
@@ -125,21 +160,6 @@ def whole(opened: Opened) -> None:
     """Parse what is left of an entry that is a row itself: nothing may follow."""
     for _ in opened.items:
         pass
-
-
-def glance(layout: Layout, source: Source, names: Sequence[str]) -> construct.Container:
-    """Fields at fixed places, without any look at what is between them."""
-    out = construct.Container()
-    for name in names:
-        at = source.pos + layout.offset_of(name)
-        f = layout.by_name[name]
-        if at + layout.size_of(name) > source.end:
-            raise TruncatedError("the head of the entry is cut off", source.where()).located(
-                path=name, schema=f"{layout.source_file}:{f.line}"
-            )
-        inside = Source(source.data, source.session, pos=at, end=source.end, origin=source.origin)
-        out[name] = f.codec.read(inside, out)
-    return out
 
 
 def bits_of(layout: Layout, fields: Any, name: str) -> int:
