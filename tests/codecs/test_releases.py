@@ -157,3 +157,13 @@ def test_a_misprint_of_a_version_is_that_versions() -> None:
         for where in ("crc", "attributes.compression")
         for version in (0, 1)
     }
+
+
+@pytest.mark.parametrize(("release", "type_"), [("2.4.0", "varint"), ("2.7.0", "varint"), ("2.8.0", "varlong")])  # fmt: skip
+def test_until_when_the_page_had_varint(release: str, type_: str) -> None:
+    """timestampDelta on the pages "Message Format" of 2.4, 2.7 and 2.8: pull request 8870 mended it after 2.7 was cut."""
+    (misprint,) = (
+        m for where, m in misprints(model()).items() if where == "record.timestamp_delta"
+    )
+    difference = Difference("record.timestamp_delta", "varint", misprint, None)
+    assert difference.excused(release) == (type_ == "varint")
