@@ -138,12 +138,15 @@ class Browser:
 
     def point(self, selector: str, click: bool = False) -> None:
         """Move the pointer over the first element that a selector finds, and click it."""
-        script = (
-            f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
-            "e.scrollIntoView({block: 'center', behavior: 'instant'});"
-            "const r = e.getClientRects()[0];"
-            "return [r.left + Math.min(8, r.width / 2), r.top + r.height / 2] })()"
-        )
+        # What lies under the pointer is known once the page has been drawn where it was scrolled to.
+        drawn = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        script = f"""(async () => {{
+            const element = document.querySelector({json.dumps(selector)});
+            element.scrollIntoView({{block: "center", behavior: "instant"}});
+            await {drawn};
+            const box = element.getClientRects()[0];
+            return [box.left + Math.min(8, box.width / 2), box.top + box.height / 2];
+        }})()"""
         x, y = self.get(script)
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
         if click:
@@ -151,6 +154,7 @@ class Browser:
                 self.call(
                     "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
                 )
+        self.get(drawn)
 
     # ------------------------------------------------------------ what a reader sees
 
