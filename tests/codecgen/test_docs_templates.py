@@ -198,7 +198,7 @@ def test_what_is_wrong_in_a_part_is_said_of_the_part() -> None:
 def test_a_template_that_is_of_no_use_is_a_mistake() -> None:
     code, file, line, message = refused({"pages.md.j2": "x"})
     assert (code, file, line) == ("C034", "pages.md.j2", 1)
-    assert message == "pages.md.j2 takes the place of no template of the target docs"
+    assert message == "pages.md.j2 takes the place of no template of this target"
 
 
 def test_the_templates_there_are() -> None:
