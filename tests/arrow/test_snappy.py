@@ -8,15 +8,15 @@ import cramjam
 import numpy as np
 import pytest
 
-from codecgen.runtime.arrow import prelude
 from codecgen.runtime.arrow import snappy as kernel
+from codecgen.runtime.arrow.primitives import compiling, memory
 from codecgen.runtime.compression import compress, decompress
 from tests.arrow.test_lz4 import TEXTS, mutated
 
-SLACK = prelude.SLACK
+SLACK = memory.SLACK
 
 
-@prelude.jit
+@compiling.jit
 def stream(p: int, end: int, to: int, to_end: int) -> int:
     return kernel.stream(p, end, to, to_end)
 
@@ -89,7 +89,7 @@ def test_nothing_is_taken_that_the_reference_refuses() -> None:
         for v in ("xerial", "raw", "xerial-1k")
     ]
     taken = refused = 0
-    for _ in range(30_000 if prelude.JIT else 300):
+    for _ in range(30_000 if compiling.JIT else 300):
         run = mutated(r, r.choice(runs))
         found = plain(run, 5000)
         if found is None:

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from codecgen.plan import LayoutPlan, Plan, make_plan
-from codecgen.plan.bounds import bounds, possible, scalar_bounds
+from codecgen.plan.bounds import bounds, scalar_bounds
 from codecgen.plan.sizes import SizeError, encoded_size, overhead_rows, varint_size
 from codecgen.runtime.errors import BuildError
 from codecgen.schema.loader import load, read_files
@@ -115,13 +115,11 @@ def value(
             some = st.text(max_size=most) if text else st.binary(min_size=size or 0, max_size=most)
             return some if null is None else st.none() | some
         case StructType(ref):
-            (held,) = possible(plan, ref, layout)
+            (held,) = plan.held(ref, layout)
             return values(plan, codecs, held, depth + 1)
         case ArrayType(element):
             inner: st.SearchStrategy[Any] = (
-                st.one_of(
-                    [values(plan, codecs, p, depth + 1) for p in possible(plan, element, layout)]
-                )
+                st.one_of([values(plan, codecs, p, depth + 1) for p in plan.held(element, layout)])
                 if isinstance(element, Reference)
                 else scalar(element.name)
             )

@@ -9,11 +9,12 @@ from inspect import signature
 import construct
 
 from codecgen.check import names
-from codecgen.check.common import expression_span, integer_range
 from codecgen.runtime import construct as runtime
 from codecgen.schema.expression import _KEYWORDS, Expression, parse
 from codecgen.schema.grammar import FORMS, OneOf
+from codecgen.schema.lookup import integer_range
 from codecgen.schema.model import FREEDOMS, INTEGERS, LENGTHS, VARINTS, Field
+from codecgen.spans import expression_span
 from codecgen.targets.construct import module as construct_module
 from codecgen.targets.construct.module import class_name
 from tests.codecgen.schemas import model_of

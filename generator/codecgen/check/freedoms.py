@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.common import integer_range, is_signed, place, reference_of
 from codecgen.diagnostics import Diagnostic
+from codecgen.schema.lookup import integer_range, is_signed, reference_of
 from codecgen.schema.model import (
     FREEDOMS,
     VARINTS,
@@ -16,6 +16,7 @@ from codecgen.schema.model import (
     Model,
     ScalarType,
 )
+from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:

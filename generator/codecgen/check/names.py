@@ -7,9 +7,10 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 
-from codecgen.check.common import members, place
 from codecgen.diagnostics import Diagnostic
+from codecgen.schema.lookup import members
 from codecgen.schema.model import Layout, Model, Span
+from codecgen.spans import place
 
 LONGEST = 64
 CONTAINER = frozenset(
@@ -61,7 +62,22 @@ RUNTIME = frozenset(
 )
 """Enums of these names would give classes that generated modules import."""
 
-HELPERS = frozenset(["wrap", "end_of", "item", "int", "str", "bytes", "bool", "float"])
+HELPERS = frozenset(
+    [
+        "wrap",
+        "end_of",
+        "minus",
+        "ordered",
+        "plus",
+        "value_at",
+        "item",
+        "int",
+        "str",
+        "bytes",
+        "bool",
+        "float",
+    ]
+)
 """Functions and parameters of generated modules."""
 
 TAKEN_PACKAGES = frozenset(

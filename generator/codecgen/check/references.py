@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from codecgen.check.common import (
-    enum_uses,
-    field_of,
-    field_spans,
-    hint,
-    place,
-    reference_of,
-)
+from codecgen.check.common import enum_uses
 from codecgen.diagnostics import Diagnostic
+from codecgen.schema.lookup import field_of, field_spans, reference_of
 from codecgen.schema.model import (
     ArrayType,
     Choice,
@@ -25,6 +19,7 @@ from codecgen.schema.model import (
     Reference,
     Span,
 )
+from codecgen.spans import hint, place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.common import (
-    all_versions,
-    exists_in,
-    field_of,
-    field_spans,
-    hint,
-    integer_range,
-    once,
-    place,
-)
+from codecgen.check.common import once
 from codecgen.diagnostics import Diagnostic
+from codecgen.schema.lookup import all_versions, exists_in, field_of, field_spans, integer_range
 from codecgen.schema.model import ArrayType, Field, Layout, Model, Run, ScalarType, Span
+from codecgen.spans import hint, place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:

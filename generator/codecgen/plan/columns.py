@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
-from codecgen.plan.names import enum_of
-from codecgen.schema.expression import Path
 from codecgen.schema.model import ArrayType, Choice, Column, Reference, Rows, View
 
 
@@ -110,9 +108,7 @@ def _case(plan: Plan, number: int, rows: Rows, entry: LayoutPlan) -> CasePlan:
     if array is not None and isinstance(array.field.type, ArrayType):
         type_ = array.field.type
         if isinstance(type_.element, Reference):
-            held = plan.of(type_.element)
-            same = [p for p in held if p.version in (entry.version, None)]
-            element = (same or list(held))[0]
+            element = plan.expected(type_.element, entry)
         codecs = _codecs(plan, entry, type_)
     return CasePlan(number, rows, entry, array, element, codecs)
 
@@ -121,8 +117,6 @@ def _codecs(plan: Plan, entry: LayoutPlan, type_: ArrayType) -> dict[int, CodecP
     compression = type_.compression
     if compression is None:
         return {0: None}
-    node = compression.by.node
-    enum = enum_of(node, entry.layout, plan.model) if isinstance(node, Path) else None
     variants = {
         name: (read, written)
         for name, versions, written, read in compression.variants
@@ -132,7 +126,7 @@ def _codecs(plan: Plan, entry: LayoutPlan, type_: ArrayType) -> dict[int, CodecP
         value.value: None
         if value.name == "none"
         else _codec(value.name, variants, compression.limit)
-        for value in plan.model.enums[enum or compression.enum].values
+        for value in plan.model.enums[compression.enum].values
         if value.name not in compression.refuses
     }
 

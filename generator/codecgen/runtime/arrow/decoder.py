@@ -30,7 +30,7 @@ from codecgen.runtime.arrow.decompressor import (
     STATUS,
     Decompressor,
 )
-from codecgen.runtime.arrow.view import Column, View
+from codecgen.runtime.arrow.view import Column, Place, View
 from codecgen.runtime.source import Limits
 
 __all__ = [
@@ -78,12 +78,12 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Odd:
-    """An entry that the kernels do not take: for the line ``line`` of its YAML, noticed at the byte ``at`` (None: in
-    decompressed bytes). ``end`` is None when it is not known where the entry ends."""
+    """An entry that the kernels do not take: for a rule that has its ``place`` in YAML (None: no rule, or not known),
+    noticed at the byte ``at`` (None: in decompressed bytes). ``end`` is None when it is not known where the entry ends."""
 
     start: int
     end: int | None
-    line: int = 0
+    place: Place | None = None
     at: int | None = None
 
 
@@ -234,7 +234,8 @@ class Decoder:
         row = self.table[i]
         start, end = self._begin(i) + bias, int(row[END]) + bias
         at = int(row[AT]) + bias
-        return Odd(start, end, int(row[STATUS]), at if start <= at <= end else None)
+        place = self.view.place(int(row[STATUS]))
+        return Odd(start, end, place, at if start <= at <= end else None)
 
     def _past(self, i: int) -> int:
         """Go on behind an odd entry: the row of the index that has the next one."""

@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 
 from codecgen.runtime.arrow.chunk import Chunk
-from codecgen.runtime.arrow.native import Library
+from codecgen.runtime.arrow.primitives.native import Library
+from codecgen.runtime.arrow.primitives.runs import NUMBERS
 from codecgen.runtime.arrow.view import Codec, View
 from codecgen.runtime.compression import CODECS
 from codecgen.runtime.compression.lz4 import UNCHECKED_HEADER
 from codecgen.runtime.errors import UnsupportedCodec
 from codecgen.runtime.source import Limits
-
-NUMBERS = 16
-"""How many numbers of codecs each case has in the tables of kinds and limits."""
 
 SCRATCH = 8 << 20
 """Decompressed bytes after which rows are written. There is room for twice as many; a single entry may have more."""

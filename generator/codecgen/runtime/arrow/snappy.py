@@ -6,18 +6,17 @@ As for :mod:`codecgen.runtime.arrow.lz4`: runs that have anything odd about them
 
 from __future__ import annotations
 
-from codecgen.runtime.arrow.prelude import (
+from codecgen.runtime.arrow.primitives.compiling import inner, jit
+from codecgen.runtime.arrow.primitives.memory import (
     copy,
-    inner,
-    jit,
     load_i32,
     load_i64_le,
     load_u8,
     load_u16_le,
     load_u32_le,
-    uvarint,
 )
-from codecgen.runtime.arrow.runs import limit_of, place_of, put_run, repeat, run_of
+from codecgen.runtime.arrow.primitives.runs import limit_of, place_of, put_run, repeat, run_of
+from codecgen.runtime.arrow.primitives.varints import uvarint
 
 _FIRST_EIGHT = int.from_bytes(b"\x82SNAPPY\x00", "little", signed=True)
 _LARGEST_CHUNK = 512 << 20

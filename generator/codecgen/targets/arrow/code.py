@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 
 from codecgen.plan import LayoutPlan
 from codecgen.plan.columns import Leaf
-from codecgen.schema.model import INTEGERS, Field
-from codecgen.targets.pycode import WIDTH
+from codecgen.schema.expression import Expression
+from codecgen.schema.model import INTEGERS, Field, Span
+from codecgen.targets.arrow.primitives import imports
+from codecgen.targets.pycode import WIDTH, Call, call, docstring, string
+from codecgen.targets.pycode import Code as Tree
 
 
 class Code:
@@ -51,6 +54,28 @@ class Sinks:
     lists: Mapping[str, tuple[Leaf, Mapping[str, Leaf]]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a check is about: a field or a rule with its place in YAML, or a column (by its index), or both."""
+
+    name: str = ""
+    place: Span | Expression | None = None
+    column: int | None = None
+
+
+class Checks:
+    """Numbers for what kernels check, in the order in which these name it: the same wherever the YAML has it."""
+
+    def __init__(self) -> None:
+        self.found: list[Check] = []
+
+    def number(self, check: Check) -> int:
+        """The number of a check, from 0 on."""
+        if check not in self.found:
+            self.found.append(check)
+        return self.found.index(check)
+
+
 class Unsupported(Exception):
     """What the target cannot express, and the field that asks for it."""
 
@@ -71,3 +96,22 @@ def integer_of(f: Field) -> tuple[int, bool]:
     if name not in INTEGERS or name == "u64":
         raise Unsupported("a number that is none of fixed size", f)
     return INTEGERS[name]
+
+
+def kernel_module(text: str, *doc: str) -> str:
+    """A module of kernels, with the primitives that these call."""
+    head = f"from __future__ import annotations\n\nfrom typing import Any\n\n{imports(text)}"
+    names = '__all__ = ["JIT", "KERNELS"]\n'
+    return f"{docstring(*doc)}\n\n{head}\n{names}\n{text}"
+
+
+def tuple_of(items: list[Tree]) -> Call:
+    """A tuple of Python."""
+    return Call("", tuple(("", item) for item in items), "()")
+
+
+def place_of(check: Check) -> Tree:
+    """Where YAML has what a check is about, as the description of a view says it."""
+    if check.place is None:
+        return "None"
+    return call("Place", string(check.name), string(check.place.file), str(check.place.line))

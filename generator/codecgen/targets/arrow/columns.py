@@ -8,7 +8,7 @@ from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
 from codecgen.schema.expression import Expression, Path
 from codecgen.schema.model import BytesType, Field
-from codecgen.targets.arrow.code import Code, Sinks, Unsupported, integer_of
+from codecgen.targets.arrow.code import Checks, Code, Sinks, Unsupported, integer_of
 from codecgen.targets.arrow.expressions import Operand, Refused
 from codecgen.targets.arrow.scope import ENTRY, ITEM, Names
 from codecgen.targets.pycode import WIDTH, docstring
@@ -57,6 +57,7 @@ class Columns:
         self.slots = {case.number: self.slots_of(case) for case in view.cases}
         self.width = self.fields_at + max([len(s) for s in self.slots.values()] or [0])
         self.code = Code()
+        self.checks = Checks()
 
     # ------------------------------------------------------------ what the columns are made of
 

@@ -61,7 +61,7 @@ class Fill(Index):
         resolved = self.resolved[case.number]
         type_ = array.field.type
         assert isinstance(type_, ArrayType)
-        walk = Walk(self.plan, self.code, "rows")
+        walk = Walk(self.plan, self.code, self.checks, "rows")
         checksums = deferred(case.entry)
         for c in checksums:
             place = f"{ENTRY}{c.name}_at"
@@ -105,7 +105,7 @@ class Fill(Index):
             return
         if bounds(self.plan, case.element).least == 0:
             raise Unsupported("an array of elements that may have no bytes", array.field)
-        walk = Walk(self.plan, self.code, "hop")
+        walk = Walk(self.plan, self.code, self.checks, "hop")
         for variable in sorted(ends):
             add(f"{variable} = 0")
         add("start = p")
@@ -148,7 +148,7 @@ class Fill(Index):
                 add("p = behind")
             else:
                 needed = names_needed(case.element, True) | set(resolved.used(ITEM))
-                walk = Walk(self.plan, self.code, "rows")
+                walk = Walk(self.plan, self.code, self.checks, "rows")
                 walk.fields(case.element, ITEM, "behind", resolved.sinks, needed)
                 walk.fail("p != behind", case.entry.fields[-1].field)
             for leaf, value in self.numbers(case):

@@ -101,9 +101,9 @@ class Index(Columns):
         add("store_64(row + RUN, end)")
         add("store_64(row + RUN_END, end)")
         add("store_64(row + COUNT, 0)")
+        walk = Walk(self.plan, self.code, self.checks, "open")
         with self.code.block(f"if end - p < {self.least(entry)}:"):
-            add(f"return fail(row, {size.field.span.line}, p)")
-        walk = Walk(self.plan, self.code, "open")
+            walk.never(size.field)
         tests = self.tests(entry, walk)
         if any(test.case.array is not None or test.care is not None for test in tests):
             self.fixed(entry, tests, "start")
@@ -118,14 +118,14 @@ class Index(Columns):
             if case.array is not None or care is not None:
                 with self.code.block(f"if {when.text}:"):
                     self.open_case(case, walk, care)
-        add(f"return fail(row, {entry.layout.span.line}, start)")
+        walk.refuse(entry.name, entry.layout.span, "start")
 
     def open_case(self, case: CasePlan, walk: Walk, care: Operand | None) -> bool:
         """False when there was nothing to write: the entry is a row, which the index has seen to."""
         add = self.code.add
         if care is not None:
             with self.code.block(f"if careful and {care.text}:"):
-                add(f"return fail(row, {case.rows.span.line}, start)")
+                walk.refuse("careful", case.rows.span, "start")
         if case.array is None:
             return False
         add(f"store_64(row + CASE, {case.number})")
@@ -216,7 +216,7 @@ class Index(Columns):
             "Where the entry at an address ends; 2 when it is one of another kind, 0 when the bytes end before it does, -1 "
             "when it is no entry.",
         )
-        walk = Walk(self.plan, self.code, "open")
+        walk = Walk(self.plan, self.code, self.checks, "open")
         length, uncounted = self.size_of(entry)
         names = Names(self.plan, entry, ENTRY)
         measured = ENTRY + length.name
@@ -261,7 +261,7 @@ class Index(Columns):
 
     def index(self, entry: LayoutPlan) -> None:
         add = self.code.add
-        tests = self.tests(entry, Walk(self.plan, self.code, "open"))
+        tests = self.tests(entry, Walk(self.plan, self.code, self.checks, "open"))
         own = [t for t in tests if t.case.array is None]
         for test in own:
             self.is_row(test, tests)

@@ -16,9 +16,10 @@ from codecgen.schema.model import (
     Field,
     Reference,
     ScalarType,
+    Span,
     StructType,
 )
-from codecgen.targets.arrow.code import Code, Sinks, Unsupported
+from codecgen.targets.arrow.code import Check, Checks, Code, Sinks, Unsupported
 from codecgen.targets.arrow.expressions import Operand, Refused, negated
 from codecgen.targets.arrow.scope import PART, Names, is_number
 
@@ -84,9 +85,10 @@ class Values:
     """Writes what reads one field. ``mode``: ``open`` and ``rows`` check everything, and ``rows`` writes what is wanted;
     ``hop`` only looks that nothing ends too early."""
 
-    def __init__(self, plan: Plan, code: Code, mode: str) -> None:
+    def __init__(self, plan: Plan, code: Code, numbers: Checks, mode: str) -> None:
         self.plan = plan
         self.code = code
+        self.numbers = numbers
         self.mode = mode
         self.ends = 0
         self.window: Window | None = None  # the innermost
@@ -101,11 +103,16 @@ class Values:
 
     def fail(self, condition: str, f: Field) -> None:
         with self.code.block(f"if {condition}:"):
-            self.code.add(f"return fail(row, {f.span.line}, p)")
+            self.never(f)
 
     def never(self, f: Field) -> None:
         """What cannot be here."""
-        self.code.add(f"return fail(row, {f.span.line}, p)")
+        self.refuse(f.name, f.span)
+
+    def refuse(self, name: str, span: Span, at: str = "p") -> None:
+        """An entry is not as it should be, for a rule that has a place in YAML."""
+        number = 1 + self.numbers.number(Check(name, span))
+        self.code.add(f"return fail(row, {number}, {at})  # {name}")
 
     def fits(self, size: int, end: str, f: Field) -> None:
         """Bytes of a fixed number are there. Few of them need no look: the slack behind all input is as long."""

@@ -47,10 +47,10 @@ class Back(Fits):
                 if value.constant is not None and bool(value.constant) == wanted:
                     continue
                 condition = negated(value) if wanted else value.text
-                leaf = self.blame(expression, written, case) & 0xFFFF
+                leaf = self.blame(expression, written)
                 if part.leaf is not None:
                     leaf = part.leaf.index
-                self.stop(condition, leaf, f.span)
+                self.stop(condition, leaf, f)
 
     def read_back(
         self,

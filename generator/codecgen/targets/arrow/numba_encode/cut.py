@@ -68,7 +68,7 @@ class Cut(Sizes):
             holds = self.rule(case.rows.when, written, case.entry, ENTRY)
             if holds.constant != 1:
                 with self.code.block(f"if {negated(holds)}:"):
-                    add(f"return -1, {self.blame(case.rows.when, written, case)}")
+                    self.not_these(case, written)
         for part in written.order:
             if part.running and part.value is not None:
                 self.assign(ENTRY + part.name, part.value)
@@ -107,7 +107,7 @@ class Cut(Sizes):
             if holds.constant != 1:
                 with self.code.block(f"if {negated(holds)}:"):
                     with self.code.block("if row == start:"):
-                        add(f"return -1, {self.blame(case.rows.when, written, case)}")
+                        self.not_these(case, written)
                     add("break")
         for prefix, name in sorted(written.columns.used):
             if prefix in (MOST, LEAST):

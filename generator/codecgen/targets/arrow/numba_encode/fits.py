@@ -5,8 +5,8 @@ from __future__ import annotations
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
 from codecgen.schema.expression import Expression
-from codecgen.schema.model import INTEGERS, ArrayType, BitMember, BytesType, Field, ScalarType, Span
-from codecgen.targets.arrow.code import Unsupported
+from codecgen.schema.model import INTEGERS, ArrayType, BitMember, BytesType, Field, ScalarType
+from codecgen.targets.arrow.code import Check, Checks, Unsupported
 from codecgen.targets.arrow.expressions import Operand
 from codecgen.targets.arrow.numba_encode.rowwise import (
     MOST_BYTES,
@@ -25,22 +25,19 @@ from codecgen.targets.arrow.numba_encode.written import (
 )
 from codecgen.targets.arrow.scope import ENTRY, ITEM
 
-NO_COLUMN = 0xFFFF
-"""Stands for the size of a row in the place of a column."""
-
 _WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "timestamp_ms": 64}
 
 
 class Fits(Rowwise):
     """Writes checks. ``current`` is what the function at hand writes, ``inside`` tells whether it is in the loop over the
-    rows. ``files`` gathers those of the YAML that numbers stand for."""
+    rows. ``checks`` gathers what is in the way of rows."""
 
     current: Written
     inside = False
 
     def __init__(self, plan: Plan, view: ViewPlan) -> None:
         super().__init__(plan, view)
-        self.files: list[str] = []
+        self.checks = Checks()
 
     # ------------------------------------------------------------ numbers
 
@@ -75,13 +72,13 @@ class Fits(Rowwise):
             tests.append(f"{value} > {high}")
         blame = self.leaf_blamed(expression)
         if tests:
-            self.stop(" or ".join(tests), blame, f.span)
+            self.stop(" or ".join(tests), blame, f)
         if isinstance(f.type, ScalarType) and f.type.enum is not None:
             enum = self.plan.model.enums[f.type.enum]
             if not enum.keep_unknown:
                 only = f.type.only
                 allowed = [v.value for v in enum.values if only is None or v.name in only]
-                self.stop(_outside(value, allowed), blame, f.span)
+                self.stop(_outside(value, allowed), blame, f)
 
     def bit_fits(
         self,
@@ -106,7 +103,7 @@ class Fits(Rowwise):
             condition = f"{text} < 0 or {text} > {(1 << m.width) - 1}"
         else:
             condition = _outside(text, allowed)
-        self.stop(condition, self.leaf_blamed(expression), f.span)
+        self.stop(condition, self.leaf_blamed(expression), f)
 
     def plain_column(self, expression: Expression) -> Leaf | None:
         """The column that an expression is nothing but."""
@@ -116,11 +113,11 @@ class Fits(Rowwise):
         plain |= {f"max({names[0]})", f"min({names[0]})"} if len(names) == 1 else set()
         return self.number_leaf(names[0]) if text in plain else None
 
-    def leaf_blamed(self, expression: Expression | None) -> int:
+    def leaf_blamed(self, expression: Expression | None) -> int | None:
         names = [] if expression is None else list(columns_in(expression))
-        return self.number_leaf(names[0]).index if names else NO_COLUMN
+        return self.number_leaf(names[0]).index if names else None
 
-    def blame(self, expression: Expression, written: Written, case: CasePlan) -> int:
+    def blame(self, expression: Expression, written: Written) -> int | None:
         """The column behind a condition on fields."""
         for path in expression.paths():
             for prefix in (ENTRY, ITEM):
@@ -129,31 +126,31 @@ class Fits(Rowwise):
                     continue
                 for m, _, e in part.members:
                     if path.names[1:] == (m.name,):
-                        return self.number(self.leaf_blamed(e), expression)
+                        return self.leaf_blamed(e)
                 if part.expression is not None:
-                    return self.number(self.leaf_blamed(part.expression), expression)
-        return self.number(NO_COLUMN, expression)
+                    return self.leaf_blamed(part.expression)
+        return None
 
-    def number(self, leaf: int, place: Span | Expression | None = None) -> int:
-        """What is in the way: a column, and the place in YAML that it does not fit (None: it would not be read back)."""
-        if place is None:
-            return leaf
-        if place.file not in self.files:
-            self.files.append(place.file)
-        return self.files.index(place.file) << 32 | place.line << 16 | leaf
+    def refusal(self, before: str, check: Check) -> None:
+        """A line with the number of what is in the way, and its names."""
+        name = "the row" if check.column is None else self.view.leaves[check.column].name
+        remark = f"{name}, {check.name}" if check.name else name
+        self.code.add(f"{before}{self.checks.number(check)}  # {remark}")
 
-    def remark(self, leaf: int, place: Span | Expression | None) -> str:
-        """The same for who reads the kernels."""
-        name = "the row" if leaf == NO_COLUMN else self.view.leaves[leaf].name
-        return f"  # {name}" + ("" if place is None else f", {place.file}:{place.line}")
+    def not_these(self, case: CasePlan, written: Written) -> None:
+        """Rows of this case are others than the first one is."""
+        assert case.rows.when is not None
+        check = Check("when", case.rows.when, self.blame(case.rows.when, written))
+        self.refusal("return -1, ", check)
 
-    def stop(self, condition: str, leaf: int, place: Span | Expression | None = None) -> None:
-        remark = self.remark(leaf, place)
+    def stop(self, condition: str, leaf: int | None, f: Field | None = None) -> None:
+        """A column (None: the row) does not fit into a field (None: it would not be read back)."""
+        check = Check(column=leaf) if f is None else Check(f.name, f.span, leaf)
         with self.code.block(f"if {condition}:"):
             if not self.inside:
-                self.code.add(f"return 0, {self.number(leaf, place)}{remark}")
+                self.refusal("return 0, ", check)
             else:
-                self.code.add(f"blamed = {self.number(leaf, place)}{remark}")
+                self.refusal("blamed = ", check)
                 self.code.add("break")
 
     # ------------------------------------------------------------ bytes and lists
@@ -173,16 +170,16 @@ class Fits(Rowwise):
         n = ROW + leaf.name
         length = f.type.length
         if isinstance(length, int):
-            self.stop(f"{n} != {length}", leaf.index, f.span)
+            self.stop(f"{n} != {length}", leaf.index, f)
         elif length != "rest":
             high = (1 << 31) - 1 if length == "compact" else largest(length)
             if high < MOST_BYTES:
-                self.stop(f"{n} > {high}", leaf.index, f.span)
+                self.stop(f"{n} > {high}", leaf.index, f)
         if leaf.column.nullable and f.type.null is None:
-            self.stop(f"{n} < 0", leaf.index, f.span)
+            self.stop(f"{n} < 0", leaf.index, f)
         if f.type.text:
             start = f"{leaf.name}_data + {leaf.name}_at"
-            self.stop(f"not is_utf8_within({start}, {n}, {leaf.name}_end)", leaf.index, f.span)
+            self.stop(f"not is_utf8_within({start}, {n}, {leaf.name}_end)", leaf.index, f)
 
     def list_fits(self, case: CasePlan, f: Field, leaf: Leaf) -> None:
         element = self.element_of(f, case.element)
@@ -198,7 +195,7 @@ class Fits(Rowwise):
             name = getattr(fp.field.type, "name", "varint")
         high = min((1 << 31) - 1 if name == "compact" else largest(name), MOST_BYTES)
         limit = f" or {ROW}{leaf.name} > {high}" if high < MOST_BYTES else ""
-        self.stop(f"{ROW}{leaf.name} > most{limit}", leaf.index, f.span)
+        self.stop(f"{ROW}{leaf.name} > most{limit}", leaf.index, f)
         add = self.code.add
         members = self.members(leaf)
         add(f"{leaf.name}_size = 0")

@@ -9,7 +9,6 @@ from codecgen.plan.columns import CasePlan
 from codecgen.schema.model import INTEGERS, ArrayType, BytesType
 from codecgen.targets.arrow.code import Unsupported
 from codecgen.targets.arrow.numba_encode.back import Back
-from codecgen.targets.arrow.numba_encode.fits import NO_COLUMN
 from codecgen.targets.arrow.numba_encode.rowwise import (
     LONGEST_VARINT,
     MOST_BYTES,
@@ -70,19 +69,15 @@ class Sizes(Back):
         if length is not None:
             name = getattr(length.field.type, "name", "varint")
             if largest(name) < MOST_BYTES:
-                self.stop(f"taken > {largest(name)}", NO_COLUMN, length.field.span)
+                self.stop(f"taken > {largest(name)}", None, length.field)
             add("store_32(sizes, taken)")
             add("sizes += 4")
             behind = f" + {ahead}" if ahead else ""
             add(f"taken += size_{name}(taken){behind}")
         self.lengths_hold(case, written)
         limit = self.most_of(case)
-        with self.code.block(f"if taken > {limit}:"):
-            add(f"blamed = {self.number(NO_COLUMN)}{self.remark(NO_COLUMN, None)}")
-            add("break")
-        with self.code.block("if size + taken > most_bytes and row > start:"):
-            add(f"blamed = {self.number(NO_COLUMN)}{self.remark(NO_COLUMN, None)}")
-            add("break")
+        self.stop(f"taken > {limit}", None)
+        self.stop("size + taken > most_bytes and row > start", None)
         add("size += taken")
 
     def lengths_hold(self, case: CasePlan, written: Written) -> None:
@@ -99,7 +94,7 @@ class Sizes(Back):
             if first is None or first.offset is None or not to_end:
                 raise Unsupported("a length in front of a part of the row", part.field)
             behind = f" - {first.offset}" if first.offset else ""
-            self.stop(f"taken{behind} > {high}", NO_COLUMN, part.field.span)
+            self.stop(f"taken{behind} > {high}", None, part.field)
 
     def terms(self, part: Part, case: CasePlan) -> list[str]:
         """The bytes of a part that depend on its value."""

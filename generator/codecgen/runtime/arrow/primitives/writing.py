@@ -1,46 +1,26 @@
-"""Primitives of the kernels that write: numbers in either order, varints, copies from memory that ends sharply.
+"""What is written: numbers in big-endian order, varints, copies from memory that ends sharply.
 
-The generator writes this text behind that of :mod:`codecgen.runtime.arrow.prelude`, into modules of kernels that write.
-Stores may go up to :data:`SLACK` bytes beyond what they fill, since what follows is written later; reads from Arrow
-buffers never go beyond their end, for nobody knows what lies there.
+Stores may go up to ``SLACK`` bytes beyond what they fill, since what follows is written later; reads from Arrow buffers
+never go beyond their end, for nobody knows what lies there.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
-from codecgen.runtime.arrow.prelude import (
-    JIT,
-    F,
-    _move32,
-    _move_rest,
-    inner,
-    intrinsic,
-    ir,
-    is_utf8,
+from codecgen.runtime.arrow.primitives.compiling import JIT, inlined, inner, intrinsic, ir, types
+from codecgen.runtime.arrow.primitives.memory import (
     load_i64_le,
     load_u8,
-    numba,
     store_8,
     store_16,
     store_64,
-    types,
 )
 
-# ------------------------------------------------------------ primitives of writing
-
-
-def inlined(function: F) -> F:
-    """The function as machine code in the place of each call: calls take longer than what small ones do."""
-    if not JIT:
-        return function
-    options = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return cast(F, numba.njit(function, error_model="numpy", forceinline=True, **options))
-
-
 if JIT:
+    from codecgen.runtime.arrow.primitives.memory import _move32, _move_rest
 
     def _storer_be(bits: int) -> Any:
         """An intrinsic that stores a number in big-endian order."""
@@ -184,40 +164,3 @@ def put_varlong(p: int, value: int) -> int:
 def put_varint(p: int, value: int) -> int:
     """Write a zigzag varint of 32 bits; the address behind it."""
     return put_uvarlong(p, zigzag(value))
-
-
-@inlined
-def load_bit(bitmap: int, i: int) -> int:
-    """A bit of an Arrow bitmap."""
-    return int(load_u8(bitmap + (i >> 3)) >> (i & 7) & 1)
-
-
-@inlined
-def is_null(validity: int, i: int) -> bool:
-    """Whether a value of an Arrow array is null; without a bitmap none is."""
-    return validity != 0 and load_bit(validity, i) == 0
-
-
-@inner
-def is_utf8_within(start: int, size: int, end: int) -> bool:
-    """Whether bytes are UTF-8, in memory that may be read up to ``end``."""
-    if start + size + 8 <= end:
-        return is_utf8(start, size)
-    left = 0
-    low, high = 0x80, 0xBF
-    for i in range(size):
-        byte = load_u8(start + i)
-        if left:
-            if byte < low or byte > high:
-                return False
-            left -= 1
-            low, high = 0x80, 0xBF
-        elif byte >= 0x80:
-            if byte < 0xC2 or byte > 0xF4:
-                return False
-            left = 1 + int(byte >= 0xE0) + int(byte >= 0xF0)
-            if byte == 0xE0 or byte == 0xF0:  # longer than they need be
-                low = 0xA0 if byte == 0xE0 else 0x90
-            if byte == 0xED or byte == 0xF4:  # surrogates, and what is above U+10FFFF
-                high = 0x9F if byte == 0xED else 0x8F
-    return left == 0

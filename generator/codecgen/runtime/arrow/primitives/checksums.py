@@ -1,8 +1,4 @@
-"""Primitives of the kernels: CRC-32C and CRC-32, by the instructions of the processor where it has them.
-
-The generator writes this text behind that of :mod:`codecgen.runtime.arrow.prelude` into every module of kernels. It reads no
-more than the bytes that it is given.
-"""
+"""CRC-32C and CRC-32, by the instructions of the processor where it has them. No more is read than the bytes given."""
 
 from __future__ import annotations
 
@@ -13,21 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from codecgen.runtime.arrow.prelude import (
-    JIT,
-    _fetch,
-    inner,
-    intrinsic,
-    ir,
+from codecgen.runtime.arrow.primitives.compiling import JIT, inner, intrinsic, ir, numba, types
+from codecgen.runtime.arrow.primitives.memory import (
     load_i64_le,
     load_u8,
     load_u32_le,
-    numba,
-    types,
     wrap_64,
 )
-
-# ------------------------------------------------------------ checksums
 
 
 def _table(polynomial: int) -> Any:
@@ -70,6 +58,7 @@ _AHEAD = 4096
 """How far before a checksum the bytes are asked for: what comes from memory page by page comes sooner."""
 
 if JIT:
+    from codecgen.runtime.arrow.primitives.memory import _fetch
 
     def _surely(feature: str) -> bool:
         """Whether code is made for this processor, and it has a feature."""

@@ -11,43 +11,41 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codecgen.runtime.arrow import prelude
+from codecgen.runtime.arrow.primitives import compiling, utf8, writing
 from codecgen.runtime.primitives import Varint
 from codecgen.runtime.source import Session
 
-prelude_write = pytest.importorskip("codecgen.runtime.arrow.prelude_write")
 
-
-@prelude.jit
+@compiling.jit
 def put_varint(p: int, value: int) -> tuple[int, int]:
-    return prelude_write.put_varint(p, value), prelude_write.size_varint(value)
+    return writing.put_varint(p, value), writing.size_varint(value)
 
 
-@prelude.jit
+@compiling.jit
 def put_varlong(p: int, value: int) -> tuple[int, int]:
-    return prelude_write.put_varlong(p, value), prelude_write.size_varlong(value)
+    return writing.put_varlong(p, value), writing.size_varlong(value)
 
 
-@prelude.jit
+@compiling.jit
 def put_uvarint(p: int, value: int) -> tuple[int, int]:
-    return prelude_write.put_uvarint(p, value), prelude_write.size_uvarint(value)
+    return writing.put_uvarint(p, value), writing.size_uvarint(value)
 
 
-@prelude.jit
+@compiling.jit
 def store(p: int, value: int) -> None:
-    prelude_write.store_16_be(p, value)
-    prelude_write.store_32_be(p + 2, value)
-    prelude_write.store_64_be(p + 6, value)
+    writing.store_16_be(p, value)
+    writing.store_32_be(p + 2, value)
+    writing.store_64_be(p + 6, value)
 
 
-@prelude.jit
+@compiling.jit
 def copy_from(p: int, start: int, size: int, end: int) -> None:
-    prelude_write.copy_from(p, start, size, end)
+    writing.copy_from(p, start, size, end)
 
 
-@prelude.jit
+@compiling.jit
 def is_utf8(p: int, size: int, end: int) -> bool:
-    return prelude_write.is_utf8_within(p, size, end)
+    return utf8.is_utf8_within(p, size, end)
 
 
 VARINTS = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import random
 import zlib
 from collections.abc import Callable
@@ -13,45 +14,47 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codecgen.runtime.arrow import prelude, prelude_checksums
+from codecgen.runtime.arrow.primitives import checksums, compiling, utf8, varints
+from codecgen.runtime.arrow.primitives.memory import SLACK
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.primitives import Varint
 from codecgen.runtime.source import Session, Source
+from codecgen.targets.arrow import primitives
 
 
-@prelude.jit
+@compiling.jit
 def varint(p: int) -> tuple[int, int, bool]:
-    return prelude.varint(p)
+    return varints.varint(p)
 
 
-@prelude.jit
+@compiling.jit
 def varlong(p: int) -> tuple[int, int, bool]:
-    return prelude.varlong(p)
+    return varints.varlong(p)
 
 
-@prelude.jit
+@compiling.jit
 def uvarint(p: int) -> tuple[int, int, bool]:
-    return prelude.uvarint(p)
+    return varints.uvarint(p)
 
 
-@prelude.jit
+@compiling.jit
 def is_utf8(p: int, size: int) -> bool:
-    return prelude.is_utf8(p, size)
+    return utf8.is_utf8(p, size)
 
 
-@prelude.jit
+@compiling.jit
 def crc_32c(p: int, size: int) -> int:
-    return prelude_checksums.crc32c(p, size)
+    return checksums.crc32c(p, size)
 
 
-@prelude.jit
+@compiling.jit
 def crc_32(p: int, size: int) -> int:
-    return prelude_checksums.crc32(p, size)
+    return checksums.crc32(p, size)
 
 
-@prelude.jit
+@compiling.jit
 def by_tables(p: int, size: int, table: Any) -> int:
-    return prelude_checksums._sliced(p, size, table)
+    return checksums._sliced(p, size, table)
 
 
 VARINTS = [
@@ -62,7 +65,7 @@ VARINTS = [
 
 
 def memory(data: bytes) -> Any:
-    return np.frombuffer(data + bytes(prelude.SLACK), np.uint8)
+    return np.frombuffer(data + bytes(SLACK), np.uint8)
 
 
 LENGTHS = [*range(600), 1000, 1151, 1152, 1153, 4096, 16384, 99_999]
@@ -79,14 +82,14 @@ def test_checksums_of_all_lengths() -> None:
         assert crc_32(address, n) == zlib.crc32(part)
 
 
-@pytest.mark.skipif(not prelude.JIT, reason="there is no compiler")
+@pytest.mark.skipif(not compiling.JIT, reason="there is no compiler")
 def test_checksums_by_tables() -> None:
     data = random.Random(2).randbytes(300)
     array = memory(data)
     for n in range(300):
         start = array.ctypes.data
-        assert by_tables(start, n, prelude_checksums._CRC32C) == crc32c(data[:n])
-        assert by_tables(start, n, prelude_checksums._CRC32) == zlib.crc32(data[:n])
+        assert by_tables(start, n, checksums._CRC32C) == crc32c(data[:n])
+        assert by_tables(start, n, checksums._CRC32) == zlib.crc32(data[:n])
 
 
 @pytest.mark.parametrize(("function", "codec"), VARINTS)
@@ -127,3 +130,10 @@ def test_utf8_is_that_of_python(data: bytes) -> None:
         good = False
     array = memory(data + b"\x80\xff")  # what lies behind has no say
     assert bool(is_utf8(array.ctypes.data, len(data))) == good
+
+
+def test_the_generator_knows_where_primitives_are() -> None:
+    package = "codecgen.runtime.arrow.primitives"
+    for module, names in primitives.MODULES.items():
+        found = vars(importlib.import_module(f"{package}.{module}"))
+        assert [name for name in names if name not in found] == []

@@ -1,6 +1,5 @@
-"""Primitives of the kernels: memory by raw address, varints, UTF-8.
+"""Memory by raw address, and numbers of a fixed size in it.
 
-The generator writes this text into every module of kernels, so that a compiled kernel depends on one file only.
 With numba the primitives become a few machine instructions; without it, or with NUMBA_DISABLE_JIT=1, plain Python does
 the same. All numbers are signed 64-bit integers. Nothing here checks bounds: the kernels do, before they read. Reads
 may go up to :data:`SLACK` bytes beyond what was checked, and copies may write as far beyond what they fill.
@@ -9,42 +8,13 @@ may go up to :data:`SLACK` bytes beyond what was checked, and copies may write a
 from __future__ import annotations
 
 import ctypes
-import importlib
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
+
+from codecgen.runtime.arrow.primitives.compiling import JIT, inner, intrinsic, ir, types
 
 SLACK = 64
 """Bytes that can be read behind every input, and written behind every output."""
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-try:
-    numba: Any = importlib.import_module("numba")
-    ir: Any = importlib.import_module("llvmlite.ir")
-    types: Any = numba.core.types
-    intrinsic: Any = importlib.import_module("numba.extending").intrinsic
-    JIT = not numba.config.DISABLE_JIT
-except ImportError:
-    JIT = False
-
-
-def jit(function: F) -> F:
-    """The function as machine code that runs without the GIL, kept on disk where there is a place for it."""
-    if not JIT:
-        return function
-    try:
-        return cast(F, numba.njit(function, nogil=True, cache=True, error_model="numpy"))
-    except RuntimeError:  # neither the package nor the user's cache can be written to
-        return cast(F, numba.njit(function, nogil=True, error_model="numpy"))
-
-
-def inner(function: F) -> F:
-    """The function as machine code that other such functions call, and nobody else."""
-    if not JIT:
-        return function
-    options = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return cast(F, numba.njit(function, error_model="numpy", **options))
-
 
 if JIT:
 
@@ -131,8 +101,8 @@ if JIT:
         return types.int64(types.int64), code
 
     @intrinsic  # type: ignore[untyped-decorator]
-    def fail(typing: Any, row: Any, line: Any, p: Any) -> Any:
-        """Note in a row of the index the line of YAML that an entry breaks, and where. 0."""
+    def fail(typing: Any, row: Any, check: Any, p: Any) -> Any:
+        """Note in a row of the index the number of the check that an entry fails, and where. 0."""
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             i64 = ir.IntType(64)
@@ -257,9 +227,9 @@ else:
     fill_8, fill_16, fill_32, fill_64 = _repeater(1), _repeater(2), _repeater(4), _repeater(8)
     wrap_8, wrap_16, wrap_32, wrap_64 = _signed(8), _signed(16), _signed(32), _signed(64)
 
-    def fail(row: int, line: int, p: int) -> int:
-        """Note in a row of the index the line of YAML that an entry breaks, and where. 0."""
-        store_64(row, line)
+    def fail(row: int, check: int, p: int) -> int:
+        """Note in a row of the index the number of the check that an entry fails, and where. 0."""
+        store_64(row, check)
         store_64(row + 8, p)
         return 0
 
@@ -269,117 +239,3 @@ else:
 
     def fetch_around(address: int) -> None:
         """Nothing that plain Python could do."""
-
-
-@inner
-def _long_uvarint(p: int) -> tuple[int, int, bool]:
-    """The same as :func:`uvarint`, of three bytes and more: apart, since it is rare and its callers are to stay small."""
-    value = load_u8(p) & 0x7F | (load_u8(p + 1) & 0x7F) << 7
-    for i in range(2, 5):
-        byte = load_u8(p + i)
-        value |= (byte & 0x7F) << 7 * i
-        if byte < 0x80:
-            return value, p + i + 1, byte != 0 and value <= 0xFFFFFFFF
-    return 0, p, False
-
-
-@inner
-def uvarint(p: int) -> tuple[int, int, bool]:
-    """(value, address behind, whether it is in its shortest form) of an unsigned varint of 32 bits."""
-    byte = load_u8(p)
-    if byte < 0x80:
-        return byte, p + 1, True
-    more = load_u8(p + 1)
-    if more < 0x80:
-        return byte & 0x7F | more << 7, p + 2, more != 0
-    return _long_uvarint(p)
-
-
-@inner
-def varint(p: int) -> tuple[int, int, bool]:
-    """(value, address behind, whether it is in its shortest form) of a zigzag varint of 32 bits."""
-    value, behind, shortest = uvarint(p)
-    return (value >> 1) ^ -(value & 1), behind, shortest
-
-
-@inner
-def _long_varlong(p: int) -> tuple[int, int, bool]:
-    """The same as :func:`varlong`, of three bytes and more."""
-    byte = load_u8(p)
-    sign = -(byte & 1)
-    value = (byte & 0x7F) >> 1  # all but the sign, which is the lowest bit
-    for i in range(1, 10):
-        byte = load_u8(p + i)
-        value |= (byte & 0x7F) << 7 * i - 1
-        if byte < 0x80:
-            return value ^ sign, p + i + 1, byte != 0 and (i < 9 or byte == 1)
-    return 0, p, False
-
-
-@inner
-def varlong(p: int) -> tuple[int, int, bool]:
-    """(value, address behind, whether it is in its shortest form) of a zigzag varint of 64 bits."""
-    byte = load_u8(p)
-    sign = -(byte & 1)
-    if byte < 0x80:
-        return (byte >> 1) ^ sign, p + 1, True
-    more = load_u8(p + 1)
-    if more < 0x80:
-        return ((byte & 0x7F) >> 1 | more << 6) ^ sign, p + 2, more != 0
-    return _long_varlong(p)
-
-
-_HIGH_BITS = 0x8080808080808080 - (1 << 64)
-"""The bits that are set in bytes that are not ASCII, as a signed number."""
-
-
-@inner
-def is_utf8(start: int, size: int) -> bool:
-    """Whether bytes are UTF-8 as Unicode defines it: shortest forms, no surrogates, up to U+10FFFF."""
-    i = 0
-    while size - i >= 8 and load_i64_le(start + i) & _HIGH_BITS == 0:
-        i += 8
-    left = size - i
-    if left < 8 and load_i64_le(start + i) & _HIGH_BITS & (1 << 8 * left) - 1 == 0:
-        return True
-    while i < size:
-        byte = load_u8(start + i)
-        if byte < 0x80:
-            i += 1
-            continue
-        if 0xC2 <= byte <= 0xDF:
-            more, low, high = 1, 0x80, 0xBF
-        elif 0xE0 <= byte <= 0xEF:
-            more = 2
-            low = 0xA0 if byte == 0xE0 else 0x80
-            high = 0x9F if byte == 0xED else 0xBF
-        elif 0xF0 <= byte <= 0xF4:
-            more = 3
-            low = 0x90 if byte == 0xF0 else 0x80
-            high = 0x8F if byte == 0xF4 else 0xBF
-        else:
-            return False
-        if size - i <= more:
-            return False
-        second = load_u8(start + i + 1)
-        if second < low or second > high:
-            return False
-        for k in range(2, more + 1):
-            if load_u8(start + i + k) & 0xC0 != 0x80:
-                return False
-        i += more + 1
-    return True
-
-
-@inner
-def clear_bit(bitmap: int, i: int) -> None:
-    """Clear a bit of an Arrow bitmap."""
-    address = bitmap + (i >> 3)
-    store_8(address, load_u8(address) & ~(1 << (i & 7)))
-
-
-@inner
-def fill_false(to: int, first: int, count: int) -> None:
-    """Clear a run of bits."""
-    for i in range(first, first + count):
-        clear_bit(to, i)

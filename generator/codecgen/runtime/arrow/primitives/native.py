@@ -13,14 +13,14 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from codecgen.runtime.arrow import prelude
+from codecgen.runtime.arrow.primitives.compiling import JIT, intrinsic, ir, types
 
 POINTER = ctypes.c_void_p
 
 
 def _signature(result: int, *parameters: int) -> tuple[Any, Any]:
     """The type, and the code, of calling the function at an address; ``result`` and ``parameters`` are bits of numbers."""
-    ir, int64 = prelude.ir, prelude.types.int64
+    int64 = types.int64
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kinds = [ir.IntType(bits) for bits in parameters]
@@ -36,24 +36,24 @@ def _signature(result: int, *parameters: int) -> tuple[Any, Any]:
     return int64(*[int64] * (1 + len(parameters))), code
 
 
-if prelude.JIT:
+if JIT:
 
-    @prelude.intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic  # type: ignore[untyped-decorator]
     def call_1(typing: Any, function: Any, a: Any) -> Any:
         """``int function(pointer)``."""
         return _signature(32, 64)
 
-    @prelude.intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic  # type: ignore[untyped-decorator]
     def call_2(typing: Any, function: Any, a: Any, b: Any) -> Any:
         """``int function(pointer, int)``."""
         return _signature(32, 64, 32)
 
-    @prelude.intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic  # type: ignore[untyped-decorator]
     def call_4(typing: Any, function: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
         """``ssize_t function(int, pointer, size_t, int64_t)``."""
         return _signature(64, 32, 64, 64, 64)
 
-    @prelude.intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic  # type: ignore[untyped-decorator]
     def call_5(typing: Any, function: Any, a: Any, b: Any, c: Any, d: Any, e: Any) -> Any:
         """``size_t function(pointer, pointer, size_t, pointer, size_t)``."""
         return _signature(64, 64, 64, 64, 64, 64)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from codecgen.runtime.arrow.decompressor import NUMBERS
-from codecgen.runtime.arrow.prelude import (
-    copy,
-    inner,
-    load_i64_le,
-    load_u8,
-    store_8,
-    store_64,
-)
+from codecgen.runtime.arrow.primitives.compiling import inner
+from codecgen.runtime.arrow.primitives.memory import copy, load_i64_le, load_u8, store_8, store_64
+
+NUMBERS = 16
+"""How many numbers of codecs each case has in the tables of kinds and limits."""
 
 _STATUS, _CASE, _CODEC, _RUN, _RUN_END = 0, 16, 40, 48, 56
 
