@@ -175,8 +175,8 @@ def _array(facts: Facts, layout: str, spec: Tree, items: Any, values: Any, endia
 
 
 def counted(spec: Tree) -> bool:
-    """Whether another field counts an array."""
-    return not {"count", "length", "until"} & set(spec)
+    """Whether a number says how many elements there are."""
+    return "count" in spec or not {"length", "until"} & set(spec)
 
 
 def codec_of(facts: Facts, layout: str, compressed: Tree, values: Any, version: int | None) -> tuple[str, str | None] | None:  # fmt: skip

@@ -57,7 +57,7 @@ class Directory:
         if d.chance(6):
             self.overhead()
         world = World(self.manifest, self.files())
-        examples.add(world, d.number(0, 1 << 30))
+        examples.add(world, d.number(0, 1 << 30), bool(self.kit.releases))
         return world
 
     def head(self) -> None:
@@ -131,6 +131,11 @@ class Directory:
                     out[name] = {Names(d, {"wrap", "end_of"}).fresh(): self.value(item, numbers or (item,))}  # fmt: skip
         if out:
             made.tree["derived"] = out
+            first = next(iter(out.values()))
+            if "is" in first and made.versions and d.chance(2):
+                first["versions"] = f"{made.versions[0]}+"
+            if "is" in first and self.kit.releases and d.chance(2):
+                first["since"] = {"doc_no": 6}
 
     def value(self, first: str, numbers: tuple[str, ...]) -> Tree:
         d = self.d
@@ -162,7 +167,7 @@ class Directory:
         cases: dict[str, str] = {}
         low, high = reach(type_)
         for number in dict.fromkeys(d.pick((0, 1, 2, 100, 127)) for _ in range(d.number(1, 3))):
-            versions = (0, d.number(0, 1)) if d.chance(4) and "choice_of_versions" else None
+            versions = (0, d.number(0, 1)) if d.chance(4) and "choice_of_versions" not in AVOIDED else None
             maker = Maker(self.kit, self.names.fresh(), versions=versions)
             maker.fields |= fixed
             maker.fields[by] = {"type": type_, "const": number}
@@ -172,7 +177,12 @@ class Directory:
             self.add(made)
             cases[str(number)] = f"{made.name}@0" if versions and not made.in_band else made.name
         assert low <= 0 and high >= 127
-        self.documents.append(("choice", {"choice": self.names.fresh(), "by": by, "cases": cases}))
+        choice: Tree = {"choice": self.names.fresh(), "by": by, "cases": cases}
+        if d.chance(3):
+            choice["doc"] = "One of them."
+        if d.chance(3) and self.kit.releases:
+            choice["since"] = {"doc_no": 8}
+        self.documents.append(("choice", choice))
 
     def overhead(self) -> None:
         """A table of what a layout adds."""

@@ -12,7 +12,7 @@ from tests.laws.values import Full, NoValue, Values
 from tests.laws.world import Facts, Tree, World
 
 
-def add(world: World, seed: int) -> None:
+def add(world: World, seed: int, released: bool) -> None:
     """Fill in the examples of the layouts that are to have some; layouts without a value lose theirs."""
     facts = Facts(world)
     r = random.Random(seed)
@@ -20,6 +20,8 @@ def add(world: World, seed: int) -> None:
         if "examples" not in tree:
             continue
         made = [e for e in (_example(facts, name, i, r) for i in range(2)) if e is not None]
+        if made and released and r.random() < 0.3:
+            made[0]["since"] = {"doc_no": 1}
         if made:
             tree["examples"] = made
         else:

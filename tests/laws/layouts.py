@@ -84,7 +84,7 @@ class Maker:
             tree["doc"] = d.pick(("A thing.", 'Said: "it" \\ and {0} %s', "Ends with a quote'"))
         if d.chance(4):
             tree["endian"] = d.pick(("little", "big"))
-        if d.chance(8) and self.kit.releases:
+        if d.chance(8) and self.kit.releases and not self.kit.made:
             tree["draft"] = {"doc_no": d.number(1, 99)}
         elif d.chance(8) and self.kit.releases:
             tree["since"] = self.kit.since()
@@ -98,7 +98,7 @@ class Maker:
                 self.fields[name] = {"type": d.pick(("u8", "i16", "i64")), "is": "version"}
                 self.see(name, self.fields[name])
             if d.chance(4) and self.kit.releases:
-                tree["version_notes"] = {str(low): {"since": self.kit.since(), "doc": "Old."}}
+                tree["version_notes"] = {str(low): {"since": {"rel": self.kit.releases[0]}, "doc": "Old."}}
                 tree["version_notes"][str(low)]["until"] = {"rel": self.kit.releases[-1]}
 
     def finish(self) -> Made:
@@ -319,7 +319,8 @@ class Maker:
         names = Names(d)
         members: Tree = {}
         at = 0
-        while at < width and len(members) < 5 and not (at and d.chance(4)):
+        versioned = False
+        while at < width and len(members) < 5 and not (at and d.chance(4)) and not versioned:
             size = min(d.pick((1, 1, 2, 3, 5)), width - at)
             member: Tree = {"at": str(at) if size == 1 else f"{at}..{at + size - 1}"}
             member["at"] = int(member["at"]) if size == 1 else member["at"]
@@ -333,10 +334,12 @@ class Maker:
                         member["only"] = fitting
             if "enum" not in member and size > 1 and d.chance(4):
                 member["default"] = d.number(0, (1 << size) - 1)
+            self.about(member)
+            versioned = "versions" in member
             members[names.fresh()] = member
             at += size
         if at < width:
-            if d.chance(4):
+            if d.chance(4) and not versioned:
                 members[names.fresh()] = {"at": f"{at}..{width - 1}" if width - at > 1 else at}
             else:
                 members[names.fresh()] = {"reserved": "keep"}
@@ -446,11 +449,28 @@ class Maker:
         elif kind == 3:
             spec["hidden"] = True
         elif kind == 4:
+            if self.kit.releases and d.chance(2):
+                spec["since"] = {"doc_no": [4, 5]}
             spec["misprint"] = {"as": d.pick(("missing", "int16")), "doc": "Wrong."}
             if self.kit.releases:
                 spec["misprint"]["until"] = self.kit.releases[-1]
         elif self.kit.releases:
             spec["formerly"] = {"name": "was", "until": self.kit.releases[-1]}
+
+    def about(self, member: Tree) -> None:
+        """Keys of a bit that are about documents or versions."""
+        d = self.d
+        kind = d.number(0, 11)
+        if kind == 7:
+            member["doc"] = "A bit."
+        elif kind == 8:
+            member["spelled"] = "aBit"
+        elif kind == 9:
+            member["misprint"] = {"as": "missing"} | ({"versions": str(self.made.versions[0])} if self.made.versions else {})  # fmt: skip
+        elif kind == 10 and self.kit.releases:
+            member["since"] = {"doc_no": 2}
+        elif kind == 11 and self.made.versions and self.made.versions[0] < self.made.versions[1] and "versioned_bits":
+            member["versions"] = f"{self.made.versions[1]}+"
 
     def see(self, name: str, spec: Any) -> None:
         self.seen += seen_of(name, spec, {m.name: m.numbers for m in self.kit.made}, self.kit.enums)
@@ -514,6 +534,8 @@ def seen_of(name: str, spec: Any, numbers: dict[str, tuple[str, ...]] | None = N
             return out
         for member, bit in spec["members"].items():
             path = f"{name}.{member}"
+            if "versions" in bit:
+                continue
             if "enum" in bit:
                 words = tuple(bit.get("only") or _numbers((enums or {}).get(bit["enum"], {"values": {}})))  # fmt: skip
                 out.append(Seen(path, "enum", words, nullable, versions, type=bit["enum"]))

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numba
 import pyarrow as pa
 
+from codecgen.runtime.arrow import primitives
 from codecgen.runtime.arrow.chunk import Chunk
-from tests.arrow.checked import PLAIN, PLAIN_WRITING, PRIMITIVES, WRITING
-
-MARK = "\n\n# " + "-" * 60 + " the view "
-"""What stands between the primitives of a module of kernels and its own functions."""
+from tests.arrow.checked import MODULES, PACKAGE, PLAIN, PLAIN_WRITING, PRIMITIVES, WRITING
 
 
 class Broken(Exception):
@@ -67,7 +70,7 @@ class TrackedChunk(Chunk):
 
 
 _CURRENT: list[Memory] = [Memory()]
-_PRIMITIVES: dict[str, dict[str, Any]] = {}
+_NAME = "primitives_of_laws"
 
 
 def _allowed(p: int, size: int, written: int) -> bool:
@@ -86,17 +89,50 @@ def watched(memory: Memory) -> Iterator[None]:
 
 
 def executed(name: str, text: str) -> dict[str, Any]:
-    """The names of a module of kernels, without a compiler and with checks; primitives are made once for all modules."""
-    head, mark, rest = text.partition(MARK)
-    if not mark:
-        head, rest = "", text
-    key = hashlib.sha256(head.partition('"""\n\nfrom __future__')[2].encode()).hexdigest()
+    """The names of a module of kernels, without a compiler and with checks."""
+    _primitives()
+    space: dict[str, Any] = {"__name__": name}
     with _without_compiler():
-        if key not in _PRIMITIVES:
-            _PRIMITIVES[key] = _checked(head)
-        space = dict(_PRIMITIVES[key], __name__=name)
-        exec(compile("# " + rest if mark else rest, name, "exec"), space)
+        exec(compile(text.replace(primitives.__name__, _NAME), name, "exec"), space)
     return space
+
+
+class _Primitives(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports the primitives once more, under another name: plain Python, and what touches memory looks first."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name.partition(".")[0] != _NAME:
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=name == _NAME)
+
+    def create_module(self, spec: Any) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        stem = module.__name__.rpartition(".")[2]
+        path = PACKAGE / ("__init__.py" if stem == _NAME else f"{stem}.py")
+        text = path.read_text(encoding="utf-8").replace(primitives.__name__, _NAME)
+        exec(compile(text, str(path), "exec"), module.__dict__)
+        for name, entry in {**PRIMITIVES, **WRITING, **PLAIN, **PLAIN_WRITING}.items():
+            own = module.__dict__.get(name)
+            if own is not None and getattr(own, "__module__", None) == module.__name__:
+                module.__dict__[name] = _checked(name, own, *entry[:2])
+
+
+def _checked(name: str, raw: Any, parameters: str, accesses: tuple[Any, ...]) -> Any:
+    lines = [f"def {name}({parameters}):"]
+    lines += [f"    _allowed({p}, {size}, {written})" for p, size, written in accesses]
+    space: dict[str, Any] = {"max": max, "_raw": raw, "_allowed": _allowed}
+    exec("\n".join([*lines, f"    return _raw({parameters})"]), space)
+    return space[name]
+
+
+@cache
+def _primitives() -> None:
+    with _without_compiler():
+        sys.meta_path.insert(0, _Primitives())
+        for stem in MODULES:
+            importlib.import_module(f"{_NAME}.{stem}")
 
 
 @contextmanager
@@ -107,19 +143,3 @@ def _without_compiler() -> Iterator[None]:
         yield
     finally:
         numba.config.DISABLE_JIT = before
-
-
-def _checked(text: str) -> dict[str, Any]:
-    space: dict[str, Any] = {"__name__": "primitives_of_laws", "_allowed": _allowed}
-    exec(compile(text, "primitives", "exec"), space)
-    for name, (parameters, accesses, _) in {**PRIMITIVES, **WRITING, **PLAIN, **PLAIN_WRITING}.items():
-        if name in space:
-            lines = [f"def {name}({parameters}, _raw=_raw):"]
-            lines += [f"    _allowed({p}, {size}, {written})" for p, size, written in accesses]
-            own: dict[str, Any] = {**_OWN, "_raw": space[name], "_allowed": _allowed}
-            exec("\n".join([*lines, f"    return _raw({parameters})"]), own)
-            space[name] = own[name]
-    return space
-
-
-_OWN: dict[str, Callable[..., Any]] = {"max": max}

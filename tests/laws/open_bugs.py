@@ -10,6 +10,7 @@ AVOIDED: frozenset[str] = frozenset(
         "null_in_order",
         "nesting",
         "truncated_tail",
+        "choice_of_versions",
         "fixed_behind_array",
         "capitals_are_keywords",
         "bits_that_are_not_there",

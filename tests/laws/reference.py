@@ -19,7 +19,8 @@ Row = dict[str, Any]
 class Entry:
     """Some bytes that stand for one entry: its rows, or none where a strict reader refuses it (``error``).
 
-    ``head`` says that the rows are made of the head alone, ``read`` whether a lenient reader takes it."""
+    ``head`` says that the rows are made of the head alone, ``read`` whether a lenient reader takes it, ``lenient`` what it
+    sees, ``silent`` that there may be no rows, ``careful`` that a strict reader looks at more than the columns show."""
 
     start: int
     end: int
@@ -29,6 +30,7 @@ class Entry:
     lenient: list[Row] = field(default_factory=list)
     head: bool = False
     silent: bool = False
+    careful: bool = False
 
 
 class Reference:
@@ -69,6 +71,7 @@ class Reference:
                     entry.read = False
                 continue
             rows = list(self.rows(codec.layout_name, codec.version, parsed, at))
+            entry.careful |= self.careful(codec.layout_name, codec.version, parsed, at)
             entry.lenient = rows
             if strict:
                 entry.rows = rows
@@ -90,6 +93,12 @@ class Reference:
             for item in parsed[rows["each"]] or () if "each" in rows else ():
                 yield self.row(rows, scope, item)
             return
+
+    def careful(self, layout: str, version: int | None, parsed: Mapping[str, Any], at: int) -> bool:
+        """Whether there is more to an entry than its rows."""
+        own = [rows for rows in self.view["rows"] if rows["of"] == layout and "careful" in rows]
+        scope = Scope(self.facts, layout, version, parsed, at, None)
+        return any(scope.meaning().holds(rows["careful"]) for rows in own)
 
     def row(self, rows: Tree, scope: Scope, item: Any) -> Row:
         out: Row = {}

@@ -154,7 +154,7 @@ class Values:
         key = "bytes" if "bytes" in spec else "string"
         length = spec[key]
         if isinstance(length, int):
-            data = bytes(r.choice(b"ab\x00\x7f") for _ in range(length))
+            data = bytes(r.choice(b"ab~0") for _ in range(length))
             return data.decode() if key == "string" else data
         if "null" in spec and r.random() < 0.25:
             return None

@@ -44,6 +44,7 @@ class ViewMaker:
         self.columns: list[Column] = []
         self.rows: list[Tree] = []
         self.written = kit.d.chance(2)
+        self.pending: list[tuple[Tree, Made, Made | None, str | None, list[tuple[Column, Source]]]] = []
 
     def documents(self) -> Iterator[tuple[str, Tree]]:
         d = self.d
@@ -67,6 +68,11 @@ class ViewMaker:
         for column in self.columns:
             if len(column.given) < len(self.rows) and "list" not in column.tree:
                 column.tree["nullable"] = True
+        for rows, entry, element, array, taken in self.pending:
+            write = self.write(entry, element, array, taken)
+            whole = self.defaults(entry, write["entry"], array)
+            if whole and (element is None or self.defaults(element, write["item"], None)):
+                rows["write"] = write
         columns = {column.name: column.tree for column in self.columns}
         yield "view", {"view": self.names.fresh(), "of": choice, "columns": columns, "rows": self.rows}  # fmt: skip
 
@@ -76,7 +82,7 @@ class ViewMaker:
         """A layout whose length lies at a fixed place, perhaps with an array of rows at its end."""
         d = self.d
         element = None
-        plain = not d.chance(6)
+        plain = self.written or not d.chance(6)
         if d.chance(2):
             maker = Maker(self.kit, self.names.fresh(), may_be_open=False, plain=plain)
             if d.chance(3):
@@ -104,7 +110,8 @@ class ViewMaker:
         maker.runs = 1
         maker.made.tree["endian"] = self.endian
         array = None
-        maker.block(d.number(1, 5), element is None, True) if d.chance(3) or element is None else None
+        if element is None or d.chance(3):
+            maker.block(d.number(1, 4), element is None, True)
         if element is not None:
             array = self.array(maker, element)
         made = maker.finish()
@@ -169,10 +176,7 @@ class ViewMaker:
                     taken.append((column, source))
         rows["columns"] = values
         if self.written and "head" not in rows:
-            write = self.write(entry, element, array, taken)
-            whole = self.defaults(entry, write["entry"], array)
-            if whole and (element is None or self.defaults(element, write["item"], None)):
-                rows["write"] = write
+            self.pending.append((rows, entry, element, array, taken))
         self.rows.append(rows)
 
     def condition(self, rows: Tree, key: str, seen: list[Seen]) -> None:
@@ -203,7 +207,7 @@ class ViewMaker:
         nullable = "when" in spec
         if "type" in spec:
             if spec["type"] == "bool":
-                yield Source(prefix + name, "bool", nullable, part)
+                yield Source(prefix + name, "int8" if self.written else "bool", nullable, part)
             elif spec["type"] in INTEGERS or spec["type"] in VARINTS:
                 type_ = self.column_type(spec["type"])
                 if type_ == "int64" and self.d.chance(4):
@@ -213,10 +217,11 @@ class ViewMaker:
         elif "bits" in spec and not nullable:
             for seen in seen_of(name, spec):
                 low = 8 if seen.kind == "bool" else 0
-                type_ = "bool" if low else "int64" if seen.kind == "int" else "int16"
+                type_ = ("int8" if self.written else "bool") if low else "int64" if seen.kind == "int" else "int16"
                 yield Source(f"{prefix}{seen.path}", type_, False, f"{part}.{seen.path.partition('.')[2]}")  # fmt: skip
         elif ("bytes" in spec or "string" in spec) and prefix or not self.written and "type" not in spec and ("bytes" in spec or "string" in spec):  # fmt: skip
-            kind = "binary" if "bytes" in spec or self.d.chance(4) else "string"
+            other = "bytes" in spec or (self.d.chance(4) and not self.written)
+            kind = "binary" if other else "string"
             yield Source(prefix + name, kind, nullable or "null" in spec, part)
         elif "array" in spec and prefix and not nullable:
             held = next((m for m in self.kit.made if m.name == spec["array"]), None)

@@ -266,7 +266,8 @@ class Array(Codec):
             except BuildError as error:
                 raise prefixed(error, f"[{i}]") from None
         data = b"".join(parts)
-        if self.compressed is not None and not (self.counted_by and not value):
+        counted = self.counted_by is not None or self.count is not None
+        if self.compressed is not None and (value or not counted):
             data = self.compressed.pack(data, this, session)
         if self.length is not None:
             data = self.length.write(len(data), this, session) + data
