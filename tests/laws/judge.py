@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 import re
+import signal
 import traceback
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +20,9 @@ from tests.laws.view_laws import view_laws
 from tests.laws.world import World
 
 TARGETS = ("construct", "docs", "arrow")
+SECONDS = 10.0
+"""What all laws about one directory may take, on a machine that is busy."""
+
 ALLOWED = ("C023",)
 """The numbers by which targets may refuse what `check` accepts."""
 
@@ -52,11 +58,29 @@ def judge(world: World, thorough: int = 1) -> Verdict:
         if found:
             verdict.rejected = found
             return verdict
-        _laws(world, model, r, thorough, verdict)
+        with _in_time(SECONDS * thorough):
+            _laws(world, model, r, thorough, verdict)
     except Exception as error:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         shown = "".join(traceback.format_exception(error))
         verdict.finding = Finding(name_of(error), shown, text)
     return verdict
+
+
+@contextmanager
+def _in_time(seconds: float) -> Iterator[None]:
+    """Raises Broken when it takes longer, where the system has timers."""
+
+    def late(*_: object) -> None:
+        raise Broken(f"no end after {seconds} seconds")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _laws(world: World, model: object, r: random.Random, thorough: int, verdict: Verdict) -> None:
@@ -81,6 +105,9 @@ _DETAILS = re.compile(r"[0-9a-f]{6,}|'[^']*'|\"[^\"]*\"|\{.*\}|\[.*\]|-?\d+|\b[a
 
 def name_of(error: Exception) -> str:
     """What a finding is called: a law, or an exception and the function of ours that it comes from."""
+    if isinstance(error, Broken) and "no end" in str(error):
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if "tests/laws" not in f.filename]
+        return f"law: no end in {frames[-1].name if frames else 'the laws'}"
     if isinstance(error, Broken):
         said = re.sub(r"( is refused| as \[|, not \[).*", r"\1", str(error), flags=re.S)
         own = re.sub(r"^(\w+@\w+: (build|\w+)).*( is refused|gives|is read with|not ).*", r"\2\3", said, flags=re.S)  # fmt: skip

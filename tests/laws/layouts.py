@@ -528,6 +528,8 @@ def seen_of(name: str, spec: Any, numbers: dict[str, tuple[str, ...]] | None = N
     spec = spec if isinstance(spec, dict) else {"type": spec}
     versions, nullable = spec.get("versions"), "when" in spec
     late = "measures" in spec or "checksum" in spec
+    if "const" in spec and "conditions_on_constants" in AVOIDED:
+        return []
     if "bits" in spec:
         out: list[Seen] = []
         if nullable and "bits_that_are_not_there" in AVOIDED:

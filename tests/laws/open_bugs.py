@@ -7,12 +7,10 @@ from __future__ import annotations
 
 AVOIDED: frozenset[str] = frozenset(
     {
-        "null_in_order",
         "nesting",
+        "lengths_that_are_written",
+        "conditions_on_constants",
         "truncated_tail",
         "choice_of_versions",
-        "fixed_behind_array",
-        "capitals_are_keywords",
-        "bits_that_are_not_there",
     }
 )

@@ -143,7 +143,7 @@ def agree(
 
 
 def _line(odd: list[Odd], entry: Entry) -> int:
-    return next(item.line for item in odd if item.start == entry.start)
+    return next(getattr(item, "line", 0) for item in odd if item.start == entry.start)
 
 
 decoding.ENTRIES = 8

@@ -165,6 +165,9 @@ def _declarations(model: Model) -> Iterator[Diagnostic]:
         yield from _word(choice.name, choice.span, frozenset())
     for enum in model.enums.values():
         yield from _word(enum.name, enum.span, RUNTIME | {"true", "false", "none"})
+        if enum.name.endswith("_") and keyword.iskeyword(enum.name.rstrip("_").capitalize()):
+            message = f'"{enum.name}" would become a class called after a keyword of Python'
+            yield Diagnostic("C027", message, enum.span, help="take another name")
         for value in enum.values:
             help = "expressions could not name the value"
             if value.name in EXPRESSION - {"item"}:

@@ -66,7 +66,7 @@ class _Ends:
         return [(last, always) for _, last, always in sorted(around)]
 
     def followers(self, layout: LayoutPlan, i: int, what: str) -> Iterator[Diagnostic]:
-        """Behind such a field, up to the end of its run, the lengths of all fields must be known."""
+        """Behind bytes to the end of a run the lengths of all fields must be known, behind elements there is none."""
         lasts = []
         for last, always in self.runs(layout, i):
             lasts.append(last)
@@ -75,7 +75,13 @@ class _Ends:
         else:
             lasts.append(len(layout.fields) - 1)
         f = layout.fields[i].field
-        for follower in layout.fields[i + 1 : max(lasts) + 1]:
+        behind = layout.fields[i + 1 : max(lasts) + 1]
+        if behind and not isinstance(f.type, BytesType):
+            message = f'"{f.name}" {what}, but "{behind[0].name}" follows'
+            help = f"measure {f.name}, or let it come last; {behind[0].name} is at {behind[0].field.span}"
+            yield Diagnostic("C031", message, f.span, help=help)
+            return
+        for follower in behind:
             if follower.size is None and follower.field.when is None:
                 message = (
                     f'"{f.name}" {what}, but "{follower.name}" follows, which has no fixed size'
