@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from codecgen.check.names import RUNTIME
 from tests.laws import examples
 from tests.laws.draws import Draw
-from tests.laws.layouts import CODECS, FIXED, Kit, Made, Maker
+from tests.laws.layouts import CODECS, FIXED, SCALARS, Kit, Made, Maker
 from tests.laws.names import Names
 from tests.laws.open_bugs import AVOIDED
 from tests.laws.views import ViewMaker
@@ -32,9 +32,7 @@ class Directory:
     def __init__(self, d: Draw, views: bool | None) -> None:
         self.d = d
         self.with_views = views
-        taken = {"true", "false", "none", *RUNTIME, "squeeze"}
-        if "capitals_are_keywords" in AVOIDED:
-            taken |= {"true_", "false_", "none_"}
+        taken = {"true", "false", "none", "true_", "false_", "none_", *RUNTIME, *SCALARS, "squeeze"}
         self.names = Names(d, taken)
         self.manifest: Tree = {"package": "laws_codecs", "title": "Made up"}
         self.documents: list[tuple[str, Tree]] = []  # (what it is, the document)

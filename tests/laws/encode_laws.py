@@ -100,7 +100,7 @@ def one_table(
     found = [{n: row[n] for n in names} for row in read]
     if found != wanted:
         raise Broken(f"{name}: rows {wanted} are written as {data.hex()}, which is read as {found}")
-    kernels_rows, odd = reader(writer.view, importlib.import_module(writer.view.kernels))(data, names, True)  # fmt: skip
+    kernels_rows, odd = reader(writer.view, importlib.import_module(writer.view.kernels))(data, names, False)  # fmt: skip
     if odd or kernels_rows != wanted:
         raise Broken(f"{name}: written rows {data.hex()} are read as {kernels_rows} by the kernels")
     return len(rows)

@@ -225,7 +225,7 @@ class Maker:
         if kind == "open" and opens:
             spec = {"layout": d.pick(opens).name}
         elif kind in ("until", "compressed"):
-            by = [s for s in self.seen if s.type == "squeeze"]
+            by = [s for s in self.seen if s.type == "squeeze" and not s.nullable and s.versions is None]
             spec = {"array": self.element()}
             if kind == "compressed" and by:
                 spec["compressed"] = self.compressed(d.pick(by).path)
@@ -314,7 +314,8 @@ class Maker:
 
     def bits(self) -> Tree:
         d = self.d
-        base = d.pick(FIXED)
+        small = self.plain and "bits_of_64_by_numpy" in AVOIDED
+        base = d.pick([t for t in FIXED if INTEGERS[t][0] < 8] if small else FIXED)
         width = 8 * INTEGERS[base][0]
         names = Names(d)
         members: Tree = {}

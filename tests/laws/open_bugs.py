@@ -10,6 +10,8 @@ AVOIDED: frozenset[str] = frozenset(
         "nesting",
         "lengths_that_are_written",
         "conditions_on_constants",
+        "entries_without_rows",
+        "bits_of_64_by_numpy",
         "truncated_tail",
         "choice_of_versions",
     }

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.schema.lookup import members
-from codecgen.schema.model import Layout, Model, Span
+from codecgen.schema.model import SCALARS, Layout, Model, Span
 from codecgen.spans import place
 
 LONGEST = 64
@@ -160,7 +160,8 @@ def _files(model: Model) -> Iterator[Diagnostic]:
 
 def _declarations(model: Model) -> Iterator[Diagnostic]:
     for layout in model.layouts.values():
-        yield from _word(layout.name, layout.span, HELPERS if layout.derived else frozenset())
+        taken = HELPERS if layout.derived else frozenset()
+        yield from _word(layout.name, layout.span, taken | frozenset(SCALARS))
     for choice in model.choices.values():
         yield from _word(choice.name, choice.span, frozenset())
     for enum in model.enums.values():

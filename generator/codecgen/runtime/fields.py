@@ -78,7 +78,9 @@ class Field:
         self.opened_by: tuple[Field, ...] = ()
         self.checked_by: tuple[Field, ...] = ()
         self.closes = 0
+        # What lies behind bytes to the end, and up to the end of each run around them, the innermost first.
         self.tail: tuple[Field, ...] | None = None
+        self.tails: tuple[tuple[str, tuple[Field, ...]], ...] = ()
 
 
 class Fields:
@@ -99,6 +101,9 @@ class Fields:
         for i, f in enumerate(self.all):
             if isinstance(f.codec, Bytes) and f.codec.length is None:  # all that is left
                 f.tail = self.all[i + 1 :]
+                runs = [(m, self.run(*m.measures)) for m in self.all if m.measures is not None]
+                around = sorted((len(run), run.stop, m.name) for m, run in runs if i in run)
+                f.tails = tuple((name, self.all[i + 1 : stop]) for _, stop, name in around)
 
     def run(self, first: str, last: str | None) -> range:
         """The indices of the fields of a run."""

@@ -210,9 +210,10 @@ class Parse:
     def rest(self, f: Field) -> Any:
         """Bytes to the end of the run, less what the fixed fields behind them take."""
         source = self.source
+        # The innermost run is that of the innermost length that is there.
+        there = (tail for name, tail in f.tails if self.obj[name] is not None)
         behind = 0
-        inside_run = any(not to_end for _, to_end in self.windows) and f.closes
-        for later in () if inside_run else f.tail or ():
+        for later in next(there, f.tail or ()):
             if later.when is None or later.when(self.obj):
                 behind += later.codec.size or 0
         n = source.left - behind
