@@ -25,6 +25,7 @@ from tests.laws.world import Tree
 
 LIMITS = Limits(decompressed=1 << 14, elements=300, findings=200)
 SECONDS = 4.0
+MOST_HEAD = 64
 Read = Callable[[bytes, list[str] | None, bool], "tuple[list[Row], list[Odd]]"]
 
 
@@ -133,6 +134,8 @@ def agree(
             if entry.rows is not None:
                 wanted += [{n: row[n] for n in names} for row in entry.rows]
             elif not entry.head and not entry.silent:
+                if not entry.read and len(data) - entry.start < MOST_HEAD:
+                    break  # too short for its head: an engine may stop before it, as before what is cut off
                 if not entry.read:
                     raise Broken(f"{engine} of {name} takes the entry at {entry.start} of {data.hex()}: {entry.error}")  # fmt: skip
                 wanted += [{n: row[n] for n in names} for row in entry.lenient]
