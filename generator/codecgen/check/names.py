@@ -110,6 +110,13 @@ WINDOWS = frozenset(
 _FILE_PART = re.compile(r"[a-z][a-z0-9_-]*\Z")
 
 
+def _class_name(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+_CLASSES = frozenset(_class_name(name) for name in RUNTIME)
+
+
 def check(model: Model) -> Iterator[Diagnostic]:
     yield from _package(model)
     yield from _files(model)
@@ -166,8 +173,9 @@ def _declarations(model: Model) -> Iterator[Diagnostic]:
         yield from _word(choice.name, choice.span, frozenset())
     for enum in model.enums.values():
         yield from _word(enum.name, enum.span, RUNTIME | {"true", "false", "none"})
-        if enum.name.endswith("_") and keyword.iskeyword(enum.name.rstrip("_").capitalize()):
-            message = f'"{enum.name}" would become a class called after a keyword of Python'
+        symbol = _class_name(enum.name)
+        if enum.name.endswith("_") and (keyword.iskeyword(symbol) or symbol in _CLASSES):
+            message = f'"{enum.name}" would become {symbol}, which means something else in Python or in generated code'
             yield Diagnostic("C027", message, enum.span, help="take another name")
         for value in enum.values:
             help = "expressions could not name the value"
@@ -225,7 +233,7 @@ def _long(name: str, where: Span) -> Diagnostic:
 def symbols(model: Model) -> Iterator[tuple[str, str, Span]]:
     """What generated modules export: (symbol, the declaration that it stands for, its place)."""
     for enum in model.enums.values():
-        yield "".join(part.capitalize() for part in enum.name.split("_")), enum.name, enum.span
+        yield _class_name(enum.name), enum.name, enum.span
     for layout in model.layouts.values():
         yield layout.name.upper(), layout.name, layout.span
         v = layout.versions
