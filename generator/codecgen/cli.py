@@ -19,6 +19,7 @@ from codecgen.plan import as_of, make_plan
 from codecgen.plan.as_of import release_key
 from codecgen.schema import loader
 from codecgen.schema.model import Model
+from codecgen.template_files import TemplateFilesError, read_templates
 
 GOOD, FINDINGS, COULD_NOT_RUN = 0, 1, 2
 
@@ -39,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = parser.parse_args(argv)
         command: Callable[[argparse.Namespace], int] = arguments.run
         return command(arguments)
-    except (UsageError, output.OutputError) as error:
+    except (UsageError, TemplateFilesError, output.OutputError) as error:
         _say(f"codecgen: {error}")
         return COULD_NOT_RUN
     except BrokenPipeError:
@@ -103,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
         "generate schemas --out generated --targets construct",
         "generate schemas --out old --as-of 0.11.0",
         "generate schemas --out generated --check",
+        "generate schemas --out site --targets docs --templates my-templates",
     )
     generate.add_argument(
         "directory", metavar="DIR", type=Path, help="the directory with codecgen.yaml"
@@ -110,9 +112,19 @@ def _parser() -> argparse.ArgumentParser:
     generate.add_argument(
         "--out", metavar="DIR", type=Path, required=True, help="where the files go"
     )
-    generate.add_argument("--targets", metavar="A,B", help="only these targets; all by default")
+    generate.add_argument(
+        "--targets",
+        metavar="A,B",
+        help="only these of construct, docs, arrow; html, kaitai and template only if named",
+    )
     generate.add_argument(
         "--as-of", metavar="RELEASE", help="the formats as they were at a release"
+    )
+    generate.add_argument(
+        "--templates",
+        metavar="DIR",
+        type=Path,
+        help="templates (*.j2) that take the place of a target's own, by name",
     )
     generate.add_argument(
         "--check", action="store_true", help="write nothing; findings when something would change"
@@ -227,22 +239,33 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _generate(arguments: argparse.Namespace) -> int:
-    from codecgen.targets import TARGETS  # what only this command needs is imported here
+    # What only this command needs is imported here.
+    from codecgen.targets.registry import ON_REQUEST, TARGETS, TEMPLATED
 
     begin = time.perf_counter()
-    names = _target_names(arguments.targets, TARGETS)
+    names = _target_names(arguments.targets, TARGETS, ON_REQUEST)
+    templates = _templates(arguments.templates, names, TEMPLATED)
     model = _sound(arguments.directory)
     if model is None:
         return FINDINGS
     release = _release(arguments.as_of, model)
     plan = make_plan(as_of(model, release), release)
-    emitted = {name: TARGETS[name](plan) for name in names}
+    emitted = {
+        name: TEMPLATED[name](plan, templates) if name in TEMPLATED else TARGETS[name](plan)
+        for name in names
+    }
     refused = [d for result in emitted.values() for d in result.diagnostics]
     if refused:
-        _report(refused, model.files)
+        _report(refused, {**model.files, **templates})
         return FINDINGS
+    notes = [d for result in emitted.values() for d in result.notes]
+    if notes:
+        _say(render(notes, model.files, "note"))
     files = {name: result.files for name, result in emitted.items()}
-    summary = output.write_tree(arguments.out, files, dry_run=arguments.check)
+    for warning in (line for result in emitted.values() for line in result.warnings):
+        _say(f"codecgen: warning: {warning}")
+    package = model.manifest.package
+    summary = output.write_tree(arguments.out, package, files, dry_run=arguments.check)
     seconds = time.perf_counter() - begin
     if arguments.check:
         return _would_change(summary, arguments.out)
@@ -260,9 +283,29 @@ def _generate(arguments: argparse.Namespace) -> int:
     return GOOD
 
 
-def _target_names(wanted: str | None, known: Mapping[str, object]) -> list[str]:
+def _templates(
+    directory: Path | None, names: Sequence[str], templated: Mapping[str, object]
+) -> Mapping[str, str]:
+    """The templates of a directory, for the one target that takes them."""
+    if directory is None and "template" in names:
+        raise UsageError("target template needs --templates, the directory with its templates")
+    if directory is None:
+        return {}
+    taking = [name for name in names if name in templated]
+    if len(taking) != 1:
+        what = "several of them take templates" if taking else "none of them takes templates"
+        raise UsageError(
+            f"--templates is for one target of {', '.join(templated)}, but {what}; name one with --targets"
+        )
+    return read_templates(directory)
+
+
+def _target_names(
+    wanted: str | None, usual: Mapping[str, object], on_request: Mapping[str, object]
+) -> list[str]:
     if wanted is None:
-        return list(known)
+        return list(usual)
+    known = [*usual, *on_request]
     names = [name.strip() for name in wanted.split(",") if name.strip()]
     for name in names:
         if name not in known:

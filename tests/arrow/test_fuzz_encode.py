@@ -48,7 +48,7 @@ FAULTS = {
     ),
     "forgets where bits begin": ("is_null(key_validity, key_bit + row)", "is_null(key_validity, row)", "the kernels|key is"),
     "takes a last row that differs": (
-        "        entry_max_timestamp = entry_max_timestamp_before\n",
+        "        entry_max_timestamp = before_entry_max_timestamp\n",
         "        pass\n",
         "from byte",
     ),

@@ -22,7 +22,7 @@ from codecgen.schema import loader
 from codecgen.targets import arrow, construct
 from tests.arrow.rows import unpacked
 
-MANIFEST = "package: made_up_codecs\ntitle: Made up\n"
+MANIFEST = "language: 1\npackage: made_up_codecs\ntitle: Made up\n"
 FORMAT = """\
 enums:
   squeeze: {values: {none: 0, zstd: 3}}

@@ -14,7 +14,9 @@ def package_of(text: str, root: Path, name: str, targets: str = "construct") -> 
     """The package that is generated below ``root`` from one file of documents, ``case.yaml``."""
     schemas = root / "schemas"
     schemas.mkdir()
-    (schemas / "codecgen.yaml").write_text(f"package: {name}\ntitle: A case\n", "utf-8")
+    (schemas / "codecgen.yaml").write_text(
+        f"language: 1\npackage: {name}\ntitle: A case\n", "utf-8"
+    )
     (schemas / "case.yaml").write_text(text, "utf-8")
     out = root / "out"
     assert main(["generate", str(schemas), "--out", str(out), "--targets", targets]) == 0

@@ -1,7 +1,8 @@
 """Schemas with mistakes, and what codecgen says about them.
 
 ``diagnostics/C012-unknown.yaml`` (or a directory of that name) is a schema directory, ``C012-unknown.txt`` the text
-expected. A single file stands beside the manifest below. ``python -m tests.codecgen.goldens`` writes the texts and
+expected. A single file stands beside the manifest below. Templates of a case are in ``templates/TARGET`` of its directory.
+``python -m tests.codecgen.goldens`` writes the texts and
 docs/diagnostics.md anew: read what changed before you keep it.
 """
 
@@ -16,12 +17,14 @@ from codecgen.check import run
 from codecgen.diagnostics import CODES, Diagnostic, render
 from codecgen.plan import make_plan
 from codecgen.schema import loader
-from codecgen.targets import TARGETS
+from codecgen.targets.registry import TARGETS, TEMPLATED
+from codecgen.template_files import read_templates
 from tests.paths import ROOT
 
 HERE = Path(__file__).parent / "diagnostics"
 PAGE = ROOT / "docs" / "diagnostics.md"
 MANIFEST = """\
+language: 1
 package: example_codecs
 title: Example
 release_line: app
@@ -53,7 +56,15 @@ def files_of(case: Path) -> dict[str, str]:
     return {loader.MANIFEST: MANIFEST, "case.yaml": case.read_text(encoding="utf-8")}
 
 
-def findings(files: dict[str, str]) -> list[Diagnostic]:
+def templates_of(case: Path) -> dict[str, dict[str, str]]:
+    """The templates of a case, by target."""
+    folders = sorted((case / "templates").iterdir()) if (case / "templates").is_dir() else []
+    return {folder.name: read_templates(folder) for folder in folders}
+
+
+def findings(
+    files: dict[str, str], templates: dict[str, dict[str, str]] | None = None
+) -> list[Diagnostic]:
     """What a run of ``codecgen generate`` would report, in any target."""
     model, found = loader.load(files)
     if model is not None:
@@ -63,12 +74,16 @@ def findings(files: dict[str, str]) -> list[Diagnostic]:
     plan = make_plan(model)
     for emit in TARGETS.values():
         found += emit(plan).diagnostics
+    for target, texts in (templates or {}).items():
+        found += TEMPLATED[target](plan, texts).diagnostics
     return found
 
 
 def text_of(case: Path) -> str:
     files = files_of(case)
-    return render(findings(files), files)
+    templates = templates_of(case)
+    texts = {name: text for found in templates.values() for name, text in found.items()}
+    return render(findings(files, templates), {**files, **texts})
 
 
 def expected(case: Path) -> Path:

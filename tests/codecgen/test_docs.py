@@ -26,10 +26,11 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.plan import as_of, make_plan
 from codecgen.schema.loader import load, read_files
 from codecgen.schema.model import BitsType, Layout, Model
-from codecgen.targets import TARGETS, docs
-from codecgen.targets.docs import codecs as docs_codecs
+from codecgen.targets import docs
+from codecgen.targets.construct import live
 from codecgen.targets.docs.examples import Worked, work
-from codecgen.targets.docs.svg import bit_picture, byte_picture
+from codecgen.targets.docs.svg import bit_picture, byte_picture, svg_file
+from codecgen.targets.registry import TARGETS
 from tests.paths import ROOT, SCHEMAS
 
 DATA = ROOT / "tests" / "data" / "docs"
@@ -54,7 +55,7 @@ def emitted(directory: Path) -> dict[str, str]:
 
 
 def findings(text: str, name: str = "case.yaml") -> list[Diagnostic]:
-    manifest = "package: case_codecs\ntitle: Case\n"
+    manifest = "language: 1\npackage: case_codecs\ntitle: Case\n"
     model, diagnostics = load({"codecgen.yaml": manifest, name: text})
     assert model is not None and not diagnostics
     return list(docs.emit(make_plan(model)).diagnostics)
@@ -355,7 +356,7 @@ def test_pages_that_would_be_one_file(name: str) -> None:
 
 def worked(directory: Path) -> Iterator[Worked]:
     plan = make_plan(model_of(directory))
-    codecs, _ = docs_codecs.load(plan)
+    codecs, _ = live.load(plan)
     assert codecs is not None
     for layout in plan.model.layouts.values():
         for example in layout.examples:
@@ -393,7 +394,9 @@ def test_a_dump_shows_what_is_compressed() -> None:
 
 def test_a_long_field_is_shown_in_part() -> None:
     text = "layout: box\nfields: {data: {bytes: i16}}\nexamples:\n  - {name: x, build: true, is: {data: %s}}\n"
-    model, _ = load({"codecgen.yaml": "package: a_b\ntitle: T\n", "box.yaml": text % ("y" * 900)})
+    model, _ = load(
+        {"codecgen.yaml": "language: 1\npackage: a_b\ntitle: T\n", "box.yaml": text % ("y" * 900)}
+    )
     assert model is not None
     (one,) = (t for p, t in docs.emit(make_plan(model)).files.items() if p == "docs/box.md")
     assert ".. 644 bytes more" in one
@@ -406,7 +409,7 @@ def test_codecs_are_loaded_from_memory_by_many_threads() -> None:
     out: list[object] = []
 
     def one() -> None:
-        codecs, _ = docs_codecs.load(plan)
+        codecs, _ = live.load(plan)
         assert codecs is not None
         for layout in plan.versions["letter"]:
             out.append(codecs.layout(layout).build({"text": b"x"}))
@@ -453,14 +456,16 @@ def test_pictures_show_every_field_and_bit(directory: Path) -> None:
     plan = make_plan(model_of(directory))
     for plans in plan.versions.values():
         for layout in plans:
-            root = ET.fromstring(byte_picture(layout, "bytes", "mark"))
+            root = ET.fromstring(svg_file(byte_picture(layout, "bytes"), "mark"))
             drawn = "".join(t.text or "" for t in root.iter(f"{SVG}text"))
             for fp in layout.fields:
                 assert fp.name in drawn, layout.name
             for fp in layout.fields:
                 if isinstance(fp.field.type, BitsType):
                     members = fp.field.type.members
-                    text = bit_picture(fp.field.type.base, members, "bits", "words", "mark")
+                    text = svg_file(
+                        bit_picture(fp.field.type.base, members, "bits", "words"), "mark"
+                    )
                     lines = [t.text or "" for t in ET.fromstring(text).iter(f"{SVG}text")]
                     for m in members:
                         assert any(line.endswith(f" {m.name}") for line in lines)
@@ -477,7 +482,7 @@ def boxes(text: str) -> list[tuple[str, float, float, float]]:
 def test_bytes_are_drawn_in_scale() -> None:
     plan = make_plan(model_of(MAIL))
     layout = plan.versions["capsule"][0]
-    found = boxes(byte_picture(layout, "bytes", "mark"))
+    found = boxes(svg_file(byte_picture(layout, "bytes"), "mark"))
     solid = [box for box in found if box[0] == "box"]
     cell = 84.0
     # edition 1, size 4, crc 3 | crc 1, packing 2, sent 5 | sent 3, letter_count 2
@@ -495,7 +500,7 @@ def test_bits_are_drawn_in_scale() -> None:
     layout = make_plan(model_of(MAIL)).versions["letter"][0]
     fp = layout.field("flags")
     assert fp is not None and isinstance(fp.field.type, BitsType)
-    found = boxes(bit_picture("u8", fp.field.type.members, "bits", "words", "mark"))
+    found = boxes(svg_file(bit_picture("u8", fp.field.type.members, "bits", "words"), "mark"))
     drawn = sorted((x, css, width) for css, x, _, width in found if css in ("box", "soft"))
     assert [(css, width / 40) for _, css, width in drawn] == [
         ("soft", 3),
@@ -510,7 +515,7 @@ def test_a_picture_of_many_bits_stays_small() -> None:
     fp = layout.field("flags")
     assert fp is not None and isinstance(fp.field.type, BitsType)
     unused = next(m for m in fp.field.type.members if m.reserved)
-    wide = bit_picture("u64", (replace(unused, low=0, high=63),), "bits", "words", "mark")
+    wide = svg_file(bit_picture("u64", (replace(unused, low=0, high=63),), "bits", "words"), "mark")
     assert float(ET.fromstring(wide).get("width", 0)) < 900
 
 

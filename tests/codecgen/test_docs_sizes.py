@@ -27,8 +27,8 @@ from codecgen.schema.model import (
     ScalarType,
     StructType,
 )
-from codecgen.targets.docs import codecs as docs_codecs
-from codecgen.targets.docs.codecs import Codecs
+from codecgen.targets.construct import live
+from codecgen.targets.construct.live import Codecs
 from tests.paths import ROOT, SCHEMAS
 
 MAIL = ROOT / "tests" / "data" / "docs" / "schemas"
@@ -39,7 +39,7 @@ def loaded(directory: Path) -> tuple[Plan, Codecs]:
     model, diagnostics = load(read_files(directory))
     assert model is not None and not diagnostics
     plan = make_plan(model)
-    codecs, refused = docs_codecs.load(plan)
+    codecs, refused = live.load(plan)
     assert codecs is not None and not refused
     return plan, codecs
 

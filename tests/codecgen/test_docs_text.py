@@ -16,7 +16,12 @@ from codecgen.check import run
 from codecgen.plan import make_plan
 from codecgen.schema.loader import load
 from codecgen.targets import docs
-from codecgen.targets.docs.text import code, fence, heading, md, outside, printable, table
+from codecgen.targets.docs.markdown import fence, table
+from codecgen.targets.docs.markdown import markdown as md
+from codecgen.targets.docs.text import code as code_phrase
+from codecgen.targets.docs.text import outside
+from codecgen.targets.escaping import markdown_code as code
+from codecgen.targets.escaping import printable
 
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 
@@ -145,7 +150,7 @@ def test_code_is_code(text: str) -> None:
 
 @given(st.lists(st.tuples(MARKS, MARKS), min_size=1, max_size=3))
 def test_cells_stay_in_their_columns(rows: list[tuple[str, str]]) -> None:
-    lines = [("x", a, code(b or "-")) for a, b in rows]
+    lines = [("x", a, code_phrase(b or "-")) for a, b in rows]
     seen = see(table(("first", "second", "third"), lines))
     columns = 3 if any(md(a) for a, _ in rows) else 2
     tags = [tag for tag, _ in seen.tags]
@@ -157,7 +162,7 @@ def test_cells_stay_in_their_columns(rows: list[tuple[str, str]]) -> None:
 
 @given(MARKS)
 def test_headings_are_one_line(text: str) -> None:
-    seen = see(heading(3, f"x {text}"))
+    seen = see(f"### {md(f'x {text}')}")
     assert seen.text == words_of(f"x {text}")
     assert seen.names <= {"h3", "code"}
 
@@ -190,7 +195,7 @@ def test_no_bare_addresses(text: str) -> None:
     ],
 )
 def test_links_of_the_manifest(address: str, linked: bool) -> None:
-    seen = see(outside("memo [1]", address))
+    seen = see(md(outside("memo [1]", address)))
     links = [attributes["href"] for tag, attributes in seen.tags if tag == "a"]
     assert seen.text == "memo [1]"
     assert [link.split("://")[0] for link in links] == ([address.split("://")[0]] if linked else [])
@@ -212,6 +217,7 @@ def hostile() -> dict[str, str]:
     doc = quoted(EVIL)
     return {
         "codecgen.yaml": f"""
+language: 1
 package: evil_codecs
 title: {doc}
 doc: {doc}

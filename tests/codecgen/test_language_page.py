@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 import pytest
 
 from codecgen.plan import make_plan
+from codecgen.runtime.compression import CODECS, Codec
 from codecgen.schema import grammar
 from codecgen.schema.model import FREEDOMS, Model
-from codecgen.targets import TARGETS
+from codecgen.targets.registry import TARGETS
 from tests.codecgen import language_page
 from tests.codecgen.schemas import checked
 
@@ -53,6 +55,18 @@ def test_what_the_page_shows_works(
     finally:
         for name in [name for name in sys.modules if name.split(".")[0] == package]:
             del sys.modules[name]
+
+
+@pytest.mark.parametrize("codec", CODECS.values(), ids=lambda codec: codec.name)
+def test_the_page_has_every_codec_and_its_variants(codec: Codec) -> None:
+    (row,) = (
+        line
+        for line in language_page.PAGE.read_text(encoding="utf-8").splitlines()
+        if line.startswith(f"| `{codec.name}` |") and line.count("|") == 5
+    )
+    written, read = (re.findall("`(.+?)`", cell) for cell in row.split("|")[3:5])
+    assert tuple(written) == codec.write_variants
+    assert tuple(read) == codec.read_variants
 
 
 def _agrees(codec: Any, data: bytes | None, value: object) -> None:

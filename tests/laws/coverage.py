@@ -14,7 +14,7 @@ EXPRESSIONS = (
     "number", "null", "path", "path in bits", "item", "first", "last", "max", "min", "not", "if", "and", "or",
     "+", "-", "==", "!=", "<", "<=", ">", ">=",
 )  # fmt: skip
-NOT_ASKED = frozenset({"manifest.package", "manifest.title"})
+NOT_ASKED = frozenset({"manifest.package", "manifest.title", "manifest.language"})
 """Constructs that each directory has, and that say nothing."""
 
 

@@ -34,7 +34,7 @@ class Directory:
         self.with_views = views
         taken = {"true", "false", "none", "true_", "false_", "none_", *RUNTIME, *SCALARS, "squeeze"}
         self.names = Names(d, taken)
-        self.manifest: Tree = {"package": "laws_codecs", "title": "Made up"}
+        self.manifest: Tree = {"language": 1, "package": "laws_codecs", "title": "Made up"}
         self.documents: list[tuple[str, Tree]] = []  # (what it is, the document)
         self.kit = Kit(d, {}, names=self.names)
 

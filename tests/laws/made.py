@@ -16,7 +16,7 @@ from codecgen.check import run
 from codecgen.diagnostics import Diagnostic, render
 from codecgen.plan import Plan, make_plan
 from codecgen.schema import loader
-from codecgen.targets import TARGETS
+from codecgen.targets.registry import TARGETS
 from tests.laws.memory import executed
 from tests.laws.world import Facts, World
 

@@ -13,7 +13,7 @@ from tests.laws.made import checked
 from tests.laws.world import World
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.yaml"))
-MANIFEST = 'package: laws_codecs\ntitle: A case\nrelease_line: rel\nreleases: ["1.0", "2.0"]\n'
+MANIFEST = 'language: 1\npackage: laws_codecs\ntitle: A case\nrelease_line: rel\nreleases: ["1.0", "2.0"]\n'
 
 
 def world_of(path: Path) -> World:

@@ -32,8 +32,8 @@ from codecgen.runtime.arrow.primitives.memory import (
 
 __all__ = ["JIT", "KERNELS"]
 
+# The index: where its numbers of an entry lie, and how many bytes it has for each
 STATUS = 0
-AT = 8
 CASE = 16
 START = 24
 END = 32
@@ -44,10 +44,39 @@ COUNT = 64
 CHECKED = 72
 ROW_SIZE = 80
 
+# The state: what has been written so far
 ROWS = 0
 ENTRIES = 8
 LAST = 16
 NEXT = 24
+
+# Columns: addresses of their buffers, how much of each is written, how many nulls
+POSITION_DATA = 0
+SIZE_DATA = 24
+MAGIC_DATA = 48
+CODEC_DATA = 72
+BASE_OFFSET_DATA = 96
+BASE_OFFSET_VALIDITY = 104
+BASE_OFFSET_NULLS = 208
+LAST_OFFSET_DATA = 120
+TIMESTAMP_TYPE_DATA = 144
+BASE_TIMESTAMP_DATA = 168
+BASE_TIMESTAMP_VALIDITY = 176
+BASE_TIMESTAMP_NULLS = 232
+MAX_TIMESTAMP_DATA = 192
+PRODUCER_ID_DATA = 216
+PRODUCER_EPOCH_DATA = 240
+BASE_SEQUENCE_DATA = 264
+LEADER_EPOCH_DATA = 288
+IS_TRANSACTIONAL_DATA = 312
+IS_CONTROL_DATA = 336
+DELETE_HORIZON_DATA = 360
+DELETE_HORIZON_VALIDITY = 368
+DELETE_HORIZON_NULLS = 296
+RECORD_COUNT_DATA = 384
+RECORD_COUNT_VALIDITY = 392
+RECORD_COUNT_NULLS = 304
+CRC_DATA = 408
 
 
 @inner
@@ -134,14 +163,14 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
     end = load_i64_le(row + RUN_END)
     at = load_i64_le(state + ROWS)
     rows_room = load_i64_le(room + ROWS)
-    position_data = load_i64_le(out + 0)
-    size_data = load_i64_le(out + 24)
-    codec_data = load_i64_le(out + 72)
-    base_offset_data = load_i64_le(out + 96)
-    base_offset_validity = load_i64_le(out + 104)
-    base_offset_nulls = load_i64_le(state + 208)
-    last_offset_data = load_i64_le(out + 120)
-    crc_data = load_i64_le(out + 408)
+    position_data = load_i64_le(out + POSITION_DATA)
+    size_data = load_i64_le(out + SIZE_DATA)
+    codec_data = load_i64_le(out + CODEC_DATA)
+    base_offset_data = load_i64_le(out + BASE_OFFSET_DATA)
+    base_offset_validity = load_i64_le(out + BASE_OFFSET_VALIDITY)
+    base_offset_nulls = load_i64_le(state + BASE_OFFSET_NULLS)
+    last_offset_data = load_i64_le(out + LAST_OFFSET_DATA)
+    crc_data = load_i64_le(out + CRC_DATA)
     careful = load_i64_le(row + CHECKED)
     while True:
         behind = frame_message_v0(p, end)
@@ -151,14 +180,14 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
             return 0
         store_64(row + END, behind)
         start = p
-        entry_position = p + bias
+        place_position = p + bias
         item_attributes = load_i8(p + 17)
         item_crc = load_u32(p + 12)
         item_message_size = load_i32(p + 8)
-        item_offset = load_i64(p + 0)
+        item_offset = load_i64(p)
         p = behind
         if position_data:
-            store_64(position_data + 8 * at, entry_position)
+            store_64(position_data + 8 * at, place_position)
         if size_data:
             store_64(size_data + 8 * at, wrap_64(item_message_size + 12))
         if codec_data:
@@ -168,6 +197,7 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
                 value = item_offset
             else:
                 value = 0
+        if base_offset_data:
             store_64(base_offset_data + 8 * at, value)
         if (item_attributes & 7) != 0:
             base_offset_nulls += 1
@@ -180,7 +210,7 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
         at += 1
         store_64(state + ROWS, at)
         store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
-        store_64(state + 208, base_offset_nulls)
+        store_64(state + BASE_OFFSET_NULLS, base_offset_nulls)
         store_64(state + LAST, start)
         store_64(row + RUN, p)
         store_64(state + NEXT, p)
@@ -190,25 +220,25 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
 def same_message_v0(row: int, out: int, state: int, first: int, bias: int) -> None:
     """Write the columns that are the same in all rows, from the first one on."""
     count = load_i64_le(state + ROWS) - first
-    magic_data = load_i64_le(out + 48)
-    timestamp_type_data = load_i64_le(out + 144)
-    base_timestamp_validity = load_i64_le(out + 176)
-    max_timestamp_data = load_i64_le(out + 192)
-    producer_id_data = load_i64_le(out + 216)
-    producer_epoch_data = load_i64_le(out + 240)
-    base_sequence_data = load_i64_le(out + 264)
-    leader_epoch_data = load_i64_le(out + 288)
-    is_transactional_data = load_i64_le(out + 312)
-    is_control_data = load_i64_le(out + 336)
-    delete_horizon_validity = load_i64_le(out + 368)
-    record_count_validity = load_i64_le(out + 392)
-    store_64(state + 232, load_i64_le(state + 232) + count)
+    magic_data = load_i64_le(out + MAGIC_DATA)
+    timestamp_type_data = load_i64_le(out + TIMESTAMP_TYPE_DATA)
+    base_timestamp_validity = load_i64_le(out + BASE_TIMESTAMP_VALIDITY)
+    max_timestamp_data = load_i64_le(out + MAX_TIMESTAMP_DATA)
+    producer_id_data = load_i64_le(out + PRODUCER_ID_DATA)
+    producer_epoch_data = load_i64_le(out + PRODUCER_EPOCH_DATA)
+    base_sequence_data = load_i64_le(out + BASE_SEQUENCE_DATA)
+    leader_epoch_data = load_i64_le(out + LEADER_EPOCH_DATA)
+    is_transactional_data = load_i64_le(out + IS_TRANSACTIONAL_DATA)
+    is_control_data = load_i64_le(out + IS_CONTROL_DATA)
+    delete_horizon_validity = load_i64_le(out + DELETE_HORIZON_VALIDITY)
+    record_count_validity = load_i64_le(out + RECORD_COUNT_VALIDITY)
+    store_64(state + BASE_TIMESTAMP_NULLS, load_i64_le(state + BASE_TIMESTAMP_NULLS) + count)
     if base_timestamp_validity:
         fill_false(base_timestamp_validity, first, count)
-    store_64(state + 296, load_i64_le(state + 296) + count)
+    store_64(state + DELETE_HORIZON_NULLS, load_i64_le(state + DELETE_HORIZON_NULLS) + count)
     if delete_horizon_validity:
         fill_false(delete_horizon_validity, first, count)
-    store_64(state + 304, load_i64_le(state + 304) + count)
+    store_64(state + RECORD_COUNT_NULLS, load_i64_le(state + RECORD_COUNT_NULLS) + count)
     if record_count_validity:
         fill_false(record_count_validity, first, count)
     if magic_data:
@@ -225,9 +255,9 @@ def same_message_v0(row: int, out: int, state: int, first: int, bias: int) -> No
         fill_32(base_sequence_data, first, count, -1)
     if leader_epoch_data:
         fill_32(leader_epoch_data, first, count, -1)
-    if is_transactional_data and not (0):
+    if is_transactional_data and not 0:
         fill_false(is_transactional_data, first, count)
-    if is_control_data and not (0):
+    if is_control_data and not 0:
         fill_false(is_control_data, first, count)
 
 
@@ -337,16 +367,16 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
     end = load_i64_le(row + RUN_END)
     at = load_i64_le(state + ROWS)
     rows_room = load_i64_le(room + ROWS)
-    position_data = load_i64_le(out + 0)
-    size_data = load_i64_le(out + 24)
-    codec_data = load_i64_le(out + 72)
-    base_offset_data = load_i64_le(out + 96)
-    base_offset_validity = load_i64_le(out + 104)
-    base_offset_nulls = load_i64_le(state + 208)
-    last_offset_data = load_i64_le(out + 120)
-    timestamp_type_data = load_i64_le(out + 144)
-    max_timestamp_data = load_i64_le(out + 192)
-    crc_data = load_i64_le(out + 408)
+    position_data = load_i64_le(out + POSITION_DATA)
+    size_data = load_i64_le(out + SIZE_DATA)
+    codec_data = load_i64_le(out + CODEC_DATA)
+    base_offset_data = load_i64_le(out + BASE_OFFSET_DATA)
+    base_offset_validity = load_i64_le(out + BASE_OFFSET_VALIDITY)
+    base_offset_nulls = load_i64_le(state + BASE_OFFSET_NULLS)
+    last_offset_data = load_i64_le(out + LAST_OFFSET_DATA)
+    timestamp_type_data = load_i64_le(out + TIMESTAMP_TYPE_DATA)
+    max_timestamp_data = load_i64_le(out + MAX_TIMESTAMP_DATA)
+    crc_data = load_i64_le(out + CRC_DATA)
     careful = load_i64_le(row + CHECKED)
     while True:
         behind = frame_message_v1(p, end)
@@ -356,15 +386,15 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
             return 0
         store_64(row + END, behind)
         start = p
-        entry_position = p + bias
+        place_position = p + bias
         item_attributes = load_i8(p + 17)
         item_crc = load_u32(p + 12)
         item_message_size = load_i32(p + 8)
-        item_offset = load_i64(p + 0)
+        item_offset = load_i64(p)
         item_timestamp = load_i64(p + 18)
         p = behind
         if position_data:
-            store_64(position_data + 8 * at, entry_position)
+            store_64(position_data + 8 * at, place_position)
         if size_data:
             store_64(size_data + 8 * at, wrap_64(item_message_size + 12))
         if codec_data:
@@ -374,6 +404,7 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
                 value = item_offset
             else:
                 value = 0
+        if base_offset_data:
             store_64(base_offset_data + 8 * at, value)
         if (item_attributes & 7) != 0:
             base_offset_nulls += 1
@@ -390,7 +421,7 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
         at += 1
         store_64(state + ROWS, at)
         store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
-        store_64(state + 208, base_offset_nulls)
+        store_64(state + BASE_OFFSET_NULLS, base_offset_nulls)
         store_64(state + LAST, start)
         store_64(row + RUN, p)
         store_64(state + NEXT, p)
@@ -400,23 +431,23 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
 def same_message_v1(row: int, out: int, state: int, first: int, bias: int) -> None:
     """Write the columns that are the same in all rows, from the first one on."""
     count = load_i64_le(state + ROWS) - first
-    magic_data = load_i64_le(out + 48)
-    base_timestamp_validity = load_i64_le(out + 176)
-    producer_id_data = load_i64_le(out + 216)
-    producer_epoch_data = load_i64_le(out + 240)
-    base_sequence_data = load_i64_le(out + 264)
-    leader_epoch_data = load_i64_le(out + 288)
-    is_transactional_data = load_i64_le(out + 312)
-    is_control_data = load_i64_le(out + 336)
-    delete_horizon_validity = load_i64_le(out + 368)
-    record_count_validity = load_i64_le(out + 392)
-    store_64(state + 232, load_i64_le(state + 232) + count)
+    magic_data = load_i64_le(out + MAGIC_DATA)
+    base_timestamp_validity = load_i64_le(out + BASE_TIMESTAMP_VALIDITY)
+    producer_id_data = load_i64_le(out + PRODUCER_ID_DATA)
+    producer_epoch_data = load_i64_le(out + PRODUCER_EPOCH_DATA)
+    base_sequence_data = load_i64_le(out + BASE_SEQUENCE_DATA)
+    leader_epoch_data = load_i64_le(out + LEADER_EPOCH_DATA)
+    is_transactional_data = load_i64_le(out + IS_TRANSACTIONAL_DATA)
+    is_control_data = load_i64_le(out + IS_CONTROL_DATA)
+    delete_horizon_validity = load_i64_le(out + DELETE_HORIZON_VALIDITY)
+    record_count_validity = load_i64_le(out + RECORD_COUNT_VALIDITY)
+    store_64(state + BASE_TIMESTAMP_NULLS, load_i64_le(state + BASE_TIMESTAMP_NULLS) + count)
     if base_timestamp_validity:
         fill_false(base_timestamp_validity, first, count)
-    store_64(state + 296, load_i64_le(state + 296) + count)
+    store_64(state + DELETE_HORIZON_NULLS, load_i64_le(state + DELETE_HORIZON_NULLS) + count)
     if delete_horizon_validity:
         fill_false(delete_horizon_validity, first, count)
-    store_64(state + 304, load_i64_le(state + 304) + count)
+    store_64(state + RECORD_COUNT_NULLS, load_i64_le(state + RECORD_COUNT_NULLS) + count)
     if record_count_validity:
         fill_false(record_count_validity, first, count)
     if magic_data:
@@ -429,9 +460,9 @@ def same_message_v1(row: int, out: int, state: int, first: int, bias: int) -> No
         fill_32(base_sequence_data, first, count, -1)
     if leader_epoch_data:
         fill_32(leader_epoch_data, first, count, -1)
-    if is_transactional_data and not (0):
+    if is_transactional_data and not 0:
         fill_false(is_transactional_data, first, count)
-    if is_control_data and not (0):
+    if is_control_data and not 0:
         fill_false(is_control_data, first, count)
 
 
@@ -541,26 +572,26 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
     end = load_i64_le(row + RUN_END)
     at = load_i64_le(state + ROWS)
     rows_room = load_i64_le(room + ROWS)
-    position_data = load_i64_le(out + 0)
-    size_data = load_i64_le(out + 24)
-    magic_data = load_i64_le(out + 48)
-    codec_data = load_i64_le(out + 72)
-    base_offset_data = load_i64_le(out + 96)
-    last_offset_data = load_i64_le(out + 120)
-    timestamp_type_data = load_i64_le(out + 144)
-    base_timestamp_data = load_i64_le(out + 168)
-    max_timestamp_data = load_i64_le(out + 192)
-    producer_id_data = load_i64_le(out + 216)
-    producer_epoch_data = load_i64_le(out + 240)
-    base_sequence_data = load_i64_le(out + 264)
-    leader_epoch_data = load_i64_le(out + 288)
-    is_transactional_data = load_i64_le(out + 312)
-    is_control_data = load_i64_le(out + 336)
-    delete_horizon_data = load_i64_le(out + 360)
-    delete_horizon_validity = load_i64_le(out + 368)
-    delete_horizon_nulls = load_i64_le(state + 296)
-    record_count_data = load_i64_le(out + 384)
-    crc_data = load_i64_le(out + 408)
+    position_data = load_i64_le(out + POSITION_DATA)
+    size_data = load_i64_le(out + SIZE_DATA)
+    magic_data = load_i64_le(out + MAGIC_DATA)
+    codec_data = load_i64_le(out + CODEC_DATA)
+    base_offset_data = load_i64_le(out + BASE_OFFSET_DATA)
+    last_offset_data = load_i64_le(out + LAST_OFFSET_DATA)
+    timestamp_type_data = load_i64_le(out + TIMESTAMP_TYPE_DATA)
+    base_timestamp_data = load_i64_le(out + BASE_TIMESTAMP_DATA)
+    max_timestamp_data = load_i64_le(out + MAX_TIMESTAMP_DATA)
+    producer_id_data = load_i64_le(out + PRODUCER_ID_DATA)
+    producer_epoch_data = load_i64_le(out + PRODUCER_EPOCH_DATA)
+    base_sequence_data = load_i64_le(out + BASE_SEQUENCE_DATA)
+    leader_epoch_data = load_i64_le(out + LEADER_EPOCH_DATA)
+    is_transactional_data = load_i64_le(out + IS_TRANSACTIONAL_DATA)
+    is_control_data = load_i64_le(out + IS_CONTROL_DATA)
+    delete_horizon_data = load_i64_le(out + DELETE_HORIZON_DATA)
+    delete_horizon_validity = load_i64_le(out + DELETE_HORIZON_VALIDITY)
+    delete_horizon_nulls = load_i64_le(state + DELETE_HORIZON_NULLS)
+    record_count_data = load_i64_le(out + RECORD_COUNT_DATA)
+    crc_data = load_i64_le(out + CRC_DATA)
     careful = load_i64_le(row + CHECKED)
     while True:
         behind = frame_record_batch(p, end)
@@ -570,9 +601,9 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
             return 0
         store_64(row + END, behind)
         start = p
-        entry_position = p + bias
+        place_position = p + bias
         item_attributes = load_i16(p + 21)
-        item_base_offset = load_i64(p + 0)
+        item_base_offset = load_i64(p)
         item_base_sequence = load_i32(p + 53)
         item_base_timestamp = load_i64(p + 27)
         item_batch_length = load_i32(p + 8)
@@ -586,7 +617,7 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
         item_record_count = load_i32(p + 57)
         p = behind
         if position_data:
-            store_64(position_data + 8 * at, entry_position)
+            store_64(position_data + 8 * at, place_position)
         if size_data:
             store_64(size_data + 8 * at, wrap_64(item_batch_length + 12))
         if magic_data:
@@ -611,17 +642,18 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
             store_32(base_sequence_data + 4 * at, item_base_sequence)
         if leader_epoch_data:
             store_32(leader_epoch_data + 4 * at, item_partition_leader_epoch)
-        if is_transactional_data and not (item_attributes >> 4 & 1):
+        if is_transactional_data and not item_attributes >> 4 & 1:
             clear_bit(is_transactional_data, at)
-        if is_control_data and not (item_attributes >> 5 & 1):
+        if is_control_data and not item_attributes >> 5 & 1:
             clear_bit(is_control_data, at)
         if delete_horizon_data:
             if item_attributes >> 6 & 1:
                 value = item_base_timestamp
             else:
                 value = 0
+        if delete_horizon_data:
             store_64(delete_horizon_data + 8 * at, value)
-        if not (item_attributes >> 6 & 1):
+        if not item_attributes >> 6 & 1:
             delete_horizon_nulls += 1
             if delete_horizon_validity:
                 clear_bit(delete_horizon_validity, at)
@@ -632,7 +664,7 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
         at += 1
         store_64(state + ROWS, at)
         store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
-        store_64(state + 296, delete_horizon_nulls)
+        store_64(state + DELETE_HORIZON_NULLS, delete_horizon_nulls)
         store_64(state + LAST, start)
         store_64(row + RUN, p)
         store_64(state + NEXT, p)
@@ -641,6 +673,7 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
 @inner
 def same_record_batch(row: int, out: int, state: int, first: int, bias: int) -> None:
     """Write the columns that are the same in all rows, from the first one on."""
+    return
 
 
 @jit
@@ -671,3 +704,6 @@ KERNELS: dict[int, tuple[Any, Any]] = {
     2: (index_record_batch, decode_all_record_batch),
 }
 """The two passes, by the number that tells entries apart."""
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

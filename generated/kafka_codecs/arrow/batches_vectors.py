@@ -33,7 +33,7 @@ ROWS_MESSAGE_V0 = Case(
         "codec": lambda row: row.item.attributes & 7,
         "base_offset": lambda row: Nullable(
             np.where((row.item.attributes & 7) == 0, row.item.offset, 0),
-            ~((row.item.attributes & 7) == 0),
+            (row.item.attributes & 7) != 0,
         ),
         "last_offset": lambda row: row.item.offset,
         "timestamp_type": lambda _: -1,
@@ -89,7 +89,7 @@ ROWS_MESSAGE_V1 = Case(
         "codec": lambda row: row.item.attributes & 7,
         "base_offset": lambda row: Nullable(
             np.where((row.item.attributes & 7) == 0, row.item.offset, 0),
-            ~((row.item.attributes & 7) == 0),
+            (row.item.attributes & 7) != 0,
         ),
         "last_offset": lambda row: row.item.offset,
         "timestamp_type": lambda row: row.item.attributes >> 3 & 1,
@@ -172,7 +172,7 @@ ROWS_RECORD_BATCH = Case(
         "is_control": lambda row: row.item.attributes >> 5 & 1,
         "delete_horizon": lambda row: Nullable(
             np.where((row.item.attributes >> 6 & 1) != 0, row.item.base_timestamp, 0),
-            ~((row.item.attributes >> 6 & 1) != 0),
+            (row.item.attributes >> 6 & 1) == 0,
         ),
         "record_count": lambda row: row.item.record_count,
         "crc": lambda row: row.item.crc,
@@ -196,3 +196,6 @@ LAYOUT_RECORD_BATCH = Layout(
 
 CASES = (ROWS_MESSAGE_V0, ROWS_MESSAGE_V1, ROWS_RECORD_BATCH)
 LAYOUTS = (LAYOUT_MESSAGE_V0, LAYOUT_MESSAGE_V1, LAYOUT_RECORD_BATCH)
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

@@ -114,7 +114,7 @@ RECORDS = View(
             {
                 0: None,
                 1: Codec("gzip", None, 268435456),
-                2: Codec("snappy", None, 268435456),
+                2: Codec("snappy", "xerial-or-raw", 268435456),
                 3: Codec("lz4", "unchecked-header", 268435456),
             },
             least=26,
@@ -125,7 +125,7 @@ RECORDS = View(
             {
                 0: None,
                 1: Codec("gzip", None, 268435456),
-                2: Codec("snappy", None, 268435456),
+                2: Codec("snappy", "xerial-or-raw", 268435456),
                 3: Codec("lz4", None, 268435456),
             },
             least=34,
@@ -135,14 +135,14 @@ RECORDS = View(
             {
                 0: None,
                 1: Codec("gzip", None, 268435456),
-                2: Codec("snappy", None, 268435456),
+                2: Codec("snappy", "xerial-or-raw", 268435456),
                 3: Codec("lz4", None, 268435456),
                 4: Codec("zstd", None, 268435456),
             },
             least=7,
         ),
     ),
-    row_size=160,
+    row_size=192,
     kind=Kind(16, 1, True, "big"),
     checks=(
         Place("message_size", "records/message.yaml", 19),
@@ -174,3 +174,6 @@ RECORDS = View(
 )
 
 __all__ = ["RECORDS"]
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

@@ -36,6 +36,7 @@ from codecgen.runtime.arrow.primitives.writing import (
 
 __all__ = ["JIT", "KERNELS"]
 
+# A row of the table of entries.
 CASE = 0
 FIRST = 8
 ROWS = 16
@@ -44,62 +45,137 @@ SIZES = 32
 CODEC = 40
 RUN = 48
 RUN_SIZE = 56
-ENTRY_SIZE = 136
+ENTRY_ATTRIBUTES = 64
+ENTRY_BASE_OFFSET = 72
+ENTRY_OFFSET = 72
+ENTRY_BASE_SEQUENCE = 80
+ENTRY_TIMESTAMP = 80
+ENTRY_BASE_TIMESTAMP = 88
+HEAD_OFFSET = 88
+ENTRY_LAST_OFFSET_DELTA = 96
+ENTRY_MAX_TIMESTAMP = 104
+ENTRY_PARTITION_LEADER_EPOCH = 112
+ENTRY_PRODUCER_EPOCH = 120
+ENTRY_PRODUCER_ID = 128
+SIZE_OF_ENTRY = 136
+
+# What is known of columns.
+EXTRA = 0
+OFFSET_DATA = 8
+OFFSET_GIVEN = 56
+TIMESTAMP_DATA = 64
+TIMESTAMP_GIVEN = 112
+TIMESTAMP_TYPE_DATA = 120
+TIMESTAMP_TYPE_GIVEN = 168
+KEY_DATA = 176
+KEY_OFFSETS = 184
+KEY_VALIDITY = 192
+KEY_BIT = 200
+KEY_END = 216
+VALUE_DATA = 232
+VALUE_OFFSETS = 240
+VALUE_VALIDITY = 248
+VALUE_BIT = 256
+VALUE_END = 272
+HEADERS_OFFSETS = 296
+HEADERS_GIVEN = 336
+HEADERS_KEY_DATA = 344
+HEADERS_KEY_OFFSETS = 352
+HEADERS_KEY_END = 384
+HEADERS_VALUE_DATA = 400
+HEADERS_VALUE_OFFSETS = 408
+HEADERS_VALUE_VALIDITY = 416
+HEADERS_VALUE_BIT = 424
+HEADERS_VALUE_END = 440
+BASE_OFFSET_DATA = 456
+BASE_OFFSET_STEP = 488
+BASE_OFFSET_GIVEN = 504
+MAGIC_DATA = 568
+MAGIC_STEP = 600
+MAGIC_GIVEN = 616
+CODEC_DATA = 624
+CODEC_STEP = 656
+CODEC_GIVEN = 672
+PRODUCER_ID_DATA = 680
+PRODUCER_ID_STEP = 712
+PRODUCER_ID_GIVEN = 728
+PRODUCER_EPOCH_DATA = 736
+PRODUCER_EPOCH_STEP = 768
+PRODUCER_EPOCH_GIVEN = 784
+SEQUENCE_DATA = 792
+SEQUENCE_STEP = 824
+SEQUENCE_GIVEN = 840
+LEADER_EPOCH_DATA = 848
+LEADER_EPOCH_STEP = 880
+LEADER_EPOCH_GIVEN = 896
+IS_TRANSACTIONAL_DATA = 904
+IS_TRANSACTIONAL_BIT = 928
+IS_TRANSACTIONAL_STEP = 936
+IS_TRANSACTIONAL_GIVEN = 952
+IS_CONTROL_DATA = 960
+IS_CONTROL_BIT = 984
+IS_CONTROL_STEP = 992
+IS_CONTROL_GIVEN = 1008
+DELETE_HORIZON_DATA = 1016
+DELETE_HORIZON_VALIDITY = 1032
+DELETE_HORIZON_BIT = 1040
+DELETE_HORIZON_STEP = 1048
+DELETE_HORIZON_GIVEN = 1064
 
 
 @inner
 def cut_message_v0(
-    columns: int, start: int, last: int, entry: int, sizes: int, most_bytes: int, most: int
+    columns: int, start: int, last: int, entry: int, sizes: int, bytes_room: int, most: int
 ) -> tuple[int, int]:
     """Pass 1: how many rows from ``start`` on are entries of this kind. 0 rows and what is in the
     way; -1 when the first one is not.
     """
-    offset_data = load_i64_le(columns + 8)
-    timestamp_data = load_i64_le(columns + 64)
-    timestamp_given = load_i64_le(columns + 112)
-    timestamp_type_data = load_i64_le(columns + 120)
-    timestamp_type_given = load_i64_le(columns + 168)
-    key_offsets = load_i64_le(columns + 184)
-    key_validity = load_i64_le(columns + 192)
-    key_bit = load_i64_le(columns + 200)
-    value_offsets = load_i64_le(columns + 240)
-    value_validity = load_i64_le(columns + 248)
-    value_bit = load_i64_le(columns + 256)
-    headers_offsets = load_i64_le(columns + 296)
-    headers_given = load_i64_le(columns + 336)
-    base_offset_data = load_i64_le(columns + 456)
-    base_offset_step = load_i64_le(columns + 488)
-    base_offset_given = load_i64_le(columns + 504)
-    magic_data = load_i64_le(columns + 568)
-    magic_step = load_i64_le(columns + 600)
-    magic_given = load_i64_le(columns + 616)
-    codec_data = load_i64_le(columns + 624)
-    codec_step = load_i64_le(columns + 656)
-    producer_id_data = load_i64_le(columns + 680)
-    producer_id_step = load_i64_le(columns + 712)
-    producer_id_given = load_i64_le(columns + 728)
-    producer_epoch_data = load_i64_le(columns + 736)
-    producer_epoch_step = load_i64_le(columns + 768)
-    producer_epoch_given = load_i64_le(columns + 784)
-    sequence_data = load_i64_le(columns + 792)
-    sequence_step = load_i64_le(columns + 824)
-    sequence_given = load_i64_le(columns + 840)
-    leader_epoch_data = load_i64_le(columns + 848)
-    leader_epoch_step = load_i64_le(columns + 880)
-    leader_epoch_given = load_i64_le(columns + 896)
-    is_transactional_data = load_i64_le(columns + 904)
-    is_transactional_bit = load_i64_le(columns + 928)
-    is_transactional_step = load_i64_le(columns + 936)
-    is_transactional_given = load_i64_le(columns + 952)
-    is_control_data = load_i64_le(columns + 960)
-    is_control_bit = load_i64_le(columns + 984)
-    is_control_step = load_i64_le(columns + 992)
-    is_control_given = load_i64_le(columns + 1008)
-    delete_horizon_validity = load_i64_le(columns + 1032)
-    delete_horizon_bit = load_i64_le(columns + 1040)
-    delete_horizon_step = load_i64_le(columns + 1048)
-    delete_horizon_given = load_i64_le(columns + 1064)
-    extra = load_i64_le(columns)
+    offset_data = load_i64_le(columns + OFFSET_DATA)
+    timestamp_data = load_i64_le(columns + TIMESTAMP_DATA)
+    timestamp_given = load_i64_le(columns + TIMESTAMP_GIVEN)
+    timestamp_type_data = load_i64_le(columns + TIMESTAMP_TYPE_DATA)
+    timestamp_type_given = load_i64_le(columns + TIMESTAMP_TYPE_GIVEN)
+    key_offsets = load_i64_le(columns + KEY_OFFSETS)
+    key_validity = load_i64_le(columns + KEY_VALIDITY)
+    key_bit = load_i64_le(columns + KEY_BIT)
+    value_offsets = load_i64_le(columns + VALUE_OFFSETS)
+    value_validity = load_i64_le(columns + VALUE_VALIDITY)
+    value_bit = load_i64_le(columns + VALUE_BIT)
+    headers_offsets = load_i64_le(columns + HEADERS_OFFSETS)
+    headers_given = load_i64_le(columns + HEADERS_GIVEN)
+    base_offset_data = load_i64_le(columns + BASE_OFFSET_DATA)
+    base_offset_step = load_i64_le(columns + BASE_OFFSET_STEP)
+    base_offset_given = load_i64_le(columns + BASE_OFFSET_GIVEN)
+    magic_data = load_i64_le(columns + MAGIC_DATA)
+    magic_step = load_i64_le(columns + MAGIC_STEP)
+    magic_given = load_i64_le(columns + MAGIC_GIVEN)
+    codec_data = load_i64_le(columns + CODEC_DATA)
+    codec_step = load_i64_le(columns + CODEC_STEP)
+    producer_id_data = load_i64_le(columns + PRODUCER_ID_DATA)
+    producer_id_step = load_i64_le(columns + PRODUCER_ID_STEP)
+    producer_id_given = load_i64_le(columns + PRODUCER_ID_GIVEN)
+    producer_epoch_data = load_i64_le(columns + PRODUCER_EPOCH_DATA)
+    producer_epoch_step = load_i64_le(columns + PRODUCER_EPOCH_STEP)
+    producer_epoch_given = load_i64_le(columns + PRODUCER_EPOCH_GIVEN)
+    sequence_data = load_i64_le(columns + SEQUENCE_DATA)
+    sequence_step = load_i64_le(columns + SEQUENCE_STEP)
+    sequence_given = load_i64_le(columns + SEQUENCE_GIVEN)
+    leader_epoch_data = load_i64_le(columns + LEADER_EPOCH_DATA)
+    leader_epoch_step = load_i64_le(columns + LEADER_EPOCH_STEP)
+    leader_epoch_given = load_i64_le(columns + LEADER_EPOCH_GIVEN)
+    is_transactional_data = load_i64_le(columns + IS_TRANSACTIONAL_DATA)
+    is_transactional_bit = load_i64_le(columns + IS_TRANSACTIONAL_BIT)
+    is_transactional_step = load_i64_le(columns + IS_TRANSACTIONAL_STEP)
+    is_transactional_given = load_i64_le(columns + IS_TRANSACTIONAL_GIVEN)
+    is_control_data = load_i64_le(columns + IS_CONTROL_DATA)
+    is_control_bit = load_i64_le(columns + IS_CONTROL_BIT)
+    is_control_step = load_i64_le(columns + IS_CONTROL_STEP)
+    is_control_given = load_i64_le(columns + IS_CONTROL_GIVEN)
+    delete_horizon_validity = load_i64_le(columns + DELETE_HORIZON_VALIDITY)
+    delete_horizon_bit = load_i64_le(columns + DELETE_HORIZON_BIT)
+    delete_horizon_step = load_i64_le(columns + DELETE_HORIZON_STEP)
+    delete_horizon_given = load_i64_le(columns + DELETE_HORIZON_GIVEN)
+    extra = load_i64_le(columns + EXTRA)
     size = 0
     blamed = -1
     row = start
@@ -150,7 +226,7 @@ def cut_message_v0(
                 is_transactional_data, is_transactional_bit + row * is_transactional_step
             )
             row_is_control = load_bit(is_control_data, is_control_bit + row * is_control_step)
-            row_delete_horizon_null = is_null(
+            null_row_delete_horizon = is_null(
                 delete_horizon_validity, delete_horizon_bit + row * delete_horizon_step
             )
             if base_offset_given and item_offset != row_base_offset:
@@ -177,7 +253,7 @@ def cut_message_v0(
             if is_control_given and row_is_control != 0:
                 blamed = 13  # is_control
                 break
-            if delete_horizon_given and not row_delete_horizon_null:
+            if delete_horizon_given and not null_row_delete_horizon:
                 blamed = 14  # delete_horizon
                 break
         taken = 26
@@ -186,7 +262,7 @@ def cut_message_v0(
         if taken > 2147483647:
             blamed = 15  # the row
             break
-        if size + taken > most_bytes and row > start:
+        if size + taken > bytes_room and row > start:
             blamed = 15  # the row
             break
         size += taken
@@ -205,59 +281,59 @@ def cut_message_v0(
 
 @inner
 def cut_message_v0_messages(
-    columns: int, start: int, last: int, entry: int, sizes: int, most_bytes: int, most: int
+    columns: int, start: int, last: int, entry: int, sizes: int, bytes_room: int, most: int
 ) -> tuple[int, int]:
     """Pass 1: how many rows from ``start`` on one entry holds, and what it needs of them. 0 rows
     and what is in the way; -1 when such an entry is not for them.
     """
-    offset_data = load_i64_le(columns + 8)
-    offset_given = load_i64_le(columns + 56)
-    timestamp_data = load_i64_le(columns + 64)
-    timestamp_given = load_i64_le(columns + 112)
-    timestamp_type_data = load_i64_le(columns + 120)
-    timestamp_type_given = load_i64_le(columns + 168)
-    key_offsets = load_i64_le(columns + 184)
-    key_validity = load_i64_le(columns + 192)
-    key_bit = load_i64_le(columns + 200)
-    value_offsets = load_i64_le(columns + 240)
-    value_validity = load_i64_le(columns + 248)
-    value_bit = load_i64_le(columns + 256)
-    headers_offsets = load_i64_le(columns + 296)
-    headers_given = load_i64_le(columns + 336)
-    base_offset_data = load_i64_le(columns + 456)
-    base_offset_step = load_i64_le(columns + 488)
-    base_offset_given = load_i64_le(columns + 504)
-    magic_data = load_i64_le(columns + 568)
-    magic_step = load_i64_le(columns + 600)
-    magic_given = load_i64_le(columns + 616)
-    codec_data = load_i64_le(columns + 624)
-    codec_step = load_i64_le(columns + 656)
-    codec_given = load_i64_le(columns + 672)
-    producer_id_data = load_i64_le(columns + 680)
-    producer_id_step = load_i64_le(columns + 712)
-    producer_id_given = load_i64_le(columns + 728)
-    producer_epoch_data = load_i64_le(columns + 736)
-    producer_epoch_step = load_i64_le(columns + 768)
-    producer_epoch_given = load_i64_le(columns + 784)
-    sequence_data = load_i64_le(columns + 792)
-    sequence_step = load_i64_le(columns + 824)
-    sequence_given = load_i64_le(columns + 840)
-    leader_epoch_data = load_i64_le(columns + 848)
-    leader_epoch_step = load_i64_le(columns + 880)
-    leader_epoch_given = load_i64_le(columns + 896)
-    is_transactional_data = load_i64_le(columns + 904)
-    is_transactional_bit = load_i64_le(columns + 928)
-    is_transactional_step = load_i64_le(columns + 936)
-    is_transactional_given = load_i64_le(columns + 952)
-    is_control_data = load_i64_le(columns + 960)
-    is_control_bit = load_i64_le(columns + 984)
-    is_control_step = load_i64_le(columns + 992)
-    is_control_given = load_i64_le(columns + 1008)
-    delete_horizon_validity = load_i64_le(columns + 1032)
-    delete_horizon_bit = load_i64_le(columns + 1040)
-    delete_horizon_step = load_i64_le(columns + 1048)
-    delete_horizon_given = load_i64_le(columns + 1064)
-    extra = load_i64_le(columns)
+    offset_data = load_i64_le(columns + OFFSET_DATA)
+    offset_given = load_i64_le(columns + OFFSET_GIVEN)
+    timestamp_data = load_i64_le(columns + TIMESTAMP_DATA)
+    timestamp_given = load_i64_le(columns + TIMESTAMP_GIVEN)
+    timestamp_type_data = load_i64_le(columns + TIMESTAMP_TYPE_DATA)
+    timestamp_type_given = load_i64_le(columns + TIMESTAMP_TYPE_GIVEN)
+    key_offsets = load_i64_le(columns + KEY_OFFSETS)
+    key_validity = load_i64_le(columns + KEY_VALIDITY)
+    key_bit = load_i64_le(columns + KEY_BIT)
+    value_offsets = load_i64_le(columns + VALUE_OFFSETS)
+    value_validity = load_i64_le(columns + VALUE_VALIDITY)
+    value_bit = load_i64_le(columns + VALUE_BIT)
+    headers_offsets = load_i64_le(columns + HEADERS_OFFSETS)
+    headers_given = load_i64_le(columns + HEADERS_GIVEN)
+    base_offset_data = load_i64_le(columns + BASE_OFFSET_DATA)
+    base_offset_step = load_i64_le(columns + BASE_OFFSET_STEP)
+    base_offset_given = load_i64_le(columns + BASE_OFFSET_GIVEN)
+    magic_data = load_i64_le(columns + MAGIC_DATA)
+    magic_step = load_i64_le(columns + MAGIC_STEP)
+    magic_given = load_i64_le(columns + MAGIC_GIVEN)
+    codec_data = load_i64_le(columns + CODEC_DATA)
+    codec_step = load_i64_le(columns + CODEC_STEP)
+    codec_given = load_i64_le(columns + CODEC_GIVEN)
+    producer_id_data = load_i64_le(columns + PRODUCER_ID_DATA)
+    producer_id_step = load_i64_le(columns + PRODUCER_ID_STEP)
+    producer_id_given = load_i64_le(columns + PRODUCER_ID_GIVEN)
+    producer_epoch_data = load_i64_le(columns + PRODUCER_EPOCH_DATA)
+    producer_epoch_step = load_i64_le(columns + PRODUCER_EPOCH_STEP)
+    producer_epoch_given = load_i64_le(columns + PRODUCER_EPOCH_GIVEN)
+    sequence_data = load_i64_le(columns + SEQUENCE_DATA)
+    sequence_step = load_i64_le(columns + SEQUENCE_STEP)
+    sequence_given = load_i64_le(columns + SEQUENCE_GIVEN)
+    leader_epoch_data = load_i64_le(columns + LEADER_EPOCH_DATA)
+    leader_epoch_step = load_i64_le(columns + LEADER_EPOCH_STEP)
+    leader_epoch_given = load_i64_le(columns + LEADER_EPOCH_GIVEN)
+    is_transactional_data = load_i64_le(columns + IS_TRANSACTIONAL_DATA)
+    is_transactional_bit = load_i64_le(columns + IS_TRANSACTIONAL_BIT)
+    is_transactional_step = load_i64_le(columns + IS_TRANSACTIONAL_STEP)
+    is_transactional_given = load_i64_le(columns + IS_TRANSACTIONAL_GIVEN)
+    is_control_data = load_i64_le(columns + IS_CONTROL_DATA)
+    is_control_bit = load_i64_le(columns + IS_CONTROL_BIT)
+    is_control_step = load_i64_le(columns + IS_CONTROL_STEP)
+    is_control_given = load_i64_le(columns + IS_CONTROL_GIVEN)
+    delete_horizon_validity = load_i64_le(columns + DELETE_HORIZON_VALIDITY)
+    delete_horizon_bit = load_i64_le(columns + DELETE_HORIZON_BIT)
+    delete_horizon_step = load_i64_le(columns + DELETE_HORIZON_STEP)
+    delete_horizon_given = load_i64_le(columns + DELETE_HORIZON_GIVEN)
+    extra = load_i64_le(columns + EXTRA)
     head_codec = load_i8(codec_data + start * codec_step)
     head_offset = load_i64_le(offset_data + 8 * start)
     row_offset = head_offset
@@ -272,7 +348,7 @@ def cut_message_v0_messages(
     blamed = -1
     row = start
     while row < last and row - start < most:
-        entry_offset_before = entry_offset
+        before_entry_offset = entry_offset
         row_offset = load_i64_le(offset_data + 8 * row)
         row_timestamp = load_i64_le(timestamp_data + 8 * row)
         row_timestamp_type = load_i8(timestamp_type_data + row)
@@ -314,7 +390,7 @@ def cut_message_v0_messages(
                 is_transactional_data, is_transactional_bit + row * is_transactional_step
             )
             row_is_control = load_bit(is_control_data, is_control_bit + row * is_control_step)
-            row_delete_horizon_null = is_null(
+            null_row_delete_horizon = is_null(
                 delete_horizon_validity, delete_horizon_bit + row * delete_horizon_step
             )
             if base_offset_given and first_offset != row_base_offset:
@@ -344,7 +420,7 @@ def cut_message_v0_messages(
             if is_control_given and row_is_control != 0:
                 blamed = 13  # is_control
                 break
-            if delete_horizon_given and not row_delete_horizon_null:
+            if delete_horizon_given and not null_row_delete_horizon:
                 blamed = 14  # delete_horizon
                 break
         taken = 26
@@ -353,7 +429,7 @@ def cut_message_v0_messages(
         if taken > 2147483605:
             blamed = 15  # the row
             break
-        if size + taken > most_bytes and row > start:
+        if size + taken > bytes_room and row > start:
             blamed = 15  # the row
             break
         size += taken
@@ -361,7 +437,7 @@ def cut_message_v0_messages(
     if row == start:
         return 0, blamed
     if blamed >= 0:
-        entry_offset = entry_offset_before
+        entry_offset = before_entry_offset
     store_64(entry + CASE, 1)
     store_64(entry + FIRST, start)
     store_64(entry + ROWS, row - start)
@@ -369,8 +445,8 @@ def cut_message_v0_messages(
     store_64(entry + CODEC, entry_attributes & 7)
     store_64(entry + RUN, 0)
     store_64(entry + RUN_SIZE, size)
-    store_64(entry + 64, entry_offset)
-    store_64(entry + 72, entry_attributes)
+    store_64(entry + ENTRY_OFFSET, entry_offset)
+    store_64(entry + ENTRY_ATTRIBUTES, entry_attributes)
     return row - start, -1
 
 
@@ -383,7 +459,7 @@ def cut_all_message_v0(
     last: int,
     final: int,
     sizes: int,
-    most_bytes: int,
+    bytes_room: int,
     enough: int,
     most: int,
 ) -> tuple[int, int, int, int, int]:
@@ -397,14 +473,14 @@ def cut_all_message_v0(
     squeezed = 0
     row = start
     while row < last and n < capacity and done < enough:
-        entry = table + n * ENTRY_SIZE
+        entry = table + n * SIZE_OF_ENTRY
         at = sizes + 4 * (row - start)
         rows, blamed = -1, -1
         if rows < 0:
             rows, blamed = cut_message_v0(columns, row, last, entry, at, enough - done, most)
         if rows < 0:
             rows, blamed = cut_message_v0_messages(
-                columns, row, last, entry, at, min(most_bytes, 2147483605), most
+                columns, row, last, entry, at, min(bytes_room, 2147483605), most
             )
             if rows > 0 and row + rows == last and not final:
                 return n, row, -1, done, squeezed
@@ -421,19 +497,19 @@ def cut_all_message_v0(
 @inner
 def put_message_v0(columns: int, entry: int, p: int) -> int:
     """Pass 2: write the rows of an entry. The address behind them."""
-    offset_data = load_i64_le(columns + 8)
-    key_data = load_i64_le(columns + 176)
-    key_offsets = load_i64_le(columns + 184)
-    key_validity = load_i64_le(columns + 192)
-    key_bit = load_i64_le(columns + 200)
-    key_end = load_i64_le(columns + 216)
-    value_data = load_i64_le(columns + 232)
-    value_offsets = load_i64_le(columns + 240)
-    value_validity = load_i64_le(columns + 248)
-    value_bit = load_i64_le(columns + 256)
-    value_end = load_i64_le(columns + 272)
-    codec_data = load_i64_le(columns + 624)
-    codec_step = load_i64_le(columns + 656)
+    offset_data = load_i64_le(columns + OFFSET_DATA)
+    key_data = load_i64_le(columns + KEY_DATA)
+    key_offsets = load_i64_le(columns + KEY_OFFSETS)
+    key_validity = load_i64_le(columns + KEY_VALIDITY)
+    key_bit = load_i64_le(columns + KEY_BIT)
+    key_end = load_i64_le(columns + KEY_END)
+    value_data = load_i64_le(columns + VALUE_DATA)
+    value_offsets = load_i64_le(columns + VALUE_OFFSETS)
+    value_validity = load_i64_le(columns + VALUE_VALIDITY)
+    value_bit = load_i64_le(columns + VALUE_BIT)
+    value_end = load_i64_le(columns + VALUE_END)
+    codec_data = load_i64_le(columns + CODEC_DATA)
+    codec_step = load_i64_le(columns + CODEC_STEP)
     start = load_i64_le(entry + FIRST)
     rows = load_i64_le(entry + ROWS)
     for row in range(start, start + rows):
@@ -483,17 +559,17 @@ def put_message_v0(columns: int, entry: int, p: int) -> int:
 @inner
 def put_message_v0_messages(columns: int, entry: int, p: int) -> int:
     """Pass 2: write the rows of an entry. The address behind them."""
-    offset_data = load_i64_le(columns + 8)
-    key_data = load_i64_le(columns + 176)
-    key_offsets = load_i64_le(columns + 184)
-    key_validity = load_i64_le(columns + 192)
-    key_bit = load_i64_le(columns + 200)
-    key_end = load_i64_le(columns + 216)
-    value_data = load_i64_le(columns + 232)
-    value_offsets = load_i64_le(columns + 240)
-    value_validity = load_i64_le(columns + 248)
-    value_bit = load_i64_le(columns + 256)
-    value_end = load_i64_le(columns + 272)
+    offset_data = load_i64_le(columns + OFFSET_DATA)
+    key_data = load_i64_le(columns + KEY_DATA)
+    key_offsets = load_i64_le(columns + KEY_OFFSETS)
+    key_validity = load_i64_le(columns + KEY_VALIDITY)
+    key_bit = load_i64_le(columns + KEY_BIT)
+    key_end = load_i64_le(columns + KEY_END)
+    value_data = load_i64_le(columns + VALUE_DATA)
+    value_offsets = load_i64_le(columns + VALUE_OFFSETS)
+    value_validity = load_i64_le(columns + VALUE_VALIDITY)
+    value_bit = load_i64_le(columns + VALUE_BIT)
+    value_end = load_i64_le(columns + VALUE_END)
     start = load_i64_le(entry + FIRST)
     rows = load_i64_le(entry + ROWS)
     for row in range(start, start + rows):
@@ -546,8 +622,8 @@ def write_message_v0_messages(columns: int, entry: int, p: int) -> int:
     """
     run = load_i64_le(entry + RUN)
     run_size = load_i64_le(entry + RUN_SIZE)
-    entry_offset = load_i64_le(entry + 64)
-    entry_attributes = load_i64_le(entry + 72)
+    entry_offset = load_i64_le(entry + ENTRY_OFFSET)
+    entry_attributes = load_i64_le(entry + ENTRY_ATTRIBUTES)
     store_64_be(p, entry_offset)
     p += 8
     place_of_message_size = p
@@ -580,7 +656,7 @@ def fill_all_message_v0(columns: int, table: int, first: int, last: int, p: int)
     are. The address behind them.
     """
     for i in range(first, last):
-        entry = table + i * ENTRY_SIZE
+        entry = table + i * SIZE_OF_ENTRY
         if load_i64_le(entry + CODEC) == 0:
             continue
         store_64(entry + RUN, p)
@@ -594,7 +670,7 @@ def fill_all_message_v0(columns: int, table: int, first: int, last: int, p: int)
 def write_all_message_v0(columns: int, table: int, first: int, last: int, p: int) -> int:
     """Pass 2: write entries one behind the other. The address behind them."""
     for i in range(first, last):
-        entry = table + i * ENTRY_SIZE
+        entry = table + i * SIZE_OF_ENTRY
         case = load_i64_le(entry + CASE)
         if case == 0:
             p = put_message_v0(columns, entry, p)
@@ -605,57 +681,57 @@ def write_all_message_v0(columns: int, table: int, first: int, last: int, p: int
 
 @inner
 def cut_message_v1(
-    columns: int, start: int, last: int, entry: int, sizes: int, most_bytes: int, most: int
+    columns: int, start: int, last: int, entry: int, sizes: int, bytes_room: int, most: int
 ) -> tuple[int, int]:
     """Pass 1: how many rows from ``start`` on are entries of this kind. 0 rows and what is in the
     way; -1 when the first one is not.
     """
-    offset_data = load_i64_le(columns + 8)
-    timestamp_data = load_i64_le(columns + 64)
-    timestamp_given = load_i64_le(columns + 112)
-    timestamp_type_data = load_i64_le(columns + 120)
-    timestamp_type_given = load_i64_le(columns + 168)
-    key_offsets = load_i64_le(columns + 184)
-    key_validity = load_i64_le(columns + 192)
-    key_bit = load_i64_le(columns + 200)
-    value_offsets = load_i64_le(columns + 240)
-    value_validity = load_i64_le(columns + 248)
-    value_bit = load_i64_le(columns + 256)
-    headers_offsets = load_i64_le(columns + 296)
-    headers_given = load_i64_le(columns + 336)
-    base_offset_data = load_i64_le(columns + 456)
-    base_offset_step = load_i64_le(columns + 488)
-    base_offset_given = load_i64_le(columns + 504)
-    magic_data = load_i64_le(columns + 568)
-    magic_step = load_i64_le(columns + 600)
-    magic_given = load_i64_le(columns + 616)
-    codec_data = load_i64_le(columns + 624)
-    codec_step = load_i64_le(columns + 656)
-    producer_id_data = load_i64_le(columns + 680)
-    producer_id_step = load_i64_le(columns + 712)
-    producer_id_given = load_i64_le(columns + 728)
-    producer_epoch_data = load_i64_le(columns + 736)
-    producer_epoch_step = load_i64_le(columns + 768)
-    producer_epoch_given = load_i64_le(columns + 784)
-    sequence_data = load_i64_le(columns + 792)
-    sequence_step = load_i64_le(columns + 824)
-    sequence_given = load_i64_le(columns + 840)
-    leader_epoch_data = load_i64_le(columns + 848)
-    leader_epoch_step = load_i64_le(columns + 880)
-    leader_epoch_given = load_i64_le(columns + 896)
-    is_transactional_data = load_i64_le(columns + 904)
-    is_transactional_bit = load_i64_le(columns + 928)
-    is_transactional_step = load_i64_le(columns + 936)
-    is_transactional_given = load_i64_le(columns + 952)
-    is_control_data = load_i64_le(columns + 960)
-    is_control_bit = load_i64_le(columns + 984)
-    is_control_step = load_i64_le(columns + 992)
-    is_control_given = load_i64_le(columns + 1008)
-    delete_horizon_validity = load_i64_le(columns + 1032)
-    delete_horizon_bit = load_i64_le(columns + 1040)
-    delete_horizon_step = load_i64_le(columns + 1048)
-    delete_horizon_given = load_i64_le(columns + 1064)
-    extra = load_i64_le(columns)
+    offset_data = load_i64_le(columns + OFFSET_DATA)
+    timestamp_data = load_i64_le(columns + TIMESTAMP_DATA)
+    timestamp_given = load_i64_le(columns + TIMESTAMP_GIVEN)
+    timestamp_type_data = load_i64_le(columns + TIMESTAMP_TYPE_DATA)
+    timestamp_type_given = load_i64_le(columns + TIMESTAMP_TYPE_GIVEN)
+    key_offsets = load_i64_le(columns + KEY_OFFSETS)
+    key_validity = load_i64_le(columns + KEY_VALIDITY)
+    key_bit = load_i64_le(columns + KEY_BIT)
+    value_offsets = load_i64_le(columns + VALUE_OFFSETS)
+    value_validity = load_i64_le(columns + VALUE_VALIDITY)
+    value_bit = load_i64_le(columns + VALUE_BIT)
+    headers_offsets = load_i64_le(columns + HEADERS_OFFSETS)
+    headers_given = load_i64_le(columns + HEADERS_GIVEN)
+    base_offset_data = load_i64_le(columns + BASE_OFFSET_DATA)
+    base_offset_step = load_i64_le(columns + BASE_OFFSET_STEP)
+    base_offset_given = load_i64_le(columns + BASE_OFFSET_GIVEN)
+    magic_data = load_i64_le(columns + MAGIC_DATA)
+    magic_step = load_i64_le(columns + MAGIC_STEP)
+    magic_given = load_i64_le(columns + MAGIC_GIVEN)
+    codec_data = load_i64_le(columns + CODEC_DATA)
+    codec_step = load_i64_le(columns + CODEC_STEP)
+    producer_id_data = load_i64_le(columns + PRODUCER_ID_DATA)
+    producer_id_step = load_i64_le(columns + PRODUCER_ID_STEP)
+    producer_id_given = load_i64_le(columns + PRODUCER_ID_GIVEN)
+    producer_epoch_data = load_i64_le(columns + PRODUCER_EPOCH_DATA)
+    producer_epoch_step = load_i64_le(columns + PRODUCER_EPOCH_STEP)
+    producer_epoch_given = load_i64_le(columns + PRODUCER_EPOCH_GIVEN)
+    sequence_data = load_i64_le(columns + SEQUENCE_DATA)
+    sequence_step = load_i64_le(columns + SEQUENCE_STEP)
+    sequence_given = load_i64_le(columns + SEQUENCE_GIVEN)
+    leader_epoch_data = load_i64_le(columns + LEADER_EPOCH_DATA)
+    leader_epoch_step = load_i64_le(columns + LEADER_EPOCH_STEP)
+    leader_epoch_given = load_i64_le(columns + LEADER_EPOCH_GIVEN)
+    is_transactional_data = load_i64_le(columns + IS_TRANSACTIONAL_DATA)
+    is_transactional_bit = load_i64_le(columns + IS_TRANSACTIONAL_BIT)
+    is_transactional_step = load_i64_le(columns + IS_TRANSACTIONAL_STEP)
+    is_transactional_given = load_i64_le(columns + IS_TRANSACTIONAL_GIVEN)
+    is_control_data = load_i64_le(columns + IS_CONTROL_DATA)
+    is_control_bit = load_i64_le(columns + IS_CONTROL_BIT)
+    is_control_step = load_i64_le(columns + IS_CONTROL_STEP)
+    is_control_given = load_i64_le(columns + IS_CONTROL_GIVEN)
+    delete_horizon_validity = load_i64_le(columns + DELETE_HORIZON_VALIDITY)
+    delete_horizon_bit = load_i64_le(columns + DELETE_HORIZON_BIT)
+    delete_horizon_step = load_i64_le(columns + DELETE_HORIZON_STEP)
+    delete_horizon_given = load_i64_le(columns + DELETE_HORIZON_GIVEN)
+    extra = load_i64_le(columns + EXTRA)
     size = 0
     blamed = -1
     row = start
@@ -710,7 +786,7 @@ def cut_message_v1(
                 is_transactional_data, is_transactional_bit + row * is_transactional_step
             )
             row_is_control = load_bit(is_control_data, is_control_bit + row * is_control_step)
-            row_delete_horizon_null = is_null(
+            null_row_delete_horizon = is_null(
                 delete_horizon_validity, delete_horizon_bit + row * delete_horizon_step
             )
             if base_offset_given and item_offset != row_base_offset:
@@ -737,7 +813,7 @@ def cut_message_v1(
             if is_control_given and row_is_control != 0:
                 blamed = 13  # is_control
                 break
-            if delete_horizon_given and not row_delete_horizon_null:
+            if delete_horizon_given and not null_row_delete_horizon:
                 blamed = 14  # delete_horizon
                 break
         taken = 34
@@ -746,7 +822,7 @@ def cut_message_v1(
         if taken > 2147483647:
             blamed = 15  # the row
             break
-        if size + taken > most_bytes and row > start:
+        if size + taken > bytes_room and row > start:
             blamed = 15  # the row
             break
         size += taken
@@ -765,59 +841,59 @@ def cut_message_v1(
 
 @inner
 def cut_message_v1_messages(
-    columns: int, start: int, last: int, entry: int, sizes: int, most_bytes: int, most: int
+    columns: int, start: int, last: int, entry: int, sizes: int, bytes_room: int, most: int
 ) -> tuple[int, int]:
     """Pass 1: how many rows from ``start`` on one entry holds, and what it needs of them. 0 rows
     and what is in the way; -1 when such an entry is not for them.
     """
-    offset_data = load_i64_le(columns + 8)
-    offset_given = load_i64_le(columns + 56)
-    timestamp_data = load_i64_le(columns + 64)
-    timestamp_given = load_i64_le(columns + 112)
-    timestamp_type_data = load_i64_le(columns + 120)
-    timestamp_type_given = load_i64_le(columns + 168)
-    key_offsets = load_i64_le(columns + 184)
-    key_validity = load_i64_le(columns + 192)
-    key_bit = load_i64_le(columns + 200)
-    value_offsets = load_i64_le(columns + 240)
-    value_validity = load_i64_le(columns + 248)
-    value_bit = load_i64_le(columns + 256)
-    headers_offsets = load_i64_le(columns + 296)
-    headers_given = load_i64_le(columns + 336)
-    base_offset_data = load_i64_le(columns + 456)
-    base_offset_step = load_i64_le(columns + 488)
-    base_offset_given = load_i64_le(columns + 504)
-    magic_data = load_i64_le(columns + 568)
-    magic_step = load_i64_le(columns + 600)
-    magic_given = load_i64_le(columns + 616)
-    codec_data = load_i64_le(columns + 624)
-    codec_step = load_i64_le(columns + 656)
-    codec_given = load_i64_le(columns + 672)
-    producer_id_data = load_i64_le(columns + 680)
-    producer_id_step = load_i64_le(columns + 712)
-    producer_id_given = load_i64_le(columns + 728)
-    producer_epoch_data = load_i64_le(columns + 736)
-    producer_epoch_step = load_i64_le(columns + 768)
-    producer_epoch_given = load_i64_le(columns + 784)
-    sequence_data = load_i64_le(columns + 792)
-    sequence_step = load_i64_le(columns + 824)
-    sequence_given = load_i64_le(columns + 840)
-    leader_epoch_data = load_i64_le(columns + 848)
-    leader_epoch_step = load_i64_le(columns + 880)
-    leader_epoch_given = load_i64_le(columns + 896)
-    is_transactional_data = load_i64_le(columns + 904)
-    is_transactional_bit = load_i64_le(columns + 928)
-    is_transactional_step = load_i64_le(columns + 936)
-    is_transactional_given = load_i64_le(columns + 952)
-    is_control_data = load_i64_le(columns + 960)
-    is_control_bit = load_i64_le(columns + 984)
-    is_control_step = load_i64_le(columns + 992)
-    is_control_given = load_i64_le(columns + 1008)
-    delete_horizon_validity = load_i64_le(columns + 1032)
-    delete_horizon_bit = load_i64_le(columns + 1040)
-    delete_horizon_step = load_i64_le(columns + 1048)
-    delete_horizon_given = load_i64_le(columns + 1064)
-    extra = load_i64_le(columns)
+    offset_data = load_i64_le(columns + OFFSET_DATA)
+    offset_given = load_i64_le(columns + OFFSET_GIVEN)
+    timestamp_data = load_i64_le(columns + TIMESTAMP_DATA)
+    timestamp_given = load_i64_le(columns + TIMESTAMP_GIVEN)
+    timestamp_type_data = load_i64_le(columns + TIMESTAMP_TYPE_DATA)
+    timestamp_type_given = load_i64_le(columns + TIMESTAMP_TYPE_GIVEN)
+    key_offsets = load_i64_le(columns + KEY_OFFSETS)
+    key_validity = load_i64_le(columns + KEY_VALIDITY)
+    key_bit = load_i64_le(columns + KEY_BIT)
+    value_offsets = load_i64_le(columns + VALUE_OFFSETS)
+    value_validity = load_i64_le(columns + VALUE_VALIDITY)
+    value_bit = load_i64_le(columns + VALUE_BIT)
+    headers_offsets = load_i64_le(columns + HEADERS_OFFSETS)
+    headers_given = load_i64_le(columns + HEADERS_GIVEN)
+    base_offset_data = load_i64_le(columns + BASE_OFFSET_DATA)
+    base_offset_step = load_i64_le(columns + BASE_OFFSET_STEP)
+    base_offset_given = load_i64_le(columns + BASE_OFFSET_GIVEN)
+    magic_data = load_i64_le(columns + MAGIC_DATA)
+    magic_step = load_i64_le(columns + MAGIC_STEP)
+    magic_given = load_i64_le(columns + MAGIC_GIVEN)
+    codec_data = load_i64_le(columns + CODEC_DATA)
+    codec_step = load_i64_le(columns + CODEC_STEP)
+    codec_given = load_i64_le(columns + CODEC_GIVEN)
+    producer_id_data = load_i64_le(columns + PRODUCER_ID_DATA)
+    producer_id_step = load_i64_le(columns + PRODUCER_ID_STEP)
+    producer_id_given = load_i64_le(columns + PRODUCER_ID_GIVEN)
+    producer_epoch_data = load_i64_le(columns + PRODUCER_EPOCH_DATA)
+    producer_epoch_step = load_i64_le(columns + PRODUCER_EPOCH_STEP)
+    producer_epoch_given = load_i64_le(columns + PRODUCER_EPOCH_GIVEN)
+    sequence_data = load_i64_le(columns + SEQUENCE_DATA)
+    sequence_step = load_i64_le(columns + SEQUENCE_STEP)
+    sequence_given = load_i64_le(columns + SEQUENCE_GIVEN)
+    leader_epoch_data = load_i64_le(columns + LEADER_EPOCH_DATA)
+    leader_epoch_step = load_i64_le(columns + LEADER_EPOCH_STEP)
+    leader_epoch_given = load_i64_le(columns + LEADER_EPOCH_GIVEN)
+    is_transactional_data = load_i64_le(columns + IS_TRANSACTIONAL_DATA)
+    is_transactional_bit = load_i64_le(columns + IS_TRANSACTIONAL_BIT)
+    is_transactional_step = load_i64_le(columns + IS_TRANSACTIONAL_STEP)
+    is_transactional_given = load_i64_le(columns + IS_TRANSACTIONAL_GIVEN)
+    is_control_data = load_i64_le(columns + IS_CONTROL_DATA)
+    is_control_bit = load_i64_le(columns + IS_CONTROL_BIT)
+    is_control_step = load_i64_le(columns + IS_CONTROL_STEP)
+    is_control_given = load_i64_le(columns + IS_CONTROL_GIVEN)
+    delete_horizon_validity = load_i64_le(columns + DELETE_HORIZON_VALIDITY)
+    delete_horizon_bit = load_i64_le(columns + DELETE_HORIZON_BIT)
+    delete_horizon_step = load_i64_le(columns + DELETE_HORIZON_STEP)
+    delete_horizon_given = load_i64_le(columns + DELETE_HORIZON_GIVEN)
+    extra = load_i64_le(columns + EXTRA)
     head_codec = load_i8(codec_data + start * codec_step)
     head_offset = load_i64_le(offset_data + 8 * start)
     head_timestamp = load_i64_le(timestamp_data + 8 * start)
@@ -840,9 +916,9 @@ def cut_message_v1_messages(
     blamed = -1
     row = start
     while row < last and row - start < most:
-        entry_offset_before = entry_offset
-        entry_timestamp_before = entry_timestamp
-        last_offset_before = last_offset
+        before_entry_offset = entry_offset
+        before_entry_timestamp = entry_timestamp
+        before_last_offset = last_offset
         row_offset = load_i64_le(offset_data + 8 * row)
         row_timestamp = load_i64_le(timestamp_data + 8 * row)
         row_timestamp_type = load_i8(timestamp_type_data + row)
@@ -867,7 +943,7 @@ def cut_message_v1_messages(
         last_offset = item_offset
         if row == start:
             first_offset = item_offset
-            last_offset_before = last_offset
+            before_last_offset = last_offset
         if offset_given:
             if entry_offset == 0:
                 back = item_offset
@@ -876,10 +952,10 @@ def cut_message_v1_messages(
             if back != row_offset:
                 blamed = 17  # offset
                 break
-            if entry_offset_before == 0:
+            if before_entry_offset == 0:
                 back = item_offset
             else:
-                back = wrap_64(entry_offset_before - last_offset_before + item_offset)
+                back = wrap_64(before_entry_offset - before_last_offset + item_offset)
             if back != row_offset:
                 blamed = 17  # offset
                 break
@@ -892,7 +968,7 @@ def cut_message_v1_messages(
                 blamed = 3  # timestamp
                 break
             if (entry_attributes >> 3 & 1) == 1:
-                back = entry_timestamp_before
+                back = before_entry_timestamp
             else:
                 back = item_timestamp
             if back != row_timestamp:
@@ -916,7 +992,7 @@ def cut_message_v1_messages(
                 is_transactional_data, is_transactional_bit + row * is_transactional_step
             )
             row_is_control = load_bit(is_control_data, is_control_bit + row * is_control_step)
-            row_delete_horizon_null = is_null(
+            null_row_delete_horizon = is_null(
                 delete_horizon_validity, delete_horizon_bit + row * delete_horizon_step
             )
             if base_offset_given:
@@ -927,10 +1003,10 @@ def cut_message_v1_messages(
                 if back != row_base_offset:
                     blamed = 6  # base_offset
                     break
-                if entry_offset_before == 0:
+                if before_entry_offset == 0:
                     back = first_offset
                 else:
-                    back = wrap_64(entry_offset_before - last_offset_before + first_offset)
+                    back = wrap_64(before_entry_offset - before_last_offset + first_offset)
                 if back != row_base_offset:
                     blamed = 6  # base_offset
                     break
@@ -958,7 +1034,7 @@ def cut_message_v1_messages(
             if is_control_given and row_is_control != 0:
                 blamed = 13  # is_control
                 break
-            if delete_horizon_given and not row_delete_horizon_null:
+            if delete_horizon_given and not null_row_delete_horizon:
                 blamed = 14  # delete_horizon
                 break
         taken = 34
@@ -967,7 +1043,7 @@ def cut_message_v1_messages(
         if taken > 2147483597:
             blamed = 15  # the row
             break
-        if size + taken > most_bytes and row > start:
+        if size + taken > bytes_room and row > start:
             blamed = 15  # the row
             break
         size += taken
@@ -975,8 +1051,8 @@ def cut_message_v1_messages(
     if row == start:
         return 0, blamed
     if blamed >= 0:
-        entry_offset = entry_offset_before
-        entry_timestamp = entry_timestamp_before
+        entry_offset = before_entry_offset
+        entry_timestamp = before_entry_timestamp
     store_64(entry + CASE, 3)
     store_64(entry + FIRST, start)
     store_64(entry + ROWS, row - start)
@@ -984,10 +1060,10 @@ def cut_message_v1_messages(
     store_64(entry + CODEC, entry_attributes & 7)
     store_64(entry + RUN, 0)
     store_64(entry + RUN_SIZE, size)
-    store_64(entry + 64, entry_offset)
-    store_64(entry + 72, entry_attributes)
-    store_64(entry + 80, entry_timestamp)
-    store_64(entry + 88, head_offset)
+    store_64(entry + ENTRY_OFFSET, entry_offset)
+    store_64(entry + ENTRY_ATTRIBUTES, entry_attributes)
+    store_64(entry + ENTRY_TIMESTAMP, entry_timestamp)
+    store_64(entry + HEAD_OFFSET, head_offset)
     return row - start, -1
 
 
@@ -1000,7 +1076,7 @@ def cut_all_message_v1(
     last: int,
     final: int,
     sizes: int,
-    most_bytes: int,
+    bytes_room: int,
     enough: int,
     most: int,
 ) -> tuple[int, int, int, int, int]:
@@ -1014,14 +1090,14 @@ def cut_all_message_v1(
     squeezed = 0
     row = start
     while row < last and n < capacity and done < enough:
-        entry = table + n * ENTRY_SIZE
+        entry = table + n * SIZE_OF_ENTRY
         at = sizes + 4 * (row - start)
         rows, blamed = -1, -1
         if rows < 0:
             rows, blamed = cut_message_v1(columns, row, last, entry, at, enough - done, most)
         if rows < 0:
             rows, blamed = cut_message_v1_messages(
-                columns, row, last, entry, at, min(most_bytes, 2147483597), most
+                columns, row, last, entry, at, min(bytes_room, 2147483597), most
             )
             if rows > 0 and row + rows == last and not final:
                 return n, row, -1, done, squeezed
@@ -1038,21 +1114,21 @@ def cut_all_message_v1(
 @inner
 def put_message_v1(columns: int, entry: int, p: int) -> int:
     """Pass 2: write the rows of an entry. The address behind them."""
-    offset_data = load_i64_le(columns + 8)
-    timestamp_data = load_i64_le(columns + 64)
-    timestamp_type_data = load_i64_le(columns + 120)
-    key_data = load_i64_le(columns + 176)
-    key_offsets = load_i64_le(columns + 184)
-    key_validity = load_i64_le(columns + 192)
-    key_bit = load_i64_le(columns + 200)
-    key_end = load_i64_le(columns + 216)
-    value_data = load_i64_le(columns + 232)
-    value_offsets = load_i64_le(columns + 240)
-    value_validity = load_i64_le(columns + 248)
-    value_bit = load_i64_le(columns + 256)
-    value_end = load_i64_le(columns + 272)
-    codec_data = load_i64_le(columns + 624)
-    codec_step = load_i64_le(columns + 656)
+    offset_data = load_i64_le(columns + OFFSET_DATA)
+    timestamp_data = load_i64_le(columns + TIMESTAMP_DATA)
+    timestamp_type_data = load_i64_le(columns + TIMESTAMP_TYPE_DATA)
+    key_data = load_i64_le(columns + KEY_DATA)
+    key_offsets = load_i64_le(columns + KEY_OFFSETS)
+    key_validity = load_i64_le(columns + KEY_VALIDITY)
+    key_bit = load_i64_le(columns + KEY_BIT)
+    key_end = load_i64_le(columns + KEY_END)
+    value_data = load_i64_le(columns + VALUE_DATA)
+    value_offsets = load_i64_le(columns + VALUE_OFFSETS)
+    value_validity = load_i64_le(columns + VALUE_VALIDITY)
+    value_bit = load_i64_le(columns + VALUE_BIT)
+    value_end = load_i64_le(columns + VALUE_END)
+    codec_data = load_i64_le(columns + CODEC_DATA)
+    codec_step = load_i64_le(columns + CODEC_STEP)
     start = load_i64_le(entry + FIRST)
     rows = load_i64_le(entry + ROWS)
     for row in range(start, start + rows):
@@ -1106,22 +1182,22 @@ def put_message_v1(columns: int, entry: int, p: int) -> int:
 @inner
 def put_message_v1_messages(columns: int, entry: int, p: int) -> int:
     """Pass 2: write the rows of an entry. The address behind them."""
-    offset_data = load_i64_le(columns + 8)
-    timestamp_data = load_i64_le(columns + 64)
-    timestamp_type_data = load_i64_le(columns + 120)
-    key_data = load_i64_le(columns + 176)
-    key_offsets = load_i64_le(columns + 184)
-    key_validity = load_i64_le(columns + 192)
-    key_bit = load_i64_le(columns + 200)
-    key_end = load_i64_le(columns + 216)
-    value_data = load_i64_le(columns + 232)
-    value_offsets = load_i64_le(columns + 240)
-    value_validity = load_i64_le(columns + 248)
-    value_bit = load_i64_le(columns + 256)
-    value_end = load_i64_le(columns + 272)
+    offset_data = load_i64_le(columns + OFFSET_DATA)
+    timestamp_data = load_i64_le(columns + TIMESTAMP_DATA)
+    timestamp_type_data = load_i64_le(columns + TIMESTAMP_TYPE_DATA)
+    key_data = load_i64_le(columns + KEY_DATA)
+    key_offsets = load_i64_le(columns + KEY_OFFSETS)
+    key_validity = load_i64_le(columns + KEY_VALIDITY)
+    key_bit = load_i64_le(columns + KEY_BIT)
+    key_end = load_i64_le(columns + KEY_END)
+    value_data = load_i64_le(columns + VALUE_DATA)
+    value_offsets = load_i64_le(columns + VALUE_OFFSETS)
+    value_validity = load_i64_le(columns + VALUE_VALIDITY)
+    value_bit = load_i64_le(columns + VALUE_BIT)
+    value_end = load_i64_le(columns + VALUE_END)
     start = load_i64_le(entry + FIRST)
     rows = load_i64_le(entry + ROWS)
-    head_offset = load_i64_le(entry + 88)
+    head_offset = load_i64_le(entry + HEAD_OFFSET)
     for row in range(start, start + rows):
         row_offset = load_i64_le(offset_data + 8 * row)
         row_timestamp = load_i64_le(timestamp_data + 8 * row)
@@ -1176,9 +1252,9 @@ def write_message_v1_messages(columns: int, entry: int, p: int) -> int:
     """
     run = load_i64_le(entry + RUN)
     run_size = load_i64_le(entry + RUN_SIZE)
-    entry_offset = load_i64_le(entry + 64)
-    entry_attributes = load_i64_le(entry + 72)
-    entry_timestamp = load_i64_le(entry + 80)
+    entry_offset = load_i64_le(entry + ENTRY_OFFSET)
+    entry_attributes = load_i64_le(entry + ENTRY_ATTRIBUTES)
+    entry_timestamp = load_i64_le(entry + ENTRY_TIMESTAMP)
     store_64_be(p, entry_offset)
     p += 8
     place_of_message_size = p
@@ -1213,7 +1289,7 @@ def fill_all_message_v1(columns: int, table: int, first: int, last: int, p: int)
     are. The address behind them.
     """
     for i in range(first, last):
-        entry = table + i * ENTRY_SIZE
+        entry = table + i * SIZE_OF_ENTRY
         if load_i64_le(entry + CODEC) == 0:
             continue
         store_64(entry + RUN, p)
@@ -1227,7 +1303,7 @@ def fill_all_message_v1(columns: int, table: int, first: int, last: int, p: int)
 def write_all_message_v1(columns: int, table: int, first: int, last: int, p: int) -> int:
     """Pass 2: write entries one behind the other. The address behind them."""
     for i in range(first, last):
-        entry = table + i * ENTRY_SIZE
+        entry = table + i * SIZE_OF_ENTRY
         case = load_i64_le(entry + CASE)
         if case == 2:
             p = put_message_v1(columns, entry, p)
@@ -1238,69 +1314,69 @@ def write_all_message_v1(columns: int, table: int, first: int, last: int, p: int
 
 @inner
 def cut_record_batch_records(
-    columns: int, start: int, last: int, entry: int, sizes: int, most_bytes: int, most: int
+    columns: int, start: int, last: int, entry: int, sizes: int, bytes_room: int, most: int
 ) -> tuple[int, int]:
     """Pass 1: how many rows from ``start`` on one entry holds, and what it needs of them. 0 rows
     and what is in the way; -1 when such an entry is not for them.
     """
-    offset_data = load_i64_le(columns + 8)
-    offset_given = load_i64_le(columns + 56)
-    timestamp_data = load_i64_le(columns + 64)
-    timestamp_given = load_i64_le(columns + 112)
-    timestamp_type_data = load_i64_le(columns + 120)
-    timestamp_type_given = load_i64_le(columns + 168)
-    key_offsets = load_i64_le(columns + 184)
-    key_validity = load_i64_le(columns + 192)
-    key_bit = load_i64_le(columns + 200)
-    value_offsets = load_i64_le(columns + 240)
-    value_validity = load_i64_le(columns + 248)
-    value_bit = load_i64_le(columns + 256)
-    headers_offsets = load_i64_le(columns + 296)
-    headers_key_data = load_i64_le(columns + 344)
-    headers_key_offsets = load_i64_le(columns + 352)
-    headers_key_end = load_i64_le(columns + 384)
-    headers_value_offsets = load_i64_le(columns + 408)
-    headers_value_validity = load_i64_le(columns + 416)
-    headers_value_bit = load_i64_le(columns + 424)
-    base_offset_data = load_i64_le(columns + 456)
-    base_offset_step = load_i64_le(columns + 488)
-    base_offset_given = load_i64_le(columns + 504)
-    magic_data = load_i64_le(columns + 568)
-    magic_step = load_i64_le(columns + 600)
-    magic_given = load_i64_le(columns + 616)
-    codec_data = load_i64_le(columns + 624)
-    codec_step = load_i64_le(columns + 656)
-    codec_given = load_i64_le(columns + 672)
-    producer_id_data = load_i64_le(columns + 680)
-    producer_id_step = load_i64_le(columns + 712)
-    producer_id_given = load_i64_le(columns + 728)
-    producer_epoch_data = load_i64_le(columns + 736)
-    producer_epoch_step = load_i64_le(columns + 768)
-    producer_epoch_given = load_i64_le(columns + 784)
-    sequence_data = load_i64_le(columns + 792)
-    sequence_step = load_i64_le(columns + 824)
-    sequence_given = load_i64_le(columns + 840)
-    leader_epoch_data = load_i64_le(columns + 848)
-    leader_epoch_step = load_i64_le(columns + 880)
-    leader_epoch_given = load_i64_le(columns + 896)
-    is_transactional_data = load_i64_le(columns + 904)
-    is_transactional_bit = load_i64_le(columns + 928)
-    is_transactional_step = load_i64_le(columns + 936)
-    is_transactional_given = load_i64_le(columns + 952)
-    is_control_data = load_i64_le(columns + 960)
-    is_control_bit = load_i64_le(columns + 984)
-    is_control_step = load_i64_le(columns + 992)
-    is_control_given = load_i64_le(columns + 1008)
-    delete_horizon_data = load_i64_le(columns + 1016)
-    delete_horizon_validity = load_i64_le(columns + 1032)
-    delete_horizon_bit = load_i64_le(columns + 1040)
-    delete_horizon_step = load_i64_le(columns + 1048)
-    delete_horizon_given = load_i64_le(columns + 1064)
-    extra = load_i64_le(columns)
+    offset_data = load_i64_le(columns + OFFSET_DATA)
+    offset_given = load_i64_le(columns + OFFSET_GIVEN)
+    timestamp_data = load_i64_le(columns + TIMESTAMP_DATA)
+    timestamp_given = load_i64_le(columns + TIMESTAMP_GIVEN)
+    timestamp_type_data = load_i64_le(columns + TIMESTAMP_TYPE_DATA)
+    timestamp_type_given = load_i64_le(columns + TIMESTAMP_TYPE_GIVEN)
+    key_offsets = load_i64_le(columns + KEY_OFFSETS)
+    key_validity = load_i64_le(columns + KEY_VALIDITY)
+    key_bit = load_i64_le(columns + KEY_BIT)
+    value_offsets = load_i64_le(columns + VALUE_OFFSETS)
+    value_validity = load_i64_le(columns + VALUE_VALIDITY)
+    value_bit = load_i64_le(columns + VALUE_BIT)
+    headers_offsets = load_i64_le(columns + HEADERS_OFFSETS)
+    headers_key_data = load_i64_le(columns + HEADERS_KEY_DATA)
+    headers_key_offsets = load_i64_le(columns + HEADERS_KEY_OFFSETS)
+    headers_key_end = load_i64_le(columns + HEADERS_KEY_END)
+    headers_value_offsets = load_i64_le(columns + HEADERS_VALUE_OFFSETS)
+    headers_value_validity = load_i64_le(columns + HEADERS_VALUE_VALIDITY)
+    headers_value_bit = load_i64_le(columns + HEADERS_VALUE_BIT)
+    base_offset_data = load_i64_le(columns + BASE_OFFSET_DATA)
+    base_offset_step = load_i64_le(columns + BASE_OFFSET_STEP)
+    base_offset_given = load_i64_le(columns + BASE_OFFSET_GIVEN)
+    magic_data = load_i64_le(columns + MAGIC_DATA)
+    magic_step = load_i64_le(columns + MAGIC_STEP)
+    magic_given = load_i64_le(columns + MAGIC_GIVEN)
+    codec_data = load_i64_le(columns + CODEC_DATA)
+    codec_step = load_i64_le(columns + CODEC_STEP)
+    codec_given = load_i64_le(columns + CODEC_GIVEN)
+    producer_id_data = load_i64_le(columns + PRODUCER_ID_DATA)
+    producer_id_step = load_i64_le(columns + PRODUCER_ID_STEP)
+    producer_id_given = load_i64_le(columns + PRODUCER_ID_GIVEN)
+    producer_epoch_data = load_i64_le(columns + PRODUCER_EPOCH_DATA)
+    producer_epoch_step = load_i64_le(columns + PRODUCER_EPOCH_STEP)
+    producer_epoch_given = load_i64_le(columns + PRODUCER_EPOCH_GIVEN)
+    sequence_data = load_i64_le(columns + SEQUENCE_DATA)
+    sequence_step = load_i64_le(columns + SEQUENCE_STEP)
+    sequence_given = load_i64_le(columns + SEQUENCE_GIVEN)
+    leader_epoch_data = load_i64_le(columns + LEADER_EPOCH_DATA)
+    leader_epoch_step = load_i64_le(columns + LEADER_EPOCH_STEP)
+    leader_epoch_given = load_i64_le(columns + LEADER_EPOCH_GIVEN)
+    is_transactional_data = load_i64_le(columns + IS_TRANSACTIONAL_DATA)
+    is_transactional_bit = load_i64_le(columns + IS_TRANSACTIONAL_BIT)
+    is_transactional_step = load_i64_le(columns + IS_TRANSACTIONAL_STEP)
+    is_transactional_given = load_i64_le(columns + IS_TRANSACTIONAL_GIVEN)
+    is_control_data = load_i64_le(columns + IS_CONTROL_DATA)
+    is_control_bit = load_i64_le(columns + IS_CONTROL_BIT)
+    is_control_step = load_i64_le(columns + IS_CONTROL_STEP)
+    is_control_given = load_i64_le(columns + IS_CONTROL_GIVEN)
+    delete_horizon_data = load_i64_le(columns + DELETE_HORIZON_DATA)
+    delete_horizon_validity = load_i64_le(columns + DELETE_HORIZON_VALIDITY)
+    delete_horizon_bit = load_i64_le(columns + DELETE_HORIZON_BIT)
+    delete_horizon_step = load_i64_le(columns + DELETE_HORIZON_STEP)
+    delete_horizon_given = load_i64_le(columns + DELETE_HORIZON_GIVEN)
+    extra = load_i64_le(columns + EXTRA)
     head_base_offset = load_i64_le(base_offset_data + 8 * (start * base_offset_step))
     head_codec = load_i8(codec_data + start * codec_step)
     head_delete_horizon = load_i64_le(delete_horizon_data + 8 * (start * delete_horizon_step))
-    head_delete_horizon_null = is_null(
+    null_head_delete_horizon = is_null(
         delete_horizon_validity, delete_horizon_bit + start * delete_horizon_step
     )
     head_is_control = load_bit(is_control_data, is_control_bit + start * is_control_step)
@@ -1328,9 +1404,9 @@ def cut_record_batch_records(
         | head_timestamp_type << 3
         | head_is_transactional << 4
         | head_is_control << 5
-        | int(not (head_delete_horizon_null)) << 6
+        | int(not (null_head_delete_horizon)) << 6
     )
-    if not (head_delete_horizon_null):
+    if not (null_head_delete_horizon):
         entry_base_timestamp = head_delete_horizon
     else:
         entry_base_timestamp = head_timestamp
@@ -1352,8 +1428,8 @@ def cut_record_batch_records(
     blamed = -1
     row = start
     while row < last and row - start < most:
-        entry_last_offset_delta_before = entry_last_offset_delta
-        entry_max_timestamp_before = entry_max_timestamp
+        before_entry_last_offset_delta = entry_last_offset_delta
+        before_entry_max_timestamp = entry_max_timestamp
         row_offset = load_i64_le(offset_data + 8 * row)
         row_timestamp = load_i64_le(timestamp_data + 8 * row)
         row_timestamp_type = load_i8(timestamp_type_data + row)
@@ -1384,18 +1460,20 @@ def cut_record_batch_records(
         headers_size = 0
         for part in range(headers_at, headers_at + row_headers):
             headers_key_at = load_i32_le(headers_key_offsets + 4 * part)
-            row_headers_key = load_i32_le(headers_key_offsets + 4 * part + 4) - headers_key_at
+            part_headers_key = load_i32_le(headers_key_offsets + 4 * part + 4) - headers_key_at
             if not is_utf8_within(
-                headers_key_data + headers_key_at, row_headers_key, headers_key_end
+                headers_key_data + headers_key_at, part_headers_key, headers_key_end
             ):
                 blamed = 26  # headers_key, key
                 break
-            headers_size += size_varint(row_headers_key) + row_headers_key
+            headers_size += size_varint(part_headers_key) + part_headers_key
             headers_value_at = load_i32_le(headers_value_offsets + 4 * part)
-            row_headers_value = load_i32_le(headers_value_offsets + 4 * part + 4) - headers_value_at
+            part_headers_value = (
+                load_i32_le(headers_value_offsets + 4 * part + 4) - headers_value_at
+            )
             if is_null(headers_value_validity, headers_value_bit + part):
-                row_headers_value = -1
-            headers_size += size_varint(row_headers_value) + max(row_headers_value, 0)
+                part_headers_value = -1
+            headers_size += size_varint(part_headers_value) + max(part_headers_value, 0)
         if blamed >= 0:
             break
         if offset_given and wrap_64(entry_base_offset + item_offset_delta) != row_offset:
@@ -1410,7 +1488,7 @@ def cut_record_batch_records(
                 blamed = 3  # timestamp
                 break
             if (entry_attributes >> 3 & 1) == 1:
-                back = entry_max_timestamp_before
+                back = before_entry_max_timestamp
             else:
                 back = wrap_64(entry_base_timestamp + item_timestamp_delta)
             if back != row_timestamp:
@@ -1432,7 +1510,7 @@ def cut_record_batch_records(
             )
             row_is_control = load_bit(is_control_data, is_control_bit + row * is_control_step)
             row_delete_horizon = load_i64_le(delete_horizon_data + 8 * (row * delete_horizon_step))
-            row_delete_horizon_null = is_null(
+            null_row_delete_horizon = is_null(
                 delete_horizon_validity, delete_horizon_bit + row * delete_horizon_step
             )
             if base_offset_given and entry_base_offset != row_base_offset:
@@ -1470,14 +1548,14 @@ def cut_record_batch_records(
                 blamed = 13  # is_control
                 break
             if delete_horizon_given:
-                if row_delete_horizon_null != (not (entry_attributes >> 6 & 1)):
+                if null_row_delete_horizon != (not (entry_attributes >> 6 & 1)):
                     blamed = 14  # delete_horizon
                     break
                 if entry_attributes >> 6 & 1:
                     back = entry_base_timestamp
                 else:
                     back = 0
-                if not row_delete_horizon_null and back != row_delete_horizon:
+                if not null_row_delete_horizon and back != row_delete_horizon:
                     blamed = 14  # delete_horizon
                     break
         taken = 1
@@ -1493,7 +1571,7 @@ def cut_record_batch_records(
         if taken > 2147483566:
             blamed = 15  # the row
             break
-        if size + taken > most_bytes and row > start:
+        if size + taken > bytes_room and row > start:
             blamed = 15  # the row
             break
         size += taken
@@ -1501,8 +1579,8 @@ def cut_record_batch_records(
     if row == start:
         return 0, blamed
     if blamed >= 0:
-        entry_last_offset_delta = entry_last_offset_delta_before
-        entry_max_timestamp = entry_max_timestamp_before
+        entry_last_offset_delta = before_entry_last_offset_delta
+        entry_max_timestamp = before_entry_max_timestamp
     store_64(entry + CASE, 4)
     store_64(entry + FIRST, start)
     store_64(entry + ROWS, row - start)
@@ -1510,15 +1588,15 @@ def cut_record_batch_records(
     store_64(entry + CODEC, entry_attributes & 7)
     store_64(entry + RUN, 0)
     store_64(entry + RUN_SIZE, size)
-    store_64(entry + 64, entry_base_offset)
-    store_64(entry + 72, entry_partition_leader_epoch)
-    store_64(entry + 80, entry_attributes)
-    store_64(entry + 88, entry_last_offset_delta)
-    store_64(entry + 96, entry_base_timestamp)
-    store_64(entry + 104, entry_max_timestamp)
-    store_64(entry + 112, entry_producer_id)
-    store_64(entry + 120, entry_producer_epoch)
-    store_64(entry + 128, entry_base_sequence)
+    store_64(entry + ENTRY_BASE_OFFSET, entry_base_offset)
+    store_64(entry + ENTRY_PARTITION_LEADER_EPOCH, entry_partition_leader_epoch)
+    store_64(entry + ENTRY_ATTRIBUTES, entry_attributes)
+    store_64(entry + ENTRY_LAST_OFFSET_DELTA, entry_last_offset_delta)
+    store_64(entry + ENTRY_BASE_TIMESTAMP, entry_base_timestamp)
+    store_64(entry + ENTRY_MAX_TIMESTAMP, entry_max_timestamp)
+    store_64(entry + ENTRY_PRODUCER_ID, entry_producer_id)
+    store_64(entry + ENTRY_PRODUCER_EPOCH, entry_producer_epoch)
+    store_64(entry + ENTRY_BASE_SEQUENCE, entry_base_sequence)
     return row - start, -1
 
 
@@ -1531,7 +1609,7 @@ def cut_all_record_batch(
     last: int,
     final: int,
     sizes: int,
-    most_bytes: int,
+    bytes_room: int,
     enough: int,
     most: int,
 ) -> tuple[int, int, int, int, int]:
@@ -1545,12 +1623,12 @@ def cut_all_record_batch(
     squeezed = 0
     row = start
     while row < last and n < capacity and done < enough:
-        entry = table + n * ENTRY_SIZE
+        entry = table + n * SIZE_OF_ENTRY
         at = sizes + 4 * (row - start)
         rows, blamed = -1, -1
         if rows < 0:
             rows, blamed = cut_record_batch_records(
-                columns, row, last, entry, at, min(most_bytes, 2147483566), most
+                columns, row, last, entry, at, min(bytes_room, 2147483566), most
             )
             if rows > 0 and row + rows == last and not final:
                 return n, row, -1, done, squeezed
@@ -1567,32 +1645,32 @@ def cut_all_record_batch(
 @inner
 def put_record_batch_records(columns: int, entry: int, p: int) -> int:
     """Pass 2: write the rows of an entry. The address behind them."""
-    offset_data = load_i64_le(columns + 8)
-    timestamp_data = load_i64_le(columns + 64)
-    key_data = load_i64_le(columns + 176)
-    key_offsets = load_i64_le(columns + 184)
-    key_validity = load_i64_le(columns + 192)
-    key_bit = load_i64_le(columns + 200)
-    key_end = load_i64_le(columns + 216)
-    value_data = load_i64_le(columns + 232)
-    value_offsets = load_i64_le(columns + 240)
-    value_validity = load_i64_le(columns + 248)
-    value_bit = load_i64_le(columns + 256)
-    value_end = load_i64_le(columns + 272)
-    headers_offsets = load_i64_le(columns + 296)
-    headers_key_data = load_i64_le(columns + 344)
-    headers_key_offsets = load_i64_le(columns + 352)
-    headers_key_end = load_i64_le(columns + 384)
-    headers_value_data = load_i64_le(columns + 400)
-    headers_value_offsets = load_i64_le(columns + 408)
-    headers_value_validity = load_i64_le(columns + 416)
-    headers_value_bit = load_i64_le(columns + 424)
-    headers_value_end = load_i64_le(columns + 440)
+    offset_data = load_i64_le(columns + OFFSET_DATA)
+    timestamp_data = load_i64_le(columns + TIMESTAMP_DATA)
+    key_data = load_i64_le(columns + KEY_DATA)
+    key_offsets = load_i64_le(columns + KEY_OFFSETS)
+    key_validity = load_i64_le(columns + KEY_VALIDITY)
+    key_bit = load_i64_le(columns + KEY_BIT)
+    key_end = load_i64_le(columns + KEY_END)
+    value_data = load_i64_le(columns + VALUE_DATA)
+    value_offsets = load_i64_le(columns + VALUE_OFFSETS)
+    value_validity = load_i64_le(columns + VALUE_VALIDITY)
+    value_bit = load_i64_le(columns + VALUE_BIT)
+    value_end = load_i64_le(columns + VALUE_END)
+    headers_offsets = load_i64_le(columns + HEADERS_OFFSETS)
+    headers_key_data = load_i64_le(columns + HEADERS_KEY_DATA)
+    headers_key_offsets = load_i64_le(columns + HEADERS_KEY_OFFSETS)
+    headers_key_end = load_i64_le(columns + HEADERS_KEY_END)
+    headers_value_data = load_i64_le(columns + HEADERS_VALUE_DATA)
+    headers_value_offsets = load_i64_le(columns + HEADERS_VALUE_OFFSETS)
+    headers_value_validity = load_i64_le(columns + HEADERS_VALUE_VALIDITY)
+    headers_value_bit = load_i64_le(columns + HEADERS_VALUE_BIT)
+    headers_value_end = load_i64_le(columns + HEADERS_VALUE_END)
     start = load_i64_le(entry + FIRST)
     rows = load_i64_le(entry + ROWS)
     sizes = load_i64_le(entry + SIZES)
-    entry_base_offset = load_i64_le(entry + 64)
-    entry_base_timestamp = load_i64_le(entry + 96)
+    entry_base_offset = load_i64_le(entry + ENTRY_BASE_OFFSET)
+    entry_base_timestamp = load_i64_le(entry + ENTRY_BASE_TIMESTAMP)
     for row in range(start, start + rows):
         row_offset = load_i64_le(offset_data + 8 * row)
         row_timestamp = load_i64_le(timestamp_data + 8 * row)
@@ -1628,20 +1706,22 @@ def put_record_batch_records(columns: int, entry: int, p: int) -> int:
         p = put_varint(p, row_headers)  # headers
         for part in range(headers_at, headers_at + row_headers):
             headers_key_at = load_i32_le(headers_key_offsets + 4 * part)
-            row_headers_key = load_i32_le(headers_key_offsets + 4 * part + 4) - headers_key_at
-            p = put_varint(p, row_headers_key)  # key
-            copy_from(p, headers_key_data + headers_key_at, row_headers_key, headers_key_end)
-            p += row_headers_key
+            part_headers_key = load_i32_le(headers_key_offsets + 4 * part + 4) - headers_key_at
+            p = put_varint(p, part_headers_key)  # key
+            copy_from(p, headers_key_data + headers_key_at, part_headers_key, headers_key_end)
+            p += part_headers_key
             headers_value_at = load_i32_le(headers_value_offsets + 4 * part)
-            row_headers_value = load_i32_le(headers_value_offsets + 4 * part + 4) - headers_value_at
+            part_headers_value = (
+                load_i32_le(headers_value_offsets + 4 * part + 4) - headers_value_at
+            )
             if is_null(headers_value_validity, headers_value_bit + part):
-                row_headers_value = -1
-            if row_headers_value >= 0:
-                p = put_varint(p, row_headers_value)  # value
+                part_headers_value = -1
+            if part_headers_value >= 0:
+                p = put_varint(p, part_headers_value)  # value
                 copy_from(
-                    p, headers_value_data + headers_value_at, row_headers_value, headers_value_end
+                    p, headers_value_data + headers_value_at, part_headers_value, headers_value_end
                 )
-                p += row_headers_value
+                p += part_headers_value
             else:
                 p = put_varint(p, -1)  # null
     return p
@@ -1655,15 +1735,15 @@ def write_record_batch_records(columns: int, entry: int, p: int) -> int:
     run = load_i64_le(entry + RUN)
     run_size = load_i64_le(entry + RUN_SIZE)
     rows = load_i64_le(entry + ROWS)
-    entry_base_offset = load_i64_le(entry + 64)
-    entry_partition_leader_epoch = load_i64_le(entry + 72)
-    entry_attributes = load_i64_le(entry + 80)
-    entry_last_offset_delta = load_i64_le(entry + 88)
-    entry_base_timestamp = load_i64_le(entry + 96)
-    entry_max_timestamp = load_i64_le(entry + 104)
-    entry_producer_id = load_i64_le(entry + 112)
-    entry_producer_epoch = load_i64_le(entry + 120)
-    entry_base_sequence = load_i64_le(entry + 128)
+    entry_base_offset = load_i64_le(entry + ENTRY_BASE_OFFSET)
+    entry_partition_leader_epoch = load_i64_le(entry + ENTRY_PARTITION_LEADER_EPOCH)
+    entry_attributes = load_i64_le(entry + ENTRY_ATTRIBUTES)
+    entry_last_offset_delta = load_i64_le(entry + ENTRY_LAST_OFFSET_DELTA)
+    entry_base_timestamp = load_i64_le(entry + ENTRY_BASE_TIMESTAMP)
+    entry_max_timestamp = load_i64_le(entry + ENTRY_MAX_TIMESTAMP)
+    entry_producer_id = load_i64_le(entry + ENTRY_PRODUCER_ID)
+    entry_producer_epoch = load_i64_le(entry + ENTRY_PRODUCER_EPOCH)
+    entry_base_sequence = load_i64_le(entry + ENTRY_BASE_SEQUENCE)
     store_64_be(p, entry_base_offset)
     p += 8
     place_of_batch_length = p
@@ -1708,7 +1788,7 @@ def fill_all_record_batch(columns: int, table: int, first: int, last: int, p: in
     are. The address behind them.
     """
     for i in range(first, last):
-        entry = table + i * ENTRY_SIZE
+        entry = table + i * SIZE_OF_ENTRY
         if load_i64_le(entry + CODEC) == 0:
             continue
         store_64(entry + RUN, p)
@@ -1722,7 +1802,7 @@ def fill_all_record_batch(columns: int, table: int, first: int, last: int, p: in
 def write_all_record_batch(columns: int, table: int, first: int, last: int, p: int) -> int:
     """Pass 2: write entries one behind the other. The address behind them."""
     for i in range(first, last):
-        entry = table + i * ENTRY_SIZE
+        entry = table + i * SIZE_OF_ENTRY
         case = load_i64_le(entry + CASE)
         if case == 4:
             p = write_record_batch_records(columns, entry, p)
@@ -1735,3 +1815,6 @@ KERNELS: dict[int, tuple[Any, Any, Any]] = {
     2: (cut_all_record_batch, fill_all_record_batch, write_all_record_batch),
 }
 """What cuts, fills and writes, by the number that tells entries apart."""
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

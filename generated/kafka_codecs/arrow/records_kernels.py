@@ -36,8 +36,8 @@ from codecgen.runtime.arrow.primitives.varints import varint, varlong
 
 __all__ = ["JIT", "KERNELS"]
 
+# The index: where its numbers of an entry lie, and how many bytes it has for each
 STATUS = 0
-AT = 8
 CASE = 16
 START = 24
 END = 32
@@ -46,12 +46,65 @@ RUN = 48
 RUN_END = 56
 COUNT = 64
 CHECKED = 72
-ROW_SIZE = 160
+ENTRY_ATTRIBUTES = 80
+ENTRY_BASE_OFFSET = 88
+ENTRY_BASE_SEQUENCE = 96
+ENTRY_BASE_TIMESTAMP = 104
+ENTRY_CRC = 112
+ENTRY_MAX_TIMESTAMP = 120
+ENTRY_OFFSET = 128
+ENTRY_PARTITION_LEADER_EPOCH = 136
+ENTRY_PRODUCER_EPOCH = 144
+ENTRY_PRODUCER_ID = 152
+ENTRY_START_OF_CRC = 160
+ENTRY_TIMESTAMP = 168
+FIRST_OFFSET = 176
+LAST_OFFSET = 184
+ROW_SIZE = 192
 
+# The state: what has been written so far
 ROWS = 0
 ENTRIES = 8
 LAST = 16
 NEXT = 24
+
+# Columns: addresses of their buffers, how much of each is written, how many nulls
+OFFSET_DATA = 0
+TIMESTAMP_DATA = 24
+TIMESTAMP_TYPE_DATA = 48
+KEY_DATA = 72
+KEY_VALIDITY = 80
+KEY_OFFSETS = 88
+KEY_AT = 56
+KEY_NULLS = 208
+VALUE_DATA = 96
+VALUE_VALIDITY = 104
+VALUE_OFFSETS = 112
+VALUE_AT = 64
+VALUE_NULLS = 216
+HEADERS_OFFSETS = 136
+HEADERS_AT = 72
+HEADERS_KEY_DATA = 144
+HEADERS_KEY_OFFSETS = 160
+HEADERS_KEY_AT = 80
+HEADERS_VALUE_DATA = 168
+HEADERS_VALUE_VALIDITY = 176
+HEADERS_VALUE_OFFSETS = 184
+HEADERS_VALUE_AT = 88
+HEADERS_VALUE_NULLS = 240
+BASE_OFFSET_DATA = 192
+POSITION_DATA = 216
+MAGIC_DATA = 240
+CODEC_DATA = 264
+PRODUCER_ID_DATA = 288
+PRODUCER_EPOCH_DATA = 312
+SEQUENCE_DATA = 336
+LEADER_EPOCH_DATA = 360
+IS_TRANSACTIONAL_DATA = 384
+IS_CONTROL_DATA = 408
+DELETE_HORIZON_DATA = 432
+DELETE_HORIZON_VALIDITY = 440
+DELETE_HORIZON_NULLS = 328
 
 
 @inner
@@ -79,10 +132,10 @@ def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
             return fail(row, 1, p)  # message_size
         if entry_message_size < 0 or entry_message_size > end - p:
             return fail(row, 1, p)  # message_size
-        end_1 = p + entry_message_size
+        end_of_crc = p + entry_message_size
         entry_crc = load_u32(p)
         p += 4
-        entry_crc_at = p
+        entry_start_of_crc = p
         entry_magic = load_i8(p)
         p += 1
         if entry_magic != 0:
@@ -91,26 +144,26 @@ def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
         p += 1
         if (entry_attributes & 7) > 3:
             return fail(row, 3, p)  # attributes
-        if entry_attributes & 248:
+        if (entry_attributes >> 3 & 31) != 0:
             return fail(row, 3, p)  # attributes
         entry_key = load_i32(p)
         p += 4
-        if entry_key > end_1 - p:
+        if entry_key > end_of_crc - p:
             return fail(row, 4, p)  # key
         if entry_key < 0:
-            if entry_key != -1 or p > end_1:
+            if entry_key != -1 or p > end_of_crc:
                 return fail(row, 4, p)  # key
         else:
             p += entry_key
-        if not (((entry_attributes & 7) == 0) or (entry_key < 0)):
+        if not ((entry_attributes & 7) == 0 or entry_key < 0):
             return fail(row, 4, p)  # key
         if (entry_attributes & 7) == 0:
             entry_value = load_i32(p)
             p += 4
-            if entry_value > end_1 - p:
+            if entry_value > end_of_crc - p:
                 return fail(row, 5, p)  # value
             if entry_value < 0:
-                if entry_value != -1 or p > end_1:
+                if entry_value != -1 or p > end_of_crc:
                     return fail(row, 5, p)  # value
             else:
                 p += entry_value
@@ -121,18 +174,18 @@ def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
         codec = entry_attributes & 7
         length = load_i32(p)
         p += 4
-        if length < 0 or length != end_1 - p:
+        if length < 0 or length != end_of_crc - p:
             return fail(row, 6, p)  # messages
-        if codec and crc32(entry_crc_at, end_1 - entry_crc_at) != entry_crc:
+        if codec and crc32(entry_start_of_crc, end_of_crc - entry_start_of_crc) != entry_crc:
             return fail(row, 7, p)  # crc
         store_64(row + CHECKED, codec)
         store_64(row + CODEC, codec)
         store_64(row + RUN, p)
-        store_64(row + RUN_END, end_1)
+        store_64(row + RUN_END, end_of_crc)
         store_64(row + COUNT, -1)
-        store_64(row + 80, entry_attributes)
-        store_64(row + 88, entry_crc)
-        store_64(row + 96, entry_crc_at)
+        store_64(row + ENTRY_ATTRIBUTES, entry_attributes)
+        store_64(row + ENTRY_CRC, entry_crc)
+        store_64(row + ENTRY_START_OF_CRC, entry_start_of_crc)
         return 1
     return fail(row, 8, start)  # message
 
@@ -206,22 +259,22 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
     end = load_i64_le(row + RUN_END)
     at = load_i64_le(state + ROWS)
     rows_room = load_i64_le(room + ROWS)
-    offset_data = load_i64_le(out + 0)
-    key_data = load_i64_le(out + 72)
-    key_validity = load_i64_le(out + 80)
-    key_offsets = load_i64_le(out + 88)
-    key_at = load_i64_le(state + 56)
-    key_room = load_i64_le(room + 56)
-    key_nulls = load_i64_le(state + 208)
-    value_data = load_i64_le(out + 96)
-    value_validity = load_i64_le(out + 104)
-    value_offsets = load_i64_le(out + 112)
-    value_at = load_i64_le(state + 64)
-    value_room = load_i64_le(room + 64)
-    value_nulls = load_i64_le(state + 216)
-    base_offset_data = load_i64_le(out + 192)
-    position_data = load_i64_le(out + 216)
-    codec_data = load_i64_le(out + 264)
+    offset_data = load_i64_le(out + OFFSET_DATA)
+    key_data = load_i64_le(out + KEY_DATA)
+    key_validity = load_i64_le(out + KEY_VALIDITY)
+    key_offsets = load_i64_le(out + KEY_OFFSETS)
+    key_at = load_i64_le(state + KEY_AT)
+    key_room = load_i64_le(room + KEY_AT)
+    key_nulls = load_i64_le(state + KEY_NULLS)
+    value_data = load_i64_le(out + VALUE_DATA)
+    value_validity = load_i64_le(out + VALUE_VALIDITY)
+    value_offsets = load_i64_le(out + VALUE_OFFSETS)
+    value_at = load_i64_le(state + VALUE_AT)
+    value_room = load_i64_le(room + VALUE_AT)
+    value_nulls = load_i64_le(state + VALUE_NULLS)
+    base_offset_data = load_i64_le(out + BASE_OFFSET_DATA)
+    position_data = load_i64_le(out + POSITION_DATA)
+    codec_data = load_i64_le(out + CODEC_DATA)
     careful = load_i64_le(row + CHECKED)
     while True:
         behind = frame_message_v0(p, end)
@@ -231,7 +284,7 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
             return 0
         store_64(row + END, behind)
         start = p
-        entry_position = p + bias
+        place_position = p + bias
         item_offset = load_i64(p)
         p += 8
         item_message_size = load_i32(p)
@@ -240,12 +293,12 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
             return fail(row, 1, p)  # message_size
         if item_message_size < 0 or item_message_size > behind - p:
             return fail(row, 1, p)  # message_size
-        end_1 = p + item_message_size
+        end_of_crc = p + item_message_size
         item_crc = load_u32(p)
         p += 4
-        if p > end_1:
+        if p > end_of_crc:
             return fail(row, 7, p)  # crc
-        if crc32(p, end_1 - p) != item_crc:
+        if crc32(p, end_of_crc - p) != item_crc:
             return fail(row, 7, p)  # crc
         item_magic = load_i8(p)
         p += 1
@@ -255,14 +308,14 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
         p += 1
         if (item_attributes & 7) > 3:
             return fail(row, 3, p)  # attributes
-        if item_attributes & 248:
+        if (item_attributes >> 3 & 31) != 0:
             return fail(row, 3, p)  # attributes
         item_key = load_i32(p)
         p += 4
-        if item_key > end_1 - p:
+        if item_key > end_of_crc - p:
             return fail(row, 4, p)  # key
         if item_key < 0:
-            if item_key != -1 or p > end_1:
+            if item_key != -1 or p > end_of_crc:
                 return fail(row, 4, p)  # key
             key_nulls += 1
             if key_validity:
@@ -276,15 +329,15 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
             p += item_key
         if key_offsets:
             store_32(key_offsets + 4 * at + 4, key_at)
-        if not (((item_attributes & 7) == 0) or (item_key < 0)):
+        if not ((item_attributes & 7) == 0 or item_key < 0):
             return fail(row, 4, p)  # key
         if (item_attributes & 7) == 0:
             item_value = load_i32(p)
             p += 4
-            if item_value > end_1 - p:
+            if item_value > end_of_crc - p:
                 return fail(row, 5, p)  # value
             if item_value < 0:
-                if item_value != -1 or p > end_1:
+                if item_value != -1 or p > end_of_crc:
                     return fail(row, 5, p)  # value
                 value_nulls += 1
                 if value_validity:
@@ -307,7 +360,7 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
                 store_32(value_offsets + 4 * at + 4, value_at)
         if (item_attributes & 7) != 0:
             return fail(row, 6, p)  # messages
-        if p != end_1:
+        if p != end_of_crc:
             return fail(row, 6, p)  # messages
         if p != behind:
             return fail(row, 6, p)  # messages
@@ -316,16 +369,16 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
         if base_offset_data:
             store_64(base_offset_data + 8 * at, item_offset)
         if position_data:
-            store_64(position_data + 8 * at, entry_position)
+            store_64(position_data + 8 * at, place_position)
         if codec_data:
             store_8(codec_data + at, item_attributes & 7)
         at += 1
         store_64(state + ROWS, at)
         store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
-        store_64(state + 56, key_at)
-        store_64(state + 208, key_nulls)
-        store_64(state + 64, value_at)
-        store_64(state + 216, value_nulls)
+        store_64(state + KEY_AT, key_at)
+        store_64(state + KEY_NULLS, key_nulls)
+        store_64(state + VALUE_AT, value_at)
+        store_64(state + VALUE_NULLS, value_nulls)
         store_64(state + LAST, start)
         store_64(row + RUN, p)
         store_64(state + NEXT, p)
@@ -335,20 +388,20 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
 def same_message_v0(row: int, out: int, state: int, first: int, bias: int) -> None:
     """Write the columns that are the same in all rows, from the first one on."""
     count = load_i64_le(state + ROWS) - first
-    timestamp_data = load_i64_le(out + 24)
-    timestamp_type_data = load_i64_le(out + 48)
-    headers_offsets = load_i64_le(out + 136)
-    magic_data = load_i64_le(out + 240)
-    producer_id_data = load_i64_le(out + 288)
-    producer_epoch_data = load_i64_le(out + 312)
-    sequence_data = load_i64_le(out + 336)
-    leader_epoch_data = load_i64_le(out + 360)
-    is_transactional_data = load_i64_le(out + 384)
-    is_control_data = load_i64_le(out + 408)
-    delete_horizon_validity = load_i64_le(out + 440)
+    timestamp_data = load_i64_le(out + TIMESTAMP_DATA)
+    timestamp_type_data = load_i64_le(out + TIMESTAMP_TYPE_DATA)
+    headers_offsets = load_i64_le(out + HEADERS_OFFSETS)
+    magic_data = load_i64_le(out + MAGIC_DATA)
+    producer_id_data = load_i64_le(out + PRODUCER_ID_DATA)
+    producer_epoch_data = load_i64_le(out + PRODUCER_EPOCH_DATA)
+    sequence_data = load_i64_le(out + SEQUENCE_DATA)
+    leader_epoch_data = load_i64_le(out + LEADER_EPOCH_DATA)
+    is_transactional_data = load_i64_le(out + IS_TRANSACTIONAL_DATA)
+    is_control_data = load_i64_le(out + IS_CONTROL_DATA)
+    delete_horizon_validity = load_i64_le(out + DELETE_HORIZON_VALIDITY)
     if headers_offsets:
-        fill_32(headers_offsets, first + 1, count, load_i64_le(state + 72))
-    store_64(state + 328, load_i64_le(state + 328) + count)
+        fill_32(headers_offsets, first + 1, count, load_i64_le(state + HEADERS_AT))
+    store_64(state + DELETE_HORIZON_NULLS, load_i64_le(state + DELETE_HORIZON_NULLS) + count)
     if delete_horizon_validity:
         fill_false(delete_horizon_validity, first, count)
     if timestamp_data:
@@ -365,9 +418,9 @@ def same_message_v0(row: int, out: int, state: int, first: int, bias: int) -> No
         fill_32(sequence_data, first, count, -1)
     if leader_epoch_data:
         fill_32(leader_epoch_data, first, count, -1)
-    if is_transactional_data and not (0):
+    if is_transactional_data and not 0:
         fill_false(is_transactional_data, first, count)
-    if is_control_data and not (0):
+    if is_control_data and not 0:
         fill_false(is_control_data, first, count)
 
 
@@ -380,22 +433,25 @@ def rows_message_v0_messages(
     end = load_i64_le(row + RUN_END)
     at = load_i64_le(state + ROWS)
     rows_room = load_i64_le(room + ROWS)
-    offset_data = load_i64_le(out + 0)
-    key_data = load_i64_le(out + 72)
-    key_validity = load_i64_le(out + 80)
-    key_offsets = load_i64_le(out + 88)
-    key_at = load_i64_le(state + 56)
-    key_room = load_i64_le(room + 56)
-    key_nulls = load_i64_le(state + 208)
-    value_data = load_i64_le(out + 96)
-    value_validity = load_i64_le(out + 104)
-    value_offsets = load_i64_le(out + 112)
-    value_at = load_i64_le(state + 64)
-    value_room = load_i64_le(room + 64)
-    value_nulls = load_i64_le(state + 216)
-    entry_crc = load_i64_le(row + 88)
-    entry_crc_at = load_i64_le(row + 96)
-    if load_i64_le(row + CHECKED) == 0 and crc32(entry_crc_at, end - entry_crc_at) != entry_crc:
+    offset_data = load_i64_le(out + OFFSET_DATA)
+    key_data = load_i64_le(out + KEY_DATA)
+    key_validity = load_i64_le(out + KEY_VALIDITY)
+    key_offsets = load_i64_le(out + KEY_OFFSETS)
+    key_at = load_i64_le(state + KEY_AT)
+    key_room = load_i64_le(room + KEY_AT)
+    key_nulls = load_i64_le(state + KEY_NULLS)
+    value_data = load_i64_le(out + VALUE_DATA)
+    value_validity = load_i64_le(out + VALUE_VALIDITY)
+    value_offsets = load_i64_le(out + VALUE_OFFSETS)
+    value_at = load_i64_le(state + VALUE_AT)
+    value_room = load_i64_le(room + VALUE_AT)
+    value_nulls = load_i64_le(state + VALUE_NULLS)
+    entry_crc = load_i64_le(row + ENTRY_CRC)
+    entry_start_of_crc = load_i64_le(row + ENTRY_START_OF_CRC)
+    if (
+        load_i64_le(row + CHECKED) == 0
+        and crc32(entry_start_of_crc, end - entry_start_of_crc) != entry_crc
+    ):
         return fail(row, 7, p)  # crc
     first_offset = 0
     start = p
@@ -406,16 +462,12 @@ def rows_message_v0_messages(
         p += 4
         if item_message_size < 0 or item_message_size > end - p:
             return fail(row, 1, p)  # message_size
-        end_1 = p + item_message_size
-        p += 4  # crc
-        p += 1  # magic
-        item_attributes = load_i8(p)
-        p += 1
-        p = end_1
+        end_of_crc = p + item_message_size
+        p = end_of_crc
         first_offset = item_offset
         break
     p = start
-    store_64(row + 104, first_offset)
+    store_64(row + FIRST_OFFSET, first_offset)
     first = at
     while p < end:
         if at >= rows_room:
@@ -428,12 +480,12 @@ def rows_message_v0_messages(
             return fail(row, 1, p)  # message_size
         if item_message_size < 0 or item_message_size > end - p:
             return fail(row, 1, p)  # message_size
-        end_1 = p + item_message_size
+        end_of_crc_2 = p + item_message_size
         item_crc = load_u32(p)
         p += 4
-        if p > end_1:
+        if p > end_of_crc_2:
             return fail(row, 7, p)  # crc
-        if crc32(p, end_1 - p) != item_crc:
+        if crc32(p, end_of_crc_2 - p) != item_crc:
             return fail(row, 7, p)  # crc
         item_magic = load_i8(p)
         p += 1
@@ -443,14 +495,14 @@ def rows_message_v0_messages(
         p += 1
         if (item_attributes & 7) > 3:
             return fail(row, 3, p)  # attributes
-        if item_attributes & 248:
+        if (item_attributes >> 3 & 31) != 0:
             return fail(row, 3, p)  # attributes
         item_key = load_i32(p)
         p += 4
-        if item_key > end_1 - p:
+        if item_key > end_of_crc_2 - p:
             return fail(row, 4, p)  # key
         if item_key < 0:
-            if item_key != -1 or p > end_1:
+            if item_key != -1 or p > end_of_crc_2:
                 return fail(row, 4, p)  # key
             key_nulls += 1
             if key_validity:
@@ -464,15 +516,15 @@ def rows_message_v0_messages(
             p += item_key
         if key_offsets:
             store_32(key_offsets + 4 * at + 4, key_at)
-        if not (((item_attributes & 7) == 0) or (item_key < 0)):
+        if not ((item_attributes & 7) == 0 or item_key < 0):
             return fail(row, 4, p)  # key
         if (item_attributes & 7) == 0:
             item_value = load_i32(p)
             p += 4
-            if item_value > end_1 - p:
+            if item_value > end_of_crc_2 - p:
                 return fail(row, 5, p)  # value
             if item_value < 0:
-                if item_value != -1 or p > end_1:
+                if item_value != -1 or p > end_of_crc_2:
                     return fail(row, 5, p)  # value
                 value_nulls += 1
                 if value_validity:
@@ -495,7 +547,7 @@ def rows_message_v0_messages(
                 store_32(value_offsets + 4 * at + 4, value_at)
         if (item_attributes & 7) != 0:
             return fail(row, 6, p)  # messages
-        if p != end_1:
+        if p != end_of_crc_2:
             return fail(row, 6, p)  # messages
         if offset_data:
             store_64(offset_data + 8 * at, item_offset)
@@ -508,10 +560,10 @@ def rows_message_v0_messages(
         return fail(row, 6, p)  # messages
     store_64(state + ROWS, at)
     store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
-    store_64(state + 56, key_at)
-    store_64(state + 208, key_nulls)
-    store_64(state + 64, value_at)
-    store_64(state + 216, value_nulls)
+    store_64(state + KEY_AT, key_at)
+    store_64(state + KEY_NULLS, key_nulls)
+    store_64(state + VALUE_AT, value_at)
+    store_64(state + VALUE_NULLS, value_nulls)
     store_64(row + RUN, end)
     store_64(row + COUNT, 0)
     store_64(state + LAST, load_i64_le(row + START))
@@ -523,26 +575,26 @@ def rows_message_v0_messages(
 def same_message_v0_messages(row: int, out: int, state: int, first: int, bias: int) -> None:
     """Write the columns that are the same in all rows, from the first one on."""
     count = load_i64_le(state + ROWS) - first
-    timestamp_data = load_i64_le(out + 24)
-    timestamp_type_data = load_i64_le(out + 48)
-    headers_offsets = load_i64_le(out + 136)
-    base_offset_data = load_i64_le(out + 192)
-    position_data = load_i64_le(out + 216)
-    magic_data = load_i64_le(out + 240)
-    codec_data = load_i64_le(out + 264)
-    producer_id_data = load_i64_le(out + 288)
-    producer_epoch_data = load_i64_le(out + 312)
-    sequence_data = load_i64_le(out + 336)
-    leader_epoch_data = load_i64_le(out + 360)
-    is_transactional_data = load_i64_le(out + 384)
-    is_control_data = load_i64_le(out + 408)
-    delete_horizon_validity = load_i64_le(out + 440)
-    entry_attributes = load_i64_le(row + 80)
-    first_offset = load_i64_le(row + 104)
-    entry_position = load_i64_le(row + START) + bias
+    timestamp_data = load_i64_le(out + TIMESTAMP_DATA)
+    timestamp_type_data = load_i64_le(out + TIMESTAMP_TYPE_DATA)
+    headers_offsets = load_i64_le(out + HEADERS_OFFSETS)
+    base_offset_data = load_i64_le(out + BASE_OFFSET_DATA)
+    position_data = load_i64_le(out + POSITION_DATA)
+    magic_data = load_i64_le(out + MAGIC_DATA)
+    codec_data = load_i64_le(out + CODEC_DATA)
+    producer_id_data = load_i64_le(out + PRODUCER_ID_DATA)
+    producer_epoch_data = load_i64_le(out + PRODUCER_EPOCH_DATA)
+    sequence_data = load_i64_le(out + SEQUENCE_DATA)
+    leader_epoch_data = load_i64_le(out + LEADER_EPOCH_DATA)
+    is_transactional_data = load_i64_le(out + IS_TRANSACTIONAL_DATA)
+    is_control_data = load_i64_le(out + IS_CONTROL_DATA)
+    delete_horizon_validity = load_i64_le(out + DELETE_HORIZON_VALIDITY)
+    entry_attributes = load_i64_le(row + ENTRY_ATTRIBUTES)
+    first_offset = load_i64_le(row + FIRST_OFFSET)
+    place_position = load_i64_le(row + START) + bias
     if headers_offsets:
-        fill_32(headers_offsets, first + 1, count, load_i64_le(state + 72))
-    store_64(state + 328, load_i64_le(state + 328) + count)
+        fill_32(headers_offsets, first + 1, count, load_i64_le(state + HEADERS_AT))
+    store_64(state + DELETE_HORIZON_NULLS, load_i64_le(state + DELETE_HORIZON_NULLS) + count)
     if delete_horizon_validity:
         fill_false(delete_horizon_validity, first, count)
     if timestamp_data:
@@ -552,7 +604,7 @@ def same_message_v0_messages(row: int, out: int, state: int, first: int, bias: i
     if base_offset_data:
         fill_64(base_offset_data, first, count, first_offset)
     if position_data:
-        fill_64(position_data, first, count, entry_position)
+        fill_64(position_data, first, count, place_position)
     if magic_data:
         fill_8(magic_data, first, count, 0)
     if codec_data:
@@ -565,9 +617,9 @@ def same_message_v0_messages(row: int, out: int, state: int, first: int, bias: i
         fill_32(sequence_data, first, count, -1)
     if leader_epoch_data:
         fill_32(leader_epoch_data, first, count, -1)
-    if is_transactional_data and not (0):
+    if is_transactional_data and not 0:
         fill_false(is_transactional_data, first, count)
-    if is_control_data and not (0):
+    if is_control_data and not 0:
         fill_false(is_control_data, first, count)
 
 
@@ -622,10 +674,10 @@ def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
             return fail(row, 1, p)  # message_size
         if entry_message_size < 0 or entry_message_size > end - p:
             return fail(row, 1, p)  # message_size
-        end_1 = p + entry_message_size
+        end_of_crc = p + entry_message_size
         entry_crc = load_u32(p)
         p += 4
-        entry_crc_at = p
+        entry_start_of_crc = p
         entry_magic = load_i8(p)
         p += 1
         if entry_magic != 1:
@@ -634,28 +686,28 @@ def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
         p += 1
         if (entry_attributes & 7) > 3:
             return fail(row, 3, p)  # attributes
-        if entry_attributes & 240:
+        if (entry_attributes >> 4 & 15) != 0:
             return fail(row, 3, p)  # attributes
         entry_timestamp = load_i64(p)
         p += 8
         entry_key = load_i32(p)
         p += 4
-        if entry_key > end_1 - p:
+        if entry_key > end_of_crc - p:
             return fail(row, 4, p)  # key
         if entry_key < 0:
-            if entry_key != -1 or p > end_1:
+            if entry_key != -1 or p > end_of_crc:
                 return fail(row, 4, p)  # key
         else:
             p += entry_key
-        if not (((entry_attributes & 7) == 0) or (entry_key < 0)):
+        if not ((entry_attributes & 7) == 0 or entry_key < 0):
             return fail(row, 4, p)  # key
         if (entry_attributes & 7) == 0:
             entry_value = load_i32(p)
             p += 4
-            if entry_value > end_1 - p:
+            if entry_value > end_of_crc - p:
                 return fail(row, 5, p)  # value
             if entry_value < 0:
-                if entry_value != -1 or p > end_1:
+                if entry_value != -1 or p > end_of_crc:
                     return fail(row, 5, p)  # value
             else:
                 p += entry_value
@@ -666,20 +718,20 @@ def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
         codec = entry_attributes & 7
         length = load_i32(p)
         p += 4
-        if length < 0 or length != end_1 - p:
+        if length < 0 or length != end_of_crc - p:
             return fail(row, 6, p)  # messages
-        if codec and crc32(entry_crc_at, end_1 - entry_crc_at) != entry_crc:
+        if codec and crc32(entry_start_of_crc, end_of_crc - entry_start_of_crc) != entry_crc:
             return fail(row, 7, p)  # crc
         store_64(row + CHECKED, codec)
         store_64(row + CODEC, codec)
         store_64(row + RUN, p)
-        store_64(row + RUN_END, end_1)
+        store_64(row + RUN_END, end_of_crc)
         store_64(row + COUNT, -1)
-        store_64(row + 80, entry_attributes)
-        store_64(row + 88, entry_crc)
-        store_64(row + 96, entry_crc_at)
-        store_64(row + 104, entry_offset)
-        store_64(row + 112, entry_timestamp)
+        store_64(row + ENTRY_ATTRIBUTES, entry_attributes)
+        store_64(row + ENTRY_CRC, entry_crc)
+        store_64(row + ENTRY_OFFSET, entry_offset)
+        store_64(row + ENTRY_START_OF_CRC, entry_start_of_crc)
+        store_64(row + ENTRY_TIMESTAMP, entry_timestamp)
         return 1
     return fail(row, 8, start)  # message
 
@@ -753,24 +805,24 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
     end = load_i64_le(row + RUN_END)
     at = load_i64_le(state + ROWS)
     rows_room = load_i64_le(room + ROWS)
-    offset_data = load_i64_le(out + 0)
-    timestamp_data = load_i64_le(out + 24)
-    timestamp_type_data = load_i64_le(out + 48)
-    key_data = load_i64_le(out + 72)
-    key_validity = load_i64_le(out + 80)
-    key_offsets = load_i64_le(out + 88)
-    key_at = load_i64_le(state + 56)
-    key_room = load_i64_le(room + 56)
-    key_nulls = load_i64_le(state + 208)
-    value_data = load_i64_le(out + 96)
-    value_validity = load_i64_le(out + 104)
-    value_offsets = load_i64_le(out + 112)
-    value_at = load_i64_le(state + 64)
-    value_room = load_i64_le(room + 64)
-    value_nulls = load_i64_le(state + 216)
-    base_offset_data = load_i64_le(out + 192)
-    position_data = load_i64_le(out + 216)
-    codec_data = load_i64_le(out + 264)
+    offset_data = load_i64_le(out + OFFSET_DATA)
+    timestamp_data = load_i64_le(out + TIMESTAMP_DATA)
+    timestamp_type_data = load_i64_le(out + TIMESTAMP_TYPE_DATA)
+    key_data = load_i64_le(out + KEY_DATA)
+    key_validity = load_i64_le(out + KEY_VALIDITY)
+    key_offsets = load_i64_le(out + KEY_OFFSETS)
+    key_at = load_i64_le(state + KEY_AT)
+    key_room = load_i64_le(room + KEY_AT)
+    key_nulls = load_i64_le(state + KEY_NULLS)
+    value_data = load_i64_le(out + VALUE_DATA)
+    value_validity = load_i64_le(out + VALUE_VALIDITY)
+    value_offsets = load_i64_le(out + VALUE_OFFSETS)
+    value_at = load_i64_le(state + VALUE_AT)
+    value_room = load_i64_le(room + VALUE_AT)
+    value_nulls = load_i64_le(state + VALUE_NULLS)
+    base_offset_data = load_i64_le(out + BASE_OFFSET_DATA)
+    position_data = load_i64_le(out + POSITION_DATA)
+    codec_data = load_i64_le(out + CODEC_DATA)
     careful = load_i64_le(row + CHECKED)
     while True:
         behind = frame_message_v1(p, end)
@@ -780,7 +832,7 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
             return 0
         store_64(row + END, behind)
         start = p
-        entry_position = p + bias
+        place_position = p + bias
         item_offset = load_i64(p)
         p += 8
         item_message_size = load_i32(p)
@@ -789,12 +841,12 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
             return fail(row, 1, p)  # message_size
         if item_message_size < 0 or item_message_size > behind - p:
             return fail(row, 1, p)  # message_size
-        end_1 = p + item_message_size
+        end_of_crc = p + item_message_size
         item_crc = load_u32(p)
         p += 4
-        if p > end_1:
+        if p > end_of_crc:
             return fail(row, 7, p)  # crc
-        if crc32(p, end_1 - p) != item_crc:
+        if crc32(p, end_of_crc - p) != item_crc:
             return fail(row, 7, p)  # crc
         item_magic = load_i8(p)
         p += 1
@@ -804,16 +856,16 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
         p += 1
         if (item_attributes & 7) > 3:
             return fail(row, 3, p)  # attributes
-        if item_attributes & 240:
+        if (item_attributes >> 4 & 15) != 0:
             return fail(row, 3, p)  # attributes
         item_timestamp = load_i64(p)
         p += 8
         item_key = load_i32(p)
         p += 4
-        if item_key > end_1 - p:
+        if item_key > end_of_crc - p:
             return fail(row, 4, p)  # key
         if item_key < 0:
-            if item_key != -1 or p > end_1:
+            if item_key != -1 or p > end_of_crc:
                 return fail(row, 4, p)  # key
             key_nulls += 1
             if key_validity:
@@ -827,15 +879,15 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
             p += item_key
         if key_offsets:
             store_32(key_offsets + 4 * at + 4, key_at)
-        if not (((item_attributes & 7) == 0) or (item_key < 0)):
+        if not ((item_attributes & 7) == 0 or item_key < 0):
             return fail(row, 4, p)  # key
         if (item_attributes & 7) == 0:
             item_value = load_i32(p)
             p += 4
-            if item_value > end_1 - p:
+            if item_value > end_of_crc - p:
                 return fail(row, 5, p)  # value
             if item_value < 0:
-                if item_value != -1 or p > end_1:
+                if item_value != -1 or p > end_of_crc:
                     return fail(row, 5, p)  # value
                 value_nulls += 1
                 if value_validity:
@@ -858,7 +910,7 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
                 store_32(value_offsets + 4 * at + 4, value_at)
         if (item_attributes & 7) != 0:
             return fail(row, 6, p)  # messages
-        if p != end_1:
+        if p != end_of_crc:
             return fail(row, 6, p)  # messages
         if p != behind:
             return fail(row, 6, p)  # messages
@@ -871,16 +923,16 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
         if base_offset_data:
             store_64(base_offset_data + 8 * at, item_offset)
         if position_data:
-            store_64(position_data + 8 * at, entry_position)
+            store_64(position_data + 8 * at, place_position)
         if codec_data:
             store_8(codec_data + at, item_attributes & 7)
         at += 1
         store_64(state + ROWS, at)
         store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
-        store_64(state + 56, key_at)
-        store_64(state + 208, key_nulls)
-        store_64(state + 64, value_at)
-        store_64(state + 216, value_nulls)
+        store_64(state + KEY_AT, key_at)
+        store_64(state + KEY_NULLS, key_nulls)
+        store_64(state + VALUE_AT, value_at)
+        store_64(state + VALUE_NULLS, value_nulls)
         store_64(state + LAST, start)
         store_64(row + RUN, p)
         store_64(state + NEXT, p)
@@ -890,18 +942,18 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
 def same_message_v1(row: int, out: int, state: int, first: int, bias: int) -> None:
     """Write the columns that are the same in all rows, from the first one on."""
     count = load_i64_le(state + ROWS) - first
-    headers_offsets = load_i64_le(out + 136)
-    magic_data = load_i64_le(out + 240)
-    producer_id_data = load_i64_le(out + 288)
-    producer_epoch_data = load_i64_le(out + 312)
-    sequence_data = load_i64_le(out + 336)
-    leader_epoch_data = load_i64_le(out + 360)
-    is_transactional_data = load_i64_le(out + 384)
-    is_control_data = load_i64_le(out + 408)
-    delete_horizon_validity = load_i64_le(out + 440)
+    headers_offsets = load_i64_le(out + HEADERS_OFFSETS)
+    magic_data = load_i64_le(out + MAGIC_DATA)
+    producer_id_data = load_i64_le(out + PRODUCER_ID_DATA)
+    producer_epoch_data = load_i64_le(out + PRODUCER_EPOCH_DATA)
+    sequence_data = load_i64_le(out + SEQUENCE_DATA)
+    leader_epoch_data = load_i64_le(out + LEADER_EPOCH_DATA)
+    is_transactional_data = load_i64_le(out + IS_TRANSACTIONAL_DATA)
+    is_control_data = load_i64_le(out + IS_CONTROL_DATA)
+    delete_horizon_validity = load_i64_le(out + DELETE_HORIZON_VALIDITY)
     if headers_offsets:
-        fill_32(headers_offsets, first + 1, count, load_i64_le(state + 72))
-    store_64(state + 328, load_i64_le(state + 328) + count)
+        fill_32(headers_offsets, first + 1, count, load_i64_le(state + HEADERS_AT))
+    store_64(state + DELETE_HORIZON_NULLS, load_i64_le(state + DELETE_HORIZON_NULLS) + count)
     if delete_horizon_validity:
         fill_false(delete_horizon_validity, first, count)
     if magic_data:
@@ -914,9 +966,9 @@ def same_message_v1(row: int, out: int, state: int, first: int, bias: int) -> No
         fill_32(sequence_data, first, count, -1)
     if leader_epoch_data:
         fill_32(leader_epoch_data, first, count, -1)
-    if is_transactional_data and not (0):
+    if is_transactional_data and not 0:
         fill_false(is_transactional_data, first, count)
-    if is_control_data and not (0):
+    if is_control_data and not 0:
         fill_false(is_control_data, first, count)
 
 
@@ -929,26 +981,29 @@ def rows_message_v1_messages(
     end = load_i64_le(row + RUN_END)
     at = load_i64_le(state + ROWS)
     rows_room = load_i64_le(room + ROWS)
-    offset_data = load_i64_le(out + 0)
-    timestamp_data = load_i64_le(out + 24)
-    key_data = load_i64_le(out + 72)
-    key_validity = load_i64_le(out + 80)
-    key_offsets = load_i64_le(out + 88)
-    key_at = load_i64_le(state + 56)
-    key_room = load_i64_le(room + 56)
-    key_nulls = load_i64_le(state + 208)
-    value_data = load_i64_le(out + 96)
-    value_validity = load_i64_le(out + 104)
-    value_offsets = load_i64_le(out + 112)
-    value_at = load_i64_le(state + 64)
-    value_room = load_i64_le(room + 64)
-    value_nulls = load_i64_le(state + 216)
-    entry_attributes = load_i64_le(row + 80)
-    entry_crc = load_i64_le(row + 88)
-    entry_crc_at = load_i64_le(row + 96)
-    entry_offset = load_i64_le(row + 104)
-    entry_timestamp = load_i64_le(row + 112)
-    if load_i64_le(row + CHECKED) == 0 and crc32(entry_crc_at, end - entry_crc_at) != entry_crc:
+    offset_data = load_i64_le(out + OFFSET_DATA)
+    timestamp_data = load_i64_le(out + TIMESTAMP_DATA)
+    key_data = load_i64_le(out + KEY_DATA)
+    key_validity = load_i64_le(out + KEY_VALIDITY)
+    key_offsets = load_i64_le(out + KEY_OFFSETS)
+    key_at = load_i64_le(state + KEY_AT)
+    key_room = load_i64_le(room + KEY_AT)
+    key_nulls = load_i64_le(state + KEY_NULLS)
+    value_data = load_i64_le(out + VALUE_DATA)
+    value_validity = load_i64_le(out + VALUE_VALIDITY)
+    value_offsets = load_i64_le(out + VALUE_OFFSETS)
+    value_at = load_i64_le(state + VALUE_AT)
+    value_room = load_i64_le(room + VALUE_AT)
+    value_nulls = load_i64_le(state + VALUE_NULLS)
+    entry_attributes = load_i64_le(row + ENTRY_ATTRIBUTES)
+    entry_crc = load_i64_le(row + ENTRY_CRC)
+    entry_offset = load_i64_le(row + ENTRY_OFFSET)
+    entry_start_of_crc = load_i64_le(row + ENTRY_START_OF_CRC)
+    entry_timestamp = load_i64_le(row + ENTRY_TIMESTAMP)
+    if (
+        load_i64_le(row + CHECKED) == 0
+        and crc32(entry_start_of_crc, end - entry_start_of_crc) != entry_crc
+    ):
         return fail(row, 7, p)  # crc
     first_offset = 0
     last_offset = 0
@@ -961,18 +1016,14 @@ def rows_message_v1_messages(
         p += 4
         if item_message_size < 0 or item_message_size > end - p:
             return fail(row, 1, p)  # message_size
-        end_1 = p + item_message_size
-        p += 4  # crc
-        p += 1  # magic
-        item_attributes = load_i8(p)
-        p += 1
-        p = end_1
+        end_of_crc = p + item_message_size
+        p = end_of_crc
         if before == start:
             first_offset = item_offset
         last_offset = item_offset
     p = start
-    store_64(row + 120, first_offset)
-    store_64(row + 128, last_offset)
+    store_64(row + FIRST_OFFSET, first_offset)
+    store_64(row + LAST_OFFSET, last_offset)
     first = at
     while p < end:
         if at >= rows_room:
@@ -985,12 +1036,12 @@ def rows_message_v1_messages(
             return fail(row, 1, p)  # message_size
         if item_message_size < 0 or item_message_size > end - p:
             return fail(row, 1, p)  # message_size
-        end_1 = p + item_message_size
+        end_of_crc_2 = p + item_message_size
         item_crc = load_u32(p)
         p += 4
-        if p > end_1:
+        if p > end_of_crc_2:
             return fail(row, 7, p)  # crc
-        if crc32(p, end_1 - p) != item_crc:
+        if crc32(p, end_of_crc_2 - p) != item_crc:
             return fail(row, 7, p)  # crc
         item_magic = load_i8(p)
         p += 1
@@ -1000,16 +1051,16 @@ def rows_message_v1_messages(
         p += 1
         if (item_attributes & 7) > 3:
             return fail(row, 3, p)  # attributes
-        if item_attributes & 240:
+        if (item_attributes >> 4 & 15) != 0:
             return fail(row, 3, p)  # attributes
         item_timestamp = load_i64(p)
         p += 8
         item_key = load_i32(p)
         p += 4
-        if item_key > end_1 - p:
+        if item_key > end_of_crc_2 - p:
             return fail(row, 4, p)  # key
         if item_key < 0:
-            if item_key != -1 or p > end_1:
+            if item_key != -1 or p > end_of_crc_2:
                 return fail(row, 4, p)  # key
             key_nulls += 1
             if key_validity:
@@ -1023,15 +1074,15 @@ def rows_message_v1_messages(
             p += item_key
         if key_offsets:
             store_32(key_offsets + 4 * at + 4, key_at)
-        if not (((item_attributes & 7) == 0) or (item_key < 0)):
+        if not ((item_attributes & 7) == 0 or item_key < 0):
             return fail(row, 4, p)  # key
         if (item_attributes & 7) == 0:
             item_value = load_i32(p)
             p += 4
-            if item_value > end_1 - p:
+            if item_value > end_of_crc_2 - p:
                 return fail(row, 5, p)  # value
             if item_value < 0:
-                if item_value != -1 or p > end_1:
+                if item_value != -1 or p > end_of_crc_2:
                     return fail(row, 5, p)  # value
                 value_nulls += 1
                 if value_validity:
@@ -1054,20 +1105,22 @@ def rows_message_v1_messages(
                 store_32(value_offsets + 4 * at + 4, value_at)
         if (item_attributes & 7) != 0:
             return fail(row, 6, p)  # messages
-        if p != end_1:
+        if p != end_of_crc_2:
             return fail(row, 6, p)  # messages
         if offset_data:
             if entry_offset == 0:
                 value = item_offset
             else:
                 value = wrap_64(entry_offset - last_offset + item_offset)
+        if offset_data:
             store_64(offset_data + 8 * at, value)
         if timestamp_data:
             if (entry_attributes >> 3 & 1) == 1:
-                value = entry_timestamp
+                value_2 = entry_timestamp
             else:
-                value = item_timestamp
-            store_64(timestamp_data + 8 * at, value)
+                value_2 = item_timestamp
+        if timestamp_data:
+            store_64(timestamp_data + 8 * at, value_2)
         at += 1
         if at - first > most:
             return fail(row, 6, p)  # messages
@@ -1077,10 +1130,10 @@ def rows_message_v1_messages(
         return fail(row, 6, p)  # messages
     store_64(state + ROWS, at)
     store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
-    store_64(state + 56, key_at)
-    store_64(state + 208, key_nulls)
-    store_64(state + 64, value_at)
-    store_64(state + 216, value_nulls)
+    store_64(state + KEY_AT, key_at)
+    store_64(state + KEY_NULLS, key_nulls)
+    store_64(state + VALUE_AT, value_at)
+    store_64(state + VALUE_NULLS, value_nulls)
     store_64(row + RUN, end)
     store_64(row + COUNT, 0)
     store_64(state + LAST, load_i64_le(row + START))
@@ -1092,27 +1145,27 @@ def rows_message_v1_messages(
 def same_message_v1_messages(row: int, out: int, state: int, first: int, bias: int) -> None:
     """Write the columns that are the same in all rows, from the first one on."""
     count = load_i64_le(state + ROWS) - first
-    timestamp_type_data = load_i64_le(out + 48)
-    headers_offsets = load_i64_le(out + 136)
-    base_offset_data = load_i64_le(out + 192)
-    position_data = load_i64_le(out + 216)
-    magic_data = load_i64_le(out + 240)
-    codec_data = load_i64_le(out + 264)
-    producer_id_data = load_i64_le(out + 288)
-    producer_epoch_data = load_i64_le(out + 312)
-    sequence_data = load_i64_le(out + 336)
-    leader_epoch_data = load_i64_le(out + 360)
-    is_transactional_data = load_i64_le(out + 384)
-    is_control_data = load_i64_le(out + 408)
-    delete_horizon_validity = load_i64_le(out + 440)
-    entry_attributes = load_i64_le(row + 80)
-    entry_offset = load_i64_le(row + 104)
-    first_offset = load_i64_le(row + 120)
-    last_offset = load_i64_le(row + 128)
-    entry_position = load_i64_le(row + START) + bias
+    timestamp_type_data = load_i64_le(out + TIMESTAMP_TYPE_DATA)
+    headers_offsets = load_i64_le(out + HEADERS_OFFSETS)
+    base_offset_data = load_i64_le(out + BASE_OFFSET_DATA)
+    position_data = load_i64_le(out + POSITION_DATA)
+    magic_data = load_i64_le(out + MAGIC_DATA)
+    codec_data = load_i64_le(out + CODEC_DATA)
+    producer_id_data = load_i64_le(out + PRODUCER_ID_DATA)
+    producer_epoch_data = load_i64_le(out + PRODUCER_EPOCH_DATA)
+    sequence_data = load_i64_le(out + SEQUENCE_DATA)
+    leader_epoch_data = load_i64_le(out + LEADER_EPOCH_DATA)
+    is_transactional_data = load_i64_le(out + IS_TRANSACTIONAL_DATA)
+    is_control_data = load_i64_le(out + IS_CONTROL_DATA)
+    delete_horizon_validity = load_i64_le(out + DELETE_HORIZON_VALIDITY)
+    entry_attributes = load_i64_le(row + ENTRY_ATTRIBUTES)
+    entry_offset = load_i64_le(row + ENTRY_OFFSET)
+    first_offset = load_i64_le(row + FIRST_OFFSET)
+    last_offset = load_i64_le(row + LAST_OFFSET)
+    place_position = load_i64_le(row + START) + bias
     if headers_offsets:
-        fill_32(headers_offsets, first + 1, count, load_i64_le(state + 72))
-    store_64(state + 328, load_i64_le(state + 328) + count)
+        fill_32(headers_offsets, first + 1, count, load_i64_le(state + HEADERS_AT))
+    store_64(state + DELETE_HORIZON_NULLS, load_i64_le(state + DELETE_HORIZON_NULLS) + count)
     if delete_horizon_validity:
         fill_false(delete_horizon_validity, first, count)
     if timestamp_type_data:
@@ -1122,9 +1175,10 @@ def same_message_v1_messages(row: int, out: int, state: int, first: int, bias: i
             value = first_offset
         else:
             value = wrap_64(entry_offset - last_offset + first_offset)
+    if base_offset_data:
         fill_64(base_offset_data, first, count, value)
     if position_data:
-        fill_64(position_data, first, count, entry_position)
+        fill_64(position_data, first, count, place_position)
     if magic_data:
         fill_8(magic_data, first, count, 1)
     if codec_data:
@@ -1137,9 +1191,9 @@ def same_message_v1_messages(row: int, out: int, state: int, first: int, bias: i
         fill_32(sequence_data, first, count, -1)
     if leader_epoch_data:
         fill_32(leader_epoch_data, first, count, -1)
-    if is_transactional_data and not (0):
+    if is_transactional_data and not 0:
         fill_false(is_transactional_data, first, count)
-    if is_control_data and not (0):
+    if is_control_data and not 0:
         fill_false(is_control_data, first, count)
 
 
@@ -1195,8 +1249,8 @@ def open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> in
         return fail(row, 9, p)  # batch_length
     if entry_batch_length < 0 or entry_batch_length > end - p:
         return fail(row, 9, p)  # batch_length
-    end_1 = p + entry_batch_length
-    if end_1 - p < 49:
+    end_of_partition_leader_epoch = p + entry_batch_length
+    if end_of_partition_leader_epoch - p < 49:
         return fail(row, 11, p)  # partition_leader_epoch
     entry_partition_leader_epoch = load_i32(p)
     p += 4
@@ -1206,12 +1260,12 @@ def open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> in
         return fail(row, 12, p)  # magic
     entry_crc = load_u32(p)
     p += 4
-    entry_crc_at = p
+    entry_start_of_crc = p
     entry_attributes = load_i16(p)
     p += 2
     if (entry_attributes & 7) > 4:
         return fail(row, 13, p)  # attributes
-    if entry_attributes & 65408:
+    if (entry_attributes >> 7 & 511) != 0:
         return fail(row, 13, p)  # attributes
     p += 4  # last_offset_delta
     entry_base_timestamp = load_i64(p)
@@ -1230,28 +1284,31 @@ def open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> in
         return fail(row, 14, p)  # records
     codec = entry_attributes & 7
     if entry_record_count == 0:
-        if p != end_1:
+        if p != end_of_partition_leader_epoch:
             return fail(row, 14, p)  # records
         codec = 0
-    if codec == 0 and entry_record_count > (end_1 - p) // 7:
+    if codec == 0 and entry_record_count > (end_of_partition_leader_epoch - p) // 7:
         return fail(row, -1, 0)  # more rows than there are bytes for
-    if codec and crc32c(entry_crc_at, end_1 - entry_crc_at) != entry_crc:
+    if (
+        codec
+        and crc32c(entry_start_of_crc, end_of_partition_leader_epoch - entry_start_of_crc) != entry_crc
+    ):
         return fail(row, 15, p)  # crc
     store_64(row + CHECKED, codec)
     store_64(row + CODEC, codec)
     store_64(row + RUN, p)
-    store_64(row + RUN_END, end_1)
+    store_64(row + RUN_END, end_of_partition_leader_epoch)
     store_64(row + COUNT, entry_record_count)
-    store_64(row + 80, entry_attributes)
-    store_64(row + 88, entry_base_offset)
-    store_64(row + 96, entry_base_sequence)
-    store_64(row + 104, entry_base_timestamp)
-    store_64(row + 112, entry_crc)
-    store_64(row + 120, entry_crc_at)
-    store_64(row + 128, entry_max_timestamp)
-    store_64(row + 136, entry_partition_leader_epoch)
-    store_64(row + 144, entry_producer_epoch)
-    store_64(row + 152, entry_producer_id)
+    store_64(row + ENTRY_ATTRIBUTES, entry_attributes)
+    store_64(row + ENTRY_BASE_OFFSET, entry_base_offset)
+    store_64(row + ENTRY_BASE_SEQUENCE, entry_base_sequence)
+    store_64(row + ENTRY_BASE_TIMESTAMP, entry_base_timestamp)
+    store_64(row + ENTRY_CRC, entry_crc)
+    store_64(row + ENTRY_MAX_TIMESTAMP, entry_max_timestamp)
+    store_64(row + ENTRY_PARTITION_LEADER_EPOCH, entry_partition_leader_epoch)
+    store_64(row + ENTRY_PRODUCER_EPOCH, entry_producer_epoch)
+    store_64(row + ENTRY_PRODUCER_ID, entry_producer_id)
+    store_64(row + ENTRY_START_OF_CRC, entry_start_of_crc)
     return 1
 
 
@@ -1307,42 +1364,45 @@ def rows_record_batch_records(
     end = load_i64_le(row + RUN_END)
     at = load_i64_le(state + ROWS)
     rows_room = load_i64_le(room + ROWS)
-    offset_data = load_i64_le(out + 0)
-    timestamp_data = load_i64_le(out + 24)
-    key_data = load_i64_le(out + 72)
-    key_validity = load_i64_le(out + 80)
-    key_offsets = load_i64_le(out + 88)
-    key_at = load_i64_le(state + 56)
-    key_room = load_i64_le(room + 56)
-    key_nulls = load_i64_le(state + 208)
-    value_data = load_i64_le(out + 96)
-    value_validity = load_i64_le(out + 104)
-    value_offsets = load_i64_le(out + 112)
-    value_at = load_i64_le(state + 64)
-    value_room = load_i64_le(room + 64)
-    value_nulls = load_i64_le(state + 216)
-    headers_offsets = load_i64_le(out + 136)
-    headers_at = load_i64_le(state + 72)
-    headers_room = load_i64_le(room + 72)
-    headers_key_data = load_i64_le(out + 144)
-    headers_key_offsets = load_i64_le(out + 160)
-    headers_key_at = load_i64_le(state + 80)
-    headers_key_room = load_i64_le(room + 80)
-    headers_value_data = load_i64_le(out + 168)
-    headers_value_validity = load_i64_le(out + 176)
-    headers_value_offsets = load_i64_le(out + 184)
-    headers_value_at = load_i64_le(state + 88)
-    headers_value_room = load_i64_le(room + 88)
-    headers_value_nulls = load_i64_le(state + 240)
-    sequence_data = load_i64_le(out + 336)
-    entry_attributes = load_i64_le(row + 80)
-    entry_base_offset = load_i64_le(row + 88)
-    entry_base_sequence = load_i64_le(row + 96)
-    entry_base_timestamp = load_i64_le(row + 104)
-    entry_crc = load_i64_le(row + 112)
-    entry_crc_at = load_i64_le(row + 120)
-    entry_max_timestamp = load_i64_le(row + 128)
-    if load_i64_le(row + CHECKED) == 0 and crc32c(entry_crc_at, end - entry_crc_at) != entry_crc:
+    offset_data = load_i64_le(out + OFFSET_DATA)
+    timestamp_data = load_i64_le(out + TIMESTAMP_DATA)
+    key_data = load_i64_le(out + KEY_DATA)
+    key_validity = load_i64_le(out + KEY_VALIDITY)
+    key_offsets = load_i64_le(out + KEY_OFFSETS)
+    key_at = load_i64_le(state + KEY_AT)
+    key_room = load_i64_le(room + KEY_AT)
+    key_nulls = load_i64_le(state + KEY_NULLS)
+    value_data = load_i64_le(out + VALUE_DATA)
+    value_validity = load_i64_le(out + VALUE_VALIDITY)
+    value_offsets = load_i64_le(out + VALUE_OFFSETS)
+    value_at = load_i64_le(state + VALUE_AT)
+    value_room = load_i64_le(room + VALUE_AT)
+    value_nulls = load_i64_le(state + VALUE_NULLS)
+    headers_offsets = load_i64_le(out + HEADERS_OFFSETS)
+    headers_at = load_i64_le(state + HEADERS_AT)
+    headers_room = load_i64_le(room + HEADERS_AT)
+    headers_key_data = load_i64_le(out + HEADERS_KEY_DATA)
+    headers_key_offsets = load_i64_le(out + HEADERS_KEY_OFFSETS)
+    headers_key_at = load_i64_le(state + HEADERS_KEY_AT)
+    headers_key_room = load_i64_le(room + HEADERS_KEY_AT)
+    headers_value_data = load_i64_le(out + HEADERS_VALUE_DATA)
+    headers_value_validity = load_i64_le(out + HEADERS_VALUE_VALIDITY)
+    headers_value_offsets = load_i64_le(out + HEADERS_VALUE_OFFSETS)
+    headers_value_at = load_i64_le(state + HEADERS_VALUE_AT)
+    headers_value_room = load_i64_le(room + HEADERS_VALUE_AT)
+    headers_value_nulls = load_i64_le(state + HEADERS_VALUE_NULLS)
+    sequence_data = load_i64_le(out + SEQUENCE_DATA)
+    entry_attributes = load_i64_le(row + ENTRY_ATTRIBUTES)
+    entry_base_offset = load_i64_le(row + ENTRY_BASE_OFFSET)
+    entry_base_sequence = load_i64_le(row + ENTRY_BASE_SEQUENCE)
+    entry_base_timestamp = load_i64_le(row + ENTRY_BASE_TIMESTAMP)
+    entry_crc = load_i64_le(row + ENTRY_CRC)
+    entry_max_timestamp = load_i64_le(row + ENTRY_MAX_TIMESTAMP)
+    entry_start_of_crc = load_i64_le(row + ENTRY_START_OF_CRC)
+    if (
+        load_i64_le(row + CHECKED) == 0
+        and crc32c(entry_start_of_crc, end - entry_start_of_crc) != entry_crc
+    ):
         return fail(row, 15, p)  # crc
     first = at
     count = load_i64_le(row + COUNT)
@@ -1354,24 +1414,24 @@ def rows_record_batch_records(
             return fail(row, 16, p)  # length
         if item_length < 0 or item_length > end - p:
             return fail(row, 16, p)  # length
-        end_1 = p + item_length
+        end_of_attributes = p + item_length
         item_attributes = load_i8(p)
         p += 1
-        if item_attributes & 255:
+        if (item_attributes & 255) != 0:
             return fail(row, 17, p)  # attributes
-        item_timestamp_delta, p, shortest = varlong(p)
-        if not shortest:
+        item_timestamp_delta, p, shortest_2 = varlong(p)
+        if not shortest_2:
             return fail(row, 18, p)  # timestamp_delta
-        item_offset_delta, p, shortest = varint(p)
-        if not shortest:
+        item_offset_delta, p, shortest_3 = varint(p)
+        if not shortest_3:
             return fail(row, 19, p)  # offset_delta
-        item_key, p, shortest = varint(p)
-        if not shortest:
+        item_key, p, shortest_4 = varint(p)
+        if not shortest_4:
             return fail(row, 20, p)  # key
-        if item_key > end_1 - p:
+        if item_key > end_of_attributes - p:
             return fail(row, 20, p)  # key
         if item_key < 0:
-            if item_key != -1 or p > end_1:
+            if item_key != -1 or p > end_of_attributes:
                 return fail(row, 20, p)  # key
             key_nulls += 1
             if key_validity:
@@ -1385,13 +1445,13 @@ def rows_record_batch_records(
             p += item_key
         if key_offsets:
             store_32(key_offsets + 4 * at + 4, key_at)
-        item_value, p, shortest = varint(p)
-        if not shortest:
+        item_value, p, shortest_5 = varint(p)
+        if not shortest_5:
             return fail(row, 21, p)  # value
-        if item_value > end_1 - p:
+        if item_value > end_of_attributes - p:
             return fail(row, 21, p)  # value
         if item_value < 0:
-            if item_value != -1 or p > end_1:
+            if item_value != -1 or p > end_of_attributes:
                 return fail(row, 21, p)  # value
             value_nulls += 1
             if value_validity:
@@ -1405,18 +1465,18 @@ def rows_record_batch_records(
             p += item_value
         if value_offsets:
             store_32(value_offsets + 4 * at + 4, value_at)
-        item_headers, p, shortest = varint(p)
-        if not shortest:
+        item_headers, p, shortest_6 = varint(p)
+        if not shortest_6:
             return fail(row, 22, p)  # headers
-        if item_headers < 0 or item_headers > end_1 - p or item_headers > most:
+        if item_headers < 0 or item_headers > end_of_attributes - p or item_headers > most:
             return fail(row, 22, p)  # headers
         if headers_offsets and item_headers > headers_room - headers_at:
             return 0
         for _ in range(item_headers):
-            part_key, p, shortest = varint(p)
-            if not shortest:
+            part_key, p, shortest_7 = varint(p)
+            if not shortest_7:
                 return fail(row, 23, p)  # key
-            if part_key > end_1 - p:
+            if part_key > end_of_attributes - p:
                 return fail(row, 23, p)  # key
             if part_key < 0:
                 return fail(row, 23, p)  # key
@@ -1430,13 +1490,13 @@ def rows_record_batch_records(
             p += part_key
             if headers_key_offsets:
                 store_32(headers_key_offsets + 4 * headers_at + 4, headers_key_at)
-            part_value, p, shortest = varint(p)
-            if not shortest:
+            part_value, p, shortest_8 = varint(p)
+            if not shortest_8:
                 return fail(row, 24, p)  # value
-            if part_value > end_1 - p:
+            if part_value > end_of_attributes - p:
                 return fail(row, 24, p)  # value
             if part_value < 0:
-                if part_value != -1 or p > end_1:
+                if part_value != -1 or p > end_of_attributes:
                     return fail(row, 24, p)  # value
                 headers_value_nulls += 1
                 if headers_value_validity:
@@ -1453,7 +1513,7 @@ def rows_record_batch_records(
             headers_at += 1
         if headers_offsets:
             store_32(headers_offsets + 4 * at + 4, headers_at)
-        if p != end_1:
+        if p != end_of_attributes:
             return fail(row, 22, p)  # headers
         if offset_data:
             store_64(offset_data + 8 * at, wrap_64(entry_base_offset + item_offset_delta))
@@ -1462,27 +1522,29 @@ def rows_record_batch_records(
                 value = entry_max_timestamp
             else:
                 value = wrap_64(entry_base_timestamp + item_timestamp_delta)
+        if timestamp_data:
             store_64(timestamp_data + 8 * at, value)
         if sequence_data:
             if entry_base_sequence < 0:
-                value = -1
+                value_2 = -1
             elif entry_base_sequence > wrap_32(2147483647 - item_offset_delta):
-                value = wrap_32(item_offset_delta - (2147483647 - entry_base_sequence) - 1)
+                value_2 = wrap_32(item_offset_delta - (2147483647 - entry_base_sequence) - 1)
             else:
-                value = wrap_32(entry_base_sequence + item_offset_delta)
-            store_32(sequence_data + 4 * at, value)
+                value_2 = wrap_32(entry_base_sequence + item_offset_delta)
+        if sequence_data:
+            store_32(sequence_data + 4 * at, value_2)
     if p != end:
         return fail(row, 14, p)  # records
     store_64(state + ROWS, first + count)
     store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
-    store_64(state + 56, key_at)
-    store_64(state + 208, key_nulls)
-    store_64(state + 64, value_at)
-    store_64(state + 216, value_nulls)
-    store_64(state + 72, headers_at)
-    store_64(state + 80, headers_key_at)
-    store_64(state + 88, headers_value_at)
-    store_64(state + 240, headers_value_nulls)
+    store_64(state + KEY_AT, key_at)
+    store_64(state + KEY_NULLS, key_nulls)
+    store_64(state + VALUE_AT, value_at)
+    store_64(state + VALUE_NULLS, value_nulls)
+    store_64(state + HEADERS_AT, headers_at)
+    store_64(state + HEADERS_KEY_AT, headers_key_at)
+    store_64(state + HEADERS_VALUE_AT, headers_value_at)
+    store_64(state + HEADERS_VALUE_NULLS, headers_value_nulls)
     store_64(row + RUN, end)
     store_64(row + COUNT, 0)
     store_64(state + LAST, load_i64_le(row + START))
@@ -1494,31 +1556,31 @@ def rows_record_batch_records(
 def same_record_batch_records(row: int, out: int, state: int, first: int, bias: int) -> None:
     """Write the columns that are the same in all rows, from the first one on."""
     count = load_i64_le(state + ROWS) - first
-    timestamp_type_data = load_i64_le(out + 48)
-    base_offset_data = load_i64_le(out + 192)
-    position_data = load_i64_le(out + 216)
-    magic_data = load_i64_le(out + 240)
-    codec_data = load_i64_le(out + 264)
-    producer_id_data = load_i64_le(out + 288)
-    producer_epoch_data = load_i64_le(out + 312)
-    leader_epoch_data = load_i64_le(out + 360)
-    is_transactional_data = load_i64_le(out + 384)
-    is_control_data = load_i64_le(out + 408)
-    delete_horizon_data = load_i64_le(out + 432)
-    delete_horizon_validity = load_i64_le(out + 440)
-    entry_attributes = load_i64_le(row + 80)
-    entry_base_offset = load_i64_le(row + 88)
-    entry_base_timestamp = load_i64_le(row + 104)
-    entry_partition_leader_epoch = load_i64_le(row + 136)
-    entry_producer_epoch = load_i64_le(row + 144)
-    entry_producer_id = load_i64_le(row + 152)
-    entry_position = load_i64_le(row + START) + bias
+    timestamp_type_data = load_i64_le(out + TIMESTAMP_TYPE_DATA)
+    base_offset_data = load_i64_le(out + BASE_OFFSET_DATA)
+    position_data = load_i64_le(out + POSITION_DATA)
+    magic_data = load_i64_le(out + MAGIC_DATA)
+    codec_data = load_i64_le(out + CODEC_DATA)
+    producer_id_data = load_i64_le(out + PRODUCER_ID_DATA)
+    producer_epoch_data = load_i64_le(out + PRODUCER_EPOCH_DATA)
+    leader_epoch_data = load_i64_le(out + LEADER_EPOCH_DATA)
+    is_transactional_data = load_i64_le(out + IS_TRANSACTIONAL_DATA)
+    is_control_data = load_i64_le(out + IS_CONTROL_DATA)
+    delete_horizon_data = load_i64_le(out + DELETE_HORIZON_DATA)
+    delete_horizon_validity = load_i64_le(out + DELETE_HORIZON_VALIDITY)
+    entry_attributes = load_i64_le(row + ENTRY_ATTRIBUTES)
+    entry_base_offset = load_i64_le(row + ENTRY_BASE_OFFSET)
+    entry_base_timestamp = load_i64_le(row + ENTRY_BASE_TIMESTAMP)
+    entry_partition_leader_epoch = load_i64_le(row + ENTRY_PARTITION_LEADER_EPOCH)
+    entry_producer_epoch = load_i64_le(row + ENTRY_PRODUCER_EPOCH)
+    entry_producer_id = load_i64_le(row + ENTRY_PRODUCER_ID)
+    place_position = load_i64_le(row + START) + bias
     if timestamp_type_data:
         fill_8(timestamp_type_data, first, count, entry_attributes >> 3 & 1)
     if base_offset_data:
         fill_64(base_offset_data, first, count, entry_base_offset)
     if position_data:
-        fill_64(position_data, first, count, entry_position)
+        fill_64(position_data, first, count, place_position)
     if magic_data:
         fill_8(magic_data, first, count, 2)
     if codec_data:
@@ -1529,18 +1591,19 @@ def same_record_batch_records(row: int, out: int, state: int, first: int, bias: 
         fill_16(producer_epoch_data, first, count, entry_producer_epoch)
     if leader_epoch_data:
         fill_32(leader_epoch_data, first, count, entry_partition_leader_epoch)
-    if is_transactional_data and not (entry_attributes >> 4 & 1):
+    if is_transactional_data and not entry_attributes >> 4 & 1:
         fill_false(is_transactional_data, first, count)
-    if is_control_data and not (entry_attributes >> 5 & 1):
+    if is_control_data and not entry_attributes >> 5 & 1:
         fill_false(is_control_data, first, count)
     if delete_horizon_data:
         if entry_attributes >> 6 & 1:
             value = entry_base_timestamp
         else:
             value = 0
+    if delete_horizon_data:
         fill_64(delete_horizon_data, first, count, value)
-    if not (entry_attributes >> 6 & 1):
-        store_64(state + 328, load_i64_le(state + 328) + count)
+    if not entry_attributes >> 6 & 1:
+        store_64(state + DELETE_HORIZON_NULLS, load_i64_le(state + DELETE_HORIZON_NULLS) + count)
         if delete_horizon_validity:
             fill_false(delete_horizon_validity, first, count)
 
@@ -1573,3 +1636,6 @@ KERNELS: dict[int, tuple[Any, Any]] = {
     2: (index_record_batch, decode_all_record_batch),
 }
 """The two passes, by the number that tells entries apart."""
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

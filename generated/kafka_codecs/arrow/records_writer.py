@@ -20,7 +20,7 @@ RECORDS_WRITER = Writer(
                     {
                         0: None,
                         1: Codec("gzip", None, 268435456),
-                        2: Codec("snappy", None, 268435456),
+                        2: Codec("snappy", "xerial", 268435456),
                         3: Codec("lz4", "legacy-header-checksum", 268435456),
                     },
                     around=42,
@@ -39,7 +39,7 @@ RECORDS_WRITER = Writer(
                     {
                         0: None,
                         1: Codec("gzip", None, 268435456),
-                        2: Codec("snappy", None, 268435456),
+                        2: Codec("snappy", "xerial", 268435456),
                         3: Codec("lz4", None, 268435456),
                     },
                     around=50,
@@ -57,7 +57,7 @@ RECORDS_WRITER = Writer(
                     {
                         0: None,
                         1: Codec("gzip", None, 268435456),
-                        2: Codec("snappy", None, 268435456),
+                        2: Codec("snappy", "xerial", 268435456),
                         3: Codec("lz4", None, 268435456),
                         4: Codec("zstd", None, 268435456),
                     },
@@ -116,3 +116,6 @@ RECORDS_WRITER = Writer(
 )
 
 __all__ = ["RECORDS_WRITER"]
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

@@ -1,6 +1,6 @@
 """Examples: they name what is there, and the bytes at fixed places say what the values say.
 
-The tests of the generated code parse and build every example as a whole; what can be seen without it is said here.
+What can be seen without the generated codecs is said here; the pass after this one parses and builds them as a whole.
 """
 
 from __future__ import annotations

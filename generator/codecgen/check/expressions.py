@@ -63,9 +63,6 @@ def _codec(by: Expression, scope: Scope) -> Iterator[Diagnostic]:
     if not found and not isinstance(value, FieldValue | BitValue):
         message = "what names a codec is a field, or bits of one"
         yield Diagnostic("C022", message, expression_span(scope.model, by))
-    elif not found and value is not None and value.type.nullable:
-        message = f'"{by}" names a codec, but may be left out'
-        yield Diagnostic("C022", message, expression_span(scope.model, by))
 
 
 def _until(scope: Scope, before: int, *, built: bool = False) -> Scope:

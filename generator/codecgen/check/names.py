@@ -8,8 +8,9 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from codecgen.diagnostics import Diagnostic
+from codecgen.plan.names import TARGET_DIRECTORIES, TARGET_PACKAGES
 from codecgen.schema.lookup import members
-from codecgen.schema.model import SCALARS, Layout, Model, Span
+from codecgen.schema.model import Layout, Model, Span
 from codecgen.spans import place
 
 LONGEST = 64
@@ -110,13 +111,6 @@ WINDOWS = frozenset(
 _FILE_PART = re.compile(r"[a-z][a-z0-9_-]*\Z")
 
 
-def _class_name(name: str) -> str:
-    return "".join(part.capitalize() for part in name.split("_"))
-
-
-_CLASSES = frozenset(_class_name(name) for name in RUNTIME)
-
-
 def check(model: Model) -> Iterator[Diagnostic]:
     yield from _package(model)
     yield from _files(model)
@@ -129,7 +123,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
 def _package(model: Model) -> Iterator[Diagnostic]:
     name = model.manifest.package
     where = place(model.manifest, "package")
-    if name in sys.stdlib_module_names or name in TAKEN_PACKAGES:
+    if name in TARGET_DIRECTORIES:
+        message = f'"{name}" is taken: a target writes a directory of that name'
+        yield Diagnostic("C027", message, where, help=f'take another name, perhaps "{name}_codecs"')
+    elif name in sys.stdlib_module_names or name in TAKEN_PACKAGES:
         message = f'a package "{name}" would hide the module that generated code imports'
         yield Diagnostic("C027", message, where, help=f'take another name, perhaps "{name}_codecs"')
     else:
@@ -152,6 +149,9 @@ def _files(model: Model) -> Iterator[Diagnostic]:
                 yield Diagnostic("C027", message, where, help=help)
                 break
         else:
+            if parts[0].replace("-", "_") in TARGET_PACKAGES:
+                message = f'"{parts[0]}" is taken: a target writes a package of that name'
+                yield Diagnostic("C027", message, where, help="take another name")
             module = "/".join(parts).replace("-", "_")
             if module in modules:
                 message = f"two files would become one module: {modules[module]} and {file}"
@@ -167,15 +167,16 @@ def _files(model: Model) -> Iterator[Diagnostic]:
 
 def _declarations(model: Model) -> Iterator[Diagnostic]:
     for layout in model.layouts.values():
-        taken = HELPERS if layout.derived else frozenset()
-        yield from _word(layout.name, layout.span, taken | frozenset(SCALARS))
+        yield from _word(layout.name, layout.span, HELPERS if layout.derived else frozenset())
     for choice in model.choices.values():
         yield from _word(choice.name, choice.span, frozenset())
     for enum in model.enums.values():
-        yield from _word(enum.name, enum.span, RUNTIME | {"true", "false", "none"})
-        symbol = _class_name(enum.name)
-        if enum.name.endswith("_") and (keyword.iskeyword(symbol) or symbol in _CLASSES):
-            message = f'"{enum.name}" would become {symbol}, which means something else in Python or in generated code'
+        yield from _word(enum.name, enum.span, RUNTIME)
+        if keyword.iskeyword(class_of(enum.name)):
+            message = f'the class of "{enum.name}" would be called {class_of(enum.name)}, a keyword of Python'
+            yield Diagnostic("C027", message, enum.span, help="take another name")
+        elif enum.name not in RUNTIME and class_of(enum.name) in map(class_of, RUNTIME):
+            message = f'the class of "{enum.name}" would be called {class_of(enum.name)}, which generated modules import'
             yield Diagnostic("C027", message, enum.span, help="take another name")
         for value in enum.values:
             help = "expressions could not name the value"
@@ -230,10 +231,15 @@ def _long(name: str, where: Span) -> Diagnostic:
     return Diagnostic("C027", f"a name of {len(name)} characters: {LONGEST} is the most", where)
 
 
+def class_of(enum: str) -> str:
+    """What the class of an enum is called."""
+    return "".join(part.capitalize() for part in enum.split("_"))
+
+
 def symbols(model: Model) -> Iterator[tuple[str, str, Span]]:
     """What generated modules export: (symbol, the declaration that it stands for, its place)."""
     for enum in model.enums.values():
-        yield _class_name(enum.name), enum.name, enum.span
+        yield class_of(enum.name), enum.name, enum.span
     for layout in model.layouts.values():
         yield layout.name.upper(), layout.name, layout.span
         v = layout.versions

@@ -66,7 +66,7 @@ class _Ends:
         return [(last, always) for _, last, always in sorted(around)]
 
     def followers(self, layout: LayoutPlan, i: int, what: str) -> Iterator[Diagnostic]:
-        """Behind bytes to the end of a run the lengths of all fields must be known, behind elements there is none."""
+        """Behind such a field, up to the end of its run, the lengths of all fields must be known."""
         lasts = []
         for last, always in self.runs(layout, i):
             lasts.append(last)
@@ -75,20 +75,27 @@ class _Ends:
         else:
             lasts.append(len(layout.fields) - 1)
         f = layout.fields[i].field
-        behind = layout.fields[i + 1 : max(lasts) + 1]
-        if behind and not isinstance(f.type, BytesType):
-            message = f'"{f.name}" {what}, but "{behind[0].name}" follows'
-            help = f"measure {f.name}, or let it come last; {behind[0].name} is at {behind[0].field.span}"
-            yield Diagnostic("C031", message, f.span, help=help)
-            return
-        for follower in behind:
-            if follower.size is None and follower.field.when is None:
-                message = (
-                    f'"{f.name}" {what}, but "{follower.name}" follows, which has no fixed size'
-                )
+        for follower in layout.fields[i + 1 : max(lasts) + 1]:
+            why = self.in_the_way(layout, i, follower)
+            if why:
+                message = f'"{f.name}" {what}, but "{follower.name}" follows{why}'
                 help = f"measure one of them, or let {f.name} come last; {follower.name} is at {follower.field.span}"
                 yield Diagnostic("C031", message, f.span, help=help)
                 return
+
+    def in_the_way(self, layout: LayoutPlan, i: int, follower: FieldPlan) -> str:
+        """Why a field cannot follow one that takes what is left; empty when it can."""
+        if not isinstance(layout.fields[i].field.type, BytesType):
+            return ": only bytes and text that take what is left leave fields behind them"
+        f, when = layout.fields[i].field, follower.field.when
+        # Where both depend on something, or on a run, they may be there by turns.
+        by_turns = when is not None and (f.when is not None or self.runs(layout, i))
+        if follower.size is None and not by_turns:
+            return ", which has no fixed size"
+        behind = {fp.name for fp in layout.fields[i + 1 :]}
+        if when is not None and any(path.names[0] in behind for path in when.paths()):
+            return ", and only what is behind says whether it is there"
+        return ""
 
     def is_open(self, ref: Reference, holder: LayoutPlan) -> bool:
         return any(self.layout_open(plan) for plan in self.plan.held(ref, holder))

@@ -53,9 +53,6 @@ def fold(value: Value, known: Known = settled_fields) -> Value:
             one, other = fold(left, known), fold(right, known)
             if isinstance(one, nodes.NullValue) or isinstance(other, nodes.NullValue):
                 return nodes.NullValue()
-            if isinstance(one, nodes.Literal) and isinstance(other, nodes.Literal):
-                sign = 1 if operator == "+" else -1
-                return nodes.Literal(one.value + sign * other.value)
             return nodes.Sum(operator, one, other, type_)
     return value
 

@@ -74,13 +74,10 @@ class Field:
         self.covers = covers
         self.valid = valid
         self.refuse = refuse
-        # Filled in by the layout: the fields that measure or check a run that begins here, runs that end here.
+        # Filled in by the layout: the fields that measure or check a run that begins here, those behind rest bytes.
         self.opened_by: tuple[Field, ...] = ()
         self.checked_by: tuple[Field, ...] = ()
-        self.closes = 0
-        # What lies behind bytes to the end, and up to the end of each run around them, the innermost first.
         self.tail: tuple[Field, ...] | None = None
-        self.tails: tuple[tuple[str, tuple[Field, ...]], ...] = ()
 
 
 class Fields:
@@ -93,17 +90,12 @@ class Fields:
         self.source_file = source_file
         for f in self.all:
             if f.measures is not None:
-                first, last = f.measures
-                self.by_name[first].opened_by += (f,)
-                self.by_name[last or self.names[-1]].closes += 1 if last else 0
+                self.by_name[f.measures[0]].opened_by += (f,)
             if f.covers is not None:
                 self.by_name[f.covers[0]].checked_by += (f,)
         for i, f in enumerate(self.all):
             if isinstance(f.codec, Bytes) and f.codec.length is None:  # all that is left
                 f.tail = self.all[i + 1 :]
-                runs = [(m, self.run(*m.measures)) for m in self.all if m.measures is not None]
-                around = sorted((len(run), run.stop, m.name) for m, run in runs if i in run)
-                f.tails = tuple((name, self.all[i + 1 : stop]) for _, stop, name in around)
 
     def run(self, first: str, last: str | None) -> range:
         """The indices of the fields of a run."""

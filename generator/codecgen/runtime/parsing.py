@@ -47,7 +47,9 @@ class Parse:
         self.trailing = trailing
         self.source = source
         self.obj = construct.Container()
-        self.windows: list[tuple[Source, bool]] = []  # (what is around, ends with the layout?)
+        self.windows: list[
+            tuple[Source, str | None]
+        ] = []  # (what is around, the last field if not that of all)
         self.starts: dict[str, tuple[int, int]] = {}
         self.verified: set[str] = set()
 
@@ -74,7 +76,7 @@ class Parse:
     @property
     def ends_known(self) -> bool:
         """Whether the current window is the layout to its end."""
-        return any(to_end for _, to_end in self.windows)
+        return any(last is None for _, last in self.windows)
 
     def elements(self, f: Field, codec: Array) -> Iterator[Any]:
         findings = self.source.session.findings
@@ -142,27 +144,25 @@ class Parse:
             except LengthError as error:
                 error.where = around.where(self.starts[measure.name][0])
                 raise self.fields.at(error, measure) from None
-            self.windows.append(
-                (around, measure.measures is not None and measure.measures[1] is None)
-            )
+            assert measure.measures is not None
+            self.windows.append((around, measure.measures[1]))
         for check in f.checked_by:
             if check.covers is not None and check.covers[1] is None and self.ends_known:
                 self.verify(check, self.source.pos, self.source.end)
 
     def close(self, f: Field) -> None:
-        for _ in range(f.closes):
-            if self.windows and not self.windows[-1][1]:
-                self.leave()
+        while self.windows and self.windows[-1][1] == f.name:
+            self.leave()
 
     def leave(self) -> None:
         window = self.source
-        around, to_end = self.windows.pop()
+        around, last = self.windows.pop()
         if window.left:
             error = TrailingError(
                 f"{window.left} bytes are left of the run that {self.name} measures",
                 window.where(),
             )
-            if not (self.trailing and to_end):
+            if not (self.trailing and last is None):
                 raise error.located(schema=self.fields.source_file)
             window.session.tolerate(error)
         self.source = around
@@ -210,12 +210,13 @@ class Parse:
     def rest(self, f: Field) -> Any:
         """Bytes to the end of the run, less what the fixed fields behind them take."""
         source = self.source
-        # The innermost run is that of the innermost length that is there.
-        there = (tail for name, tail in f.tails if self.obj[name] is not None)
         behind = 0
-        for later in next(there, f.tail or ()):
+        last = self.windows[-1][1] if self.windows else None
+        for later in () if f.name == last else f.tail or ():
             if later.when is None or later.when(self.obj):
                 behind += later.codec.size or 0
+            if later.name == last:
+                break
         n = source.left - behind
         if n < 0:
             raise source.short(behind)

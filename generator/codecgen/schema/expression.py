@@ -261,24 +261,35 @@ class _Parser:
 
 def source(node: Node) -> str:
     """An expression as text that parses to the same, with no more parentheses than that takes."""
+    return "".join(map(str, pieces(node)))
+
+
+def pieces(node: Node) -> Iterator[str | Path]:
+    """The same in pieces: the names of fields as paths, what is between them as text."""
     match node:
         case Number(value):
-            return str(value)
+            yield str(value)
         case Null():
-            return "null"
+            yield "null"
         case Path():
-            return str(node)
+            yield node
         case EndOf(end, array, path):
-            return f"{end}({array})" + (f".{path}" if path is not None else "")
+            yield f"{end}("
+            yield array
+            yield f").{path}" if path is not None else ")"
         case Not(operand):
-            return f"not {_wrapped(operand, _binds(node))}"
+            yield "not "
+            yield from _wrapped(operand, _binds(node))
         case If(condition, then, otherwise):
-            return f"if {source(condition)} then {source(then)} else {source(otherwise)}"
+            for word, part in (("if ", condition), (" then ", then), (" else ", otherwise)):
+                yield word
+                yield from pieces(part)
         case Binary(operator, left, right):
             own = _binds(node)
             # Sums and conditions go on to the right; a comparison has two sides and no more.
-            first = own if operator not in _COMPARISONS else own + 1
-            return f"{_wrapped(left, first)} {operator} {_wrapped(right, own + 1)}"
+            yield from _wrapped(left, own if operator not in _COMPARISONS else own + 1)
+            yield f" {operator} "
+            yield from _wrapped(right, own + 1)
 
 
 def _binds(node: Node) -> int:
@@ -300,9 +311,13 @@ def _binds(node: Node) -> int:
             return 6
 
 
-def _wrapped(node: Node, least: int) -> str:
-    text = source(node)
-    return text if _binds(node) >= least else f"({text})"
+def _wrapped(node: Node, least: int) -> Iterator[str | Path]:
+    if _binds(node) >= least:
+        yield from pieces(node)
+    else:
+        yield "("
+        yield from pieces(node)
+        yield ")"
 
 
 def _paths(node: Node) -> Iterator[Path]:

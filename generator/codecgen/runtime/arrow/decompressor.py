@@ -15,6 +15,7 @@ from codecgen.runtime.arrow.primitives.runs import NUMBERS
 from codecgen.runtime.arrow.view import Codec, View
 from codecgen.runtime.compression import CODECS
 from codecgen.runtime.compression.lz4 import UNCHECKED_HEADER
+from codecgen.runtime.compression.snappy import XERIAL, XERIAL_OR_RAW
 from codecgen.runtime.errors import UnsupportedCodec
 from codecgen.runtime.source import Limits
 
@@ -29,7 +30,7 @@ _UNKNOWN: Any = object()
 KERNELS_OF_CODECS: Mapping[str, Mapping[str | None, int]] = {
     "gzip": {None: 1},
     "lz4": {None: 1, UNCHECKED_HEADER: 2},
-    "snappy": {None: 1},
+    "snappy": {None: 1, XERIAL: 2, XERIAL_OR_RAW: 3},
     "zstd": {None: 1},
 }
 """The codecs that have kernels, and the kinds of runs that these know, by the variant."""

@@ -49,33 +49,40 @@ Leaf = Callable[[Value], Term]
 
 
 class Arithmetic:
-    """Prints values as trees. ``leaf`` gives what the names stand for."""
+    """Prints values as trees. ``leaf`` gives what the names stand for.
 
-    def __init__(self, leaf: Leaf) -> None:
+    Sums wrap in ``bits``, as a whole: that is the same as wrapping each step. Without ``bits`` values wrap in 64, and
+    sums that are compared are exact.
+    """
+
+    def __init__(self, leaf: Leaf, bits: int | None = None) -> None:
         self.leaf = leaf
+        self.bits = bits
 
-    def term(self, value: Value, bits: int = 64) -> Term:
-        """A value. Sums wrap in so many bits, as a whole: that is the same as wrapping each step."""
+    def term(self, value: Value) -> Term:
+        """A value."""
         match value:
             case nodes.Literal(number) | nodes.Word(value=number):
                 return Term(Num(number))
             case nodes.NullValue():
                 return Term(Num(0), TRUE)
             case nodes.DerivedValue(_, inner, width):
-                return self.term(inner, width)
+                return Arithmetic(self.leaf, width).term(inner)
             case nodes.Sum():
                 nulls: list[Expr] = []
                 total = self.sum(value, nulls)
-                return Term(call(f"wrap_{bits}", total), any_of(nulls) if nulls else None)
+                return Term(
+                    call(f"wrap_{self.bits or 64}", total), any_of(nulls) if nulls else None
+                )
             case nodes.Conditional(condition, then, otherwise):
-                return self.conditional(condition, then, otherwise, bits)
+                return self.conditional(condition, then, otherwise)
             case nodes.Comparison() | nodes.Logical() | nodes.Negation() | nodes.Membership():
                 return Term(self.condition(value), truth=True)
         return self.leaf(value)
 
-    def number(self, value: Value, bits: int = 64) -> Expr:
+    def number(self, value: Value) -> Expr:
         """A value as a number: conditions as 1 and 0."""
-        term = self.term(value, bits)
+        term = self.term(value)
         return call("int", term.value) if term.truth and term.constant is None else term.value
 
     def sum(self, value: Value, nulls: list[Expr]) -> Expr:
@@ -87,9 +94,9 @@ class Arithmetic:
             nulls.append(term.null)
         return term.value
 
-    def conditional(self, condition: Value, then: Value, otherwise: Value, bits: int) -> Term:
+    def conditional(self, condition: Value, then: Value, otherwise: Value) -> Term:
         test = self.condition(condition)
-        one, other = self.term(then, bits), self.term(otherwise, bits)
+        one, other = self.term(then), self.term(otherwise)
         truth = one.truth and other.truth
         null: Expr | None = None
         if one.null is not None or other.null is not None:
@@ -129,7 +136,7 @@ class Arithmetic:
         if isinstance(value.right, nodes.NullValue):
             null = self.term(value.left).null or FALSE
             return null if operator == "==" else invert(null)
-        for side in (value.left, value.right):
+        for side in (value.left, value.right) if self.bits is None else ():
             low, high = exact_range(side)
             if low < I64[0] or high > I64[1]:
                 raise Refused("checked by a sum that 64 bits may not hold")

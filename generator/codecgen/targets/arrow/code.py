@@ -10,7 +10,7 @@ from codecgen.plan import LayoutPlan
 from codecgen.plan.columns import Leaf
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import INTEGERS, Field, Span
-from codecgen.targets.arrow.primitives import imports
+from codecgen.targets.arrow.primitives import imports, names_in
 from codecgen.targets.pycode import WIDTH, Call, call, docstring, string
 from codecgen.targets.pycode import Code as Tree
 
@@ -34,6 +34,18 @@ class Code:
         self.add(f"{head}(")
         self.add(f"    {text}")
         self.add(")")
+
+    @contextmanager
+    def both(self, *conditions: str) -> Iterator[None]:
+        """A block for when all of some conditions hold, in lines that are not too long."""
+        head = f"if {' and '.join(conditions)}:"
+        if 4 * self.depth + len(head) > WIDTH:
+            self.add("if (")
+            for i, condition in enumerate(conditions):
+                self.add(f"    {'and ' if i else ''}{condition}")
+            head = "):"
+        with self.block(head):
+            yield
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
@@ -98,11 +110,15 @@ def integer_of(f: Field) -> tuple[int, bool]:
     return INTEGERS[name]
 
 
-def kernel_module(text: str, *doc: str) -> str:
-    """A module of kernels, with the primitives that these call."""
-    head = f"from __future__ import annotations\n\nfrom typing import Any\n\n{imports(text)}"
-    names = '__all__ = ["JIT", "KERNELS"]\n'
-    return f"{docstring(*doc)}\n\n{head}\n{names}\n{text}"
+def kernel_module(text: str, slots: Mapping[str, Mapping[str, int]], *doc: str) -> str:
+    """A module of kernels, with the primitives that these call, and the places of numbers that they name."""
+    used = names_in(text)
+    head = f"from __future__ import annotations\n\nfrom typing import Any\n\n{imports(used)}"
+    parts = [f'{docstring(*doc)}\n\n{head}\n__all__ = ["JIT", "KERNELS"]\n']
+    for title, places in slots.items():
+        kept = sorted((place, name) for name, place in places.items() if name in used)
+        parts.append(f"# {title}\n" + "".join(f"{name} = {place}\n" for place, name in kept))
+    return "\n".join(parts) + "\n\n" + text.lstrip("\n")
 
 
 def tuple_of(items: list[Tree]) -> Call:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
@@ -10,7 +11,8 @@ from codecgen.schema.expression import Expression, Path
 from codecgen.schema.model import BytesType, Field
 from codecgen.targets.arrow.code import Checks, Code, Sinks, Unsupported, integer_of
 from codecgen.targets.arrow.expressions import Operand, Refused
-from codecgen.targets.arrow.scope import ENTRY, ITEM, Names
+from codecgen.targets.arrow.naming import ENTRY, ITEM, START, Naming, packed
+from codecgen.targets.arrow.scope import Names
 from codecgen.targets.pycode import WIDTH, docstring
 
 SLOTS = ("STATUS", "AT", "CASE", "START", "END", "CODEC", "RUN", "RUN_END", "COUNT", "CHECKED")
@@ -46,6 +48,11 @@ def deferred(entry: LayoutPlan) -> list[FieldPlan]:
     ]
 
 
+def covered_from(prefix: str, c: FieldPlan) -> str:
+    """The variable that holds where the bytes begin that a checksum covers."""
+    return f"{START}{prefix}{c.name}"
+
+
 class Columns:
     """What all kernels of a view need to know of its columns, and the text that they add to."""
 
@@ -55,7 +62,10 @@ class Columns:
         self.resolved = {case.number: self.resolve(case) for case in view.cases}
         self.fields_at = len(SLOTS)
         self.slots = {case.number: self.slots_of(case) for case in view.cases}
-        self.width = self.fields_at + max([len(s) for s in self.slots.values()] or [0])
+        """Variables that the index keeps for other passes."""
+        self.kept = packed(self.slots, self.fields_at)
+        self.width = max([self.fields_at, *(place + 1 for place in self.kept.values())])
+        self.naming = Naming(plan, view)
         self.code = Code()
         self.checks = Checks()
 
@@ -125,16 +135,38 @@ class Columns:
                         return fp.field
         return (case.array or case.entry.fields[0]).field
 
-    def slots_of(self, case: CasePlan) -> dict[str, int]:
-        """Where the index keeps what the other passes need of the entry: fields, and ends of the array."""
+    def slots_of(self, case: CasePlan) -> list[str]:
+        """The variables that hold what the other passes need of the entry: fields, and ends of the array."""
         if case.array is None:
-            return {}
+            return []
         resolved = self.resolved[case.number]
         wanted = set(resolved.used(ENTRY))
         for c in deferred(case.entry):
-            wanted |= {c.name, f"{c.name}_at"}
-        names = sorted(wanted) + sorted(resolved.names.ends)
-        return {name: 8 * (self.fields_at + i) for i, name in enumerate(names)}
+            wanted.add(c.name)
+        starts = [covered_from(ENTRY, c) for c in deferred(case.entry)]
+        return [ENTRY + name for name in sorted(wanted)] + starts + sorted(resolved.names.ends)
+
+    def slots_named(self) -> dict[str, dict[str, int]]:
+        """The places of all numbers that kernels and Python tell each other, by what they are in."""
+        index = {name: 8 * i for i, name in enumerate(SLOTS)}
+        index |= {name.upper(): 8 * place for name, place in self.kept.items()}
+        state = {name: 8 * i for i, name in enumerate(STATE)}
+        columns = {}
+        for leaf in self.view.leaves:
+            state[self.naming.slot(leaf, "at")] = 8 * (len(STATE) + leaf.index)
+            nulls = len(STATE) + len(self.view.leaves) + leaf.index
+            state[self.naming.slot(leaf, "nulls")] = 8 * nulls
+            for k, part in enumerate(("data", "validity", "offsets")):
+                columns[self.naming.slot(leaf, part)] = 8 * (3 * leaf.index + k)
+        return {
+            "A row of the index.": {**index, "SIZE_OF_ROW": 8 * self.width},
+            "What has been written, and what there is room for.": state,
+            "The addresses of columns.": columns,
+        }
+
+    def part(self, leaf: Leaf, part: str) -> str:
+        """The variable that holds a part of a column."""
+        return self.naming.part(leaf, part)
 
     def head_fields(self, case: CasePlan) -> None:
         """Load the fields that are asked for from their places."""
@@ -159,15 +191,12 @@ class Columns:
     def varies(self, value: Operand, case: CasePlan) -> bool:
         """Whether a number differs from row to row of what the index has as one."""
         texts = (value.text, value.null or "")
-        own = case.array is None and any("entry_position" in text for text in texts)
+        own = case.array is None and any(re.search(r"\bposition\b", text) for text in texts)
         return own or any(ITEM in text for text in texts)
 
-    def at(self, leaf: Leaf) -> int:
-        """Where the state has how much of a column was written, and the limits how much can be."""
-        return 8 * (len(STATE) + leaf.index)
-
-    def nulls_at(self, leaf: Leaf) -> int:
-        return 8 * (len(STATE) + len(self.view.leaves) + leaf.index)
+    def slot(self, leaf: Leaf, part: str) -> str:
+        """Where a part of a column is in the state, in what there is room for, or among the addresses."""
+        return self.naming.slot(leaf, part)
 
     def is_missing(self, leaf: Leaf, resolved: Resolved) -> bool:
         names = {m.column.name for m in resolved.missing}

@@ -42,11 +42,16 @@ NAMES = frozenset(name for names in MODULES.values() for name in names)
 """All of them: nothing else in a module of kernels may be called so."""
 
 
-def imports(text: str) -> str:
-    """The imports of the primitives that the text of a module names, and of what tells whether it is compiled."""
-    named = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} | {"JIT"}
-    used = {name: [n for n in names if n in named] for name, names in MODULES.items()}
-    return "".join(_import(name, found) for name, found in used.items() if found)
+def names_in(text: str) -> set[str]:
+    """The names that the text of a module has."""
+    return {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+
+
+def imports(used: set[str]) -> str:
+    """The imports of the primitives among some names, and of what tells whether a module is compiled."""
+    wanted = used | {"JIT"}
+    found = {name: [n for n in names if n in wanted] for name, names in MODULES.items()}
+    return "".join(_import(name, names) for name, names in found.items() if names)
 
 
 def _import(module: str, names: list[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 from collections.abc import Iterable
+from dataclasses import replace
 
 from codecgen.targets.arrow.tree import (
     Add,
@@ -26,6 +27,7 @@ from codecgen.targets.arrow.tree import (
     Return,
     Several,
     Statement,
+    Table,
     Text,
     Var,
     While,
@@ -35,7 +37,8 @@ from codecgen.targets.arrow.tree import (
     reads,
     walk,
 )
-from codecgen.targets.pycode import WIDTH, docstring, string
+from codecgen.targets.pycode import WIDTH, Code, docstring, render, string
+from codecgen.targets.pycode import Call as Nest
 
 _BUILTINS = frozenset(dir(builtins))
 _BINDS = {
@@ -120,7 +123,7 @@ def _count(body: list[Statement]) -> int:
 
 
 def function_text(function: Function, taken: Iterable[str]) -> str:
-    """A function with its names given and what it does not use left out."""
+    """A function with its names given."""
     printer = Printer(Names(taken))
     return printer.function(function)
 
@@ -146,9 +149,8 @@ class Printer:
         tail = f") -> {function.result}:"
         self.broken(0, head, parameters, tail)
         self.lines.append(docstring(function.doc, indent=4))
-        body = pruned(function.body)
-        self.block(body, 1)
-        if not body:
+        self.block(function.body, 1)
+        if not function.body:
             self.lines.append("    return")
         return "\n".join(self.lines)
 
@@ -201,12 +203,16 @@ class Printer:
         """A statement on one line, or on several where it is too long."""
         indent = "    " * depth
         comment = f"  # {remark}" if remark else ""
-        text = self.text(value, 0 if head else 12)
+        text = self.text(value, -1 if head else 12)
         one = f"{indent}{head}{text}{tail}"
         if len(one) <= WIDTH:
             self.lines.append(one + comment)
             return
-        if isinstance(value, Call) and not value.named:
+        if isinstance(value, Call) and _is_nested(value):
+            nested = render(self.code(value), 4 * depth, len(indent + head), len(tail))
+            self.lines += f"{indent}{head}{nested}{tail}{comment}".split("\n")
+            return
+        if isinstance(value, Call):
             head += self.text(value.function, 12) + "("
             items = [self.text(argument) for argument in value.arguments]
             self.broken(depth, head, items, f"){tail}{comment}")
@@ -235,6 +241,26 @@ class Printer:
         return [*left, f"{operator} {self.text(value.right, _BINDS[operator] + 1)}"]
 
     # ------------------------------------------------------------ expressions
+
+    def code(self, value: Expr) -> Code:
+        """An expression that may take several lines, as a tree that can be broken between its arguments."""
+        match value:
+            case Call(function, arguments, named):
+                items = [("", self.code(argument)) for argument in arguments]
+                items += [(f"{name}=", self.code(item)) for name, item in named]
+                return Nest(self.text(function, 12), tuple(items))
+            case Lambda(parameter, inner):
+                used = any(part is parameter for part in walk(inner))
+                head = f"lambda {self.name(parameter) if used else '_'}: "
+                code = self.code(inner)
+                return (
+                    head + code if isinstance(code, str) else replace(code, head=head + code.head)
+                )
+            case Table(pairs):
+                return Nest("", tuple((f"{string(k)}: ", self.code(v)) for k, v in pairs), "{}")
+            case Several(parts):
+                return Nest("", tuple(("", self.code(part)) for part in parts))
+        return self.text(value)
 
     def text(self, value: Expr, least: int = 0) -> str:
         """An expression, in parentheses if it binds less than that."""
@@ -274,7 +300,7 @@ class Printer:
                 return f"lambda {name}: {self.text(inner)}", 0
             case Several(items):
                 row = ", ".join(self.text(item, 1) for item in items)
-                return (f"({row},)" if len(items) == 1 else row), 0
+                return (f"({row},)", 12) if len(items) == 1 else (row, -1)
         raise TypeError(type(value).__name__)
 
     def side(self, own: int, value: Expr, right: int, operator: str) -> str:
@@ -284,3 +310,8 @@ class Printer:
         mixed = inner in _BITS and operator not in _BITS and operator not in ("and", "or")
         mixed = mixed or (operator == "or" and inner == "and")
         return self.text(value, 12 if mixed else least)
+
+
+def _is_nested(value: Call) -> bool:
+    """Whether a call is read more easily with each argument on a line of its own."""
+    return bool(value.named) or any(isinstance(a, Call) and a.named for a in value.arguments)

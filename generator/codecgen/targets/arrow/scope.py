@@ -17,9 +17,7 @@ from codecgen.schema.model import (
     ScalarType,
 )
 from codecgen.targets.arrow.expressions import KernelExpressions, Operand, Refused, constant
-
-ENTRY, ITEM, PART = "entry_", "item_", "part_"
-"""Prefixes of the variables that hold fields: of the entry, of the element that is a row, of an element inside it."""
+from codecgen.targets.arrow.naming import ITEM
 
 
 @dataclass(slots=True)
@@ -58,7 +56,7 @@ class Names:
             return constant(self.own.version)
         if names == ("position",) and case is not None:
             self.position = True
-            return Operand("entry_position")
+            return Operand("position")
         return self.derived(names[0], None) if len(names) == 1 else None
 
     def derived(self, name: str, array: str | None) -> Operand | None:

@@ -141,6 +141,13 @@ class Lambda(Expr):
 
 
 @dataclass(frozen=True, slots=True)
+class Table(Expr):
+    """A dict by words."""
+
+    items: tuple[tuple[str, Expr], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Several(Expr):
     """A tuple."""
 
@@ -218,6 +225,8 @@ def parts(value: Expr) -> tuple[Expr, ...]:
             return (inner,)
         case Several(items):
             return items
+        case Table(pairs):
+            return tuple(item for _, item in pairs)
     return ()
 
 
@@ -371,3 +380,17 @@ def blocks(statement: Statement) -> list[list[Statement]]:
 def is_pure(value: Expr) -> bool:
     """Whether working out a value has no effect."""
     return all(not isinstance(part, Call) or part.pure for part in walk(value))
+
+
+def all_values(body: list[Statement]) -> Iterator[Expr]:
+    """The expressions of statements, and of the blocks in them."""
+    for statement in body:
+        yield from own_values(statement)
+        for block in blocks(statement):
+            yield from all_values(block)
+
+
+def globals_of(body: list[Statement]) -> Iterator[str]:
+    """The names of the module that statements use."""
+    for value in all_values(body):
+        yield from (part.name for part in walk(value) if isinstance(part, Global))

@@ -18,16 +18,20 @@ from codecgen.schema.model import (
 )
 from codecgen.targets.docs.notation import allowed
 from codecgen.targets.docs.site import Group, Site, groups, type_link
+from codecgen.targets.docs.svg import Picture, bit_picture
 from codecgen.targets.docs.text import (
-    Safe,
+    BREAK,
+    Phrase,
     anchor,
     byte_count,
     code,
+    field_name,
     join,
     link,
     listed,
-    md,
+    phrase,
     release,
+    said,
     since_words,
 )
 from codecgen.targets.docs.words import (
@@ -43,10 +47,57 @@ from codecgen.targets.docs.words import (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A line of a table: its cells."""
+class FieldRow:
+    """A field. ``anchor`` is empty where another row has it already."""
 
-    cells: tuple[Safe, ...]
+    name: str
+    anchor: str
+    byte: Phrase
+    size: Phrase
+    names: Phrase
+    type: Phrase
+    meaning: Phrase
+
+    @property
+    def field(self) -> Phrase:
+        return _anchored(self.anchor, self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class BitRow:
+    """A bit, or some that belong together."""
+
+    anchor: str
+    bits: Phrase
+    names: Phrase
+    meaning: Phrase
+
+    @property
+    def name(self) -> Phrase:
+        return _anchored(self.anchor, self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedRow:
+    """A value that is worked out from others. ``cases`` say how."""
+
+    anchor: str
+    names: Phrase
+    type: Phrase
+    cases: tuple[Phrase, ...]
+    meaning: Phrase
+
+    @property
+    def value(self) -> Phrase:
+        return _anchored(self.anchor, self.names)
+
+    @property
+    def how(self) -> Phrase:
+        return join(self.cases, phrase(";", BREAK))
+
+
+def _anchored(name: str, words: Phrase) -> Phrase:
+    return phrase(anchor(name), words) if name else words
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,40 +105,35 @@ class BitsTable:
     """The bits of a field. ``picture`` is the file of the picture, without an ending."""
 
     title: str
-    anchor: Safe
-    field: Field
-    base: str
-    members: tuple[BitMember, ...]
-    rows: tuple[Row, ...]
+    anchor: str
+    field: str
+    rows: tuple[BitRow, ...]
     picture: str
-    description: str
+    drawing: Picture
 
 
 # ---------------------------------------------------------------- fields
 
 
-def field_rows(site: Site, page: str, group: Group, anchored: set[str]) -> tuple[Row, ...]:
+def field_rows(site: Site, page: str, group: Group, anchored: set[str]) -> tuple[FieldRow, ...]:
     """The fields of a group of versions. ``anchored`` gathers the fields that links lead to: each is one once."""
     rows = []
     before: FieldPlan | None = None
     for fp in group.plan.fields:
         words = _type_words(group.plan, fp)
-        mark = "" if fp.name in anchored else anchor(f"{group.plan.name}-{fp.name}")
-        anchored.add(fp.name)
+        relations = _relations(group.plan, fp)
         rows.append(
-            Row(
-                (
-                    _offset(fp, before),
-                    md(size_words(fp)),
-                    Safe(mark + _names(site, fp.name, fp.field.spelled)),
-                    join(
-                        (type_link(site, page, words, fp.field.type), *_relations(group.plan, fp)),
-                        ", ",
-                    ),
-                    _meaning(site, page, group, fp),
-                )
+            FieldRow(
+                name=fp.name,
+                anchor="" if fp.name in anchored else f"{group.plan.name}-{fp.name}",
+                byte=_offset(fp, before),
+                size=said(size_words(fp)),
+                names=_names(site, fp.name, fp.field.spelled),
+                type=join((type_link(site, page, words, fp.field.type), *relations), ", "),
+                meaning=_meaning(site, page, group, fp),
             )
         )
+        anchored.add(fp.name)
         before = fp
     return tuple(rows)
 
@@ -105,52 +151,52 @@ def _type_words(plan: LayoutPlan, fp: FieldPlan) -> str:
     return type_words(f.type)
 
 
-def _offset(fp: FieldPlan, before: FieldPlan | None) -> Safe:
+def _offset(fp: FieldPlan, before: FieldPlan | None) -> Phrase:
     if fp.offset is not None:
-        return md(str(fp.offset))
-    return join(("after", code(before.name))) if before is not None else md("0")
+        return said(str(fp.offset))
+    return join(("after", field_name(before.name))) if before is not None else said("0")
 
 
-def _names(site: Site, name: str, spelled: str | None) -> Safe:
+def _names(site: Site, name: str, spelled: str | None) -> Phrase:
     """The name in code, and the one in the format's own documents when it is another."""
     other = site.plan.spelling(name, spelled)
-    return code(name) if other == name else Safe(f"{code(name)}<br>{code(other)}")
+    return code(name) if other == name else phrase(code(name), BREAK, code(other))
 
 
-def _meaning(site: Site, page: str, group: Group, fp: FieldPlan) -> Safe:
+def _meaning(site: Site, page: str, group: Group, fp: FieldPlan) -> Phrase:
     f = fp.field
-    parts: list[str] = [f.doc]
+    parts: list[str | Phrase] = [f.doc]
     if f.when is not None:
-        parts.append(Safe(f"Only when {condition(f.when.node)}."))
+        parts.append(phrase("Only when ", condition(f.when.node), "."))
     if f.is_version:
         parts.append(
             "Always the version of the layout."
             if len(group.versions) > 1
-            else Safe(f"Always {code(group.plan.version)}: the version of the layout.")
+            else phrase("Always ", code(group.plan.version), ": the version of the layout.")
         )
     elif f.const is not None:
-        parts.append(Safe(f"Always {code(f.const)}."))
+        parts.append(phrase("Always ", code(f.const), "."))
     if f.unit is not None:
-        parts.append(Safe(f"In {md(f.unit)}."))
+        parts.append(phrase("In ", said(f.unit), "."))
     if f.none is not None:
-        parts.append(Safe(f"{code(f.none)} means that there is none."))
+        parts.append(phrase(code(f.none), " means that there is none."))
     elif f.default is not None:
-        parts.append(Safe(f"Default: {value(f.default.node)}."))
+        parts.append(phrase("Default: ", value(f.default.node), "."))
     if isinstance(f.type, ScalarType) and f.type.enum is not None:
-        parts.append(Safe(f"Values: {enum_values(site, page, f.type.enum, f.type.only)}."))
+        parts.append(phrase("Values: ", enum_values(site, page, f.type.enum, f.type.only), "."))
     if isinstance(f.type, BitsType):
         target = site.href(page, group.plan.name, f.name, "bits")
-        parts.append(Safe(f"{link('The bits', target)} have meanings of their own."))
+        parts.append(phrase(link("The bits", target), " have meanings of their own."))
     if isinstance(f.type, ArrayType):
         parts += _array(f.type)
     if f.valid is not None:
-        parts.append(Safe(f"The format wants that {condition(f.valid.node)}."))
+        parts.append(phrase("The format wants that ", condition(f.valid.node), "."))
     if f.since is not None:
-        parts.append(Safe(f"Since {since_words(site.plan, f.since)}."))
+        parts.append(phrase("Since ", since_words(site.plan, f.since), "."))
     if f.formerly is not None and not _is_former(site, f):
         old = site.plan.spelling(f.formerly.name, None)
         before = release(site.plan, f.formerly.until)
-        parts.append(Safe(f"Named {code(old)} before {before}."))
+        parts.append(phrase("Named ", code(old), " before ", before, "."))
     return join(parts)
 
 
@@ -159,24 +205,24 @@ def _is_former(site: Site, f: Field) -> bool:
     return f.formerly is not None and f.spelled == site.plan.spelling(f.formerly.name, None)
 
 
-def _relations(plan: LayoutPlan, fp: FieldPlan) -> list[Safe]:
+def _relations(plan: LayoutPlan, fp: FieldPlan) -> list[Phrase]:
     out = []
     if fp.measures is not None:
         run = run_words(fp.measures, plan)
-        out.append(Safe(f"the length in bytes of {run}"))
+        out.append(phrase("the length in bytes of ", run))
     if fp.field.counts is not None:
-        out.append(Safe(f"the number of {code(fp.field.counts)}"))
+        out.append(phrase("the number of ", field_name(fp.field.counts)))
     if fp.field.checksum is not None and fp.covers is not None:
         run = run_words(fp.covers, plan)
         name = CHECKSUMS.get(fp.field.checksum, fp.field.checksum)
-        out.append(Safe(f"{name} of {run}"))
+        out.append(phrase(name, " of ", run))
     if isinstance(fp.field.type, ArrayType) and fp.field.type.counted_by is not None:
-        out.append(Safe(f"{code(fp.field.type.counted_by)} of them"))
+        out.append(phrase(field_name(fp.field.type.counted_by), " of them"))
     return out
 
 
-def _array(array: ArrayType) -> list[str]:
-    parts: list[str] = []
+def _array(array: ArrayType) -> list[str | Phrase]:
+    parts: list[str | Phrase] = []
     if array.at_least:
         parts.append(f"At least {array.at_least}.")
     if array.nesting is not None:
@@ -187,28 +233,33 @@ def _array(array: ArrayType) -> list[str]:
     return parts
 
 
-def compression_words(c: Compression) -> Safe:
-    words = [Safe(f"Compressed together with the codec that {value(c.by.node)} names.")]
+def compression_words(c: Compression) -> Phrase:
+    words = [phrase("Compressed together with the codec that ", value(c.by.node), " names.")]
     if c.refuses:
-        words.append(Safe(f"Not allowed here: {listed(code(name) for name in c.refuses)}."))
+        words.append(phrase("Not allowed here: ", listed(code(name) for name in c.refuses), "."))
     for codec, versions, write, read in c.variants:
         where = f"in version {versions}" if versions is not None else ""
         words.append(
-            Safe(
-                f"{join((code(codec), where))} is written as {code(write)} and read as {code(read)}."
+            phrase(
+                join((code(codec), where)),
+                " is written as ",
+                code(write),
+                " and read as ",
+                code(read),
+                ".",
             )
         )
     words.append(
-        md(f"At most {byte_count(c.limit)} once decompressed, unless the reader says otherwise.")
+        said(f"At most {byte_count(c.limit)} once decompressed, unless the reader says otherwise.")
     )
     return join(words)
 
 
-def enum_values(site: Site, page: str, enum: str, only: tuple[str, ...] | None) -> Safe:
+def enum_values(site: Site, page: str, enum: str, only: tuple[str, ...] | None) -> Phrase:
     """``0`` none, ``1`` gzip (compression), with a link to the enum."""
     found = site.plan.model.enums[enum]
-    items = [f"{code(v.value)} {md(v.spelled or v.name)}" for v in allowed(found, only)]
-    return Safe(f"{', '.join(items)} ({site.link(page, enum)})")
+    items = [join((code(v.value), v.spelled or v.name)) for v in allowed(found, only)]
+    return phrase(join(items, ", "), " (", site.link(page, enum), ")")
 
 
 # ---------------------------------------------------------------- bits
@@ -221,19 +272,18 @@ def bits_tables(site: Site, page: str, layout: Layout) -> list[BitsTable]:
         variants = _variants(site, layout, name)
         for i, (label, key, fp) in enumerate(variants):
             assert isinstance(fp.field.type, BitsType)
+            base = fp.field.type.base
             members = tuple(sorted(fp.field.type.members, key=lambda m: m.low))
             title = f"Bits of {name}" + (f", {label[:1].lower()}{label[1:]}" if label else "")
-            mark = anchor(f"{layout.name}-{name}-bits") if i == 0 else Safe("")
+            mark = f"{layout.name}-{name}-bits" if i == 0 else ""
             out.append(
                 BitsTable(
                     title=title,
                     anchor=mark,
-                    field=fp.field,
-                    base=fp.field.type.base,
-                    members=members,
+                    field=name,
                     rows=tuple(_bit_row(site, page, layout, name, m, i == 0) for m in members),
                     picture="-".join(part for part in (layout.name, key, name) if part),
-                    description=_bits_description(fp.field.type.base, members),
+                    drawing=bit_picture(base, members, title, _bits_description(base, members)),
                 )
             )
     return out
@@ -264,19 +314,21 @@ def _variants(site: Site, layout: Layout, name: str) -> list[tuple[str, str, Fie
     return out
 
 
-def _bit_row(site: Site, page: str, layout: Layout, field: str, m: BitMember, first: bool) -> Row:
+def _bit_row(
+    site: Site, page: str, layout: Layout, field: str, m: BitMember, first: bool
+) -> BitRow:
     bits = str(m.low) if m.low == m.high else f"{m.low} to {m.high}"
-    parts: list[str] = [m.doc]
+    parts: list[str | Phrase] = [m.doc]
     if m.reserved:
         parts.append("No meaning yet: written as 0.")
     elif m.enum is not None:
-        parts.append(Safe(f"Values: {enum_values(site, page, m.enum, m.only)}."))
+        parts.append(phrase("Values: ", enum_values(site, page, m.enum, m.only), "."))
     if m.default is not None:
-        parts.append(Safe(f"Default: {value(m.default.node)}."))
+        parts.append(phrase("Default: ", value(m.default.node), "."))
     if m.since is not None:
-        parts.append(Safe(f"Since {since_words(site.plan, m.since)}."))
-    mark = anchor(f"{layout.name}-{field}-{m.name}") if first else ""
-    return Row((md(bits), Safe(mark + _names(site, m.name, m.spelled)), join(parts)))
+        parts.append(phrase("Since ", since_words(site.plan, m.since), "."))
+    mark = f"{layout.name}-{field}-{m.name}" if first else ""
+    return BitRow(mark, said(bits), _names(site, m.name, m.spelled), join(parts))
 
 
 def _bits_description(base: str, members: tuple[BitMember, ...]) -> str:
@@ -291,30 +343,32 @@ def _bits_description(base: str, members: tuple[BitMember, ...]) -> str:
 # ---------------------------------------------------------------- derived values
 
 
-def derived_rows(site: Site, layout: Layout, array: str | None) -> tuple[Row, ...]:
+def derived_rows(site: Site, layout: Layout, array: str | None) -> tuple[DerivedRow, ...]:
     """The values that are worked out from a layout's fields, or from those of one element of an array."""
     rows = []
     for d in layout.derived:
         if d.array != array:
             continue
-        how = Safe(";<br>".join(cases(d.value)))
-        mark = anchor("-".join(part for part in (layout.name, d.array, d.name, "derived") if part))
         rows.append(
-            Row(
-                (Safe(mark + code(d.name)), md(scalar_name(d.type)), how, _derived_meaning(site, d))
+            DerivedRow(
+                anchor="-".join(p for p in (layout.name, d.array, d.name, "derived") if p),
+                names=code(d.name),
+                type=said(scalar_name(d.type)),
+                cases=tuple(cases(d.value)),
+                meaning=_derived_meaning(site, d),
             )
         )
     return tuple(rows)
 
 
-def _derived_meaning(site: Site, d: Derived) -> Safe:
-    parts: list[str] = [d.doc]
+def _derived_meaning(site: Site, d: Derived) -> Phrase:
+    parts: list[str | Phrase] = [d.doc]
     if d.unit is not None:
         parts.append(f"In {d.unit}.")
     if d.versions is not None:
         parts.append(f"In version {d.versions}.")
     if d.since is not None:
-        parts.append(Safe(f"Since {since_words(site.plan, d.since)}."))
+        parts.append(phrase("Since ", since_words(site.plan, d.since), "."))
     return join(parts)
 
 

@@ -101,8 +101,8 @@ def _suffix(plan: Plan, word: str) -> str:
 
 
 def plain(expression: Expression) -> str:
-    """A condition in words, without Markdown."""
-    return condition(expression.node).replace("`", "")
+    """A condition in words, without marks."""
+    return condition(expression.node).plain
 
 
 def _bits(plan: Plan, m: BitMember) -> Iterator[str]:

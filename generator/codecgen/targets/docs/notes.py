@@ -21,46 +21,61 @@ from codecgen.schema.model import (
     ScalarType,
     Since,
 )
-from codecgen.targets.docs.fields import Row
 from codecgen.targets.docs.notation import allowed
 from codecgen.targets.docs.site import Site
 from codecgen.targets.docs.text import (
-    Safe,
+    Phrase,
+    bracketed,
     byte_count,
     code,
+    field_name,
     join,
     link,
     listed,
-    md,
+    phrase,
     references,
     release,
+    said,
 )
 from codecgen.targets.docs.words import condition, scalar_name
 
-REFUSED, NOTED = md("refused"), md("noted")
+REFUSED, NOTED = said("refused"), said("noted")
 
 
 # ---------------------------------------------------------------- strict and lenient readers
 
 
-def reader_rows(site: Site, layout: Layout) -> tuple[Row, ...]:
+Rule = tuple[Phrase, str | Phrase, Phrase, Phrase]
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderRow:
     """Input that is not as the format says, and what strict and lenient readers do with it."""
+
+    where: Phrase
+    what: Phrase
+    strict: Phrase
+    lenient: Phrase
+
+
+def reader_rows(site: Site, layout: Layout) -> tuple[ReaderRow, ...]:
+    """What strict and lenient readers do with input that is not as the format says."""
     return tuple(
-        Row((place, md(what), strict, lenient))
-        for place, what, strict, lenient in _reader_rows(site, layout)
+        ReaderRow(where, said(what), strict, lenient)
+        for where, what, strict, lenient in _reader_rows(site, layout)
     )
 
 
-def _reader_rows(site: Site, layout: Layout) -> Iterator[tuple[Safe, str, Safe, Safe]]:
+def _reader_rows(site: Site, layout: Layout) -> Iterator[Rule]:
     for f in layout.fields:
         yield from _field_rules(site, f)
     for freedom, words in FREEDOMS.items():
         fields = [f.name for f in layout.fields if freedom in f.accepts and _touches(freedom, f)]
         if fields:
-            where = listed(code(name) for name in dict.fromkeys(fields))
+            where = listed(field_name(name) for name in dict.fromkeys(fields))
             yield where, words, REFUSED, NOTED
         elif freedom == "trailing_bytes" and freedom in layout.accepts:
-            yield md("the end"), words, REFUSED, NOTED
+            yield said("the end"), words, REFUSED, NOTED
 
 
 def _touches(freedom: str, f: Field) -> bool:
@@ -84,8 +99,8 @@ def _touches(freedom: str, f: Field) -> bool:
             return isinstance(t, ArrayType)
 
 
-def _field_rules(site: Site, f: Field) -> Iterator[tuple[Safe, str, Safe, Safe]]:
-    here = code(f.name)
+def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
+    here = field_name(f.name)
     if f.is_version:
         yield here, "another version than one of this layout", REFUSED, REFUSED
     elif f.const is not None:
@@ -93,18 +108,23 @@ def _field_rules(site: Site, f: Field) -> Iterator[tuple[Safe, str, Safe, Safe]]
     if f.checksum is not None:
         yield here, "a wrong checksum", REFUSED, NOTED
     if f.refuse is not None:
-        yield here, Safe(f"a value for which {condition(f.refuse.node)}"), REFUSED, REFUSED
+        yield here, phrase("a value for which ", condition(f.refuse.node)), REFUSED, REFUSED
     if f.valid is not None:
-        yield here, Safe(f"a value that breaks the rule: {condition(f.valid.node)}"), REFUSED, NOTED
+        yield (
+            here,
+            phrase("a value that breaks the rule: ", condition(f.valid.node)),
+            REFUSED,
+            NOTED,
+        )
     if isinstance(f.type, ScalarType) and f.type.enum is not None:
         yield from _enum_rule(site.plan, here, f.type.enum, f.type.only)
     if isinstance(f.type, ScalarType) and f.type.name == "bool":
-        yield here, "a byte other than 0 and 1", REFUSED, md("noted, reads as true")
+        yield here, "a byte other than 0 and 1", REFUSED, said("noted, reads as true")
     if isinstance(f.type, BitsType):
         for m in f.type.members:
-            where = code(f"{f.name}.{m.name}")
+            where = field_name(f.name, m.name)
             if m.reserved:
-                yield where, "bits without a meaning that are set", REFUSED, md("noted, and kept")
+                yield where, "bits without a meaning that are set", REFUSED, said("noted, and kept")
             elif m.enum is not None:
                 yield from _enum_rule(site.plan, where, m.enum, m.only)
     if isinstance(f.type, ArrayType):
@@ -112,16 +132,16 @@ def _field_rules(site: Site, f: Field) -> Iterator[tuple[Safe, str, Safe, Safe]]
 
 
 def _enum_rule(
-    plan: Plan, where: Safe, enum: str, only: tuple[str, ...] | None
-) -> Iterator[tuple[Safe, str, Safe, Safe]]:
+    plan: Plan, where: Phrase, enum: str, only: tuple[str, ...] | None
+) -> Iterator[Rule]:
     if plan.model.enums[enum].keep_unknown:
-        yield where, "a number that has no name", md("taken"), md("taken")
+        yield where, "a number that has no name", said("taken"), said("taken")
     else:
         what = "a number that has no name" if only is None else "a number that may not stand here"
-        yield where, what, REFUSED, md("noted, and kept")
+        yield where, what, REFUSED, said("noted, and kept")
 
 
-def _array_rules(array: ArrayType, here: Safe) -> Iterator[tuple[Safe, str, Safe, Safe]]:
+def _array_rules(array: ArrayType, here: Phrase) -> Iterator[Rule]:
     if array.at_least:
         few = "no elements" if array.at_least == 1 else f"fewer than {array.at_least} elements"
         yield here, few, REFUSED, REFUSED
@@ -151,7 +171,7 @@ class Change:
 
     release: str
     thing: str
-    text: Safe
+    text: Phrase
 
 
 def changes(
@@ -166,14 +186,14 @@ def changes(
 def _changes(site: Site, page: str, thing: Enum | Layout | Choice, enums: bool) -> Iterator[Change]:
     plan = site.plan
 
-    def change(since: Since | None, what: Safe) -> Iterator[Change]:
+    def change(since: Since | None, what: Phrase) -> Iterator[Change]:
         if since is not None and since.release is not None:
             links = references(plan, since)
-            tail = f" ({listed(links)})" if links else ""
-            yield Change(since.release, thing.name, Safe(f"{what}{tail}."))
+            tail = bracketed(links)
+            yield Change(since.release, thing.name, phrase(what, tail, "."))
 
     if isinstance(thing, Layout | Choice):
-        yield from change(thing.since, Safe("new"))
+        yield from change(thing.since, said("new"))
     if isinstance(thing, Enum):
         for v in thing.values:
             yield from change(
@@ -184,34 +204,36 @@ def _changes(site: Site, page: str, thing: Enum | Layout | Choice, enums: bool) 
         return
     enums = enums and thing.draft is None
     for version, (since, until) in sorted(thing.version_notes.items()):
-        yield from change(since, md(f"version {version} is new"))
+        yield from change(since, said(f"version {version} is new"))
         if until is not None:
-            yield from change(until, md(f"writers leave version {version}"))
+            yield from change(until, said(f"writers leave version {version}"))
     for f in thing.fields:
         where = link(f.name, site.href(page, thing.name, f.name))
         yield from change(f.since, join(("new field", where)))
         if f.formerly is not None:
             old = code(plan.spelling(f.formerly.name, None))
             new = code(plan.spelling(f.name, f.spelled))
-            yield Change(f.formerly.until, thing.name, Safe(f"{where}: {old} is now named {new}."))
+            yield Change(
+                f.formerly.until, thing.name, phrase(where, ": ", old, " is now named ", new, ".")
+            )
         if enums and isinstance(f.type, ScalarType) and f.type.enum is not None:
             yield from _enum_changes(plan, thing, f.type.enum, f.type.only, where)
         for m in f.type.members if isinstance(f.type, BitsType) else ():
             bits = f"bit {m.low}" if m.low == m.high else f"bits {m.low} to {m.high}"
             name = plan.spelling(m.name, m.spelled)
-            yield from change(m.since, Safe(f"{where}: new {bits} {code(name)}"))
+            yield from change(m.since, phrase(where, ": new ", bits, " ", code(name)))
             if enums and m.enum is not None:
                 yield from _enum_changes(plan, thing, m.enum, m.only, where)
     for d in thing.derived:
         yield from change(d.since, join(("new derived value", code(d.name))))
 
 
-def _value_words(value: int, name: str, spelled: str | None) -> Safe:
-    return Safe(f"{code(value)} {md(spelled or name)}")
+def _value_words(value: int, name: str, spelled: str | None) -> Phrase:
+    return phrase(code(value), " ", said(spelled or name))
 
 
 def _enum_changes(
-    plan: Plan, thing: Layout, enum: str, only: tuple[str, ...] | None, where: Safe
+    plan: Plan, thing: Layout, enum: str, only: tuple[str, ...] | None, where: Phrase
 ) -> Iterator[Change]:
     """New values of an enum, as far as they came after the layout."""
     begin = thing.since.release if thing.since else None
@@ -226,15 +248,17 @@ def _enum_changes(
             continue
         if begin is None or release_key(v.since.release) > release_key(begin):
             links = references(plan, v.since)
-            tail = f" ({listed(links)})" if links else ""
+            tail = bracketed(links)
             words = _value_words(v.value, v.name, v.spelled)
-            yield Change(v.since.release, thing.name, Safe(f"{where}: new value {words}{tail}."))
+            yield Change(
+                v.since.release, thing.name, phrase(where, ": new value ", words, tail, ".")
+            )
 
 
 # ---------------------------------------------------------------- misprints
 
 
-def misprints(site: Site, page: str, layout: Layout) -> list[Safe]:
+def misprints(site: Site, page: str, layout: Layout) -> list[Phrase]:
     """What other documents say wrongly, in sentences. As of a release only what was wrong then."""
     out = []
     for f in layout.fields:
@@ -271,28 +295,37 @@ def _numbers(plan: Plan, enum: str | None, only: tuple[str, ...] | None) -> str:
     return ", ".join(str(v.value) for v in allowed(plan.model.enums[enum], only))
 
 
-def _misprint(site: Site, where: Safe, misprint: Misprint | None, truth: str) -> list[Safe]:
+def _misprint(site: Site, where: Phrase, misprint: Misprint | None, truth: str) -> list[Phrase]:
     if misprint is None or not misprint_applies(misprint, site.plan.release):
         return []
     if misprint.shown == truth:
         return []  # as of that release the document was right
-    documents = "Documents of the format"
+    documents: str | Phrase = "Documents of the format"
     if misprint.until is not None:
-        documents += f" before {release(site.plan, misprint.until)}"
-    says = "leave it out"
+        documents = phrase(documents, " before ", release(site.plan, misprint.until))
+    says = said("leave it out")
     if misprint.shown != "missing":
-        right = f"right is {code(truth)}" if truth else "that is wrong"
-        says = f"show {code(misprint.shown)}; {right}"
+        right = phrase("right is ", code(truth)) if truth else said("that is wrong")
+        says = phrase("show ", code(misprint.shown), "; ", right)
     versions = f" (version {misprint.versions})" if misprint.versions is not None else ""
-    return [Safe(f"{where}{versions}: {documents} {says}. {md(misprint.doc)}".rstrip())]
+    words = phrase(where, versions, ": ", documents, " ", says, ".")
+    return [join((words, misprint.doc))]
 
 
 # ---------------------------------------------------------------- sizes in words
 
 
-def scalar_glossary(names: set[str]) -> list[Row]:
+@dataclass(frozen=True, slots=True)
+class TypeRow:
+    """A type, explained."""
+
+    type: Phrase
+    what: Phrase
+
+
+def scalar_glossary(names: set[str]) -> list[TypeRow]:
     """The types that pages use, explained."""
-    return [Row((code(scalar_name(n)), md(text))) for n, text in _TYPES.items() if n in names]
+    return [TypeRow(code(scalar_name(n)), said(text)) for n, text in _TYPES.items() if n in names]
 
 
 _TYPES = {

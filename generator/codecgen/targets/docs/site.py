@@ -9,23 +9,32 @@ from pathlib import PurePosixPath
 
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.schema.model import ArrayType, BitsType, Choice, Enum, Layout, ScalarType
-from codecgen.targets.docs.text import Safe, join, link, md, relative
-
-INDEX = "README.md"
+from codecgen.targets.docs.text import Phrase, join, link, relative, said
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
     """A set of pages below ``root``. ``brief`` pages have no pictures and no examples.
 
-    ``pages`` has the page of each YAML file, ``homes`` the page of each thing that is declared.
+    ``pages`` has the page of each YAML file, ``homes`` the page of each thing that is declared, ``index`` is the page
+    that lists them. ``today`` is the root of the pages of today, for a set as of an old release.
     """
 
     plan: Plan
     root: str
     brief: bool
+    index_name: str
     pages: Mapping[str, str]
     homes: Mapping[str, str]
+    today: str | None = None
+
+    @property
+    def index(self) -> str:
+        return f"{self.root}/{self.index_name}"
+
+    def stem(self, path: str) -> str:
+        """The name of a page, without an ending."""
+        return PurePosixPath(path).stem
 
     def href(self, page: str, name: str, *parts: str) -> str:
         """Where something is described, as seen from a page."""
@@ -40,15 +49,19 @@ class Site:
         text = " ".join(words)
         return text[:1].upper() + text[1:]
 
-    def link(self, page: str, name: str, label: str | None = None) -> Safe:
+    def link(self, page: str, name: str, label: str | None = None) -> Phrase:
         return link(name if label is None else label, self.href(page, name))
 
 
-def make_site(plan: Plan, root: str, brief: bool) -> Site:
+def make_site(
+    plan: Plan, root: str, index_name: str, *, brief: bool = False, today: str | None = None
+) -> Site:
+    """The pages of a plan, with the ending of the page that lists them."""
     modules = plan.modules()
-    pages = {file: f"{root}/{PurePosixPath(file).with_suffix('.md')}" for file in modules}
+    suffix = PurePosixPath(index_name).suffix
+    pages = {file: f"{root}/{PurePosixPath(file).with_suffix(suffix)}" for file in modules}
     homes = {thing.name: pages[file] for file, things in modules.items() for thing in things}
-    return Site(plan, root, brief, pages, homes)
+    return Site(plan, root, brief, index_name, pages, homes, today)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +134,7 @@ def kind(thing: Enum | Layout | Choice) -> str:
     return "enum" if isinstance(thing, Enum) else "choice"
 
 
-def type_link(site: Site, page: str, words: str, type_: object) -> Safe:
+def type_link(site: Site, page: str, words: str, type_: object) -> Phrase:
     """A type in words, with a link where it names a layout."""
     name = None
     if isinstance(type_, ArrayType) and not isinstance(type_.element, ScalarType):
@@ -129,6 +142,6 @@ def type_link(site: Site, page: str, words: str, type_: object) -> Safe:
     elif not isinstance(type_, ScalarType | BitsType) and hasattr(type_, "layout"):
         name = type_.layout
     if name is None:
-        return md(words)
+        return said(words)
     before, _, after = words.partition(str(name))
     return join((before.strip(), site.link(page, name.layout, str(name)), after.strip()))

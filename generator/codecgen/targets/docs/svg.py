@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
 from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.schema.model import INTEGERS, ArrayType, BitMember, BytesType
-from codecgen.targets.docs.text import printable
 from codecgen.targets.docs.words import element_words, size_words
+from codecgen.targets.escaping import printable
 
 PER_ROW = 8
 CELL, ROW, LEFT, TOP = 84, 46, 44, 26
@@ -29,20 +28,38 @@ text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",m
 """.strip()
 
 
-def svg(
-    width: int, height: int, title: str, description: str, body: Iterable[str], mark: str
-) -> str:
-    """A whole file. Title and description are what a reader hears who does not see the picture."""
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A part of a picture, as SVG. ``name`` is the field or the bits that it is of, or nothing."""
+
+    name: str
+    svg: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture. Title and description are what a reader hears who does not see it."""
+
+    width: int
+    height: int
+    title: str
+    description: str
+    shapes: tuple[Shape, ...]
+
+
+def svg_file(picture: Picture, mark: str) -> str:
+    """A picture as a file of its own, with colours for light and for dark pages."""
+    width, height = picture.width, picture.height
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
             f'width="{width}" height="{height}" role="img" aria-labelledby="title description">',
             f"<!-- {mark} -->",
-            f'<title id="title">{escape(printable(title))}</title>',
-            f'<desc id="description">{escape(printable(description))}</desc>',
+            f'<title id="title">{escape(printable(picture.title))}</title>',
+            f'<desc id="description">{escape(printable(picture.description))}</desc>',
             f"<style>{STYLE}</style>",
             f'<rect class="page" width="{width}" height="{height}" rx="6"/>',
-            *body,
+            *(shape.svg for shape in picture.shapes),
             "</svg>",
             "",
         ]
@@ -114,7 +131,7 @@ class _Segment:
     fixed: bool
 
 
-def byte_picture(layout: LayoutPlan, title: str, mark: str) -> str:
+def byte_picture(layout: LayoutPlan, title: str) -> Picture:
     """The bytes of a layout, eight to a row: fields at fixed places in scale, the others behind them."""
     segments, row_offsets = _segments(layout)
     stripes = _stripes(layout)
@@ -122,20 +139,24 @@ def byte_picture(layout: LayoutPlan, title: str, mark: str) -> str:
     width = LEFT + PER_ROW * CELL + 12
     bottom = TOP + rows * ROW + 8
     height = bottom + 18 * len(stripes) + (6 if stripes else 0)
-    body = []
+    body: list[Shape] = []
+
+    def add(*parts: str, name: str = "") -> None:
+        body.extend(Shape(name, part) for part in parts)
+
     if row_offsets and row_offsets[0] is not None:
         for i in range(PER_ROW):
-            body.append(text(LEFT + (i + 0.5) * CELL, TOP - 8, f"+{i}", size=10, css="note"))
+            add(text(LEFT + (i + 0.5) * CELL, TOP - 8, f"+{i}", size=10, css="note"))
     for row, offset in enumerate(row_offsets):
         label = "…" if offset is None else str(offset)
-        body.append(text(LEFT - 8, TOP + row * ROW + 25, label, size=11, css="note", at="end"))
+        add(text(LEFT - 8, TOP + row * ROW + 25, label, size=11, css="note", at="end"))
     for segment in segments:
-        body += _draw(segment, stripes)
+        add(*_draw(segment, stripes), name=segment.field.name)
     for i, (words, _) in enumerate(stripes):
         y = bottom + 18 * i + 8
-        body.append(f'<rect class="s{i % 4}" x="{LEFT}" y="{y - 4}" width="28" height="4"/>')
-        body.append(text(LEFT + 36, y + 2, words, size=11, css="note", at="start"))
-    return svg(width, height, title, byte_description(layout), body, mark)
+        add(f'<rect class="s{i % 4}" x="{LEFT}" y="{y - 4}" width="28" height="4"/>')
+        add(text(LEFT + 36, y + 2, words, size=11, css="note", at="start"))
+    return Picture(width, height, title, byte_description(layout), tuple(body))
 
 
 def _segments(layout: LayoutPlan) -> tuple[list[_Segment], list[int | None]]:
@@ -236,9 +257,7 @@ def byte_description(layout: LayoutPlan) -> str:
 # ---------------------------------------------------------------- bits
 
 
-def bit_picture(
-    base: str, members: tuple[BitMember, ...], title: str, description: str, mark: str
-) -> str:
+def bit_picture(base: str, members: tuple[BitMember, ...], title: str, description: str) -> Picture:
     """The bits of an integer, the most significant on the left, with a line from each member to its name."""
     count = INTEGERS[base][0] * 8
     cell = min(40.0, 640 / count)
@@ -248,27 +267,37 @@ def bit_picture(
     label_x = left + count * cell + 14
     width = int(label_x + max((len(n) for n in names), default=0) * 12 * CHAR + 16)
     height = int(top + box + 22 * len(ordered) + 14)
-    body = []
+    body: list[Shape] = []
+
+    def add(*parts: str, name: str = "") -> None:
+        body.extend(Shape(name, part) for part in parts)
+
     for m in ordered:
         x = left + (count - 1 - m.high) * cell
         css = "soft" if m.reserved else "box"
-        body.append(
-            f'<rect class="{css}" x="{_n(x)}" y="{_n(top)}" width="{_n(m.width * cell)}" height="{_n(box)}"/>'
+        add(
+            f'<rect class="{css}" x="{_n(x)}" y="{_n(top)}" width="{_n(m.width * cell)}" height="{_n(box)}"/>',
+            name=m.name,
         )
         for bit in range(m.low + 1, m.high + 1):
             at = left + (count - bit) * cell
-            body.append(f'<path class="line" opacity="0.4" d="M{_n(at)} {_n(top)}v{_n(box)}"/>')
+            add(
+                f'<path class="line" opacity="0.4" d="M{_n(at)} {_n(top)}v{_n(box)}"/>', name=m.name
+            )
     for bit in range(count):
         edge = any(bit in (m.low, m.high) for m in ordered)
         if cell >= 18 or edge:
             x = left + (count - bit - 0.5) * cell
-            body.append(text(x, top - 8, str(bit), size=10, css="note"))
+            add(text(x, top - 8, str(bit), size=10, css="note"))
     for i, (m, name) in enumerate(zip(ordered, names, strict=True)):
         x = left + (count - (m.low + m.high + 1) / 2) * cell
         y = top + box + 22 * i + 16
-        body.append(f'<path class="line" d="M{_n(x)} {_n(top + box)}V{_n(y)}H{_n(label_x - 6)}"/>')
-        body.append(text(label_x, y + 4, name, at="start", css="note" if m.reserved else "name"))
-    return svg(width, height, title, description, body, mark)
+        add(
+            f'<path class="line" d="M{_n(x)} {_n(top + box)}V{_n(y)}H{_n(label_x - 6)}"/>',
+            text(label_x, y + 4, name, at="start", css="note" if m.reserved else "name"),
+            name=m.name,
+        )
+    return Picture(width, height, title, description, tuple(body))
 
 
 def _bit_words(m: BitMember) -> str:

@@ -1,109 +1,158 @@
-"""Text as Markdown. What comes from a schema is data: nothing in it becomes a link, a picture, HTML or a table."""
+"""Phrases: words, code and links that a page is made of, whatever it is written in.
+
+What comes from a schema is data. A phrase holds it as it is; the renderers (:mod:`markdown`, :mod:`html`) escape it.
+"""
 
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterable
-from html import escape
-from urllib.parse import quote, urlsplit
+from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
+from codecgen.schema.expression import Node, Path, pieces
 from codecgen.schema.model import Since
+from codecgen.targets.escaping import printable as printable
 
 
-class Safe(str):
-    """Markdown. Any other text is escaped before it goes into a page."""
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Words that read as they stand."""
 
-    __slots__ = ()
-
-
-_SPECIAL = re.compile(r"[\\`*\[\]|~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
-_LINE_START = re.compile(r"(?:[-+#=](?=\s|#|=|-|$)|\d{1,9}[.)](?=\s|$))")
-_ADDRESS = re.compile(r"(?i)[a-z][a-z0-9+.-]*://[^\s|`]*|www\.[^\s|`]*|[^\s|`<>]+@[^\s|`]+")
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}
+    text: str
 
 
-def md(text: str) -> Safe:
-    """Text that reads as it stands. Addresses become code, so that no reader of Markdown makes links of them."""
-    if isinstance(text, Safe):
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A name, a number or an expression, as code. Paths in it name fields of the layout that it is said of."""
+
+    parts: tuple[str | Path | Link, ...]
+
+    @property
+    def text(self) -> str:
+        return "".join(p.label if isinstance(p, Link) else str(p) for p in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link to a document and a place in it (``target``), or with ``outside`` to a web page."""
+
+    label: str
+    target: str
+    outside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A place that links lead to."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """The end of a line."""
+
+
+Piece = Said | Code | Link | Anchor | Break
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Pieces, one after the other. One without pieces is false."""
+
+    pieces: tuple[Piece, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.pieces)
+
+    @property
+    def plain(self) -> str:
+        """The text of it alone."""
+        return "".join(_plain(piece) for piece in self.pieces)
+
+
+def _plain(piece: Piece) -> str:
+    match piece:
+        case Said(text):
+            return text
+        case Code():
+            return piece.text
+        case Link(label):
+            return label
+        case Break():
+            return " "
+        case Anchor():
+            return ""
+
+
+BREAK = Phrase((Break(),))
+
+
+def said(text: object) -> Phrase:
+    """Words, with one space between them."""
+    if isinstance(text, Phrase):
         return text
-    text = printable(" ".join(str(text).split()))
-    out = []
-    at = 0
-    for found in _ADDRESS.finditer(text):
-        out += [_escaped(text[at : found.start()]), code(found.group())]
-        at = found.end()
-    out.append(_escaped(text[at:]))
-    line = "".join(out)
-    if line.endswith("#"):
-        line = line[:-1] + "\\#"  # the end of a heading is no decoration
-    start = _LINE_START.match(line)
-    if start:
-        line = f"{line[: start.end() - 1]}\\{line[start.end() - 1 :]}"
-    return Safe(line)
+    words = " ".join(str(text).split())
+    return Phrase((Said(words),) if words else ())
 
 
-def _escaped(text: str) -> str:
-    text = _SPECIAL.sub(lambda found: "\\" + found.group(), text)
-    return "".join(_ENTITIES.get(char, char) for char in text)
+def code(text: object) -> Phrase:
+    return Phrase((Code((str(text),)),))
 
 
-def printable(text: str) -> str:
-    """The text without characters that control a terminal or the direction of writing."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+def formula(node: Node) -> Phrase:
+    """An expression as code, in which fields are known as such."""
+    return Phrase((Code(tuple(pieces(node))),))
 
 
-def code(text: object) -> Safe:
-    """A code span, also inside a table."""
-    word = printable(str(text))
-    if word and word == word.strip() and not re.search(r"[`|]", word):
-        return Safe(f"`{word}`")
-    entities = "".join(c if c.isalnum() or c == " " else f"&#{ord(c)};" for c in word)
-    return Safe(f"<code>{entities}</code>")
+def field_name(*names: str) -> Phrase:
+    """The name of a field, or of a bit of it, as code."""
+    return formula(Path(names))
 
 
-def fence(text: str, language: str = "text") -> Safe:
-    """A block of code that no line of it can end."""
-    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
-    ticks = "`" * max(3, longest + 1)
-    return Safe(f"{ticks}{language}\n{text.rstrip()}\n{ticks}")
-
-
-def link(label: str, target: str) -> Safe:
+def link(label: str, target: str) -> Phrase:
     """A link to a path below the documents, perhaps with an anchor."""
-    path, _, anchor = target.partition("#")
-    return Safe(f"[{md(label)}]({quote(path)}{'#' + anchor if anchor else ''})")
+    return Phrase((Link(label, target),))
 
 
-def outside(label: str, address: str) -> Safe:
+def outside(label: str, address: str) -> Phrase:
     """A link to a web page that the manifest names; plain text when the address is not of the web."""
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        return md(label)
-    return Safe(f"[{md(label)}]({quote(address, safe=':/?#&=%+,;@~-._')})")
+        return said(label)
+    return Phrase((Link(label, address, outside=True),))
 
 
-def picture(label: str, path: str) -> Safe:
-    return Safe(f"![{md(label)}]({quote(path)})")
+def anchor(name: str) -> Phrase:
+    return Phrase((Anchor(name),))
 
 
-def anchor(name: str) -> Safe:
-    return Safe(f'<a id="{escape(name)}"></a>')
+def phrase(*parts: str | Phrase) -> Phrase:
+    """Parts beside each other, with no other space than they have."""
+    out: list[Piece] = []
+    for part in parts:
+        out += part.pieces if isinstance(part, Phrase) else [Said(part)] if part else []
+    return Phrase(tuple(out))
 
 
-def join(parts: Iterable[str], between: str = " ") -> Safe:
-    """Parts beside each other; those that are not Markdown yet are escaped."""
-    return Safe(between.join(md(part) for part in parts if part))
+def join(parts: Iterable[str | Phrase], between: str | Phrase = " ") -> Phrase:
+    """Parts with something between them. Empty ones are left out."""
+    out: list[str | Phrase] = []
+    for part in parts:
+        if words := said(part):
+            out += [between, words] if out else [words]
+    return phrase(*out)
 
 
-def listed(parts: Iterable[str], word: str = "and") -> Safe:
+def listed(parts: Iterable[str | Phrase], word: str = "and") -> Phrase:
     """``a, b and c``."""
-    items = [md(part) for part in parts]
+    items = [said(part) for part in parts]
     if len(items) < 2:
-        return Safe("".join(items))
-    return Safe(f"{', '.join(items[:-1])} {word} {items[-1]}")
+        return phrase(*items)
+    return phrase(join(items[:-1], ", "), f" {word} ", items[-1])
 
 
 def relative(target: str, page: str) -> str:
@@ -124,13 +173,13 @@ def byte_count(n: int) -> str:
     return "1 byte" if n == 1 else f"{number(n)} bytes"
 
 
-def release(plan: Plan, number_: str) -> Safe:
+def release(plan: Plan, number_: str) -> Phrase:
     """``Kafka 3.1.0``."""
     line = plan.manifest.release_line
-    return md(f"{line[:1].upper()}{line[1:]} {number_}" if line else number_)
+    return said(f"{line[:1].upper()}{line[1:]} {number_}" if line else number_)
 
 
-def references(plan: Plan, since: Since | None) -> list[Safe]:
+def references(plan: Plan, since: Since | None) -> list[Phrase]:
     """Links to the documents that brought something."""
     out = []
     for kind, numbers in since.references if since else ():
@@ -140,40 +189,20 @@ def references(plan: Plan, since: Since | None) -> list[Safe]:
     return out
 
 
-def since_words(plan: Plan, since: Since | None) -> Safe:
+def since_words(plan: Plan, since: Since | None) -> Phrase:
     """``Kafka 3.1.0 (KIP-534)``."""
     if since is None:
-        return Safe("")
+        return Phrase()
     links = references(plan, since)
     if since.release is None:
         return listed(links)
-    bracket = f" ({listed(links)})" if links else ""
-    return Safe(release(plan, since.release) + bracket)
+    return phrase(release(plan, since.release), bracketed(links))
+
+
+def bracketed(links: list[Phrase]) -> Phrase:
+    """`` (KIP-98 and KIP-110)``, or nothing."""
+    return phrase(" (", listed(links), ")") if links else Phrase()
 
 
 def newest_first(releases: Iterable[str]) -> list[str]:
     return sorted(set(releases), key=release_key, reverse=True)
-
-
-def heading(level: int, text: str, mark: Safe | None = None) -> Safe:
-    """A heading; with ``mark`` an anchor in front, which links can lead to whatever the heading says."""
-    line = f"{'#' * level} {md(text)}"
-    return Safe(f"{mark}\n\n{line}" if mark else line)
-
-
-def bullets(items: Iterable[str]) -> Safe:
-    return Safe("\n".join(f"- {md(item)}" for item in items))
-
-
-def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Safe:
-    """A table. Columns that are empty in all rows are left out."""
-    lines = [tuple(md(cell) for cell in row) for row in rows]
-    keep = [i for i in range(len(heads)) if any(line[i] for line in lines)]
-    out = ["| " + " | ".join(md(heads[i]) for i in keep) + " |", "|" + " --- |" * len(keep)]
-    out += ["| " + " | ".join(line[i] for i in keep) + " |" for line in lines]
-    return Safe("\n".join(out))
-
-
-def page(*blocks: str) -> str:
-    """Blocks as a document, a blank line between them."""
-    return "\n\n".join(block.rstrip("\n") for block in blocks if block) + "\n"

@@ -13,7 +13,6 @@ from codecgen.schema.expression import (
     Not,
     Null,
     Path,
-    source,
 )
 from codecgen.schema.model import (
     INTEGERS,
@@ -26,7 +25,16 @@ from codecgen.schema.model import (
     ScalarType,
     StructType,
 )
-from codecgen.targets.docs.text import Safe, byte_count, code, join, md
+from codecgen.targets.docs.text import (
+    Phrase,
+    byte_count,
+    code,
+    field_name,
+    formula,
+    join,
+    phrase,
+    said,
+)
 
 _IS = {
     "==": "is",
@@ -49,13 +57,13 @@ CHECKSUMS = {"crc32": "CRC-32", "crc32c": "CRC-32C"}
 # ---------------------------------------------------------------- expressions
 
 
-def condition(node: Node) -> Safe:
+def condition(node: Node) -> Phrase:
     """A condition in words: ``attributes.compression`` is not ``none``."""
     match node:
         case Path():
-            return join((code(node), "is set"))
+            return join((formula(node), "is set"))
         case Not(Path() as path):
-            return join((code(path), "is not set"))
+            return join((formula(path), "is not set"))
         case Not(operand):
             return join(("not:", condition(operand)))
         case Binary("and" | "or" as word, left, right):
@@ -66,26 +74,26 @@ def condition(node: Node) -> Safe:
             return value(node)
 
 
-def _inner(node: Node, word: str) -> Safe:
+def _inner(node: Node, word: str) -> Phrase:
     text = condition(node)
     mixed = isinstance(node, Binary) and node.operator in ("and", "or") and node.operator != word
-    return Safe(f"({text})") if mixed else text
+    return phrase("(", text, ")") if mixed else text
 
 
-def value(node: Node) -> Safe:
+def value(node: Node) -> Phrase:
     """A value in words."""
     match node:
         case Null():
-            return Safe("null")
+            return said("null")
         case EndOf(end, array, None):
-            return join(("the", end, "of", code(array)))
+            return join(("the", end, "of", formula(array)))
         case EndOf(end, array, path):
-            return join((code(path), "of the", end, "of", code(array)))
+            return join((code(path), "of the", end, "of", formula(array)))
         case _:
-            return code(source(node))
+            return formula(node)
 
 
-def cases(expression: Expression) -> list[Safe]:
+def cases(expression: Expression) -> list[Phrase]:
     """A derived value case by case, in words."""
     out = []
     node = expression.node
@@ -179,13 +187,13 @@ def size_words(fp: FieldPlan) -> str:
 # ---------------------------------------------------------------- relations
 
 
-def run_words(run: Run, plan: LayoutPlan) -> Safe:
+def run_words(run: Run, plan: LayoutPlan) -> Phrase:
     """The fields of a run."""
     last = plan.fields[-1].name
     if run.last is not None and run.last == run.first:
-        return code(run.first)
+        return field_name(run.first)
     if run.last is None or run.last == last:
         if run.first == last:
-            return code(run.first)
-        return join((code(run.first), md("to the end")))
-    return join((code(run.first), "to", code(run.last)))
+            return field_name(run.first)
+        return join((field_name(run.first), "to the end"))
+    return join((field_name(run.first), "to", field_name(run.last)))

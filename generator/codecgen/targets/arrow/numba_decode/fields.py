@@ -86,7 +86,7 @@ class Fields:
                 return Term(Num(version))
             case nodes.PlaceValue(name):
                 self.places.add(name)
-                return Term(self.variables.of(ENTRY, name))
+                return Term(self.variables.of("place", name))
             case nodes.FieldValue():
                 return self.field(value)
             case nodes.BitValue(word, m):
@@ -99,7 +99,11 @@ class Fields:
 
     def end(self, value: nodes.EndValue) -> Term:
         inner = value.value
-        if self.case is None or self.case.array is None or value.array.names != (self.case.array.name,):
+        if (
+            self.case is None
+            or self.case.array is None
+            or value.array.names != (self.case.array.name,)
+        ):
             raise Refused(f"asked for as {value.end}({'.'.join(value.array.names)})")
         if not isinstance(inner, nodes.FieldValue) or inner.holders or inner.type.nullable:
             raise Refused(f"asked for as {value.end}({self.case.array.name})")
@@ -134,9 +138,7 @@ class Fields:
                 return Term(variable, variable < 0 if value.type.nullable else None)
         raise Refused("bytes or a list")
 
-    def absence(
-        self, value: nodes.FieldValue, part: str, layout: LayoutPlan
-    ) -> Expr | None:
+    def absence(self, value: nodes.FieldValue, part: str, layout: LayoutPlan) -> Expr | None:
         """The condition that a field is left out."""
         fp = layout.field(value.field.name)
         if not value.type.nullable or fp is None or fp.when is None:

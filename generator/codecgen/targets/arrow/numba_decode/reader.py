@@ -95,7 +95,12 @@ class Reader:
     # ------------------------------------------------------------ programs
 
     def layout(
-        self, layout: LayoutPlan, part: str, end: Expr, needed: Iterable[str], stop: str | None = None
+        self,
+        layout: LayoutPlan,
+        part: str,
+        end: Expr,
+        needed: Iterable[str],
+        stop: str | None = None,
     ) -> Expr:
         """Print the program of a layout, up to (not with) the field ``stop``. The end of the bytes that are open then.
 
@@ -108,16 +113,18 @@ class Reader:
         outer, self.windows, self.covered = self.windows, [], 0
         fields = Fields(self.plan, layout, part, self.variables)
         for i, op in enumerate(ops):
-            if not self.checks and self.windows and self.windows[0].last is None:
-                if not self.still(ops[i:], set(needed) | self.gives.fields(part)):
-                    end = self.skip(layout)
-                    self.windows = outer
-                    return end
+            measured = self.windows and self.windows[0].last is None
+            if not self.checks and measured and not self.still(ops[i:], set(needed)):
+                end = self.skip(layout)
+                self.windows = outer
+                return end
             end = self.op(op, ops, i, fields, end, wanted)
         if stop is None:
             self.tighten(end, layout.fields[-1].field)
         else:
-            self.tighten(end, layout.layout.fields[0] if not layout.field(stop) else _field(layout, stop))
+            self.tighten(
+                end, layout.layout.fields[0] if not layout.field(stop) else _field(layout, stop)
+            )
         self.windows = outer
         return end
 
@@ -337,7 +344,7 @@ class Reader:
                 self.number_field(fp.field, name, fields, end, wanted)
             case program.Bytes(fp, type_, after):
                 self.bytes(fp.field, type_, after, fields, end)
-            case program.Elements(fp, type_, element):
+            case program.Elements():
                 self.array(op, fields, end)
             case program.Struct(fp):
                 raise Unsupported("a layout in the place of a field", fp.field)
@@ -362,9 +369,7 @@ class Reader:
         else:
             self.number(name, fields.layout, variable, end, f)
 
-    def number(
-        self, name: str, layout: LayoutPlan, variable: Var, end: Expr, f: Field
-    ) -> None:
+    def number(self, name: str, layout: LayoutPlan, variable: Var, end: Expr, f: Field) -> None:
         """Read an integer into a variable, and step over it."""
         if name in INTEGERS:
             size = INTEGERS[name][0]

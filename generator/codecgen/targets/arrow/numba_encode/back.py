@@ -10,10 +10,10 @@ from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
 from codecgen.schema.expression import Expression
 from codecgen.targets.arrow.code import Unsupported
 from codecgen.targets.arrow.expressions import Operand, Refused, negated
+from codecgen.targets.arrow.naming import BEFORE, ENTRY, ITEM, NULL, ROW
 from codecgen.targets.arrow.numba_encode.fits import Fits
 from codecgen.targets.arrow.numba_encode.rowwise import BYTES_LIKE
-from codecgen.targets.arrow.numba_encode.written import ROW, FieldNames, Part, Written
-from codecgen.targets.arrow.scope import ENTRY, ITEM
+from codecgen.targets.arrow.numba_encode.written import FieldNames, Part, Written
 
 
 class Back(Fits):
@@ -67,7 +67,7 @@ class Back(Fits):
                 continue
             if expression is not None and written.identical(leaf, expression):
                 continue
-            given = f"{leaf.name}_given and "
+            given = f"{self.part(leaf, 'given')} and "
             n = ROW + leaf.name
             if leaf.column.type == "list":
                 if expression is None or not self.is_written(leaf, written):
@@ -76,7 +76,7 @@ class Back(Fits):
                 if expression is None or not self.is_written(leaf, written):
                     self.stop(f"{given}{n} >= 0", leaf.index)
             elif expression is None:
-                self.stop(f"{given}not {n}_null", leaf.index)
+                self.stop(f"{given}not {NULL}{n}", leaf.index)
             else:
                 self.number_back(leaf, expression, written, case, running, ends)
 
@@ -105,14 +105,14 @@ class Back(Fits):
         if moving or ITEM in f"{text} {value.null}":
             self.varying.add(leaf.name)
         if value.branches or leaf.column.nullable:
-            with self.code.block(f"if {leaf.name}_given:"):
+            with self.code.block(f"if {self.part(leaf, 'given')}:"):
                 self.back(value, n, leaf)
                 if moving:
                     self.back(_earlier(value, moving), n, leaf)
             return
         for variant in (text, _before(text, moving)) if moving else (text,):
             test = f"{n} != {variant}" if value.constant is not None else f"{variant} != {n}"
-            self.stop(f"{leaf.name}_given and {test}", leaf.index)
+            self.stop(f"{self.part(leaf, 'given')} and {test}", leaf.index)
 
     def back(self, value: Operand, n: str, leaf: Leaf) -> None:
         """Work out what is read, and compare."""
@@ -121,12 +121,12 @@ class Back(Fits):
             self.stop(f"back != {n}", leaf.index)
             return
         null = value.null or "False"
-        self.stop(f"{n}_null != ({null})", leaf.index)
+        self.stop(f"{NULL}{n} != ({null})", leaf.index)
         if value.constant is None:
             self.assign("back", value)
-            self.stop(f"not {n}_null and back != {n}", leaf.index)
+            self.stop(f"not {NULL}{n} and back != {n}", leaf.index)
         elif null != "True":
-            self.stop(f"not {n}_null and {n} != {value.text}", leaf.index)
+            self.stop(f"not {NULL}{n} and {n} != {value.text}", leaf.index)
 
     def ends(self, case: CasePlan, written: Written) -> dict[str, str]:
         """Fields of the first and the last element that readers use: variable -> the field's value in the row."""
@@ -150,7 +150,7 @@ class Back(Fits):
 
 def _before(text: str, names: list[str]) -> str:
     for name in names:
-        text = re.sub(rf"\b{name}\b", f"{name}_before", text)
+        text = re.sub(rf"\b{name}\b", f"{BEFORE}{name}", text)
     return text
 
 

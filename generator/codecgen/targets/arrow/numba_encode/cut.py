@@ -7,12 +7,11 @@ import re
 from codecgen.plan import LayoutPlan
 from codecgen.plan.columns import CasePlan, Leaf
 from codecgen.schema.model import ArrayType
-from codecgen.targets.arrow.code import function_name
 from codecgen.targets.arrow.expressions import negated
+from codecgen.targets.arrow.naming import BEFORE, ENTRY, HEAD, ITEM, LEAST, MOST, NULL, ROW
 from codecgen.targets.arrow.numba_encode.rowwise import BYTES_LIKE, MOST_BYTES
 from codecgen.targets.arrow.numba_encode.sizes import Sizes
-from codecgen.targets.arrow.numba_encode.written import HEAD, LEAST, MOST, ROW, Part, Written
-from codecgen.targets.arrow.scope import ENTRY, ITEM
+from codecgen.targets.arrow.numba_encode.written import Part, Written
 
 
 class Cut(Sizes):
@@ -21,9 +20,9 @@ class Cut(Sizes):
     def cut_case(self, case: CasePlan) -> None:
         add = self.code.add
         written = self.current = self.written[case.number]
-        parameters = "columns: int, start: int, last: int, entry: int, sizes: int, most_bytes: int, most: int"
+        parameters = "columns: int, start: int, last: int, entry: int, sizes: int, bytes_room: int, most: int"
         self.function(
-            f"cut_{case.name}({parameters}) -> tuple[int, int]",
+            f"{self.naming.function('cut', case)}({parameters}) -> tuple[int, int]",
             "Pass 1: how many rows from ``start`` on one entry holds, and what it needs of them. 0 rows and what is in the "
             "way; -1 when such an entry is not for them."
             if case.array is not None
@@ -31,7 +30,7 @@ class Cut(Sizes):
             "the first one is not.",
         )
         self.addresses(self.leaves(written))
-        add("extra = load_i64_le(columns)")
+        add("extra = load_i64_le(columns + EXTRA)")
         self.inside = False
         self.head(case, written)
         running = [part for part in written.entry if part.running]
@@ -78,8 +77,8 @@ class Cut(Sizes):
         out: set[str] = set()
         for part in written.entry:
             if part.running and part.value is not None:
-                found = re.findall(rf"\b{ROW}(\w+)", f"{part.value.text} {part.value.null or ''}")
-                out |= {name.removesuffix("_null") for name in found}
+                text = f"{part.value.text} {part.value.null or ''}"
+                out |= set(re.findall(rf"\b(?:{NULL})?{ROW}(\w+)", text))
         for name in out:
             written.columns.used.add((HEAD, name))
             self.load(self.number_leaf(name), "start", HEAD + name)
@@ -92,10 +91,10 @@ class Cut(Sizes):
     ) -> None:
         add = self.code.add
         for part in running:
-            add(f"{ENTRY}{part.name}_before = {ENTRY}{part.name}")
+            add(f"{BEFORE}{ENTRY}{part.name} = {ENTRY}{part.name}")
         last = [name for name in sorted(ends) if name.startswith("last_")]
         for name in last:
-            add(f"{name}_before = {name}")
+            add(f"{BEFORE}{name} = {name}")
         main, others = self.row_columns(case, written)
         for leaf in main:
             self.load_one(leaf)
@@ -124,7 +123,7 @@ class Cut(Sizes):
                 for name in sorted(ends.keys() - set(last)):
                     add(f"{name} = {ends[name]}")
                 for name in last:
-                    add(f"{name}_before = {name}")
+                    add(f"{BEFORE}{name} = {name}")
         self.bytes_fit(case, written)
         self.rules(case.element, written.item, written, case, ITEM)
         if case.array is not None:
@@ -171,7 +170,7 @@ class Cut(Sizes):
         if running:
             with self.code.block("if blamed >= 0:"):
                 for part in running:
-                    add(f"{ENTRY}{part.name} = {ENTRY}{part.name}_before")
+                    add(f"{ENTRY}{part.name} = {BEFORE}{ENTRY}{part.name}")
         add(f"store_64(entry + CASE, {case.number})")
         add("store_64(entry + FIRST, start)")
         add("store_64(entry + ROWS, row - start)")
@@ -180,9 +179,9 @@ class Cut(Sizes):
         add(f"store_64(entry + CODEC, {codec})")
         add("store_64(entry + RUN, 0)")
         add("store_64(entry + RUN_SIZE, size)")
-        for name, at in self.slots[case.number].items():
-            value = f"int({name})" if name.endswith("_null") else name
-            add(f"store_64(entry + {at}, {value})")
+        for name in self.slots[case.number]:
+            value = f"int({name})" if name.startswith(NULL) else name
+            add(f"store_64(entry + {name.upper()}, {value})")
 
     def codec_of(self, case: CasePlan, written: Written) -> str:
         type_ = None if case.array is None else case.array.field.type
@@ -195,10 +194,10 @@ class Cut(Sizes):
         add = self.code.add
         parameters = (
             "columns: int, table: int, capacity: int, start: int, last: int, final: int, sizes: int, "
-            "most_bytes: int, enough: int, most: int"
+            "bytes_room: int, enough: int, most: int"
         )
         self.function(
-            f"{function_name('cut_all', entry)}({parameters}) -> tuple[int, int, int, int, int]",
+            f"{self.naming.function('cut_all', entry)}({parameters}) -> tuple[int, int, int, int, int]",
             "Pass 1: a row of the table for each entry that the rows make, until they are at least ``enough`` bytes. How many "
             "entries, the first row that is in none of them, what is in its way (-1: nothing), the bytes of the rows, how many "
             "entries are compressed. Unless the rows are the ``final`` ones, the last entry waits for more.",
@@ -209,17 +208,17 @@ class Cut(Sizes):
         add("squeezed = 0")
         add("row = start")
         with self.code.block("while row < last and n < capacity and done < enough:"):
-            add("entry = table + n * ENTRY_SIZE")
+            add("entry = table + n * SIZE_OF_ENTRY")
             add("at = sizes + 4 * (row - start)")
             add("rows, blamed = -1, -1")
             for case in cases:
                 most = self.most_rows(case)
                 limit = "most" if most == MOST_BYTES else f"min(most, {most})"
                 own = self.most_of(case)
-                many = f"min(most_bytes, {own})"
+                many = f"min(bytes_room, {own})"
                 if case.array is None:
                     many = "enough - done"
-                call = f"cut_{case.name}(columns, row, last, entry, at, {many}, {limit})"
+                call = f"{self.naming.function('cut', case)}(columns, row, last, entry, at, {many}, {limit})"
                 with self.code.block("if rows < 0:"):
                     add(f"rows, blamed = {call}")
                     if case.array is not None:

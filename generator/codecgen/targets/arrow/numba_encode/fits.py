@@ -8,6 +8,7 @@ from codecgen.schema.expression import Expression
 from codecgen.schema.model import INTEGERS, ArrayType, BitMember, BytesType, Field, ScalarType
 from codecgen.targets.arrow.code import Check, Checks, Unsupported
 from codecgen.targets.arrow.expressions import Operand
+from codecgen.targets.arrow.naming import ENTRY, ITEM, ROW, value_of
 from codecgen.targets.arrow.numba_encode.rowwise import (
     MOST_BYTES,
     Rowwise,
@@ -16,14 +17,12 @@ from codecgen.targets.arrow.numba_encode.rowwise import (
     size_of_number,
 )
 from codecgen.targets.arrow.numba_encode.written import (
-    ROW,
     FieldNames,
     Part,
     Written,
     columns_in,
     range_of,
 )
-from codecgen.targets.arrow.scope import ENTRY, ITEM
 
 _WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "timestamp_ms": 64}
 
@@ -167,7 +166,7 @@ class Fits(Rowwise):
 
     def one_fits(self, f: Field, leaf: Leaf) -> None:
         assert isinstance(f.type, BytesType)
-        n = ROW + leaf.name
+        n = value_of(leaf)
         length = f.type.length
         if isinstance(length, int):
             self.stop(f"{n} != {length}", leaf.index, f)
@@ -178,8 +177,8 @@ class Fits(Rowwise):
         if leaf.column.nullable and f.type.null is None:
             self.stop(f"{n} < 0", leaf.index, f)
         if f.type.text:
-            start = f"{leaf.name}_data + {leaf.name}_at"
-            self.stop(f"not is_utf8_within({start}, {n}, {leaf.name}_end)", leaf.index, f)
+            start = f"{self.part(leaf, 'data')} + {self.part(leaf, 'at')}"
+            self.stop(f"not is_utf8_within({start}, {n}, {self.part(leaf, 'end')})", leaf.index, f)
 
     def list_fits(self, case: CasePlan, f: Field, leaf: Leaf) -> None:
         element = self.element_of(f, case.element)
@@ -198,9 +197,9 @@ class Fits(Rowwise):
         self.stop(f"{ROW}{leaf.name} > most{limit}", leaf.index, f)
         add = self.code.add
         members = self.members(leaf)
-        add(f"{leaf.name}_size = 0")
+        add(f"{self.part(leaf, 'size')} = 0")
         with self.code.block(
-            f"for part in range({leaf.name}_at, {leaf.name}_at + {ROW}{leaf.name}):"
+            f"for part in range({self.part(leaf, 'at')}, {self.part(leaf, 'at')} + {ROW}{leaf.name}):"
         ):
             fixed = 0
             for fp in element.fields:
@@ -213,18 +212,18 @@ class Fits(Rowwise):
                         const, text = size_of_number(length_name(inner), "-1")
                         fixed += const
                         if text:
-                            add(f"{leaf.name}_size += {text}")
+                            add(f"{self.part(leaf, 'size')} += {text}")
                         continue
                     self.load_bytes(member, "part")
                     self.null_bytes(member, "part")
                     self.one_fits(inner, member)
-                    const, text = self.bytes_size(inner, ROW + member.name)
+                    const, text = self.bytes_size(inner, value_of(member))
                     fixed += const
-                    add(f"{leaf.name}_size += {text}")
+                    add(f"{self.part(leaf, 'size')} += {text}")
                 else:
                     fixed += self.constant_size(inner)
             if fixed:
-                add(f"{leaf.name}_size += {fixed}")
+                add(f"{self.part(leaf, 'size')} += {fixed}")
         with self.code.block("if blamed >= 0:"):
             add("break")
 

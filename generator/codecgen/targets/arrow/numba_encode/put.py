@@ -5,11 +5,11 @@ from __future__ import annotations
 from codecgen.plan import LayoutPlan
 from codecgen.plan.columns import CasePlan, Leaf
 from codecgen.schema.model import INTEGERS, ArrayType, BytesType, Field
-from codecgen.targets.arrow.code import Unsupported, function_name
+from codecgen.targets.arrow.code import Unsupported
+from codecgen.targets.arrow.naming import ENTRY, HEAD, ITEM, NULL, ROW, value_of
 from codecgen.targets.arrow.numba_encode.cut import Cut
 from codecgen.targets.arrow.numba_encode.rowwise import BYTES_LIKE
-from codecgen.targets.arrow.numba_encode.written import HEAD, ROW, Part, Written
-from codecgen.targets.arrow.scope import ENTRY, ITEM
+from codecgen.targets.arrow.numba_encode.written import Part, Written
 
 
 class Put(Cut):
@@ -23,15 +23,15 @@ class Put(Cut):
         written = self.current = self.written[case.number]
         self.little = case.element.layout.endian == "little"
         self.function(
-            f"put_{case.name}(columns: int, entry: int, p: int) -> int",
+            f"{self.naming.function('put', case)}(columns: int, entry: int, p: int) -> int",
             "Pass 2: write the rows of an entry. The address behind them.",
         )
         self.addresses(self.leaves(written))
         add("start = load_i64_le(entry + FIRST)")
         add("rows = load_i64_le(entry + ROWS)")
         add("sizes = load_i64_le(entry + SIZES)")
-        for name, at in self.slots[case.number].items():
-            add(f"{name} = load_i64_le(entry + {at})")
+        for name in self.slots[case.number]:
+            add(f"{name} = load_i64_le(entry + {name.upper()})")
         with self.code.block("for row in range(start, start + rows):"):
             used = self.columns_put(written)
             for leaf in self.view.leaves:
@@ -67,15 +67,15 @@ class Put(Cut):
         written = self.current = self.written[case.number]
         self.little = case.entry.layout.endian == "little"
         self.function(
-            f"write_{case.name}(columns: int, entry: int, p: int) -> int",
+            f"{self.naming.function('write', case)}(columns: int, entry: int, p: int) -> int",
             "Pass 2: write an entry, with its rows or the run that they were compressed to. The address behind it.",
         )
         add("run = load_i64_le(entry + RUN)")
         add("run_size = load_i64_le(entry + RUN_SIZE)")
         add("rows = load_i64_le(entry + ROWS)")
-        for name, at in self.slots[case.number].items():
-            if not name.startswith(HEAD):
-                add(f"{name} = load_i64_le(entry + {at})")
+        for name in self.slots[case.number]:
+            if not name.removeprefix(NULL).startswith(HEAD):
+                add(f"{name} = load_i64_le(entry + {name.upper()})")
         self.fields(case, case.entry, written.entry, ENTRY)
         add("return p")
 
@@ -194,7 +194,7 @@ class Put(Cut):
             missing = "-1" if length == "compact" else str(f.type.null)
             self.put_number(str(length), missing, f.name)
             return
-        n = ROW + leaf.name
+        n = value_of(leaf)
         counted = not isinstance(length, int) and length != "rest"
         if not leaf.column.nullable:
             self.put_content(f, str(length) if counted else "", leaf)
@@ -208,11 +208,11 @@ class Put(Cut):
 
     def put_content(self, f: Field, length: str, leaf: Leaf) -> None:
         """Bytes with their length in front."""
-        n = ROW + leaf.name
+        n = value_of(leaf)
         if length:
             self.put_number(length, n, f.name)
-        start = f"{leaf.name}_data + {leaf.name}_at"
-        self.code.add(f"copy_from(p, {start}, {n}, {leaf.name}_end)")
+        start = f"{self.part(leaf, 'data')} + {self.part(leaf, 'at')}"
+        self.code.add(f"copy_from(p, {start}, {n}, {self.part(leaf, 'end')})")
         self.code.add(f"p += {n}")
 
     def put_list(self, case: CasePlan, f: Field, leaf: Leaf | None) -> None:
@@ -229,7 +229,7 @@ class Put(Cut):
         assert element is not None
         members = self.members(leaf)
         with self.code.block(
-            f"for part in range({leaf.name}_at, {leaf.name}_at + {ROW}{leaf.name}):"
+            f"for part in range({self.part(leaf, 'at')}, {self.part(leaf, 'at')} + {ROW}{leaf.name}):"
         ):
             for fp in element.fields:
                 inner = fp.field
@@ -263,7 +263,7 @@ class Put(Cut):
             self.put_number(f.type.count, "rows", f"{f.name}, how many")
         if f.type.length is not None:
             self.put_number(f.type.length, "run_size", f"{f.name}, how long")
-        put = f"p = put_{case.name}(columns, entry, p)"
+        put = f"p = {self.naming.function('put', case)}(columns, entry, p)"
         if f.type.compression is None:
             add(put)
             return
@@ -279,13 +279,13 @@ class Put(Cut):
         """The rows of entries that are compressed."""
         add = self.code.add
         self.function(
-            f"{function_name('fill_all', entry)}(columns: int, table: int, first: int, last: int, p: int) -> int",
+            f"{self.naming.function('fill_all', entry)}(columns: int, table: int, first: int, last: int, p: int) -> int",
             "Write the rows of the entries that are compressed, one behind the other, and note where they are. The address "
             "behind them.",
             inner=False,
         )
         with self.code.block("for i in range(first, last):"):
-            add("entry = table + i * ENTRY_SIZE")
+            add("entry = table + i * SIZE_OF_ENTRY")
             with self.code.block("if load_i64_le(entry + CODEC) == 0:"):
                 add("continue")
             add("store_64(entry + RUN, p)")
@@ -293,22 +293,22 @@ class Put(Cut):
             for case in cases:
                 if case.array is not None:
                     with self.code.block(f"if case == {case.number}:"):
-                        add(f"p = put_{case.name}(columns, entry, p)")
+                        add(f"p = {self.naming.function('put', case)}(columns, entry, p)")
         add("return p")
 
     def write(self, entry: LayoutPlan, cases: list[CasePlan]) -> None:
         """Entries as they lie in a file."""
         add = self.code.add
         self.function(
-            f"{function_name('write_all', entry)}(columns: int, table: int, first: int, last: int, p: int) -> int",
+            f"{self.naming.function('write_all', entry)}(columns: int, table: int, first: int, last: int, p: int) -> int",
             "Pass 2: write entries one behind the other. The address behind them.",
             inner=False,
         )
         with self.code.block("for i in range(first, last):"):
-            add("entry = table + i * ENTRY_SIZE")
+            add("entry = table + i * SIZE_OF_ENTRY")
             add("case = load_i64_le(entry + CASE)")
             for case in cases:
                 with self.code.block(f"if case == {case.number}:"):
                     verb = "put" if case.array is None else "write"
-                    add(f"p = {verb}_{case.name}(columns, entry, p)")
+                    add(f"p = {self.naming.function(verb, case)}(columns, entry, p)")
         add("return p")

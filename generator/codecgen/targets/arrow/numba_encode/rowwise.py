@@ -9,8 +9,8 @@ from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
 from codecgen.schema.model import INTEGERS, ArrayType, BytesType, Field, Reference
 from codecgen.targets.arrow.code import Code, Unsupported
 from codecgen.targets.arrow.expressions import Operand
-from codecgen.targets.arrow.numba_encode.written import HEAD, ROW, Part, Written, leaf_of
-from codecgen.targets.arrow.scope import ENTRY
+from codecgen.targets.arrow.naming import ENTRY, HEAD, NULL, Naming, packed, value_of
+from codecgen.targets.arrow.numba_encode.written import Part, Written, leaf_of
 from codecgen.targets.pycode import WIDTH, docstring
 
 SLOTS = ("CASE", "FIRST", "ROWS", "SIZE", "SIZES", "CODEC", "RUN", "RUN_SIZE")
@@ -42,12 +42,15 @@ class Rowwise:
         cases = [case for case in view.cases if case.rows.write is not None]
         self.written = {case.number: Written(plan, view, case) for case in cases}
         self.slots = {case.number: self.slots_of(case) for case in cases}
-        self.width = len(SLOTS) + max([len(names) for names in self.slots.values()] or [0])
+        """Variables that the table keeps for the second pass."""
+        self.kept = packed(self.slots, len(SLOTS))
+        self.width = max([len(SLOTS), *(place + 1 for place in self.kept.values())])
+        self.naming = Naming(plan, view)
 
-    def slots_of(self, case: CasePlan) -> dict[str, int]:
-        """Where the table keeps variables that the second pass needs: fields of the entry, columns of its first row."""
+    def slots_of(self, case: CasePlan) -> list[str]:
+        """The variables that the second pass needs: fields of the entry, columns of its first row."""
         if case.array is None:
-            return {}
+            return []
         written = self.written[case.number]
         names = [ENTRY + part.name for part in written.entry if part.varies]
         heads = {name for prefix, name in written.columns.used if prefix == HEAD}
@@ -56,14 +59,28 @@ class Rowwise:
             names.append(HEAD + name)
             leaf = leaf_of(self.view, name)
             if leaf is not None and leaf.column.nullable:
-                names.append(f"{HEAD}{name}_null")
-        return {name: 8 * (len(SLOTS) + i) for i, name in enumerate(names)}
+                names.append(f"{NULL}{HEAD}{name}")
+        return names
+
+    def slots_named(self) -> dict[str, dict[str, int]]:
+        """The places of all numbers that kernels and Python tell each other, by what they are in."""
+        table = {name: 8 * i for i, name in enumerate(SLOTS)}
+        table |= {name.upper(): 8 * place for name, place in self.kept.items()}
+        columns = {"EXTRA": 0}
+        for leaf in self.view.leaves:
+            for i, part in enumerate(BUFFERS):
+                columns[self.naming.slot(leaf, part)] = 8 + 8 * (len(BUFFERS) * leaf.index + i)
+        return {
+            "A row of the table of entries.": {**table, "SIZE_OF_ENTRY": 8 * self.width},
+            "What is known of columns.": columns,
+        }
 
     def heads_in(self, part: Part) -> set[str]:
         """The columns of the first row that a part of an element needs."""
         text = "" if part.value is None else f"{part.value.text} {part.value.null}"
         words = text.replace("(", " ").replace(")", " ").replace(",", " ").split()
-        return {w.removeprefix(HEAD).removesuffix("_null") for w in words if w.startswith(HEAD)}
+        plain = [word.removeprefix(NULL) for word in words]
+        return {word.removeprefix(HEAD) for word in plain if word.startswith(HEAD)}
 
     # ------------------------------------------------------------ text
 
@@ -96,6 +113,10 @@ class Rowwise:
 
     # ------------------------------------------------------------ columns
 
+    def part(self, leaf: Leaf, part: str) -> str:
+        """The variable that holds a part of a column."""
+        return self.naming.part(leaf, part)
+
     def leaves(self, written: Written) -> list[Leaf]:
         """All columns, with the members of lists."""
         return list(self.view.leaves)
@@ -104,41 +125,45 @@ class Rowwise:
         """Load what is known of columns. What turns out not to be used is taken away again."""
         for leaf in leaves:
             for name in names:
-                at = 8 + 8 * (len(BUFFERS) * leaf.index + BUFFERS.index(name))
-                self.code.add(f"{leaf.name}_{name} = load_i64_le(columns + {at})")
+                place = f"columns + {self.naming.slot(leaf, name)}"
+                self.code.add(f"{self.part(leaf, name)} = load_i64_le({place})")
 
     def index(self, leaf: Leaf, row: str) -> str:
         """Where the value of a row is: columns on request may have one value for all rows."""
-        return f"{row} * {leaf.name}_step" if leaf.column.on_request else row
+        return f"{row} * {self.part(leaf, 'step')}" if leaf.column.on_request else row
 
     def load(self, leaf: Leaf, row: str, variable: str) -> None:
         """A number of a row, and whether it is null."""
         place = self.index(leaf, row)
         if leaf.column.type == "bool":
-            self.code.add(f"{variable} = load_bit({leaf.name}_data, {leaf.name}_bit + {place})")
+            self.code.add(
+                f"{variable} = load_bit({self.part(leaf, 'data')}, {self.part(leaf, 'bit')} + {place})"
+            )
         else:
             function, size = LOADS[leaf.column.type]
-            self.code.add(f"{variable} = {function}({leaf.name}_data + {_times(size, place)})")
+            self.code.add(
+                f"{variable} = {function}({self.part(leaf, 'data')} + {_times(size, place)})"
+            )
         self.null_number(leaf, place, variable)
 
     def null_number(self, leaf: Leaf, place: str, variable: str) -> None:
         if leaf.column.nullable:
-            bit = f"{leaf.name}_bit + {place}"
-            self.code.add(f"{variable}_null = is_null({leaf.name}_validity, {bit})")
+            bit = f"{self.part(leaf, 'bit')} + {place}"
+            self.code.add(f"{NULL}{variable} = is_null({self.part(leaf, 'validity')}, {bit})")
 
     def load_bytes(self, leaf: Leaf, row: str) -> None:
         """Where the bytes of a row are, and how many; -1 for null."""
-        n = leaf.name
+        at, offsets = self.part(leaf, "at"), self.part(leaf, "offsets")
         place = _times(4, self.index(leaf, row))
-        self.code.add(f"{n}_at = load_i32_le({n}_offsets + {place})")
-        self.code.add(f"{ROW}{n} = load_i32_le({n}_offsets + {place} + 4) - {n}_at")
+        self.code.add(f"{at} = load_i32_le({offsets} + {place})")
+        self.code.add(f"{value_of(leaf)} = load_i32_le({offsets} + {place} + 4) - {at}")
 
     def null_bytes(self, leaf: Leaf, row: str) -> None:
         """-1 for null."""
         if leaf.column.nullable:
-            bit = f"{leaf.name}_bit + {self.index(leaf, row)}"
-            with self.code.block(f"if is_null({leaf.name}_validity, {bit}):"):
-                self.code.add(f"{ROW}{leaf.name} = -1")
+            bit = f"{self.part(leaf, 'bit')} + {self.index(leaf, row)}"
+            with self.code.block(f"if is_null({self.part(leaf, 'validity')}, {bit}):"):
+                self.code.add(f"{value_of(leaf)} = -1")
 
     def places(self) -> tuple[str, ...]:
         """Columns that say where a row was read: they are not written."""

@@ -8,6 +8,7 @@ from codecgen.plan import LayoutPlan
 from codecgen.plan.columns import CasePlan
 from codecgen.schema.model import INTEGERS, ArrayType, BytesType
 from codecgen.targets.arrow.code import Unsupported
+from codecgen.targets.arrow.naming import ITEM, ROW, value_of
 from codecgen.targets.arrow.numba_encode.back import Back
 from codecgen.targets.arrow.numba_encode.rowwise import (
     LONGEST_VARINT,
@@ -16,8 +17,7 @@ from codecgen.targets.arrow.numba_encode.rowwise import (
     length_name,
     size_of_number,
 )
-from codecgen.targets.arrow.numba_encode.written import ROW, Part, Written, range_of
-from codecgen.targets.arrow.scope import ITEM
+from codecgen.targets.arrow.numba_encode.written import Part, Written, range_of
 
 
 class Sizes(Back):
@@ -77,7 +77,7 @@ class Sizes(Back):
         self.lengths_hold(case, written)
         limit = self.most_of(case)
         self.stop(f"taken > {limit}", None)
-        self.stop("size + taken > most_bytes and row > start", None)
+        self.stop("size + taken > bytes_room and row > start", None)
         add("size += taken")
 
     def lengths_hold(self, case: CasePlan, written: Written) -> None:
@@ -109,13 +109,13 @@ class Sizes(Back):
         if part.kind == "bytes":
             if part.leaf is None:
                 return [t for t in [size_of_number(length_name(f), "-1")[1]] if t]
-            return [self.bytes_size(f, ROW + part.leaf.name)[1]]
+            return [self.bytes_size(f, value_of(part.leaf))[1]]
         if part.kind == "list":
             assert isinstance(f.type, ArrayType)
             count = ROW + part.leaf.name if part.leaf is not None else "0"
             out = [] if f.type.count is None else [size_of_number(f.type.count, count)[1]]
             if part.leaf is not None:
-                out.append(f"{part.leaf.name}_size")
+                out.append(f"{self.part(part.leaf, 'size')}")
             return [t for t in out if t]
         return []
 

@@ -22,10 +22,8 @@ from codecgen.schema.model import (
 )
 from codecgen.targets.arrow.code import Unsupported
 from codecgen.targets.arrow.expressions import KernelExpressions, Operand, Refused, constant
-from codecgen.targets.arrow.scope import ENTRY, ITEM, Names, is_number
-
-HEAD, ROW, MOST, LEAST = "head_", "row_", "most_", "least_"
-"""Prefixes of variables that hold columns: of the first row, of the row at hand, the largest and the smallest so far."""
+from codecgen.targets.arrow.naming import ENTRY, HEAD, ITEM, LEAST, MOST, NULL, ROW
+from codecgen.targets.arrow.scope import Names, is_number
 
 RUNNING = ("last", "max", "min")
 _COMPARED = ("==", "!=", "<", "<=", ">", ">=", "and", "or")
@@ -143,7 +141,7 @@ class ColumnNames:
         variable = prefix + name
         if leaf.column.type in ("binary", "string"):
             return Operand(variable, f"{variable} < 0" if leaf.column.nullable else None)
-        null = f"{variable}_null" if leaf.column.nullable else None
+        null = f"{NULL}{variable}" if leaf.column.nullable else None
         return Operand(variable, null)
 
 

@@ -1,0 +1,101 @@
+"""Phrases and pictures as HTML. Text of a schema is escaped, and links lead to pages of ours or to the web."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote
+
+from codecgen.schema.expression import Path
+from codecgen.targets.docs.svg import Picture, Shape
+from codecgen.targets.docs.text import Anchor, Break, Code, Link, Phrase, Piece, Said, said
+from codecgen.targets.escaping import html_text
+
+
+def html(words: object) -> str:
+    """A phrase, or any other value as text."""
+    if not isinstance(words, Phrase):
+        return html_text(str(words))
+    return "".join(_piece(piece) for piece in said(words).pieces)
+
+
+def _piece(piece: Piece) -> str:
+    match piece:
+        case Said(text):
+            return html_text(text)
+        case Code(parts):
+            return f"<code>{''.join(_part(part) for part in parts)}</code>"
+        case Link(label, target, True):
+            return f'<a class="outside" href="{_address(target)}" rel="noreferrer">{html_text(label)}</a>'
+        case Link():
+            return _link(piece)
+        case Anchor(name):
+            return f'<a id="{html_text(name)}"></a>'
+        case Break():
+            return "<br>"
+
+
+def _part(part: str | Path | Link) -> str:
+    return _link(part) if isinstance(part, Link) else html_text(str(part))
+
+
+def _link(link: Link) -> str:
+    return f'<a href="{href(link.target)}">{html_text(link.label)}</a>'
+
+
+def href(target: str) -> str:
+    """The path of a page, perhaps with an anchor, as an attribute."""
+    path, _, mark = target.partition("#")
+    return html_text(quote(path) + (f"#{quote(mark)}" if mark else ""))
+
+
+def _address(address: str) -> str:
+    return html_text(quote(address, safe=":/?#&=%+,;@~-._"))
+
+
+def svg(picture: Picture, layout: str, field: str = "") -> str:
+    """A picture in a page. The parts of fields, or of the bits of a field, link to where they are described."""
+    prefix = f"{layout}-{field}-" if field else f"{layout}-"
+    body = "".join(_shape(shape, prefix) for shape in picture.shapes)
+    return (
+        f'<svg class="picture" viewBox="0 0 {picture.width} {picture.height}" '
+        f'width="{picture.width}" height="{picture.height}" role="group" '
+        f'aria-label="{html_text(f"{picture.title}. {picture.description}")}">{body}</svg>'
+    )
+
+
+def _shape(shape: Shape, prefix: str) -> str:
+    if not shape.name:
+        return shape.svg
+    # The rows of the table are the way for a keyboard: links of pictures would only double them.
+    target = href(f"#{prefix}{shape.name}")
+    return f'<a href="{target}" tabindex="-1" data-field="{html_text(prefix + shape.name)}">{shape.svg}</a>'
+
+
+def bullets(items: Iterable[object]) -> str:
+    lines = "".join(f"<li>{html(item)}</li>" for item in items)
+    return f"<ul>{lines}</ul>"
+
+
+def heading(level: int, text: object, name: str = "") -> str:
+    """A heading; with a name it is a place that links lead to, and links itself."""
+    tag = f"h{max(1, min(level, 6))}"
+    if not name:
+        return f"<{tag}>{html(text)}</{tag}>"
+    link = f'<a class="anchor" href="{href(f"#{name}")}" aria-hidden="true" tabindex="-1">#</a>'
+    return f'<{tag} id="{html_text(name)}">{html(text)} {link}</{tag}>'
+
+
+def table(heads: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    """A table, which a narrow screen shows line by line. Columns that are empty in all rows are left out."""
+    lines = [[html(cell) for cell in row] for row in rows]
+    names = [html(head) for head in heads]
+    keep = [i for i in range(len(names)) if any(line[i] for line in lines)]
+    head = "".join(f'<th scope="col">{names[i]}</th>' for i in keep)
+    body = "".join(f"<tr>{''.join(_cell(names[i], line[i]) for i in keep)}</tr>" for line in lines)
+    return f'<table class="rows"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _cell(head: str, cell: str) -> str:
+    """A cell with the head of its column, as text, for narrow screens."""
+    return f'<td data-head="{re.sub("<[^>]*>", "", head)}">{cell}</td>'

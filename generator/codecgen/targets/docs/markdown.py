@@ -1,0 +1,71 @@
+"""Phrases as Markdown. Nothing that comes from a schema becomes a link, a picture, HTML or a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from html import escape
+from urllib.parse import quote
+
+from codecgen.targets.docs.text import (
+    Anchor,
+    Break,
+    Code,
+    Link,
+    Piece,
+    Said,
+    said,
+)
+from codecgen.targets.escaping import markdown_code, markdown_text
+
+
+def markdown(words: object) -> str:
+    """A phrase, or any other value as text that reads as it stands."""
+    return "".join(_piece(piece) for piece in said(words).pieces)
+
+
+def _piece(piece: Piece) -> str:
+    match piece:
+        case Said(text):
+            return markdown_text(text)
+        case Code():
+            return markdown_code(piece.text)
+        case Link(label, target, True):
+            return f"[{markdown(label)}]({quote(target, safe=':/?#&=%+,;@~-._')})"
+        case Link(label, target):
+            path, _, mark = target.partition("#")
+            return f"[{markdown(label)}]({quote(path)}{'#' + mark if mark else ''})"
+        case Anchor(name):
+            return f'<a id="{escape(name)}"></a>'
+        case Break():
+            return "<br>"
+
+
+def fence(text: str, language: str = "text") -> str:
+    """A block of code that no line of it can end."""
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    ticks = "`" * max(3, longest + 1)
+    return f"{ticks}{language}\n{text.rstrip()}\n{ticks}"
+
+
+def picture(path: str, label: str) -> str:
+    return f"![{markdown(label)}]({quote(path)})"
+
+
+def bullets(items: Iterable[object]) -> str:
+    return "\n".join(f"- {markdown(item)}" for item in items)
+
+
+def table(heads: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
+    """A table. Columns that are empty in all rows are left out."""
+    names = [markdown(head) for head in heads]
+    lines = [[markdown(cell) for cell in row] for row in rows]
+    keep = [i for i in range(len(names)) if any(line[i] for line in lines)]
+    out = ["| " + " | ".join(names[i] for i in keep) + " |", "|" + " --- |" * len(keep)]
+    out += ["| " + " | ".join(line[i] for i in keep) + " |" for line in lines]
+    return "\n".join(out)
+
+
+def comment(text: str) -> str:
+    """Words that cannot end the comment that they stand in."""
+    return re.sub("[^A-Za-z0-9_./ ]|-(?=-)", "_", text)

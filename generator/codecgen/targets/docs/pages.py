@@ -1,0 +1,214 @@
+"""The pages of a site: what stands on each, one for every YAML file, and on the page that lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from codecgen.plan import Plan
+from codecgen.plan.as_of import release_key
+from codecgen.schema.model import ArrayType, BitsType, BytesType, Layout, ScalarType
+from codecgen.targets.docs.examples import Worked
+from codecgen.targets.docs.notes import Change, TypeRow, changes, scalar_glossary
+from codecgen.targets.docs.sections import Section, section
+from codecgen.targets.docs.site import Site, kind
+from codecgen.targets.docs.text import (
+    Phrase,
+    join,
+    link,
+    newest_first,
+    phrase,
+    relative,
+    release,
+    said,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The page of a YAML file. ``things`` links what is on it, when that is more than one thing."""
+
+    file: str
+    path: str
+    title: str
+    home: Phrase
+    things: tuple[Phrase, ...]
+    sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    page: Phrase
+    kind: Phrase
+    doc: Phrase
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    title: str
+    rows: tuple[IndexRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseChanges:
+    """What a release changed, a line for each thing."""
+
+    release: Phrase
+    lines: tuple[Phrase, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The page that lists the others. ``today`` links that of today from one as of an old release, ``old`` the
+    other way round. ``legend``: whether it says how to read the pages."""
+
+    file: str
+    path: str
+    title: Phrase
+    doc: Phrase
+    today: Phrase
+    folders: tuple[Folder, ...]
+    legend: bool
+    types: tuple[TypeRow, ...]
+    timeline: tuple[ReleaseChanges, ...]
+    old: tuple[Phrase, ...]
+
+
+def pages(
+    site: Site, worked: Mapping[str, Sequence[Worked]], old: Sequence[Site]
+) -> tuple[Index, tuple[Page, ...]]:
+    """The page that lists the others, and these."""
+    return _index(site, old), tuple(_page(site, file, worked) for file in site.pages)
+
+
+def _page(site: Site, file: str, worked: Mapping[str, Sequence[Worked]]) -> Page:
+    things = site.plan.modules()[file]
+    path = site.pages[file]
+    alone = len(things) == 1
+    return Page(
+        file=file,
+        path=path,
+        title=site.title(things[0].name if alone else site.stem(path)),
+        home=_home(site, path),
+        things=()
+        if alone
+        else tuple(site.link(path, thing.name, site.title(thing.name)) for thing in things),
+        sections=tuple(section(site, path, thing, worked.get(thing.name, ())) for thing in things),
+    )
+
+
+def _home(site: Site, path: str) -> Phrase:
+    """The line under the title: where one is."""
+    index = link(site.plan.manifest.title, relative(site.index, path))
+    if site.plan.release is None or site.today is None:
+        return index
+    today = path.replace(site.root, site.today, 1)
+    now = link("the page as of today", relative(today, path))
+    return phrase(index, ", as of ", release(site.plan, site.plan.release), " (", now, ")")
+
+
+def _index(site: Site, old: Sequence[Site]) -> Index:
+    plan = site.plan
+    title = said(plan.manifest.title)
+    if plan.release is not None:
+        title = phrase(title, ", as of ", release(plan, plan.release))
+    today = Phrase()
+    if site.today is not None:
+        today = link("As of today", relative(f"{site.today}/{site.index_name}", site.index))
+    return Index(
+        file="codecgen.yaml",
+        path=site.index,
+        title=title,
+        doc=said(plan.manifest.doc),
+        today=today,
+        folders=tuple(
+            Folder(folder_title(site, name), _index_rows(site, files))
+            for name, files in folders(site).items()
+        ),
+        legend=not site.brief,
+        types=() if site.brief else tuple(scalar_glossary(_types_in_use(plan))),
+        timeline=() if site.brief else _timeline(site),
+        old=tuple(
+            link(
+                release(plan, then.plan.release or "").plain,
+                relative(then.index, site.index),
+            )
+            for then in old
+        ),
+    )
+
+
+def _index_rows(site: Site, files: Sequence[str]) -> tuple[IndexRow, ...]:
+    modules = site.plan.modules()
+    return tuple(
+        IndexRow(
+            site.link(site.index, thing.name, site.title(thing.name)),
+            said(kind(thing)),
+            said(thing.doc),
+        )
+        for file in files
+        for thing in modules[file]
+    )
+
+
+def folder_title(site: Site, folder: str) -> str:
+    return site.title(folder) if folder else "Pages"
+
+
+def folders(site: Site) -> dict[str, list[str]]:
+    """The YAML files by folder: the oldest layout first, of equals the most files; those with drafts only last."""
+    out: dict[str, list[str]] = {}
+    for file in site.pages:
+        out.setdefault(file.rpartition("/")[0], []).append(file)
+    modules = site.plan.modules()
+
+    def age(folder: str) -> tuple[bool, tuple[int, ...], int, str]:
+        layouts = [t for file in out[folder] for t in modules[file] if isinstance(t, Layout)]
+        sinces = [t.since for t in layouts] + [
+            s for t in layouts for s, _ in t.version_notes.values()
+        ]
+        releases = [
+            release_key(s.release) for s in sinces if s is not None and s.release is not None
+        ]
+        shipped = not layouts or any(t.draft is None for t in layouts)
+        return not shipped, min(releases, default=()), -len(out[folder]), folder
+
+    return {folder: out[folder] for folder in sorted(out, key=age)}
+
+
+def _types_in_use(plan: Plan) -> set[str]:
+    out: set[str] = set()
+    for layout in plan.model.layouts.values():
+        for f in layout.fields:
+            match f.type:
+                case ScalarType(name) | BitsType(name):
+                    out.add(name)
+                case BytesType(length):
+                    out.add(str(length))
+                case ArrayType(element, count, _, length):
+                    out |= {name for name in (count, length) if name}
+                    out |= {element.name} if isinstance(element, ScalarType) else set()
+                case _:
+                    pass
+    # The words about one type lean on those about another.
+    if out & {"varlong", "uvarlong", "uvarint", "compact"}:
+        out.add("varint")
+    return out | ({"uvarint"} if out & {"uvarlong", "compact"} else set())
+
+
+def _timeline(site: Site) -> tuple[ReleaseChanges, ...]:
+    """What each release changed, the newest first."""
+    path = site.index
+    found: list[Change] = []
+    for things in site.plan.modules().values():
+        for thing in things:
+            found += changes(site, path, thing, enums=False)
+    out = []
+    for number in newest_first(change.release for change in found):
+        mine = [c for c in found if c.release == number]
+        lines = []
+        for name in dict.fromkeys(c.thing for c in mine):
+            texts = dict.fromkeys(c.text for c in mine if c.thing == name)
+            lines.append(phrase(site.link(path, name), ": ", join(texts)))
+        out.append(ReleaseChanges(release(site.plan, number), tuple(lines)))
+    return tuple(out)

@@ -1,0 +1,376 @@
+"""What a page says of one layout, choice or enum: the data that templates show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from codecgen.plan import Plan
+from codecgen.plan.bounds import bounds
+from codecgen.plan.sizes import overhead_rows
+from codecgen.schema.model import Choice, Enum, Layout, Overhead
+from codecgen.targets.docs.examples import Worked
+from codecgen.targets.docs.fields import (
+    BitsTable,
+    DerivedRow,
+    FieldRow,
+    bits_tables,
+    derived_arrays,
+    derived_rows,
+    derived_title,
+    field_rows,
+)
+from codecgen.targets.docs.hexdump import Stream, shown
+from codecgen.targets.docs.notation import notation
+from codecgen.targets.docs.notes import ReaderRow, changes, misprints, reader_rows
+from codecgen.targets.docs.site import Group, Site, groups, holds, uses, version_words
+from codecgen.targets.docs.svg import Picture, byte_picture
+from codecgen.targets.docs.text import (
+    BREAK,
+    Phrase,
+    anchor,
+    byte_count,
+    code,
+    field_name,
+    join,
+    listed,
+    number,
+    phrase,
+    references,
+    release,
+    said,
+    since_words,
+)
+from codecgen.targets.docs.words import span_words
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSection:
+    """Versions of a layout that look alike. ``label`` tells them from others: ``, version 0``, or nothing."""
+
+    label: str
+    notation: str
+    picture: str
+    drawing: Picture
+    rows: tuple[FieldRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedSection:
+    """Values that are worked out; of each element of ``array`` if there is one."""
+
+    title: str
+    array: str | None
+    rows: tuple[DerivedRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """From when to when writers used a version."""
+
+    version: Phrase
+    since: Phrase
+    until: Phrase
+
+
+@dataclass(frozen=True, slots=True)
+class OverheadSection:
+    """A table of bytes beside what messages carry. ``carried`` says what that is."""
+
+    doc: Phrase
+    heads: tuple[str, ...]
+    rows: tuple[tuple[Phrase, ...], ...]
+    carried: Phrase
+    notes: Phrase
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSection:
+    """The bytes of an example, or those of a compressed section of it (``title`` says which)."""
+
+    title: Phrase
+    dump: str
+    stream: Stream
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleSection:
+    name: str
+    doc: Phrase
+    streams: tuple[StreamSection, ...]
+    derived: str
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutSection:
+    kind: ClassVar[str] = "layout"
+    name: str
+    title: str
+    doc: Phrase
+    facts: tuple[Phrase, ...]
+    versions: tuple[VersionRow, ...]
+    groups: tuple[GroupSection, ...]
+    bits: tuple[BitsTable, ...]
+    derived: tuple[DerivedSection, ...]
+    readers: tuple[ReaderRow, ...]
+    changes: tuple[Phrase, ...]
+    misprints: tuple[Phrase, ...]
+    overhead: OverheadSection | None
+    examples: tuple[ExampleSection, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRow:
+    value: Phrase
+    layout: Phrase
+    doc: Phrase
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceSection:
+    """``decided_by`` is the name of the field or the enum that decides."""
+
+    kind: ClassVar[str] = "choice"
+    name: str
+    title: str
+    doc: Phrase
+    facts: tuple[Phrase, ...]
+    decided_by: str
+    rows: tuple[CaseRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRow:
+    anchor: str
+    number: Phrase
+    names: Phrase
+    since: Phrase
+    doc: Phrase
+
+    @property
+    def name(self) -> Phrase:
+        return phrase(anchor(self.anchor), self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class EnumSection:
+    kind: ClassVar[str] = "enum"
+    name: str
+    title: str
+    doc: Phrase
+    facts: tuple[Phrase, ...]
+    rows: tuple[ValueRow, ...]
+
+
+Section = LayoutSection | ChoiceSection | EnumSection
+
+
+def section(
+    site: Site, page: str, thing: Enum | Layout | Choice, worked: Sequence[Worked]
+) -> Section:
+    """Everything about one thing, as a page shows it."""
+    if isinstance(thing, Layout):
+        return _layout(site, page, thing, worked)
+    return _choice(site, page, thing) if isinstance(thing, Choice) else _enum(site, page, thing)
+
+
+# ---------------------------------------------------------------- layouts
+
+
+def _layout(site: Site, page: str, layout: Layout, worked: Sequence[Worked]) -> LayoutSection:
+    found = groups(site.plan.versions[layout.name])
+    full = not site.brief
+    anchored: set[str] = set()
+    return LayoutSection(
+        name=layout.name,
+        title=site.title(layout.name),
+        doc=said(layout.doc),
+        facts=tuple(_layout_facts(site, page, layout, found)),
+        versions=tuple(_version_rows(site, layout)),
+        groups=tuple(_group(site, page, group, anchored) for group in found),
+        bits=tuple(bits_tables(site, page, layout)),
+        derived=tuple(
+            DerivedSection(derived_title(array), array, derived_rows(site, layout, array))
+            for array in derived_arrays(layout)
+        ),
+        readers=reader_rows(site, layout) if full else (),
+        changes=tuple(
+            phrase(release(site.plan, c.release), ": ", c.text)
+            for c in (changes(site, page, layout) if full else ())
+        ),
+        misprints=tuple(misprints(site, page, layout)),
+        overhead=_overhead(site.plan, layout.overhead) if layout.overhead and full else None,
+        examples=tuple(_example(example) for example in worked) if full else (),
+    )
+
+
+def _group(site: Site, page: str, group: Group, anchored: set[str]) -> GroupSection:
+    label = f", {group.words}" if group.words else ""
+    return GroupSection(
+        label=label,
+        notation=notation(site.plan, group.plan),
+        picture=group.picture,
+        drawing=byte_picture(group.plan, f"The bytes of {group.plan.name}{label}"),
+        rows=field_rows(site, page, group, anchored),
+    )
+
+
+def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> Iterator[Phrase]:
+    plan = site.plan
+    spelled = plan.spelling(layout.name, None)
+    if plan.manifest.spelling == "camel":
+        spelled = spelled[:1].upper() + spelled[1:]
+    names = [code(name) for name in dict.fromkeys((layout.name, spelled))]
+    yield phrase("Name: ", join(names, ", "), ".")
+    if layout.draft is not None:
+        links = references(plan, layout.draft)
+        of = phrase(" of ", listed(links)) if links else ""
+        yield phrase("A draft", of, ": it never shipped.")
+    if layout.since is not None:
+        yield phrase("Since: ", since_words(plan, layout.since), ".")
+    if layout.versions is not None:
+        versions = tuple(v for g in found for v in g.versions)
+        where: str | Phrase = "the reader has to know which"
+        if layout.version_is is not None:
+            where = phrase(field_name(layout.version_is), " says which")
+        yield phrase(version_words(versions), "; ", where, ".")
+    for group in found:
+        yield _size_words(plan, group)
+    which = "least" if layout.endian == "little" else "most"
+    yield said(f"Numbers have their {which} significant byte first ({layout.endian}-endian).")
+    inside = holds(plan, layout)
+    if inside:
+        yield phrase("Holds: ", listed(site.link(page, n) for n in inside), ".")
+    yield from _stands_in(site, page, layout.name)
+
+
+def _stands_in(site: Site, page: str, name: str) -> Iterator[Phrase]:
+    outside = [n for n in uses(site.plan, name) if n != name]
+    if outside:
+        yield phrase("Stands in: ", listed(site.link(page, n) for n in outside), ".")
+
+
+def _size_words(plan: Plan, group: Group) -> Phrase:
+    found = bounds(plan, group.plan)
+    words = span_words(found.least, found.most)
+    words = byte_count(found.least) if words.isdigit() else f"{words} bytes"
+    label = f" of {group.words}" if group.words else ""
+    held = listed(field_name(name) for name in found.payload)
+    tail = phrase(", and what is in ", held) if found.payload else ""
+    return phrase(f"Size{label}: {words}", tail, ".")
+
+
+def _version_rows(site: Site, layout: Layout) -> Iterator[VersionRow]:
+    for version, (since, until) in sorted(layout.version_notes.items()):
+        if layout.versions is not None and version in layout.versions:
+            end = since_words(site.plan, until) if until is not None else said("today")
+            yield VersionRow(said(version), since_words(site.plan, since), end)
+
+
+def _overhead(plan: Plan, overhead: Overhead) -> OverheadSection:
+    sizes = overhead.columns[0].sizes if overhead.columns else {}
+    each = listed(phrase(code(name), " of ", byte_count(n)) for name, n in sizes.items())
+    return OverheadSection(
+        doc=said(overhead.doc),
+        heads=("Messages", *(column.title for column in overhead.columns)),
+        rows=tuple(
+            tuple(said(number(n)) for n in (row.messages, *row.bytes))
+            for row in overhead_rows(plan, overhead)
+        ),
+        carried=phrase("In bytes, beside what the messages carry: ", each, " each.")
+        if sizes
+        else Phrase(),
+        notes=said(overhead.notes),
+    )
+
+
+def _example(worked: Worked) -> ExampleSection:
+    wide = max((len(name) for name, _ in worked.derived), default=0)
+    return ExampleSection(
+        name=worked.example.name,
+        doc=said(worked.example.doc),
+        streams=tuple(StreamSection(_stream_title(s), s.text(), s) for s in worked.streams),
+        derived="\n".join(f"{name:{wide}}  {shown(value)}" for name, value in worked.derived),
+    )
+
+
+def _stream_title(stream: Stream) -> Phrase:
+    if not stream.path:
+        return Phrase()
+    size = byte_count(len(stream.data))
+    return phrase(code(stream.path), " once decompressed with ", code(stream.codec), f", {size}:")
+
+
+# ---------------------------------------------------------------- choices and enums
+
+
+def _choice(site: Site, page: str, choice: Choice) -> ChoiceSection:
+    plan = site.plan
+    return ChoiceSection(
+        name=choice.name,
+        title=site.title(choice.name),
+        doc=said(choice.doc),
+        facts=tuple(_choice_facts(site, page, choice)),
+        decided_by=choice.by or choice.given or "Value",
+        rows=tuple(
+            CaseRow(
+                _case(plan, choice, key),
+                site.link(page, ref.layout, str(ref)),
+                said(plan.model.layouts[ref.layout].doc),
+            )
+            for key, ref in choice.cases
+        ),
+    )
+
+
+def _choice_facts(site: Site, page: str, choice: Choice) -> Iterator[Phrase]:
+    yield phrase("Name: ", code(choice.name), ".")
+    if choice.since is not None:
+        yield phrase("Since: ", since_words(site.plan, choice.since), ".")
+    if choice.by is not None:
+        ref = choice.cases[0][1]
+        fp = site.plan.of(ref)[0].field(choice.by)
+        place = f", at byte {fp.offset} of each" if fp is not None and fp.offset is not None else ""
+        yield phrase("Decided by: ", code(choice.by), place, ".")
+    if choice.given is not None:
+        yield phrase(
+            "Decided by: a value of ", site.link(page, choice.given), " that lies elsewhere."
+        )
+    yield from _stands_in(site, page, choice.name)
+
+
+def _case(plan: Plan, choice: Choice, key: int | str) -> Phrase:
+    if choice.given is None:
+        return code(key)
+    values = plan.model.enums[choice.given].values
+    found = next((v for v in values if v.name == key), None)
+    return join((code(found.value), code(found.spelled or found.name))) if found else code(key)
+
+
+def _enum(site: Site, page: str, enum: Enum) -> EnumSection:
+    unknown = (
+        "Other numbers are values too: readers keep them."
+        if enum.keep_unknown
+        else "Strict readers refuse other numbers; lenient ones note and keep them."
+    )
+    return EnumSection(
+        name=enum.name,
+        title=site.title(enum.name),
+        doc=said(enum.doc),
+        facts=(
+            phrase("Name: ", code(enum.name), "."),
+            said(unknown),
+            *_stands_in(site, page, enum.name),
+        ),
+        rows=tuple(
+            ValueRow(
+                anchor=f"{enum.name}-{v.name}",
+                number=said(v.value),
+                names=join((code(n) for n in dict.fromkeys((v.name, v.spelled)) if n), BREAK),
+                since=since_words(site.plan, v.since),
+                doc=said(v.doc),
+            )
+            for v in enum.values
+        ),
+    )

@@ -1,0 +1,82 @@
+"""Text of a schema as it stands in files of other languages: nothing in it means anything there."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import textwrap
+
+from codecgen import diagnostics
+
+_SPECIAL = re.compile(r"[\\`*\[\]|~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+_LINE_START = re.compile(r"(?:[-+#=](?=\s|#|=|-|$)|\d{1,9}[.)](?=\s|$))")
+# What stands in front is bounded: looking for it again from each letter of a long word would take for ever.
+_ADDRESS = re.compile(
+    r"(?i)[a-z][a-z0-9+.-]{0,63}://[^\s|`]*|www\.[^\s|`]*|[^\s|`<>]{1,255}@[^\s|`]+"
+)
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}
+
+
+def printable(text: str) -> str:
+    """The text without characters that control a terminal or the direction of writing."""
+    return diagnostics.printable(text, "\N{REPLACEMENT CHARACTER}")
+
+
+def markdown_text(text: str) -> str:
+    """Text that reads as it stands. Addresses become code, so that no reader of Markdown makes links of them."""
+    text = printable(text)
+    out = []
+    at = 0
+    for found in _ADDRESS.finditer(text):
+        out += [_marks_escaped(text[at : found.start()]), markdown_code(found.group())]
+        at = found.end()
+    out.append(_marks_escaped(text[at:]))
+    line = "".join(out)
+    if line.endswith("#"):
+        line = line[:-1] + "\\#"  # the end of a heading is no decoration
+    start = _LINE_START.match(line)
+    if start:
+        line = f"{line[: start.end() - 1]}\\{line[start.end() - 1 :]}"
+    return line
+
+
+def _marks_escaped(text: str) -> str:
+    text = _SPECIAL.sub(lambda found: "\\" + found.group(), text)
+    return "".join(_ENTITIES.get(char, char) for char in text)
+
+
+def markdown_code(text: object) -> str:
+    """A code span, also inside a table."""
+    word = printable(str(text))
+    if word and word == word.strip() and not re.search(r"[`|]", word):
+        return f"`{word}`"
+    entities = "".join(c if c.isalnum() or c == " " else f"&#{ord(c)};" for c in word)
+    return f"<code>{entities}</code>"
+
+
+def html_text(text: str) -> str:
+    """Text in HTML, SVG or XML, also in quotes."""
+    return html.escape(printable(text))
+
+
+_JSON_MARKS = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&"})
+
+
+def json_text(text: str) -> str:
+    """A string in quotes, as JSON, YAML, JavaScript and many others read it: in ASCII, safe in HTML too."""
+    return json.dumps(printable(text)).translate(_JSON_MARKS)
+
+
+# Between these, a space: what ends and begins comments in C, SQL, HTML, Pascal, Haskell, Lua, Python and their like.
+_COMMENT_MARKS = re.compile(
+    r"""(?<=\*)(?=[/)])|(?<=[/(])(?=\*)|(?<=-)(?=[-}])|(?<=[{-])(?=-)|(?<=")(?=")|(?<=')(?=')"""
+    r"""|(?<=\#)(?=[|}>])|(?<=[|{<])(?=\#)|(?<=\])(?=\])|(?<=%)(?=})"""
+)
+
+
+def comment_text(text: str, prefix: str, width: int) -> str:
+    """Text in lines that begin with ``prefix``. Nothing in it ends a comment, begins one, or joins lines."""
+    apart = _COMMENT_MARKS.sub(" ", printable(" ".join(text.split())))
+    lines = textwrap.wrap(apart, max(20, width - len(prefix)), break_on_hyphens=False)
+    return "\n".join(f"{prefix}{line.rstrip(chr(92))}".rstrip() for line in lines or [""])

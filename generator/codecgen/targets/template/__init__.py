@@ -1,0 +1,57 @@
+"""Target template: a directory of templates of somebody's own, filled in with the plan as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from codecgen.diagnostics import Diagnostic, did_you_mean
+from codecgen.plan import Plan
+from codecgen.schema.model import Span
+from codecgen.targets.emitted import Emitted
+from codecgen.targets.rendering import RenderError, packaged
+from codecgen.targets.template.build import build
+from codecgen.targets.template.outputs import PATHS, Output, outputs, unknown_names
+from codecgen.targets.template.writing import Writer
+
+KAITAI = "sets/kaitai"
+
+
+def emit(plan: Plan, templates: Mapping[str, str]) -> Emitted:
+    """The files that templates (path -> text) give, at the paths that their names say."""
+    wrong = [_unknown(name, word) for name in templates for word in unknown_names(name)]
+    if wrong:
+        return Emitted({}, tuple(wrong))
+    root = build(plan)
+    found = outputs(root, templates)
+    twice = _twice(found)
+    if twice:
+        return Emitted({}, tuple(twice))
+    writer = Writer(root, templates)
+    try:
+        files = {output.path: writer.write(output) for output in found}
+    except RenderError as error:
+        return Emitted({}, (error.diagnostic(),))
+    return Emitted(files, warnings=writer.warnings)
+
+
+def emit_kaitai(plan: Plan, templates: Mapping[str, str]) -> Emitted:
+    """Kaitai Struct specifications (.ksy) of what layouts hold in a fixed place or behind a length."""
+    return emit(plan, {**packaged("codecgen.targets.template", KAITAI), **templates})
+
+
+def _unknown(template: str, word: str) -> Diagnostic:
+    hint = did_you_mean(word, PATHS) or f"a name may have {', '.join(PATHS)}"
+    message = f"the name of the template {template} has {{{{{word}}}}}, of which there are none"
+    return Diagnostic("C034", message, Span(template, 1, 1, 1), help=hint)
+
+
+def _twice(found: tuple[Output, ...]) -> list[Diagnostic]:
+    """Templates that give the same file, on some system or other."""
+    taken: dict[str, Output] = {}
+    out = []
+    for output in found:
+        other = taken.setdefault(output.path.lower(), output)
+        if other is not output:
+            message = f"{output.template} and {other.template} both give the file {output.path}"
+            out.append(Diagnostic("C034", message, Span(output.template, 1, 1, 1)))
+    return out

@@ -1,0 +1,87 @@
+"""Which files templates give: one each, or one for each thing that is named in the template's name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from codecgen.targets.template.view import Root
+
+SUFFIX = ".j2"
+_NAME = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+
+Things = Iterator[tuple[str, dict[str, object]]]
+
+
+def _layouts(root: Root) -> Things:
+    for layout in root.layouts:
+        yield layout.name, {"layout": layout}
+
+
+def _versions(root: Root) -> Things:
+    for layout in root.layouts:
+        for version in layout.versions:
+            yield version.name, {"layout": layout, "version": version}
+
+
+def _modules(root: Root) -> Things:
+    for module in root.modules:
+        yield module.path, {"module": module}
+
+
+def _enums(root: Root) -> Things:
+    for enum in root.enums:
+        yield enum.name, {"enum": enum}
+
+
+def _choices(root: Root) -> Things:
+    for choice in root.choices:
+        yield choice.name, {"choice": choice}
+
+
+def _views(root: Root) -> Things:
+    for view in root.views:
+        yield view.name, {"view": view}
+
+
+PATHS: Mapping[str, Callable[[Root], Things]] = {
+    "layout": _layouts,
+    "version": _versions,
+    "module": _modules,
+    "enum": _enums,
+    "choice": _choices,
+    "view": _views,
+}
+"""What may stand in the name of a template -> the things that it stands for, and what a template for one sees."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A file to write: its path, the template, and what that sees besides the view as a whole."""
+
+    path: str
+    template: str
+    values: Mapping[str, object]
+
+
+def unknown_names(template: str) -> list[str]:
+    """Names in the name of a template that stand for nothing, or for something else than the first one."""
+    names = _NAME.findall(template)
+    return [name for name in names if name not in PATHS or name != names[0]]
+
+
+def outputs(root: Root, templates: Iterable[str]) -> tuple[Output, ...]:
+    """The files that templates give. Those whose names begin with ``_`` are for others to include."""
+    out: list[Output] = []
+    for template in sorted(templates):
+        if template.rpartition("/")[2].startswith("_"):
+            continue
+        path = template.removesuffix(SUFFIX)
+        names = _NAME.findall(path)
+        if not names:
+            out.append(Output(path, template, {}))
+            continue
+        for thing, values in PATHS[names[0]](root):
+            out.append(Output(_NAME.sub(lambda _, thing=thing: thing, path), template, values))  # type: ignore[misc]
+    return tuple(out)

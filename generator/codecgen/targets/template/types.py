@@ -1,0 +1,159 @@
+"""Types, expressions and dates of the plan as templates see them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codecgen.plan import LayoutPlan, Plan
+from codecgen.plan.bounds import scalar_bounds
+from codecgen.schema import model
+from codecgen.schema.expression import Expression, source
+from codecgen.targets.template import view
+from codecgen.targets.template.words import Words
+
+_NOTHING = view.Type(
+    kind="",
+    name=None,
+    size=None,
+    signed=False,
+    max_size=None,
+    enum=None,
+    only=None,
+    bits=(),
+    length=None,
+    count=None,
+    counted_by=None,
+    compact=False,
+    null=None,
+    rest=False,
+    element=None,
+    layout=None,
+    versions=(),
+    at_least=0,
+    nesting=None,
+    compression=None,
+)
+_OTHER_KINDS = {"f64": "float", "bool": "bool", "uuid": "uuid"}
+
+
+def type_of(plan: Plan, around: LayoutPlan, type_: model.FieldType) -> view.Type:
+    """What the bytes of a field are."""
+    match type_:
+        case model.ScalarType(name, enum, only):
+            return replace(number(name), enum=enum, only=only)
+        case model.BitsType(base, members):
+            return replace(number(base), kind="bits", bits=bits_of(plan, members))
+        case model.BytesType(length, text, null):
+            return replace(
+                _NOTHING,
+                kind="string" if text else "bytes",
+                size=length if isinstance(length, int) else None,
+                rest=length == "rest",
+                length=number(length) if isinstance(length, str) and length != "rest" else None,
+                null=null,
+            )
+        case model.ArrayType():
+            return _array(plan, around, type_)
+        case model.StructType(ref):
+            return _layout(plan, around, ref)
+
+
+def _array(plan: Plan, around: LayoutPlan, array: model.ArrayType) -> view.Type:
+    element = array.element
+    return replace(
+        _NOTHING,
+        kind="array",
+        count=number(array.count) if array.count is not None else None,
+        counted_by=array.counted_by,
+        length=number(array.length) if array.length is not None else None,
+        rest=array.count is None and array.counted_by is None and array.length is None,
+        element=number(element.name)
+        if isinstance(element, model.ScalarType)
+        else _layout(plan, around, element),
+        at_least=array.at_least,
+        nesting=array.nesting,
+        compression=_compression(plan, array.compression),
+    )
+
+
+def _layout(plan: Plan, around: LayoutPlan, ref: model.Reference) -> view.Type:
+    names = tuple(version_name(p) for p in plan.held(ref, around))
+    return replace(_NOTHING, kind="layout", layout=ref.layout, versions=names)
+
+
+def version_name(plan: LayoutPlan) -> str:
+    """``record_batch``, ``message_v0``."""
+    return plan.name if plan.version is None else f"{plan.name}_v{plan.version}"
+
+
+def number(name: str) -> view.Type:
+    """The type of a number, a boolean or a uuid, by its name in the schema language."""
+    if name in model.INTEGERS:
+        size, signed = model.INTEGERS[name]
+        return replace(_NOTHING, kind="integer", name=name, size=size, signed=signed)
+    low, high = scalar_bounds(name)
+    if name in _OTHER_KINDS:
+        return replace(_NOTHING, kind=_OTHER_KINDS[name], name=name, size=low)
+    # A compact length is an unsigned varint of one more.
+    signed = name != "compact" and model.VARINTS[name][1]
+    compact = name == "compact"
+    return replace(
+        _NOTHING, kind="varint", name=name, signed=signed, max_size=high, compact=compact
+    )
+
+
+def bits_of(plan: Plan, members: tuple[model.BitMember, ...]) -> tuple[view.Bit, ...]:
+    """Bits, the lowest first."""
+    return tuple(
+        view.Bit(
+            name=m.name,
+            low=m.low,
+            high=m.high,
+            width=m.width,
+            mask=((1 << m.width) - 1) << m.low,
+            enum=m.enum,
+            only=m.only,
+            reserved=m.reserved,
+            spelled=Words(plan.spelling(m.name, m.spelled)),
+            doc=Words(m.doc),
+            since=since(plan, m.since),
+        )
+        for m in sorted(members, key=lambda m: m.low)
+    )
+
+
+def _compression(plan: Plan, c: model.Compression | None) -> view.Compression | None:
+    by = expression(c.by) if c is not None else None
+    if c is None or by is None:
+        return None
+    names = [v.name for v in plan.model.enums[c.enum].values]
+    codecs = tuple(name for name in names if name not in c.refuses)
+    return view.Compression(by, c.enum, codecs, c.limit)
+
+
+def expression(found: Expression | None) -> view.Expression | None:
+    """An expression, written out."""
+    if found is None:
+        return None
+    names = tuple(dict.fromkeys(str(path) for path in found.paths()))
+    return view.Expression(source(found.node), names)
+
+
+def since(plan: Plan, found: model.Since | None) -> view.Since | None:
+    """From when on something is there."""
+    if found is None:
+        return None
+    links = plan.manifest.links
+    return view.Since(
+        found.release,
+        tuple(
+            view.Source(
+                kind,
+                n,
+                f"{kind.upper()}-{n}",
+                Words(links[kind].replace("{}", str(n))) if kind in links else None,
+            )
+            for kind, numbers in found.references
+            for n in numbers
+        ),
+    )

@@ -1,0 +1,160 @@
+"""Filling in templates: how values are printed in a file of a kind, and the filters that there are."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from pathlib import PurePosixPath
+from typing import Any
+
+from jinja2 import Undefined
+from markupsafe import Markup
+
+from codecgen.targets.escaping import comment_text, html_text, json_text, markdown_text, printable
+from codecgen.targets.rendering import Renderer
+from codecgen.targets.template.outputs import Output
+from codecgen.targets.template.view import Place, Root
+from codecgen.targets.template.words import Words, text_of
+
+_WIDEST = 200
+
+
+class Writer:
+    """Writes the files of a set of templates. ``warnings`` gathers what templates say that they leave out."""
+
+    def __init__(self, root: Root, templates: Mapping[str, str]) -> None:
+        self._templates = templates
+        self._values = {field.name: getattr(root, field.name) for field in fields(root)}
+        self._renderers: dict[str, Renderer] = {}
+        self._warnings: dict[str, None] = {}
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(self._warnings)
+
+    def write(self, output: Output) -> str:
+        """The text of a file. Raises RenderError."""
+        suffix = PurePosixPath(output.path).suffix.lower()
+        if suffix not in self._renderers:
+            finalize = _printer(ESCAPES.get(suffix))
+            self._renderers[suffix] = Renderer(self._templates, finalize, FILTERS)
+        values = {**self._values, "warn": self._warn, **output.values}
+        return self._renderers[suffix].render(output.template, **values)
+
+    def _warn(self, thing: Any, *words: object) -> str:
+        """Say, when the files are written, that something of a thing is left out."""
+        place = getattr(thing, "place", None)
+        if not isinstance(place, Place):
+            raise TypeError("warn() is about something that has a place: a field, a layout")
+        text = printable("".join(text_of(word) for word in words))
+        self._warnings[f"{text_of(place.file)}:{place.line}: {text}"] = None
+        return ""
+
+
+def _printer(escape: Callable[[str], str] | None) -> Callable[[Any], Markup]:
+    """How values are printed. Without ``escape`` words are not."""
+
+    def printed(value: Any) -> Markup:
+        if isinstance(value, Markup):
+            return value
+        if value is None:
+            raise TypeError("a value that is None is printed; ask for it first")
+        if not isinstance(value, str | int | Words | Undefined):
+            raise TypeError(f"a {type(value).__name__} is printed, which is no text")
+        if escape is not None:
+            return Markup(escape(text_of(value)))
+        return Markup(str(value))
+
+    return printed
+
+
+ESCAPES: Mapping[str, Callable[[str], str]] = {
+    ".htm": html_text,
+    ".html": html_text,
+    ".md": markdown_text,
+    ".svg": html_text,
+    ".txt": printable,
+    ".xml": html_text,
+}
+"""Ending of a file -> how what is printed in it is escaped. In all other files words go through filters."""
+
+
+# ---------------------------------------------------------------- filters
+
+
+def _comment(value: object, prefix: str = "# ", width: int = 100) -> Markup:
+    """`doc | comment("// ")`: words as lines that begin so, at most `width` wide (100). Nothing in them ends a comment."""
+    return Markup(comment_text(text_of(value), prefix, min(width, _WIDEST)))
+
+
+def _json(value: object) -> Markup:
+    """`doc | json`: words, a name or a number as JSON, which YAML, JavaScript and many others read too."""
+    if isinstance(value, int):
+        return Markup(json.dumps(value))
+    return Markup(json_text(text_of(value)))
+
+
+def _html(value: object) -> Markup:
+    """`doc | html`: words in HTML, SVG or XML, in whatever file."""
+    return Markup(html_text(text_of(value)))
+
+
+def _md(value: object) -> Markup:
+    """`doc | md`: words in Markdown, in whatever file."""
+    return Markup(markdown_text(text_of(value)))
+
+
+def _camel(name: str) -> str:
+    """`name | camel`: `base_offset` as `baseOffset`."""
+    head, *rest = _name(name).split("_")
+    return head + "".join(part[:1].upper() + part[1:] for part in rest)
+
+
+def _pascal(name: str) -> str:
+    """`name | pascal`: `base_offset` as `BaseOffset`."""
+    return "".join(part[:1].upper() + part[1:] for part in _name(name).split("_"))
+
+
+def _kebab(name: str) -> str:
+    """`name | kebab`: `base_offset` as `base-offset`."""
+    return _name(name).replace("_", "-")
+
+
+def _name(name: str) -> str:
+    if not re.fullmatch("[A-Za-z0-9_]*", str(name)):
+        raise TypeError(f"a name is needed, not {printable(str(name))!r}")
+    return str(name)
+
+
+def _hex(number: int, digits: int = 0) -> str:
+    """`mask | hex(4)`: a number as `0x00ff`."""
+    return f"{number:#0{min(digits, 64) + 2}x}"
+
+
+def _pad(text: object, width: int) -> Markup | str:
+    """`name | pad(20)`: text with spaces after it, up to 200."""
+    padded = str(text).ljust(min(width, _WIDEST))
+    return Markup(padded) if isinstance(text, Markup) else padded
+
+
+def _indent(text: object, spaces: int = 4) -> Markup | str:
+    """`{% filter indent(4) %}`: every line but the first moved in, by at most 200."""
+    moved = str(text).replace("\n", "\n" + " " * min(spaces, _WIDEST))
+    return Markup(moved) if isinstance(text, Markup) else moved
+
+
+FILTERS: Mapping[str, Callable[..., object]] = {
+    "comment": _comment,
+    "json": _json,
+    "html": _html,
+    "md": _md,
+    "camel": _camel,
+    "pascal": _pascal,
+    "kebab": _kebab,
+    "hex": _hex,
+    "pad": _pad,
+    "indent": _indent,
+}
+"""The filters beside those of Jinja2."""

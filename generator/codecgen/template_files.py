@@ -1,0 +1,44 @@
+"""Reading a directory of templates: what a person wrote beside the schemas."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SUFFIX = ".j2"
+MAX_BYTES = 1 << 20
+MAX_FILES = 500
+
+
+class TemplateFilesError(Exception):
+    """A directory of templates cannot be used. One line, with what to do next."""
+
+
+def read_templates(directory: Path) -> dict[str, str]:
+    """The files that end in ``.j2``, by path below the directory (with ``/``). Hidden ones are passed over.
+
+    Raises :class:`TemplateFilesError`, and OSError as it comes.
+    """
+    if not directory.is_dir():
+        raise TemplateFilesError(f"{directory} is not a directory; name one with files *{SUFFIX}")
+    found: dict[str, str] = {}
+    for path in sorted(directory.rglob(f"*{SUFFIX}")):
+        below = path.relative_to(directory)
+        if any(part.startswith(".") for part in below.parts) or not path.is_file():
+            continue
+        if len(found) == MAX_FILES:
+            raise TemplateFilesError(f"{directory} has more than {MAX_FILES} templates")
+        found[below.as_posix()] = _text(path)
+    if not found:
+        raise TemplateFilesError(f"{directory} has no templates: files that end in {SUFFIX}")
+    return found
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise TemplateFilesError(f"{path} is larger than {MAX_BYTES} bytes")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise TemplateFilesError(f"{path} is not UTF-8 text") from None

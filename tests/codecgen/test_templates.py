@@ -1,0 +1,427 @@
+"""Target template: what templates see, which files they give, and that nothing of a schema gets out of hand."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import shutil
+import subprocess
+import typing
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codecgen.cli import COULD_NOT_RUN, FINDINGS, GOOD, main
+from codecgen.output import OutputError, write_tree
+from codecgen.plan import Plan, as_of, make_plan
+from codecgen.schema.loader import load
+from codecgen.targets.emitted import Emitted
+from codecgen.targets.escaping import comment_text, json_text
+from codecgen.targets.template import emit
+from codecgen.targets.template.build import build
+from codecgen.targets.template.view import REFERENCE, Root
+from codecgen.targets.template.words import Words
+from tests.codecgen import templates_page
+from tests.codecgen.schemas import checked, our_model
+from tests.codecgen.test_docs_text import EVIL, hostile, see
+from tests.paths import SCHEMAS
+
+
+@cache
+def our_plan() -> Plan:
+    return make_plan(our_model())
+
+
+def ours(templates: dict[str, str]) -> Emitted:
+    return emit(our_plan(), templates)
+
+
+def text(template: str, name: str = "out.c.j2") -> str:
+    """What a template gives for our schemas."""
+    emitted = ours({name: template})
+    assert not emitted.diagnostics
+    (found,) = emitted.files.values()
+    return found
+
+
+def refused(templates: dict[str, str]) -> tuple[str, str, int, str]:
+    emitted = ours(templates)
+    assert not emitted.files
+    (found,) = emitted.diagnostics
+    return found.code, found.span.file, found.span.line, found.message
+
+
+# ---------------------------------------------------------------- the page
+
+
+PAGE = templates_page.PAGE.read_text(encoding="utf-8")
+BLOCKS = dict(re.findall(r"^```(yaml|jinja|c)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
+
+
+def test_the_reference_is_current() -> None:
+    assert templates_page.page() == PAGE
+
+
+def test_the_example_of_the_page(tmp_path: Path) -> None:
+    schemas, templates, out = tmp_path / "schemas", tmp_path / "templates", tmp_path / "out"
+    for folder in (schemas, templates):
+        folder.mkdir()
+    (schemas / "codecgen.yaml").write_text("package: weather_codecs\ntitle: Weather\n")
+    (schemas / "reading.yaml").write_text(BLOCKS["yaml"])
+    (templates / "structs.h.j2").write_text(BLOCKS["jinja"])
+    where = ["--templates", str(templates), "--out", str(out)]
+    assert main(["generate", str(schemas), "--targets", "template", *where]) == GOOD
+    assert (out / "structs.h").read_text() == BLOCKS["c"]
+    assert {p.name for p in out.iterdir()} == {"structs.h", ".codecgen-files"}
+
+
+def test_a_compiler_takes_what_the_example_makes_of_our_schemas(tmp_path: Path) -> None:
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    emitted = ours({"structs.h.j2": BLOCKS["jinja"]})
+    source = tmp_path / "structs.c"
+    source.write_text(emitted.files["structs.h"])
+    assert "struct __attribute__((packed)) offset_index_entry {" in emitted.files["structs.h"]
+    assert any(line.endswith("record_batch has no fixed size") for line in emitted.warnings)
+    subprocess.run(
+        [compiler, "-std=c11", "-Wall", "-Werror", "-c", source, "-o", "/dev/null"], check=True
+    )
+
+
+def test_the_error_of_the_page() -> None:
+    template = "{% for field in layouts[0].versions[0].fields %}\n{{ field.name }} {{ field.ofset }}\n{% endfor %}\n"
+    code, file, line, message = refused({"fields.txt.j2": template})
+    assert f"error[{code}]: {message}\n --> {file}:{line}:1" in PAGE
+
+
+# ---------------------------------------------------------------- what templates see
+
+
+def test_every_kind_of_thing_is_in_the_reference_and_says_what_it_is() -> None:
+    seen: set[type] = set()
+    todo: list[object] = [Root]
+    while todo:
+        kind = todo.pop()
+        if dataclasses.is_dataclass(kind) and isinstance(kind, type) and kind not in seen:
+            seen.add(kind)
+            hints = typing.get_type_hints(kind, include_extras=True)
+            for field in dataclasses.fields(kind):
+                type_, words = typing.get_args(hints[field.name])
+                assert isinstance(words, str) and words.endswith(".")
+                todo.append(type_)
+        todo += typing.get_args(kind)
+    assert seen == set(REFERENCE) and len(REFERENCE) == len(seen)
+
+
+def plain(value: object) -> None:
+    """All that can be reached is frozen data: numbers, text, words, tuples, dataclasses."""
+    if dataclasses.is_dataclass(value):
+        assert type(value) in REFERENCE
+        assert type(value).__dataclass_params__.frozen  # type: ignore[attr-defined]
+        for field in dataclasses.fields(value):
+            plain(getattr(value, field.name))
+    elif isinstance(value, tuple):
+        for item in value:
+            plain(item)
+    else:
+        assert value is None or type(value) in (str, int, bool, Words)
+
+
+def test_the_view_is_plain_frozen_data_with_words_apart() -> None:
+    plain(build(our_plan()))
+
+
+def test_no_text_that_people_wrote_is_anything_but_words() -> None:
+    model, _ = load(hostile())
+    assert model is not None
+    strings: list[str] = []
+
+    def gather(value: object) -> None:
+        if isinstance(value, str):
+            strings.append(value)
+        elif isinstance(value, tuple):
+            for item in value:
+                gather(item)
+        elif dataclasses.is_dataclass(value):
+            for field in dataclasses.fields(value):
+                gather(getattr(value, field.name))
+
+    gather(build(make_plan(model)))
+    assert len(strings) > 50
+    for string in strings:
+        assert re.fullmatch(r"[A-Za-z0-9_.+@/ ;-]*", string), string
+
+
+def test_what_the_view_says_of_a_layout() -> None:
+    root = build(our_plan())
+    batch = next(layout for layout in root.layouts if layout.name == "record_batch").versions[0]
+    fields = {field.name: field for field in batch.fields}
+    assert (fields["crc"].offset, fields["crc"].size, fields["records"].offset) == (17, 4, 61)
+    assert fields["crc"].checksum is not None
+    assert (fields["crc"].checksum.algorithm, fields["crc"].checksum.covers.first) == (
+        "crc32c",
+        "attributes",
+    )
+    measured = fields["batch_length"].measures
+    assert measured is not None
+    assert (measured.first, measured.last, measured.to_end) == (
+        "partition_leader_epoch",
+        "records",
+        True,
+    )
+    assert fields["crc"].within == ("batch_length",) and fields["batch_length"].within == ()
+    assert [(b.name, b.low, b.high, b.mask) for b in fields["attributes"].type.bits][:2] == [
+        ("compression", 0, 2, 7),
+        ("timestamp_type", 3, 3, 8),
+    ]
+    records = fields["records"].type
+    assert (records.kind, records.counted_by) == ("array", "record_count")
+    assert records.element is not None and records.element.versions == ("record",)
+    assert records.compression is not None and "zstd" in records.compression.codecs
+    assert [enum.name for enum in batch.enums] == ["compression", "timestamp_type"]
+    message = next(layout for layout in root.layouts if layout.name == "message")
+    assert [v.name for v in message.versions] == ["message_v0", "message_v1"]
+    zero = {field.name: field for field in message.versions[0].fields}
+    assert "timestamp" not in zero
+    assert zero["key"].type.length is not None and zero["key"].type.length.name == "i32"
+    assert zero["value"].when is not None
+    assert zero["value"].when.text == "attributes.compression == none"
+    assert "attributes.compression" in zero["value"].when.names
+    assert "zstd" not in (zero["messages"].type.compression or records.compression).codecs
+
+
+def test_as_of_an_old_release() -> None:
+    plan = make_plan(as_of(our_model(), "0.11.0"), "0.11.0")
+    template = "{{ release }}{% for v in enums[0].values %} {{ v.name }}{% endfor %}\n"
+    assert emit(plan, {"a.h.j2": template}).files == {"a.h": "0.11.0 none gzip snappy lz4"}
+
+
+# ---------------------------------------------------------------- which files there are
+
+
+def test_names_of_files_say_what_they_are_for() -> None:
+    model = our_model()
+    emitted = ours(
+        {
+            "one.txt.j2": "{{ manifest.title }}",
+            "a/{{layout}}.txt.j2": "{{ layout.name }}",
+            "b/{{ version }}.txt.j2": "{{ layout.name }} {{ version.name }}",
+            "c/{{module}}.txt.j2": "{{ module.path }}",
+            "d/{{enum}}.txt.j2": "{{ enum.name }}",
+            "e/{{choice}}/{{choice}}.txt.j2": "{{ choice.name }}",
+            "f/{{view}}.txt.j2": "{{ view.name }}",
+            "_part.j2": "{{ nothing }}",
+            "g/_part.j2": "{{ nothing }}",
+        }
+    )
+    assert not emitted.diagnostics
+    files = emitted.files
+    assert files["one.txt"] == "Kafka's record formats"
+    assert {p for p in files if p.startswith("a/")} == {f"a/{n}.txt" for n in model.layouts}
+    assert files["a/message.txt"] == "message"
+    assert files["b/message_v1.txt"] == "message message_v1"
+    assert files["b/record_batch.txt"] == "record_batch record_batch"
+    assert files["c/records/record_batch.txt"] == "records/record_batch"
+    assert files["d/compression.txt"] == "compression"
+    assert files["e/log_entry/log_entry.txt"] == "log_entry"
+    assert files["f/records.txt"] == "records"
+    assert not any("part" in path for path in files)
+
+
+@pytest.mark.parametrize(
+    ("templates", "message"),
+    [
+        ({"{{layuot}}.h.j2": "x"}, "has {{layuot}}, of which there are none"),
+        ({"{{layout.name}}.h.j2": "x"}, "has {{layout.name}}, of which there are none"),
+        ({"{{layout}}-{{enum}}.h.j2": "x"}, "has {{enum}}"),
+        (
+            {"{{layout}}.h.j2": "x", "{{choice}}.h.j2": "x", "record.H.j2": "x"},
+            "both give the file record",
+        ),
+        ({"{{layout}}": "x", "record.j2": "y"}, "both give the file record"),
+    ],
+)
+def test_names_of_files_that_are_wrong(templates: dict[str, str], message: str) -> None:
+    code, file, line, words = refused(templates)
+    assert (code, line) == ("C034", 1) and file in templates
+    assert message in words
+
+
+def test_nothing_is_written_outside(tmp_path: Path) -> None:
+    emitted = ours({"../x.h.j2": "x"})
+    with pytest.raises(OutputError):
+        write_tree(tmp_path / "out", {"template": emitted.files})
+    assert not (tmp_path / "x.h").exists()
+
+
+# ---------------------------------------------------------------- words
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ layouts[0].doc }}",
+        "{{ 'x' ~ layouts[0].doc }}",
+        "{{ layouts[0].doc | upper }}",
+        "{{ layouts[0].doc | string }}",
+        "{{ layouts[0].doc | replace('a', 'b') }}",
+        "{{ [layouts[0].doc] | join }}",
+        "{{ layouts[0].doc | e }}",
+        "{{ layouts[0].doc._text }}",
+        "{{ layouts[0].doc.__repr__() }}",
+        "{{ layouts[0].doc | list }}",
+        "{{ layouts[0].doc | tojson }}",
+        "{{ layouts[0].doc | camel }}",
+        "{{ layouts[0] }}",
+        "{{ layouts }}",
+        "{{ layouts[0].versions[0].number }}",
+        "{% filter upper %}{{ layouts[0].doc }}{% endfilter %}",
+    ],
+)
+def test_words_are_not_printed_as_they_are(template: str) -> None:
+    assert refused({"a.py.j2": f"\n{template}\n"})[:3] == ("C033", "a.py.j2", 2)
+
+
+PRINTED = "{% for l in layouts %}{{ l.doc }}\n{% for v in l.versions %}{% for f in v.fields %}{{ f.doc }} {{ f.unit }}\n{% endfor %}{% endfor %}{% endfor %}"
+
+
+def test_a_hostile_schema_in_html_and_markdown() -> None:
+    model, _ = load(hostile())
+    assert model is not None
+    plan = make_plan(model)
+    html = emit(plan, {"a.html.j2": f"<p title='{PRINTED}'>{PRINTED}</p>"}).files["a.html"]
+    assert html.count("<") == 2 and html.count(">") == 2 and html.count("'") == 2
+    markdown = emit(plan, {"a.md.j2": PRINTED}).files["a.md"]
+    assert EVIL in see(markdown).text
+    assert see(markdown).names <= {"p", "code"}
+
+
+def test_a_hostile_schema_in_code() -> None:
+    model, _ = load(hostile())
+    assert model is not None
+    template = (
+        "{% for l in layouts %}{{ l.doc | comment('# ') }}\nx = {{ l.doc | json }}\n{% endfor %}"
+    )
+    code = emit(make_plan(model), {"a.py.j2": template}).files["a.py"]
+    found: dict[str, object] = {}
+    exec(compile(code, "a.py", "exec"), found)
+    assert found["x"] == EVIL
+
+
+MARKS = st.text(alphabet="*/-<>!{}()[]#\"'\\|% a\n?", max_size=40)
+
+
+@given(MARKS)
+def test_no_words_end_a_comment_or_begin_one(words: str) -> None:
+    found = comment_text(words, "", 80)
+    for mark in (
+        "*/",
+        "/*",
+        "-->",
+        "--",
+        "{-",
+        "-}",
+        "(*",
+        "*)",
+        '""',
+        "''",
+        "|#",
+        "#|",
+        "]]",
+        "%}",
+        "{#",
+        "#}",
+    ):
+        assert mark not in found
+    assert not found.endswith("\\") and "\\\n" not in found
+    assert re.sub(r"[\s\\]", "", found) == re.sub(r"[\s\\]", "", words)
+
+
+@given(st.text(max_size=300), st.integers(20, 120))
+def test_comments_are_lines(words: str, width: int) -> None:
+    lines = comment_text(words, "// ", width).split("\n")
+    assert all(line.startswith("//") and line.isprintable() for line in lines)
+    assert all(len(line) <= max(width, 23) for line in lines)
+
+
+@given(st.text(max_size=60))
+def test_json_is_json_in_html_too(words: str) -> None:
+    found = json_text(words)
+    assert json.loads(found) == "".join(c if c.isprintable() else "\ufffd" for c in words)
+    assert found.isascii() and not set(found) & set("<>&")
+
+
+@pytest.mark.parametrize(
+    ("template", "given_"),
+    [
+        ("{{ 'base_offset' | camel }} {{ 'base_offset' | pascal }}", "baseOffset BaseOffset"),
+        ("{{ 'base_offset' | kebab }}", "base-offset"),
+        (
+            "{{ 255 | hex }} {{ 255 | hex(4) }} {{ 5 | json }} {{ true | json }}",
+            "0xff 0x00ff 5 true",
+        ),
+        ("[{{ 'a' | pad(3) }}] {{ 'b' | pad(99999999) | length }}", "[a  ] 200"),
+        ("{% filter indent(2) %}a\nb{% endfilter %}", "a\n  b"),
+        ("{{ 'x' ~ 1 ~ 'y' }}{{ 1 + 2 * 3 }}{{ layouts | length > 3 }}", "x1y7True"),
+        ("{{ manifest.doc | html | length > 9 }}{{ manifest.doc | md | length > 9 }}", "TrueTrue"),
+    ],
+)
+def test_filters(template: str, given_: str) -> None:
+    assert text(template) == given_
+
+
+def test_parts_are_included_and_macros_imported() -> None:
+    emitted = ours(
+        {
+            "a/{{enum}}.h.j2": '{% from "_macros.j2" import twice %}{{ twice(enum.name) }}{% include "b/_end.j2" %}',
+            "_macros.j2": "{% macro twice(name) %}{{ name }} {{ name }}{% endmacro %}",
+            "b/_end.j2": ";",
+        }
+    )
+    assert emitted.files["a/compression.h"] == "compression compression;"
+
+
+def test_warnings_name_their_place_once() -> None:
+    model = checked(
+        {
+            "codecgen.yaml": "package: a\ntitle: A\n",
+            "b.yaml": "layout: b\nfields:\n  c: u8\n  d: u8\n",
+        }
+    )
+    template = (
+        "{% for f in layouts[0].versions[0].fields %}{{ warn(f, f.name, ' is out') }}{% endfor %}"
+    )
+    emitted = emit(make_plan(model), {"a.h.j2": template * 2})
+    assert emitted.warnings == ("b.yaml:3: c is out", "b.yaml:4: d is out")
+    assert emitted.files == {"a.h": ""}
+    assert refused({"a.h.j2": "{{ warn(manifest, 'x') }}"})[0] == "C033"
+
+
+# ---------------------------------------------------------------- the command line
+
+
+def test_the_command_line_wants_a_directory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["generate", str(SCHEMAS), "--targets", "template", "--out", str(tmp_path / "out")]
+    assert main(arguments) == COULD_NOT_RUN
+    assert "needs --templates" in capsys.readouterr().err
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "a.h.j2").write_text("{{ nothing }}\n")
+    assert main([*arguments, "--templates", str(tmp_path / "t")]) == FINDINGS
+    assert "--> a.h.j2:1:1" in capsys.readouterr().err
+    (tmp_path / "t" / "a.h.j2").write_text("/* {{ mark }} */\n")
+    assert main([*arguments, "--templates", str(tmp_path / "t")]) == GOOD
+    (tmp_path / "t" / "a.h.j2").rename(tmp_path / "t" / "b.h.j2")
+    assert main([*arguments, "--templates", str(tmp_path / "t")]) == GOOD
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {"b.h", ".codecgen-files"}
+
+
+def test_targets_on_request_are_not_made_unasked(tmp_path: Path) -> None:
+    assert main(["generate", str(SCHEMAS), "--out", str(tmp_path)]) == GOOD
+    assert {p.name for p in tmp_path.iterdir()} == {"docs", "kafka_codecs", ".codecgen-files"}
