@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan.names import TARGET_DIRECTORIES, TARGET_PACKAGES
 from codecgen.schema.lookup import members
-from codecgen.schema.model import Layout, Model, Span
+from codecgen.schema.model import SCALARS, Layout, Model, Span
 from codecgen.spans import place
 
 LONGEST = 64
@@ -167,6 +167,11 @@ def _files(model: Model) -> Iterator[Diagnostic]:
 
 def _declarations(model: Model) -> Iterator[Diagnostic]:
     for layout in model.layouts.values():
+        if layout.name in SCALARS:
+            message = (
+                f'"{layout.name}" is a type: `array: {layout.name}` could not tell which is meant'
+            )
+            yield Diagnostic("C027", message, layout.span, help="take another name")
         yield from _word(layout.name, layout.span, HELPERS if layout.derived else frozenset())
     for choice in model.choices.values():
         yield from _word(choice.name, choice.span, frozenset())

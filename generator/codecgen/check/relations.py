@@ -20,6 +20,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
             found += _run(f, f.covers, "covers", layout)
             found += _counts(f, layout)
             found += _array(f)
+            found += _codec(f, layout)
         if not found:
             for version in all_versions(layout):
                 found += _nested(layout, version)
@@ -171,6 +172,20 @@ def _array(f: Field) -> Iterator[Diagnostic]:
         message = f'nothing says how many elements "{f.name}" has'
         help = "give it `count`, `length` or `until: end`, or let a field before it `counts` it"
         yield Diagnostic("C005", message, f.span, help=help)
+
+
+def _codec(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    """What names the codec of an array is there wherever the array is."""
+    compression = f.type.compression if isinstance(f.type, ArrayType) else None
+    for path in compression.by.paths() if compression is not None else ():
+        by = field_of(layout, path.names[0])
+        if by is None or by.when is None:
+            continue
+        if f.when is None or str(f.when) != str(by.when):
+            message = f'"{f.name}" can be there without "{by.name}", which names its codec'
+            yield Diagnostic(
+                "C016", message, place(f, "compressed"), help="give both the same `when`"
+            )
 
 
 # ------------------------------------------------------------ runs and checksums together

@@ -47,6 +47,8 @@ class Compressed:
     def codec(self, this: Any) -> str | None:
         """The name of the codec, None for no compression."""
         number = self.by(this)
+        if number is None:
+            raise ValueRefused("the field that names the codec is not there")
         if int(number) in self.codecs:
             return self.codecs[int(number)]
         label = getattr(number, "label", None)
