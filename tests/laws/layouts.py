@@ -30,7 +30,7 @@ class Made:
     in_band: bool = False
     numbers: tuple[str, ...] = ()
     sums: bool = False
-    depth: int = 1
+    framed: bool = False
 
 
 @dataclass
@@ -67,6 +67,7 @@ class Maker:
         self.made = Made(name, {"layout": name}, versions=versions)
         self.runs = 0  # how many runs are open here: the ends of them are there in all versions
         self.conditional = 0
+        self.before_rows = False  # whether rows follow, the elements of an array
         self.ends: set[str] = set()
 
     # ------------------------------------------------------------ the whole
@@ -108,6 +109,7 @@ class Maker:
             self.freedoms()
         made.solid = made.solid or any(_solid(spec) for spec in self.fields.values())
         made.numbers = tuple(s.path for s in self.seen if s.kind == "int" and not s.nullable and s.versions is None and "." not in s.path)  # fmt: skip
+        made.framed = _framed(self.fields)
         made.sums = any("checksum" in spec for spec in self.fields.values() if isinstance(spec, dict))  # fmt: skip
         return made
 
@@ -280,7 +282,7 @@ class Maker:
             spec = {"layout": self.named(d.pick(holds))} if holds and not self.plain else {"bytes": "u8"}
         elif kind == 12 and not self.plain and not self.may_be_open:
             spec = {"array": self.made.name, "count": d.pick(("u8", "compact")), "nesting": d.number(1, 3)}
-            if "nesting" in AVOIDED or self.made.versions is not None and not self.made.in_band:
+            if self.made.versions is not None and not self.made.in_band:
                 spec = {"bytes": "u8"}
         else:
             spec = self.scalar(fixed)
@@ -305,7 +307,8 @@ class Maker:
             enum = d.pick(list(self.kit.enums))
             low, high = reach(spec["type"])
             values = _numbers(self.kit.enums[enum])
-            fitting = [name for name, number in values.items() if low <= number <= high]
+            most = 1 << 16 if self.plain and "wide_enums_by_numpy" in AVOIDED else high
+            fitting = [name for name, number in values.items() if low <= number <= min(high, most)]
             if fitting:
                 spec["enum"] = enum
                 if len(fitting) < len(values) or d.chance(3):
@@ -314,8 +317,7 @@ class Maker:
 
     def bits(self) -> Tree:
         d = self.d
-        small = self.plain and "bits_of_64_by_numpy" in AVOIDED
-        base = d.pick([t for t in FIXED if INTEGERS[t][0] < 8] if small else FIXED)
+        base = d.pick(FIXED)
         width = 8 * INTEGERS[base][0]
         names = Names(d)
         members: Tree = {}
@@ -362,6 +364,8 @@ class Maker:
         """What an array holds."""
         d = self.d
         solid = [m for m in self.kit.made if not m.open and m.solid and self.may_hold(m)]
+        if self.before_rows and "arrays_before_rows_by_numpy" in AVOIDED:
+            solid = []
         if solid and d.chance(2):
             return self.named(d.pick(solid))
         return d.pick([s for s in SCALARS if s not in VARINTS] if self.plain else SCALARS)
@@ -424,7 +428,7 @@ class Maker:
                 spec["const"] = words[d.pick(allowed)]
         elif kind == 6:
             spec["none"] = d.pick([n for n in (-1, 0, *NUMBERS) if low <= n <= high])
-        elif kind == 7:
+        elif kind == 7 and not (self.plain and high >> 63 and "constants_of_u64" in AVOIDED):
             spec["const"] = d.pick([n for n in (7, *NUMBERS) if low <= n <= high])
         elif kind == 8:
             spec["default"] = d.pick([n for n in NUMBERS if low <= n <= high])
@@ -493,9 +497,10 @@ class Maker:
                 about.append("negative_null")
             if "array" in spec:
                 about.append("bytes_after_none")
-                if "truncated_tail" not in AVOIDED:
-                    about.append("truncated_tail")
                 held = next((m for m in self.kit.made if m.name == spec["array"].partition("@")[0]), None)  # fmt: skip
+                own_length = held is not None and held.framed
+                if spec.get("until") == "end" and own_length:
+                    about.append("truncated_tail")
                 if held is not None and held.in_band:
                     about.append("mixed_versions")
                 if held is not None and held.sums:
@@ -511,6 +516,12 @@ class Maker:
 
 def _numbers(enum: Tree) -> dict[str, int]:
     return {name: v["value"] if isinstance(v, dict) else v for name, v in enum["values"].items()}
+
+
+def _framed(fields: Tree) -> bool:
+    """Whether the first field measures all the others."""
+    first = next(iter(fields.values()))
+    return isinstance(first, dict) and first.get("measures") == "rest" and first["type"] in INTEGERS and "when" not in first
 
 
 def _solid(spec: Any) -> bool:

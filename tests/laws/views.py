@@ -75,7 +75,10 @@ class ViewMaker:
             if whole and (element is None or self.defaults(element, write["item"], None)):
                 rows["write"] = write
         columns = {column.name: column.tree for column in self.columns}
-        yield "view", {"view": self.names.fresh(), "of": choice, "columns": columns, "rows": self.rows}  # fmt: skip
+        view: Tree = {"view": self.names.fresh(), "of": choice, "columns": columns, "rows": self.rows}
+        if d.chance(4):
+            view["doc"] = "All of them."
+        yield "view", view
 
     # ------------------------------------------------------------ layouts
 
@@ -111,6 +114,7 @@ class ViewMaker:
         maker.runs = 1
         maker.made.tree["endian"] = self.endian
         array = None
+        maker.before_rows = element is not None
         if element is None or d.chance(3):
             maker.block(d.number(1, 4), element is None, True)
         if element is not None:
@@ -199,7 +203,8 @@ class ViewMaker:
         for name, spec in element.tree["fields"].items() if element is not None else ():
             yield from self.source(name, spec, "item.", f"item.{name}")
         yield Source("position", "int64")
-        if self.d.chance(3) and entry.numbers:
+        written = self.written and "lengths_that_are_written" in AVOIDED
+        if self.d.chance(3) and entry.numbers and not written:
             yield Source(f"{entry.numbers[0]} + {self.d.number(0, 5)}", "int64")
             yield Source(f"if {entry.numbers[0]} > 1 then {entry.numbers[-1]} else null", "int64", True)  # fmt: skip
 
