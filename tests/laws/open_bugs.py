@@ -1,0 +1,18 @@
+"""Bugs that are known and open: the schemas that show them are not made, so that others are found.
+
+Take out a line when its bug is mended. tests/laws/README.md says what each of them is.
+"""
+
+from __future__ import annotations
+
+AVOIDED: frozenset[str] = frozenset(
+    {
+        "lengths_that_are_written",
+        "conditions_on_constants",
+        "entries_without_rows",
+        "built_examples_of_compressed",
+        "arrays_before_rows_by_numpy",
+        "wide_enums_by_numpy",
+        "constants_of_u64",
+    }
+)
