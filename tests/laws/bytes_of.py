@@ -11,8 +11,18 @@ import crc32c
 
 from codecgen.runtime.compression import compress
 from tests.laws.meaning import Meaning, look_in, words_of
-from tests.laws.world import INTEGERS, VARINTS, Facts, Tree, bits_of, fields_of_run, free_bits
-from tests.laws.world import in_range, parsed, reach
+from tests.laws.world import (
+    INTEGERS,
+    VARINTS,
+    Facts,
+    Tree,
+    bits_of,
+    fields_of_run,
+    free_bits,
+    in_range,
+    parsed,
+    reach,
+)
 
 
 class Unfit(Exception):

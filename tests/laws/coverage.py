@@ -6,7 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from codecgen.schema import grammar
-from codecgen.schema.expression import Binary, EndOf, ExpressionError, If, Node, Not, Null, Number, Path
+from codecgen.schema.expression import (
+    Binary,
+    EndOf,
+    ExpressionError,
+    If,
+    Node,
+    Not,
+    Null,
+    Number,
+    Path,
+)
 from codecgen.schema.expression import parse as parse_expression
 from tests.laws.world import World
 

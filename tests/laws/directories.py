@@ -17,7 +17,22 @@ from tests.laws.world import Tree, World, reach
 
 RELEASES = ("1.0", "1.1", "2.0.1")
 FILES = ("a.yaml", "format.yaml", "x/row.yaml", "x/out.yaml", "list.yaml", "numpy.yaml", "numba.yaml", "views.yaml", "kernels.yaml")  # fmt: skip
-VALUES = ("a", "b", "c", "none", "x", "value", "name", "mro", "label", "of", "item", "class_", "row", "self")
+VALUES = (
+    "a",
+    "b",
+    "c",
+    "none",
+    "x",
+    "value",
+    "name",
+    "mro",
+    "label",
+    "of",
+    "item",
+    "class_",
+    "row",
+    "self",
+)
 
 
 @st.composite
@@ -165,7 +180,9 @@ class Directory:
         cases: dict[str, str] = {}
         low, high = reach(type_)
         for number in dict.fromkeys(d.pick((0, 1, 2, 100, 127)) for _ in range(d.number(1, 3))):
-            versions = (0, d.number(0, 1)) if d.chance(4) and "choice_of_versions" not in AVOIDED else None
+            versions = (
+                (0, d.number(0, 1)) if d.chance(4) and "choice_of_versions" not in AVOIDED else None
+            )
             maker = Maker(self.kit, self.names.fresh(), versions=versions)
             maker.fields |= fixed
             maker.fields[by] = {"type": type_, "const": number}
@@ -194,7 +211,12 @@ class Directory:
         column: Tree = {"title": "One", "layout": made.name, "each": {n: 3 for n in sized[:1] if not isinstance(fields[n].get("bytes"), int)}}  # fmt: skip
         if made.numbers:
             column["number"] = d.pick(made.numbers)
-        made.tree["overhead"] = {"doc": "Bytes.", "sizes": [1, 10], "of": [column], "notes": "None."}
+        made.tree["overhead"] = {
+            "doc": "Bytes.",
+            "sizes": [1, 10],
+            "of": [column],
+            "notes": "None.",
+        }
 
     def files(self) -> dict[str, list[Tree]]:
         """The documents in files: all in one, or enums and views apart."""
@@ -205,4 +227,3 @@ class Directory:
         for kind, document in self.documents:
             out.setdefault(apart.get(kind, first), []).append(document)
         return {name: documents for name, documents in out.items() if documents}
-

@@ -99,7 +99,9 @@ class Maker:
                 self.fields[name] = {"type": d.pick(("u8", "i16", "i64")), "is": "version"}
                 self.see(name, self.fields[name])
             if d.chance(4) and self.kit.releases:
-                tree["version_notes"] = {str(low): {"since": {"rel": self.kit.releases[0]}, "doc": "Old."}}
+                tree["version_notes"] = {
+                    str(low): {"since": {"rel": self.kit.releases[0]}, "doc": "Old."}
+                }
                 tree["version_notes"][str(low)]["until"] = {"rel": self.kit.releases[-1]}
 
     def finish(self) -> Made:
@@ -142,7 +144,20 @@ class Maker:
         """A length, and the run that it measures."""
         d = self.d
         name = self.fresh()
-        types = ("u16", "u8", "i32", "u32", "i8", "i16", "i64", "u64", "uvarint", "varint", "varlong", "uvarlong")
+        types = (
+            "u16",
+            "u8",
+            "i32",
+            "u32",
+            "i8",
+            "i16",
+            "i64",
+            "u64",
+            "uvarint",
+            "varint",
+            "varlong",
+            "uvarlong",
+        )
         spec: Tree = {"type": d.pick(types[:4] if self.plain else types)}
         self.fields[name] = spec
         if not self.plain and d.chance(12) and not self.conditional:
@@ -227,7 +242,11 @@ class Maker:
         if kind == "open" and opens:
             spec = {"layout": d.pick(opens).name}
         elif kind in ("until", "compressed"):
-            by = [s for s in self.seen if s.type == "squeeze" and not s.nullable and s.versions is None]
+            by = [
+                s
+                for s in self.seen
+                if s.type == "squeeze" and not s.nullable and s.versions is None
+            ]
             spec = {"array": self.element()}
             if kind == "compressed" and by:
                 spec["compressed"] = self.compressed(d.pick(by).path)
@@ -279,9 +298,17 @@ class Maker:
                 spec["at_least"] = d.number(0, 2)
         elif kind == 11:
             holds = [m for m in self.kit.made if not m.open and self.may_hold(m)]
-            spec = {"layout": self.named(d.pick(holds))} if holds and not self.plain else {"bytes": "u8"}
+            spec = (
+                {"layout": self.named(d.pick(holds))}
+                if holds and not self.plain
+                else {"bytes": "u8"}
+            )
         elif kind == 12 and not self.plain and not self.may_be_open:
-            spec = {"array": self.made.name, "count": d.pick(("u8", "compact")), "nesting": d.number(1, 3)}
+            spec = {
+                "array": self.made.name,
+                "count": d.pick(("u8", "compact")),
+                "nesting": d.number(1, 3),
+            }
             if self.made.versions is not None and not self.made.in_band:
                 spec = {"bytes": "u8"}
         else:
@@ -474,7 +501,12 @@ class Maker:
             member["misprint"] = {"as": "missing"} | ({"versions": str(self.made.versions[0])} if self.made.versions else {})  # fmt: skip
         elif kind == 10 and self.kit.releases:
             member["since"] = {"doc_no": 2}
-        elif kind == 11 and self.made.versions and self.made.versions[0] < self.made.versions[1] and "versioned_bits":
+        elif (
+            kind == 11
+            and self.made.versions
+            and self.made.versions[0] < self.made.versions[1]
+            and "versioned_bits"
+        ):
             member["versions"] = f"{self.made.versions[1]}+"
 
     def see(self, name: str, spec: Any) -> None:
@@ -521,7 +553,12 @@ def _numbers(enum: Tree) -> dict[str, int]:
 def _framed(fields: Tree) -> bool:
     """Whether the first field measures all the others."""
     first = next(iter(fields.values()))
-    return isinstance(first, dict) and first.get("measures") == "rest" and first["type"] in INTEGERS and "when" not in first
+    return (
+        isinstance(first, dict)
+        and first.get("measures") == "rest"
+        and first["type"] in INTEGERS
+        and "when" not in first
+    )
 
 
 def _solid(spec: Any) -> bool:

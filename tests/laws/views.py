@@ -45,7 +45,9 @@ class ViewMaker:
         self.columns: list[Column] = []
         self.rows: list[Tree] = []
         self.written = kit.d.chance(2)
-        self.pending: list[tuple[Tree, Made, Made | None, str | None, list[tuple[Column, Source]]]] = []
+        self.pending: list[
+            tuple[Tree, Made, Made | None, str | None, list[tuple[Column, Source]]]
+        ] = []
 
     def documents(self) -> Iterator[tuple[str, Tree]]:
         d = self.d
@@ -75,7 +77,12 @@ class ViewMaker:
             if whole and (element is None or self.defaults(element, write["item"], None)):
                 rows["write"] = write
         columns = {column.name: column.tree for column in self.columns}
-        view: Tree = {"view": self.names.fresh(), "of": choice, "columns": columns, "rows": self.rows}
+        view: Tree = {
+            "view": self.names.fresh(),
+            "of": choice,
+            "columns": columns,
+            "rows": self.rows,
+        }
         if d.chance(4):
             view["doc"] = "All of them."
         yield "view", view
@@ -211,7 +218,11 @@ class ViewMaker:
     def source(self, name: str, spec: Tree | str, prefix: str, part: str) -> Iterator[Source]:
         spec = {"type": spec} if isinstance(spec, str) else spec
         nullable = "when" in spec
-        if self.written and {"measures", "counts", "checksum"} & set(spec) and "lengths_that_are_written" in AVOIDED:
+        if (
+            self.written
+            and {"measures", "counts", "checksum"} & set(spec)
+            and "lengths_that_are_written" in AVOIDED
+        ):
             return
         if "type" in spec:
             if spec["type"] == "bool":
@@ -225,9 +236,15 @@ class ViewMaker:
         elif "bits" in spec and not nullable:
             for seen in seen_of(name, spec):
                 low = 8 if seen.kind == "bool" else 0
-                type_ = ("int8" if self.written else "bool") if low else "int64" if seen.kind == "int" else "int16"
+                type_ = (
+                    ("int8" if self.written else "bool")
+                    if low
+                    else "int64"
+                    if seen.kind == "int"
+                    else "int16"
+                )
                 yield Source(f"{prefix}{seen.path}", type_, False, f"{part}.{seen.path.partition('.')[2]}")  # fmt: skip
-        elif ("bytes" in spec or "string" in spec) and prefix or not self.written and "type" not in spec and ("bytes" in spec or "string" in spec):  # fmt: skip
+        elif (("bytes" in spec or "string" in spec) and prefix) or (not self.written and "type" not in spec and ("bytes" in spec or "string" in spec)):  # fmt: skip
             other = "bytes" in spec or (self.d.chance(4) and not self.written)
             kind = "binary" if other else "string"
             yield Source(prefix + name, kind, nullable or "null" in spec, part)
@@ -240,7 +257,9 @@ class ViewMaker:
     def members(self, held: Made | None) -> Tree:
         """What of an element a list can show: bytes and text."""
         out: Tree = {}
-        for name, spec in held.tree["fields"].items() if held is not None and not held.versions else ():
+        for name, spec in (
+            held.tree["fields"].items() if held is not None and not held.versions else ()
+        ):
             if isinstance(spec, dict) and ("bytes" in spec or "string" in spec):
                 out[name] = {"type": "binary" if "bytes" in spec else "string"}
                 if "null" in spec or "when" in spec:
@@ -314,7 +333,9 @@ class ViewMaker:
                 continue
             done.add(source.part)
             end = d.pick(("first", "first", "last", "max", "min")) if not column.tree.get("nullable") else "first"  # fmt: skip
-            text = f"{end}({column.name})" if where == "entry" and array is not None else column.name
+            text = (
+                f"{end}({column.name})" if where == "entry" and array is not None else column.name
+            )
             data = isinstance(spec, dict) and bool({"bytes", "string", "array"} & set(spec))
             if column.tree.get("nullable") and not data:
                 text = f"if {text} == null then 0 else {text}"
