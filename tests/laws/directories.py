@@ -194,6 +194,12 @@ class Directory:
         column: Tree = {"title": "One", "layout": made.name, "each": {n: 3 for n in sized[:1] if not isinstance(fields[n].get("bytes"), int)}}  # fmt: skip
         if made.numbers:
             column["number"] = d.pick(made.numbers)
+        arrays = [(n, m) for n, s in fields.items() for m in self.kit.made if isinstance(s, dict) and s.get("array") == m.name]  # fmt: skip
+        if arrays and d.chance(2):
+            name, held = d.pick(arrays)
+            column = {"title": "Many", "layout": made.name, "array": name, "each": {}}
+            if held.numbers:
+                column["number"] = d.pick(held.numbers)
         made.tree["overhead"] = {"doc": "Bytes.", "sizes": [1, 10], "of": [column], "notes": "None."}
 
     def files(self) -> dict[str, list[Tree]]:

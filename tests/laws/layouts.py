@@ -66,8 +66,6 @@ class Maker:
         self.seen: list[Seen] = []
         self.made = Made(name, {"layout": name}, versions=versions)
         self.runs = 0  # how many runs are open here: the ends of them are there in all versions
-        self.conditional = 0
-        self.before_rows = False  # whether rows follow, the elements of an array
         self.ends: set[str] = set()
 
     # ------------------------------------------------------------ the whole
@@ -122,7 +120,8 @@ class Maker:
     def block(self, parts: int, known: bool, last: bool) -> None:
         """Some fields. ``known``: something says where the block ends; ``last``: the layout ends with it."""
         d = self.d
-        tail = known and d.chance(3)
+        nested = any(isinstance(s, dict) and "nesting" in s for s in self.fields.values())
+        tail = known and d.chance(3) and not (nested and self.runs == 0)
         number = d.number(1, parts)
         for i in range(number):
             at_end = last and i == number - 1 and not tail
@@ -145,7 +144,7 @@ class Maker:
         types = ("u16", "u8", "i32", "u32", "i8", "i16", "i64", "u64", "uvarint", "varint", "varlong", "uvarlong")
         spec: Tree = {"type": d.pick(types[:4] if self.plain else types)}
         self.fields[name] = spec
-        if not self.plain and d.chance(12) and not self.conditional:
+        if not self.plain and d.chance(12):
             self.condition(spec)
         if d.chance(5):
             self.one(fixed=True)
@@ -187,7 +186,7 @@ class Maker:
         self.see(count, self.fields[count])
         if d.chance(3):
             self.one()
-        if d.chance(8):
+        if d.chance(8) and self.may_ask(spec):
             spec["at_least"] = 1
         self.fields[array] = spec
         self.see(array, spec)
@@ -275,12 +274,12 @@ class Maker:
         elif kind <= 10:
             spec = {"array": self.element()}
             spec |= {"count": d.pick(SHORT)} if self.plain or d.chance(2) else {"length": d.pick([s for s in SHORT if s != "compact"])}  # fmt: skip
-            if d.chance(6):
+            if d.chance(6) and self.may_ask(spec):
                 spec["at_least"] = d.number(0, 2)
         elif kind == 11:
             holds = [m for m in self.kit.made if not m.open and self.may_hold(m)]
             spec = {"layout": self.named(d.pick(holds))} if holds and not self.plain else {"bytes": "u8"}
-        elif kind == 12 and not self.plain and not self.may_be_open:
+        elif kind == 12 and not self.plain and not self.made.open:
             spec = {"array": self.made.name, "count": d.pick(("u8", "compact")), "nesting": d.number(1, 3)}
             if self.made.versions is not None and not self.made.in_band:
                 spec = {"bytes": "u8"}
@@ -307,8 +306,7 @@ class Maker:
             enum = d.pick(list(self.kit.enums))
             low, high = reach(spec["type"])
             values = _numbers(self.kit.enums[enum])
-            most = 1 << 16 if self.plain and "wide_enums_by_numpy" in AVOIDED else high
-            fitting = [name for name, number in values.items() if low <= number <= min(high, most)]
+            fitting = [name for name, number in values.items() if low <= number <= high]
             if fitting:
                 spec["enum"] = enum
                 if len(fitting) < len(values) or d.chance(3):
@@ -364,11 +362,14 @@ class Maker:
         """What an array holds."""
         d = self.d
         solid = [m for m in self.kit.made if not m.open and m.solid and self.may_hold(m)]
-        if self.before_rows and "arrays_before_rows_by_numpy" in AVOIDED:
-            solid = []
         if solid and d.chance(2):
             return self.named(d.pick(solid))
         return d.pick([s for s in SCALARS if s not in VARINTS] if self.plain else SCALARS)
+
+    def may_ask(self, spec: Tree) -> bool:
+        """Whether an array can be asked for a fewest number of elements."""
+        numbers = spec["array"] in SCALARS and self.plain
+        return not (numbers and "at_least_of_numbers_by_numpy" in AVOIDED)
 
     def may_hold(self, m: Made) -> bool:
         mine = self.made.versions
@@ -428,7 +429,7 @@ class Maker:
                 spec["const"] = words[d.pick(allowed)]
         elif kind == 6:
             spec["none"] = d.pick([n for n in (-1, 0, *NUMBERS) if low <= n <= high])
-        elif kind == 7 and not (self.plain and high >> 63 and "constants_of_u64" in AVOIDED):
+        elif kind == 7:
             spec["const"] = d.pick([n for n in (7, *NUMBERS) if low <= n <= high])
         elif kind == 8:
             spec["default"] = d.pick([n for n in NUMBERS if low <= n <= high])
@@ -488,6 +489,7 @@ class Maker:
             if not isinstance(spec, dict):
                 spec = {"type": spec}
             about: list[str] = []
+            held: Made | None = None
             types = [spec.get(k) for k in ("type", "bytes", "string", "count", "length", "array")]
             if any(t in VARINTS or t == "compact" for t in types):
                 about.append("overlong_varints")
@@ -505,6 +507,8 @@ class Maker:
                     about.append("mixed_versions")
                 if held is not None and held.sums:
                     about.append("unchecked_elements")
+            if "measures" in spec or "layout" in spec or ("array" in spec and held is not None):
+                about.append("trailing_bytes")
             if about and d.chance(2):
                 if len(spec) > 1 and d.chance(2):
                     spec["accepts"] = d.some(about, 1)
@@ -548,7 +552,7 @@ def seen_of(name: str, spec: Any, numbers: dict[str, tuple[str, ...]] | None = N
             return out
         for member, bit in spec["members"].items():
             path = f"{name}.{member}"
-            if "versions" in bit:
+            if "versions" in bit or ("reserved" in bit and "reserved_bits_by_name" in AVOIDED):
                 continue
             if "enum" in bit:
                 words = tuple(bit.get("only") or _numbers((enums or {}).get(bit["enum"], {"values": {}})))  # fmt: skip

@@ -114,7 +114,6 @@ class ViewMaker:
         maker.runs = 1
         maker.made.tree["endian"] = self.endian
         array = None
-        maker.before_rows = element is not None
         if element is None or d.chance(3):
             maker.block(d.number(1, 4), element is None, True)
         if element is not None:
