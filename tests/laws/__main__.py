@@ -14,10 +14,20 @@ from tests.laws.runs import Run, run, shrunk
 def main() -> int:
     """Judge random schemas, show progress and what was found. 1 when there are findings."""
     parser = argparse.ArgumentParser(prog="python -m tests.laws", description=__doc__)
-    parser.add_argument("--schemas", type=int, default=500, metavar="N", help="how many, 500 by default")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="the same schemas for the same seed")
+    parser.add_argument(
+        "--schemas", type=int, default=500, metavar="N", help="how many, 500 by default"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="S", help="the same schemas for the same seed"
+    )
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after so many seconds")
-    parser.add_argument("--shrink", type=float, default=60.0, metavar="SECONDS", help="for each finding; 0: not at all")
+    parser.add_argument(
+        "--shrink",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="for each finding; 0: not at all",
+    )
     parser.add_argument("--out", type=Path, metavar="DIR", help="a file for each finding")
     parser.add_argument("--verbose", action="store_true", help="also what check and targets refuse")
     arguments = parser.parse_args()
@@ -47,8 +57,10 @@ def main() -> int:
 def show(result: Run, verbose: bool) -> None:
     """The numbers of a run."""
     rejected = sum(result.rejected.values())
-    print(f"{result.schemas} schemas ({rejected} more were rejected by check), {result.views} views, "
-          f"{result.rows} rows read, {result.written} written")  # fmt: skip
+    print(
+        f"{result.schemas} schemas ({rejected} more were rejected by check), {result.views} views, "
+        f"{result.rows} rows read, {result.written} written"
+    )
     missing = sorted(constructs() - result.used)
     print(f"constructs that none of them used: {', '.join(missing) or 'none'}")
     for title, counter in (("check", result.rejected), ("targets", result.refused)):

@@ -35,7 +35,9 @@ class Seen:
 class Conditions:
     """Draws expressions. ``version`` is the word for the version where there is one."""
 
-    def __init__(self, d: Draw, seen: Sequence[Seen], versions: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self, d: Draw, seen: Sequence[Seen], versions: tuple[int, int] | None = None
+    ) -> None:
         self.d = d
         self.seen = [s for s in seen if not s.late]
         self.versions = versions
@@ -69,7 +71,10 @@ class Conditions:
             ways.append(self._word)
         if any(s.nullable and s.kind != "array" for s in self.seen):
             ways.append(self._null)
-        if any(s.kind == "array" and s.element for s in self.seen) and "null_in_order" not in AVOIDED:
+        if (
+            any(s.kind == "array" and s.element for s in self.seen)
+            and "null_in_order" not in AVOIDED
+        ):
             ways.append(self._end)
         if self.versions is not None:
             ways.append(self._version)

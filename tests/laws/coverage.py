@@ -6,14 +6,43 @@ from collections.abc import Iterator
 from typing import Any
 
 from codecgen.schema import grammar
-from codecgen.schema.expression import Binary, EndOf, ExpressionError, If, Node, Not, Null, Number, Path
+from codecgen.schema.expression import (
+    Binary,
+    EndOf,
+    ExpressionError,
+    If,
+    Node,
+    Not,
+    Null,
+    Number,
+    Path,
+)
 from codecgen.schema.expression import parse as parse_expression
 from tests.laws.world import World
 
 EXPRESSIONS = (
-    "number", "null", "path", "path in bits", "item", "first", "last", "max", "min", "not", "if", "and", "or",
-    "+", "-", "==", "!=", "<", "<=", ">", ">=",
-)  # fmt: skip
+    "number",
+    "null",
+    "path",
+    "path in bits",
+    "item",
+    "first",
+    "last",
+    "max",
+    "min",
+    "not",
+    "if",
+    "and",
+    "or",
+    "+",
+    "-",
+    "==",
+    "!=",
+    "<",
+    "<=",
+    ">",
+    ">=",
+)
 NOT_ASKED = frozenset({"manifest.package", "manifest.title", "manifest.language"})
 """Constructs that each directory has, and that say nothing."""
 

@@ -59,7 +59,7 @@ def _shown(facts: Facts, name: str, version: int | None, full: Full) -> Tree:
     """Values as YAML has them. Raises NoValue for what it has no way of writing."""
     out: Tree = {}
     for field, spec in facts.fields(name, version):
-        if field in full.left or full[field] is None and "null" not in spec:
+        if field in full.left or (full[field] is None and "null" not in spec):
             continue
         value = full[field]
         if "enum" in spec:

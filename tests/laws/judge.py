@@ -100,19 +100,30 @@ def _laws(world: World, model: object, r: random.Random, thorough: int, verdict:
             verdict.written = encode_laws(made, package, r, 2 * thorough)
 
 
-_DETAILS = re.compile(r"[0-9a-f]{6,}|'[^']*'|\"[^\"]*\"|\{.*\}|\[.*\]|-?\d+|\b[a-z_0-9]+@\w+|(?<=of )\w+|^\w+(?=:)")
+_DETAILS = re.compile(
+    r"[0-9a-f]{6,}|'[^']*'|\"[^\"]*\"|\{.*\}|\[.*\]|-?\d+|\b[a-z_0-9]+@\w+|(?<=of )\w+|^\w+(?=:)"
+)
 
 
 def name_of(error: Exception) -> str:
     """What a finding is called: a law, or an exception and the function of ours that it comes from."""
     if isinstance(error, Broken) and "no end" in str(error):
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if "tests/laws" not in f.filename]
+        frames = [
+            f for f in traceback.extract_tb(error.__traceback__) if "tests/laws" not in f.filename
+        ]
         return f"law: no end in {frames[-1].name if frames else 'the laws'}"
     if isinstance(error, Broken):
         said = re.sub(r"( is refused| as \[|, not \[).*", r"\1", str(error), flags=re.S)
-        own = re.sub(r"^(\w+@\w+: (build|\w+)).*( is refused|gives|is read with|not ).*", r"\2\3", said, flags=re.S)  # fmt: skip
+        own = re.sub(
+            r"^(\w+@\w+: (build|\w+)).*( is refused|gives|is read with|not ).*",
+            r"\2\3",
+            said,
+            flags=re.S,
+        )
         return "law: " + _DETAILS.sub("_", own)[:70]
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if "tests/laws" not in f.filename]
+    frames = [
+        f for f in traceback.extract_tb(error.__traceback__) if "tests/laws" not in f.filename
+    ]
     last = frames[-1] if frames else traceback.extract_tb(error.__traceback__)[-1]
     own = "laws_codecs" in last.filename
     path = Path(last.filename)

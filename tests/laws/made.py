@@ -45,7 +45,9 @@ def checked(world: World) -> tuple[Any, str]:
     return model, render(found, texts)
 
 
-def generated(world: World, model: Any, targets: Sequence[str] = ("construct", "arrow")) -> Generated:
+def generated(
+    world: World, model: Any, targets: Sequence[str] = ("construct", "arrow")
+) -> Generated:
     """The files of some targets."""
     plan = make_plan(model)
     files: dict[str, str] = {}

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 from tests.laws.conditions import Conditions, Seen
 from tests.laws.draws import Draw
-from tests.laws.layouts import Kit, Made, Maker, seen_of
+from tests.laws.keys import Kit, Made
+from tests.laws.layouts import Maker
 from tests.laws.names import Names, column_allowed
 from tests.laws.open_bugs import AVOIDED
+from tests.laws.seen import seen_of
 from tests.laws.world import INTEGERS, VARINTS, Tree, reach
 
 WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
@@ -45,7 +47,9 @@ class ViewMaker:
         self.columns: list[Column] = []
         self.rows: list[Tree] = []
         self.written = kit.d.chance(2)
-        self.pending: list[tuple[Tree, Made, Made | None, str | None, list[tuple[Column, Source]]]] = []
+        self.pending: list[
+            tuple[Tree, Made, Made | None, str | None, list[tuple[Column, Source]]]
+        ] = []
 
     def documents(self) -> Iterator[tuple[str, Tree]]:
         d = self.d
@@ -54,12 +58,16 @@ class ViewMaker:
         self.endian = d.pick(("big", "little"))
         self.first = d.chance(2)
         cases: dict[str, str] = {}
-        for i, number in enumerate(dict.fromkeys(d.pick((1, 2, 0, 100)) for _ in range(d.number(1, 2)))):  # fmt: skip
+        for i, number in enumerate(
+            dict.fromkeys(d.pick((1, 2, 0, 100)) for _ in range(d.number(1, 2)))
+        ):
             entry, element, array = self.entry(number)
             if element is not None:
                 yield "layout", element.tree
             yield "layout", entry.tree
-            cases[str(number)] = entry.name if entry.versions is None else f"{entry.name}@{entry.versions[0]}"  # fmt: skip
+            cases[str(number)] = (
+                entry.name if entry.versions is None else f"{entry.name}@{entry.versions[0]}"
+            )
             self.case(i, entry, element, array)
         choice = self.names.fresh()
         yield "choice", {"choice": choice, "by": self.by, "cases": cases}
@@ -75,7 +83,12 @@ class ViewMaker:
             if whole and (element is None or self.defaults(element, write["item"], None)):
                 rows["write"] = write
         columns = {column.name: column.tree for column in self.columns}
-        view: Tree = {"view": self.names.fresh(), "of": choice, "columns": columns, "rows": self.rows}
+        view: Tree = {
+            "view": self.names.fresh(),
+            "of": choice,
+            "columns": columns,
+            "rows": self.rows,
+        }
         if d.chance(4):
             view["doc"] = "All of them."
         yield "view", view
@@ -91,7 +104,10 @@ class ViewMaker:
             maker = Maker(self.kit, self.names.fresh(), may_be_open=False, plain=plain)
             if d.chance(3):
                 length = maker.fresh()
-                maker.fields[length] = {"type": d.pick(("u16", "varint", "uvarint", "i32")), "measures": "rest"}  # fmt: skip
+                maker.fields[length] = {
+                    "type": d.pick(("u16", "varint", "uvarint", "i32")),
+                    "measures": "rest",
+                }
                 maker.see(length, maker.fields[length])
                 maker.made.solid = True
                 maker.may_be_open, maker.runs = True, 1
@@ -106,7 +122,9 @@ class ViewMaker:
         kind = {"type": self.type, "const": number}
         length = {"type": self.size_type(), "measures": "rest"}
         maker.names.taken.add(self.by)
-        maker.fields = {self.by: kind, size: length} if self.first else {size: length, self.by: kind}  # fmt: skip
+        maker.fields = (
+            {self.by: kind, size: length} if self.first else {size: length, self.by: kind}
+        )
         for name, spec in list(maker.fields.items()):
             maker.see(name, spec)
         if not self.first:
@@ -163,9 +181,17 @@ class ViewMaker:
         if array is None and d.chance(6):
             rows["head"] = True
             names = list(entry.tree["fields"])[:2]
-            sources = [Source(self.by, self.column_type(self.type) or "int64", part=self.by), Source("position", "int64")]  # fmt: skip
+            sources = [
+                Source(self.by, self.column_type(self.type) or "int64", part=self.by),
+                Source("position", "int64"),
+            ]
             assert self.by in names
-        own = [s for name, spec in entry.tree["fields"].items() for s in seen_of(name, spec, None, self.kit.enums) if spec is not None]  # fmt: skip
+        own = [
+            s
+            for name, spec in entry.tree["fields"].items()
+            for s in seen_of(name, spec, None, self.kit.enums)
+            if spec is not None
+        ]
         if d.chance(5) and "head" not in rows:
             self.condition(rows, "when", own)
         if d.chance(6) and "head" not in rows:
@@ -193,7 +219,11 @@ class ViewMaker:
         if type_ in ("u64", "uvarlong"):
             return None
         low, high = reach(type_)
-        return next(name for name, bits in WIDTHS.items() if -(1 << bits - 1) <= low and high < 1 << bits - 1)  # fmt: skip
+        return next(
+            name
+            for name, bits in WIDTHS.items()
+            if -(1 << bits - 1) <= low and high < 1 << bits - 1
+        )
 
     def sources(self, entry: Made, element: Made | None, array: str | None) -> Iterator[Source]:
         for name, spec in entry.tree["fields"].items():
@@ -205,12 +235,18 @@ class ViewMaker:
         written = self.written and "lengths_that_are_written" in AVOIDED
         if self.d.chance(3) and entry.numbers and not written:
             yield Source(f"{entry.numbers[0]} + {self.d.number(0, 5)}", "int64")
-            yield Source(f"if {entry.numbers[0]} > 1 then {entry.numbers[-1]} else null", "int64", True)  # fmt: skip
+            yield Source(
+                f"if {entry.numbers[0]} > 1 then {entry.numbers[-1]} else null", "int64", True
+            )
 
     def source(self, name: str, spec: Tree | str, prefix: str, part: str) -> Iterator[Source]:
         spec = {"type": spec} if isinstance(spec, str) else spec
         nullable = "when" in spec
-        if self.written and {"measures", "counts", "checksum"} & set(spec) and "lengths_that_are_written" in AVOIDED:
+        if (
+            self.written
+            and {"measures", "counts", "checksum"} & set(spec)
+            and "lengths_that_are_written" in AVOIDED
+        ):
             return
         if "type" in spec:
             if spec["type"] == "bool":
@@ -224,9 +260,17 @@ class ViewMaker:
         elif "bits" in spec and not nullable:
             for seen in seen_of(name, spec):
                 low = 8 if seen.kind == "bool" else 0
-                type_ = ("int8" if self.written else "bool") if low else "int64" if seen.kind == "int" else "int16"
-                yield Source(f"{prefix}{seen.path}", type_, False, f"{part}.{seen.path.partition('.')[2]}")  # fmt: skip
-        elif ("bytes" in spec or "string" in spec) and prefix or not self.written and "type" not in spec and ("bytes" in spec or "string" in spec):  # fmt: skip
+                type_ = (
+                    ("int8" if self.written else "bool")
+                    if low
+                    else "int64"
+                    if seen.kind == "int"
+                    else "int16"
+                )
+                yield Source(
+                    f"{prefix}{seen.path}", type_, False, f"{part}.{seen.path.partition('.')[2]}"
+                )
+        elif ("bytes" in spec or "string" in spec) and (prefix or not self.written):
             other = "bytes" in spec or (self.d.chance(4) and not self.written)
             kind = "binary" if other else "string"
             yield Source(prefix + name, kind, nullable or "null" in spec, part)
@@ -239,7 +283,9 @@ class ViewMaker:
     def members(self, held: Made | None) -> Tree:
         """What of an element a list can show: bytes and text."""
         out: Tree = {}
-        for name, spec in held.tree["fields"].items() if held is not None and not held.versions else ():
+        for name, spec in (
+            held.tree["fields"].items() if held is not None and not held.versions else ()
+        ):
             if isinstance(spec, dict) and ("bytes" in spec or "string" in spec):
                 out[name] = {"type": "binary" if "bytes" in spec else "string"}
                 if "null" in spec or "when" in spec:
@@ -294,7 +340,13 @@ class ViewMaker:
                 return False
         return True
 
-    def write(self, entry: Made, element: Made | None, array: str | None, taken: list[tuple[Column, Source]]) -> Tree:  # fmt: skip
+    def write(
+        self,
+        entry: Made,
+        element: Made | None,
+        array: str | None,
+        taken: list[tuple[Column, Source]],
+    ) -> Tree:
         """Every column goes back to the field that it came from."""
         d = self.d
         out: Tree = {"entry": {}}
@@ -302,7 +354,11 @@ class ViewMaker:
             out["item"] = {}
         done: set[str] = set()
         for column, source in taken:
-            where, name = ("item", source.part[5:]) if source.part.startswith("item.") else ("entry", source.part)  # fmt: skip
+            where, name = (
+                ("item", source.part[5:])
+                if source.part.startswith("item.")
+                else ("entry", source.part)
+            )
             if not source.part or source.part in done:
                 continue
             tree = (element if where == "item" else entry).tree  # type: ignore[union-attr]
@@ -312,8 +368,14 @@ class ViewMaker:
             if isinstance(spec, dict) and settled & set(spec):
                 continue
             done.add(source.part)
-            end = d.pick(("first", "first", "last", "max", "min")) if not column.tree.get("nullable") else "first"  # fmt: skip
-            text = f"{end}({column.name})" if where == "entry" and array is not None else column.name
+            end = (
+                d.pick(("first", "first", "last", "max", "min"))
+                if not column.tree.get("nullable")
+                else "first"
+            )
+            text = (
+                f"{end}({column.name})" if where == "entry" and array is not None else column.name
+            )
             data = isinstance(spec, dict) and bool({"bytes", "string", "array"} & set(spec))
             if column.tree.get("nullable") and not data:
                 text = f"if {text} == null then 0 else {text}"
