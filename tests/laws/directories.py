@@ -70,7 +70,7 @@ class Directory:
         self.head()
         self.kit.enums = self.enums()
         self.documents.append(("enums", {"enums": self.kit.enums}))
-        views = d.chance(2) if self.with_views is None else self.with_views
+        views = d.number(0, 2) > 0 if self.with_views is None else self.with_views
         for _ in range(d.number(0, 2) if views else d.number(1, 4)):
             self.add(self.layout())
         if views:
@@ -134,7 +134,21 @@ class Directory:
             low = d.number(0, 2)
             versions = (low, low + d.number(0, 2))
         near = self.kit.made[-1].name if self.kit.made else None
-        made = Maker(self.kit, self.names.fresh(near), versions=versions).layout(d.number(1, 6))
+        framed = d.chance(4)
+        maker = Maker(
+            self.kit,
+            self.names.fresh(near),
+            versions=versions,
+            plain=d.chance(2),
+            may_be_open=not framed,
+        )
+        if framed:
+            length = maker.fresh()
+            maker.fields[length] = {"type": d.pick(("u16", "i32", "u8")), "measures": "rest"}
+            maker.see(length, maker.fields[length])
+            maker.runs, versions = 1, None
+            maker.made.versions = None
+        made = maker.layout(d.number(1, 6))
         if d.chance(3):
             self.derived(made)
         if d.chance(3):

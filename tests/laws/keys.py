@@ -25,6 +25,7 @@ class Made:
     numbers: tuple[str, ...] = ()
     sums: bool = False
     framed: bool = False
+    plain: bool = False
 
 
 @dataclass
@@ -60,6 +61,8 @@ class Keys:
     def scalar(self, fixed: bool) -> Tree:
         d = self.d
         types = [t for t in SCALARS if t not in VARINTS] if fixed else list(SCALARS)
+        if self.plain and not d.chance(8):
+            types = [t for t in types if t not in ("u64", "uvarlong", "f64")]
         spec: Tree = {"type": d.pick(types)}
         if spec["type"] in ALL_INTEGERS and d.chance(3):
             enum = d.pick(list(self.kit.enums))
@@ -113,7 +116,9 @@ class Keys:
             spec["null"] = 0
         elif length != "compact" and d.chance(3):
             signed = reach(length)[0] < 0
-            spec["null"] = d.pick((-1, -1, -2) if signed else (255, 0, 3))
+            spec["null"] = -1 if self.plain else d.pick((-1, -2) if signed else (255, 0, 3))
+            if self.plain and not signed:
+                del spec["null"]
 
     # ------------------------------------------------------------ keys beside the type
 
@@ -199,6 +204,9 @@ class Keys:
         """Keys of a bit that are about documents or versions."""
         d = self.d
         kind = d.number(0, 11)
+        several = self.made.versions is not None and self.made.versions[0] < self.made.versions[1]
+        if several and kind < 3 and not self.plain:
+            kind = 11
         if kind == 7:
             member["doc"] = "A bit."
         elif kind == 8:

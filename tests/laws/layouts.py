@@ -48,7 +48,7 @@ class Maker(Keys):
         self.fields: Tree = {}
         self.names = Names(kit.d)
         self.seen: list[Seen] = []
-        self.made = Made(name, {"layout": name}, versions=versions)
+        self.made = Made(name, {"layout": name}, versions=versions, plain=plain)
         self.runs = 0  # how many runs are open here: the ends of them are there in all versions
         self.ends: set[str] = set()
 
@@ -91,14 +91,12 @@ class Maker(Keys):
         if self.d.chance(5):
             self.freedoms()
         made.solid = made.solid or any(solid(spec) for spec in self.fields.values())
+        late = "late_fields_of_elements" in AVOIDED
         made.numbers = tuple(
             s.path
             for s in self.seen
-            if s.kind == "int" and not s.nullable and s.versions is None and "." not in s.path
-        )
-        made.framed = framed(self.fields)
-        made.sums = any(
-            "checksum" in spec for spec in self.fields.values() if isinstance(spec, dict)
+            if s.kind == "int" and not s.nullable and s.versions is None
+            if "." not in s.path and not (s.late and late)
         )
         return made
 
@@ -251,9 +249,20 @@ class Maker(Keys):
             spec = {kind if kind != "open" else "bytes": "rest"}
         self.fields[name] = spec
         self.see(name, spec)
-        behind = d.chance(4) and "compressed" not in spec
-        if behind and ("bytes" in spec or "string" in spec or "fixed_behind_array" not in AVOIDED):
+        if d.chance(4) and ("bytes" in spec or "string" in spec):
             self.one(fixed=True)
+
+    def codecs(self) -> list[Seen]:
+        """The fields that can name a codec; there is always one."""
+        if not any(
+            s.type == "squeeze" and not s.nullable and s.versions is None for s in self.seen
+        ):
+            name = self.fresh()
+            self.fields[name] = {"type": self.d.pick(("u8", "i16")), "enum": "squeeze"}
+            self.see(name, self.fields[name])
+        return [
+            s for s in self.seen if s.type == "squeeze" and not s.nullable and s.versions is None
+        ]
 
     def compressed(self, by: str) -> Tree:
         d = self.d
@@ -327,6 +336,8 @@ class Maker(Keys):
         """What an array holds."""
         d = self.d
         solid = [m for m in self.kit.made if not m.open and m.solid and self.may_hold(m)]
+        if self.plain:
+            solid = [m for m in solid if m.plain]
         if solid and d.chance(2):
             return self.named(d.pick(solid))
         return d.pick([s for s in SCALARS if s not in VARINTS] if self.plain else SCALARS)

@@ -13,5 +13,7 @@ AVOIDED: frozenset[str] = frozenset(
         "built_examples_of_compressed",
         "at_least_of_numbers_by_numpy",
         "reserved_bits_by_name",
+        "late_fields_of_elements",
+        "counts_in_rules_that_are_written",
     }
 )

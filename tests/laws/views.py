@@ -160,9 +160,8 @@ class ViewMaker:
             spec["count"] = d.pick(("u8", "i32", "compact", "varint", "u16"))
         else:
             spec["until"] = "end"
-        by = [s for s in maker.seen if s.type == "squeeze" and not s.nullable]
-        if by and d.chance(2):
-            spec["compressed"] = maker.compressed(d.pick(by).path)
+        if kind and d.chance(3):
+            spec["compressed"] = maker.compressed(d.pick(maker.codecs()).path)
         if d.chance(8):
             spec["at_least"] = 1
         maker.fields[name] = spec
