@@ -98,6 +98,8 @@ class Maker(Keys):
             if s.kind == "int" and not s.nullable and s.versions is None
             if "." not in s.path and not (s.late and late)
         )
+        made.framed = framed(self.fields)
+        made.sums = any(isinstance(spec, dict) and "checksum" in spec for spec in self.fields.values())
         return made
 
     def fresh(self) -> str:
