@@ -36,11 +36,15 @@ def encode_laws(made: Generated, package: ModuleType, r: random.Random, tables: 
             for _ in range(tables):
                 rows = table(made, tree, reference, r, kind)
                 if rows:
-                    written += one_table(made, tree, name, writer, kernels, kind, rows, reference, r)  # fmt: skip
+                    written += one_table(
+                        made, tree, name, writer, kernels, kind, rows, reference, r
+                    )
     return written
 
 
-def table(made: Generated, tree: Tree, reference: Reference, r: random.Random, kind: int) -> list[Row]:  # fmt: skip
+def table(
+    made: Generated, tree: Tree, reference: Reference, r: random.Random, kind: int
+) -> list[Row]:
     """Rows of one kind: those of built entries, some of them with other values."""
     rows: list[Row] = []
     for part in entries(made, tree, r):
@@ -79,8 +83,16 @@ def other(column: Tree, r: random.Random, value: Any) -> Any:
 
 
 def one_table(
-    made: Generated, tree: Tree, name: str, writer: Any, kernels: Any, kind: int, rows: list[Row], reference: Reference, r: random.Random,
-) -> int:  # fmt: skip
+    made: Generated,
+    tree: Tree,
+    name: str,
+    writer: Any,
+    kernels: Any,
+    kind: int,
+    rows: list[Row],
+    reference: Reference,
+    r: random.Random,
+) -> int:
     """Write rows and read them again. How many were written. Raises Broken."""
     names = [n for n in rows[0] if n not in writer.places]
     columns = [writer.view.column(n) for n in names]
@@ -89,7 +101,9 @@ def one_table(
     )
     memory = Memory()
     with watched(memory):
-        encoder = Encoder(writer, kind, batch_bytes=r.choice((1, 60, 16384)), kernels=kernels, limits=LIMITS)  # fmt: skip
+        encoder = Encoder(
+            writer, kind, batch_bytes=r.choice((1, 60, 16384)), kernels=kernels, limits=LIMITS
+        )
         _watch(encoder, memory)
         try:
             data = b"".join(bytes(piece) for piece in encoder.encode([batch]))
@@ -100,7 +114,9 @@ def one_table(
     found = [{n: row[n] for n in names} for row in read]
     if found != wanted:
         raise Broken(f"{name}: rows {wanted} are written as {data.hex()}, which is read as {found}")
-    kernels_rows, odd = reader(writer.view, importlib.import_module(writer.view.kernels))(data, names, False)  # fmt: skip
+    kernels_rows, odd = reader(writer.view, importlib.import_module(writer.view.kernels))(
+        data, names, False
+    )
     if odd or kernels_rows != wanted:
         raise Broken(f"{name}: written rows {data.hex()} are read as {kernels_rows} by the kernels")
     return len(rows)

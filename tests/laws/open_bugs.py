@@ -11,8 +11,9 @@ AVOIDED: frozenset[str] = frozenset(
         "conditions_on_constants",
         "entries_without_rows",
         "built_examples_of_compressed",
-        "arrays_before_rows_by_numpy",
-        "wide_enums_by_numpy",
-        "constants_of_u64",
+        "at_least_of_numbers_by_numpy",
+        "reserved_bits_by_name",
+        "late_fields_of_elements",
+        "counts_in_rules_that_are_written",
     }
 )

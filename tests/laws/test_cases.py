@@ -20,7 +20,11 @@ def world_of(path: Path) -> World:
     """The directory of a case: the lines ``# file: name`` begin another file."""
     texts = {"codecgen.yaml": MANIFEST}
     parts = re.split(r"^# file: (\S+)\n", path.read_text(encoding="utf-8"), flags=re.M)
-    texts |= {"case.yaml": parts[0]} if len(parts) == 1 else dict(zip(parts[1::2], parts[2::2], strict=True))  # fmt: skip
+    texts |= (
+        {"case.yaml": parts[0]}
+        if len(parts) == 1
+        else dict(zip(parts[1::2], parts[2::2], strict=True))
+    )
     return World.read(texts)
 
 

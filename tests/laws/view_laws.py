@@ -29,7 +29,9 @@ MOST_HEAD = 64
 Read = Callable[[bytes, list[str] | None, bool], "tuple[list[Row], list[Odd]]"]
 
 
-def view_laws(made: Generated, package: ModuleType, r: random.Random, chunks: int = 3, mutants: int = 5) -> int:  # fmt: skip
+def view_laws(
+    made: Generated, package: ModuleType, r: random.Random, chunks: int = 3, mutants: int = 5
+) -> int:
     """The laws for every view; how many rows were read. Raises Broken."""
     seen = 0
     for name, tree in made.facts.views.items():
@@ -81,8 +83,13 @@ def reader(view: Any, kernels: Any) -> Read:
     def read(data: bytes, names: list[str] | None, careful: bool) -> tuple[list[Row], list[Odd]]:
         memory = Memory()
         decoder = Decoder(
-            view, choose(view, names), limits=LIMITS, careful=careful, kernels=as_module(kernels), allocate=memory.allocate
-        )  # fmt: skip
+            view,
+            choose(view, names),
+            limits=LIMITS,
+            careful=careful,
+            kernels=as_module(kernels),
+            allocate=memory.allocate,
+        )
         chunk = TrackedChunk(len(data), memory)
         chunk.view()[: len(data)] = data
         chunk.size = len(data)
@@ -108,8 +115,14 @@ def as_module(kernels: Any) -> Any:
 
 
 def agree(
-    tree: Tree, name: str, engines: dict[str, Read], data: bytes, expected: list[Entry], names: list[str], careful: bool
-) -> int:  # fmt: skip
+    tree: Tree,
+    name: str,
+    engines: dict[str, Read],
+    data: bytes,
+    expected: list[Entry],
+    names: list[str],
+    careful: bool,
+) -> int:
     """All engines give the rows that the reference has, and name the entries that it refuses. How many rows there are."""
     seen = 0
     for engine, read in engines.items():
@@ -121,7 +134,9 @@ def agree(
         except pa.ArrowInvalid as error:
             raise Broken(f"{engine} of {name} gives a batch that is not valid: {error}") from error
         if time.perf_counter() - begin > SECONDS:
-            raise Broken(f"{engine} of {name} takes {time.perf_counter() - begin:.1f} s for {data.hex()}")  # fmt: skip
+            raise Broken(
+                f"{engine} of {name} takes {time.perf_counter() - begin:.1f} s for {data.hex()}"
+            )
         passed = {item.start for item in odd}
         wanted: list[Row] = []
         for entry in expected:
@@ -129,7 +144,9 @@ def agree(
                 none = entry.silent and not entry.rows and "entries_without_rows" in AVOIDED
                 allowed = entry.head or none or (careful and entry.careful)
                 if entry.error is None and not allowed:
-                    raise Broken(f"{engine} of {name} refuses the entry at {entry.start} of {data.hex()} (line {_line(odd, entry)}), and nothing is wrong with it")  # fmt: skip
+                    raise Broken(
+                        f"{engine} of {name} refuses the entry at {entry.start} of {data.hex()} (line {_line(odd, entry)}), and nothing is wrong with it"
+                    )
                 continue
             if entry.rows is not None:
                 wanted += [{n: row[n] for n in names} for row in entry.rows]
@@ -137,7 +154,9 @@ def agree(
                 if not entry.read and len(data) - entry.start < MOST_HEAD:
                     break  # too short for its head: an engine may stop before it, as before what is cut off
                 if not entry.read:
-                    raise Broken(f"{engine} of {name} takes the entry at {entry.start} of {data.hex()}: {entry.error}")  # fmt: skip
+                    raise Broken(
+                        f"{engine} of {name} takes the entry at {entry.start} of {data.hex()}: {entry.error}"
+                    )
                 wanted += [{n: row[n] for n in names} for row in entry.lenient]
             else:
                 return seen  # what it gives is made of a part of the entry

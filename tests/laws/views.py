@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 from tests.laws.conditions import Conditions, Seen
 from tests.laws.draws import Draw
-from tests.laws.layouts import Kit, Made, Maker, seen_of
+from tests.laws.keys import Kit, Made
+from tests.laws.layouts import Maker
 from tests.laws.names import Names, column_allowed
 from tests.laws.open_bugs import AVOIDED
+from tests.laws.seen import seen_of
 from tests.laws.world import INTEGERS, VARINTS, Tree, reach
 
 WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
@@ -56,12 +58,16 @@ class ViewMaker:
         self.endian = d.pick(("big", "little"))
         self.first = d.chance(2)
         cases: dict[str, str] = {}
-        for i, number in enumerate(dict.fromkeys(d.pick((1, 2, 0, 100)) for _ in range(d.number(1, 2)))):  # fmt: skip
+        for i, number in enumerate(
+            dict.fromkeys(d.pick((1, 2, 0, 100)) for _ in range(d.number(1, 2)))
+        ):
             entry, element, array = self.entry(number)
             if element is not None:
                 yield "layout", element.tree
             yield "layout", entry.tree
-            cases[str(number)] = entry.name if entry.versions is None else f"{entry.name}@{entry.versions[0]}"  # fmt: skip
+            cases[str(number)] = (
+                entry.name if entry.versions is None else f"{entry.name}@{entry.versions[0]}"
+            )
             self.case(i, entry, element, array)
         choice = self.names.fresh()
         yield "choice", {"choice": choice, "by": self.by, "cases": cases}
@@ -98,7 +104,10 @@ class ViewMaker:
             maker = Maker(self.kit, self.names.fresh(), may_be_open=False, plain=plain)
             if d.chance(3):
                 length = maker.fresh()
-                maker.fields[length] = {"type": d.pick(("u16", "varint", "uvarint", "i32")), "measures": "rest"}  # fmt: skip
+                maker.fields[length] = {
+                    "type": d.pick(("u16", "varint", "uvarint", "i32")),
+                    "measures": "rest",
+                }
                 maker.see(length, maker.fields[length])
                 maker.made.solid = True
                 maker.may_be_open, maker.runs = True, 1
@@ -113,7 +122,9 @@ class ViewMaker:
         kind = {"type": self.type, "const": number}
         length = {"type": self.size_type(), "measures": "rest"}
         maker.names.taken.add(self.by)
-        maker.fields = {self.by: kind, size: length} if self.first else {size: length, self.by: kind}  # fmt: skip
+        maker.fields = (
+            {self.by: kind, size: length} if self.first else {size: length, self.by: kind}
+        )
         for name, spec in list(maker.fields.items()):
             maker.see(name, spec)
         if not self.first:
@@ -121,7 +132,6 @@ class ViewMaker:
         maker.runs = 1
         maker.made.tree["endian"] = self.endian
         array = None
-        maker.before_rows = element is not None
         if element is None or d.chance(3):
             maker.block(d.number(1, 4), element is None, True)
         if element is not None:
@@ -150,9 +160,8 @@ class ViewMaker:
             spec["count"] = d.pick(("u8", "i32", "compact", "varint", "u16"))
         else:
             spec["until"] = "end"
-        by = [s for s in maker.seen if s.type == "squeeze" and not s.nullable]
-        if by and d.chance(2):
-            spec["compressed"] = maker.compressed(d.pick(by).path)
+        if kind and d.chance(3):
+            spec["compressed"] = maker.compressed(d.pick(maker.codecs()).path)
         if d.chance(8):
             spec["at_least"] = 1
         maker.fields[name] = spec
@@ -171,9 +180,17 @@ class ViewMaker:
         if array is None and d.chance(6):
             rows["head"] = True
             names = list(entry.tree["fields"])[:2]
-            sources = [Source(self.by, self.column_type(self.type) or "int64", part=self.by), Source("position", "int64")]  # fmt: skip
+            sources = [
+                Source(self.by, self.column_type(self.type) or "int64", part=self.by),
+                Source("position", "int64"),
+            ]
             assert self.by in names
-        own = [s for name, spec in entry.tree["fields"].items() for s in seen_of(name, spec, None, self.kit.enums) if spec is not None]  # fmt: skip
+        own = [
+            s
+            for name, spec in entry.tree["fields"].items()
+            for s in seen_of(name, spec, None, self.kit.enums)
+            if spec is not None
+        ]
         if d.chance(5) and "head" not in rows:
             self.condition(rows, "when", own)
         if d.chance(6) and "head" not in rows:
@@ -201,7 +218,11 @@ class ViewMaker:
         if type_ in ("u64", "uvarlong"):
             return None
         low, high = reach(type_)
-        return next(name for name, bits in WIDTHS.items() if -(1 << bits - 1) <= low and high < 1 << bits - 1)  # fmt: skip
+        return next(
+            name
+            for name, bits in WIDTHS.items()
+            if -(1 << bits - 1) <= low and high < 1 << bits - 1
+        )
 
     def sources(self, entry: Made, element: Made | None, array: str | None) -> Iterator[Source]:
         for name, spec in entry.tree["fields"].items():
@@ -213,7 +234,9 @@ class ViewMaker:
         written = self.written and "lengths_that_are_written" in AVOIDED
         if self.d.chance(3) and entry.numbers and not written:
             yield Source(f"{entry.numbers[0]} + {self.d.number(0, 5)}", "int64")
-            yield Source(f"if {entry.numbers[0]} > 1 then {entry.numbers[-1]} else null", "int64", True)  # fmt: skip
+            yield Source(
+                f"if {entry.numbers[0]} > 1 then {entry.numbers[-1]} else null", "int64", True
+            )
 
     def source(self, name: str, spec: Tree | str, prefix: str, part: str) -> Iterator[Source]:
         spec = {"type": spec} if isinstance(spec, str) else spec
@@ -243,8 +266,10 @@ class ViewMaker:
                     if seen.kind == "int"
                     else "int16"
                 )
-                yield Source(f"{prefix}{seen.path}", type_, False, f"{part}.{seen.path.partition('.')[2]}")  # fmt: skip
-        elif (("bytes" in spec or "string" in spec) and prefix) or (not self.written and "type" not in spec and ("bytes" in spec or "string" in spec)):  # fmt: skip
+                yield Source(
+                    f"{prefix}{seen.path}", type_, False, f"{part}.{seen.path.partition('.')[2]}"
+                )
+        elif ("bytes" in spec or "string" in spec) and (prefix or not self.written):
             other = "bytes" in spec or (self.d.chance(4) and not self.written)
             kind = "binary" if other else "string"
             yield Source(prefix + name, kind, nullable or "null" in spec, part)
@@ -314,7 +339,13 @@ class ViewMaker:
                 return False
         return True
 
-    def write(self, entry: Made, element: Made | None, array: str | None, taken: list[tuple[Column, Source]]) -> Tree:  # fmt: skip
+    def write(
+        self,
+        entry: Made,
+        element: Made | None,
+        array: str | None,
+        taken: list[tuple[Column, Source]],
+    ) -> Tree:
         """Every column goes back to the field that it came from."""
         d = self.d
         out: Tree = {"entry": {}}
@@ -322,7 +353,11 @@ class ViewMaker:
             out["item"] = {}
         done: set[str] = set()
         for column, source in taken:
-            where, name = ("item", source.part[5:]) if source.part.startswith("item.") else ("entry", source.part)  # fmt: skip
+            where, name = (
+                ("item", source.part[5:])
+                if source.part.startswith("item.")
+                else ("entry", source.part)
+            )
             if not source.part or source.part in done:
                 continue
             tree = (element if where == "item" else entry).tree  # type: ignore[union-attr]
@@ -332,7 +367,11 @@ class ViewMaker:
             if isinstance(spec, dict) and settled & set(spec):
                 continue
             done.add(source.part)
-            end = d.pick(("first", "first", "last", "max", "min")) if not column.tree.get("nullable") else "first"  # fmt: skip
+            end = (
+                d.pick(("first", "first", "last", "max", "min"))
+                if not column.tree.get("nullable")
+                else "first"
+            )
             text = (
                 f"{end}({column.name})" if where == "entry" and array is not None else column.name
             )
