@@ -27,8 +27,6 @@ from codecgen.schema.model import (
 )
 from codecgen.spans import expression_span, hint, place
 
-_WORDS = ("entry", "item", "part", "head", "row", "most", "least", "first", "last", "run")
-_OWN = (*(f"{word}_" for word in _WORDS), "place_of_", "start_of_", "end_of_")
 _RUNNING = ("last", "max", "min")
 
 
@@ -36,18 +34,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
     for view in model.views.values():
         found = list(_defaults(view))
         written = [rows for rows in view.rows if rows.write is not None]
-        if written:
-            found += _names(view)
         for rows in written:
             found += _Rows(model, view, rows).check()
         yield from once(found)
-
-
-def _names(view: View) -> Iterator[Diagnostic]:
-    for column in view.columns:
-        if column.name in _WORDS or column.name.startswith(_OWN):
-            message = f'"{column.name}" has a meaning of its own in the generated code'
-            yield Diagnostic("C027", message, column.span, help="give the column another name")
 
 
 def _defaults(view: View) -> Iterator[Diagnostic]:
