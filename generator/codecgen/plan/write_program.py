@@ -30,7 +30,6 @@ from codecgen.plan.write_ops import (
     Rows,
     WriteOp,
     limits,
-    values_of,
 )
 from codecgen.plan.written_fields import known_when_written
 from codecgen.schema.lookup import integer_range
@@ -260,7 +259,7 @@ class _Programmer:
             raise WriteError("without a value to write, and has no default", fp.field)
         value = self.folded(source, part)
         self.refuse_unknown(value, fp, given)
-        constant = number(value)
+        constant = _known_number(value)
         if constant is not None:
             return self.constant(fp, scalar.name, constant)
         room = integer_range(scalar.name) or (0, 1)
@@ -287,7 +286,7 @@ class _Programmer:
                 raise WriteError("made of bits that change with the rows of an entry", fp.field)
             room = (0, (1 << m.width) - 1)
             allowed = limits(range_of(value), room, self.allowed(m.enum, m.only))
-            constant = number(value)
+            constant = _known_number(value)
             if constant is not None:
                 if not allowed.hold(constant):
                     reason = f"made of bits {m.name} that {constant} does not fit"
@@ -380,6 +379,14 @@ class _Programmer:
         raise WriteError("not written by the kernels inside an array of a row", f)
 
 
+def _known_number(value: Value) -> int | None:
+    """A value that can be one number only."""
+    if value.type.nullable:
+        return None
+    low, high = range_of(value)
+    return low if low == high else None
+
+
 def _type(f: Field) -> str:
     return f.type.base if isinstance(f.type, BitsType) else str(getattr(f.type, "name", ""))
 
@@ -390,4 +397,4 @@ def _is_number(scalar: ScalarType) -> bool:
     return known and scalar.name not in ("u64", "uvarlong")
 
 
-__all__ = ["RUNNING", "WriteError", "WriteProgram", "values_of", "write_program"]
+__all__ = ["WriteError", "WriteProgram", "write_program"]

@@ -44,11 +44,6 @@ class Back:
         """The fields of the first and the last element that readers ask for: which end, and the field."""
         for value in self.numbers:
             self.frame.read(value)
-        for op in self.program.around:
-            for rule in (op.field.valid, op.field.refuse):
-                if rule is not None and any(True for _ in nodes.ends_read(rule)):
-                    value = self.program.rule(rule, "entry")
-                    self.frame.condition(value, "entry", op.field.field)
         return sorted(self.frame.values.ends)
 
     def moving(self) -> dict[Var, Var]:
