@@ -212,6 +212,9 @@ class Printer:
             nested = render(self.code(value), 4 * depth, len(indent + head), len(tail))
             self.lines += f"{indent}{head}{nested}{tail}{comment}".split("\n")
             return
+        if isinstance(value, Prefix) and isinstance(value.operand, Call):
+            head += "not " if value.operator == "not" else value.operator
+            value = value.operand
         if isinstance(value, Call):
             head += self.text(value.function, 12) + "("
             items = [self.text(argument) for argument in value.arguments]
