@@ -20,7 +20,7 @@ from codecgen.targets import arrow
 from tests.arrow.test_naming import written
 from tests.paths import ROOT
 
-MANIFEST = "package: odd_codecs\ntitle: Odd\n"
+MANIFEST = "language: 1\npackage: odd_codecs\ntitle: Odd\n"
 FORMAT = """\
 enums:
   shape: {values: {round: 0, square: 1, flat: 2}}

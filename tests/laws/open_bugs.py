@@ -7,8 +7,6 @@ from __future__ import annotations
 
 AVOIDED: frozenset[str] = frozenset(
     {
-        "lengths_that_are_written",
         "built_examples_of_compressed",
-        "counts_in_rules_that_are_written",
     }
 )
