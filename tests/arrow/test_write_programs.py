@@ -92,7 +92,7 @@ PROGRAM = """
 import pyarrow as pa
 import odd_codecs
 from codecgen.runtime.arrow.buffers import arrow_type
-from codecgen.runtime.arrow.columns import RowRefused
+from codecgen.runtime.arrow.casts import RowRefused
 from codecgen.runtime.arrow.encoder import Encoder
 from odd_codecs.arrow.packets import PACKETS
 from odd_codecs.arrow.packets_writer import PACKETS_WRITER

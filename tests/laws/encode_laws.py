@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from codecgen.runtime.arrow.buffers import arrow_type
-from codecgen.runtime.arrow.columns import RowRefused
+from codecgen.runtime.arrow.casts import RowRefused
 from codecgen.runtime.arrow.encoder import Encoder
 from codecgen.runtime.errors import BuildError
 from tests.laws.made import Generated

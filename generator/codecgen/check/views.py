@@ -10,8 +10,8 @@ from codecgen.check.common import once
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan.nodes import FieldValue, Value
 from codecgen.plan.ranges import column_range, range_of
-from codecgen.plan.resolve import Scope
 from codecgen.plan.resolve_rows import NUMBERS, RowsResolver, rows_scope
+from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import field_of, versions_of

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from codecgen.check.common import once
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan.columns import running_fields
-from codecgen.plan.resolve import Scope
 from codecgen.plan.resolve_rows import NUMBERS, WriteResolver
+from codecgen.plan.scope import Scope
 from codecgen.schema.expression import Expression, Number, Path
 from codecgen.schema.lookup import field_of, field_spans, integer_range, members, versions_of
 from codecgen.schema.model import (

@@ -8,8 +8,9 @@ from dataclasses import field as dataclass_field
 
 from codecgen.plan.names import spell
 from codecgen.plan.nodes import DerivedValue, Value
-from codecgen.plan.resolve import Scope, settled
+from codecgen.plan.resolve import settled
 from codecgen.plan.resolve_rows import derived_value
+from codecgen.plan.scope import Scope
 from codecgen.schema.lookup import field_of, spread
 from codecgen.schema.model import (
     INTEGERS,

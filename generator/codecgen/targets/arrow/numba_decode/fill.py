@@ -10,10 +10,12 @@ from codecgen.schema.model import ArrayType
 from codecgen.targets.arrow.arithmetic import Term
 from codecgen.targets.arrow.building import Builder
 from codecgen.targets.arrow.code import Unsupported
+from codecgen.targets.arrow.numba_decode.field_reader import load
 from codecgen.targets.arrow.numba_decode.fields import ENTRY, ITEM, Variables
 from codecgen.targets.arrow.numba_decode.gives import Gives
-from codecgen.targets.arrow.numba_decode.index import Index, base_type
-from codecgen.targets.arrow.numba_decode.reader import Reader, load
+from codecgen.targets.arrow.numba_decode.index import Index
+from codecgen.targets.arrow.numba_decode.opening import base_type
+from codecgen.targets.arrow.numba_decode.reader import Reader
 from codecgen.targets.arrow.numba_decode.view import Kernels, deferred
 from codecgen.targets.arrow.tree import (
     TRUE,

@@ -11,8 +11,8 @@ from codecgen.schema.model import INTEGERS, BitsType, BytesType, Field, ScalarTy
 from codecgen.targets.arrow.arithmetic import Refused
 from codecgen.targets.arrow.building import Builder
 from codecgen.targets.arrow.code import Unsupported
+from codecgen.targets.arrow.numba_decode.field_reader import check_number
 from codecgen.targets.arrow.numba_decode.fields import is_number
-from codecgen.targets.arrow.numba_decode.reader import check_number
 from codecgen.targets.arrow.numpy_decode.arithmetic import both
 from codecgen.targets.arrow.numpy_decode.fields import Locals, VectorFields
 from codecgen.targets.arrow.tree import (
