@@ -22,7 +22,7 @@ from tests.arrow.test_other_layouts import MANIFEST as PLAIN_MANIFEST
 from tests.arrow.test_other_layouts import emitted
 from tests.paths import ROOT
 
-MANIFEST = "package: hostile_codecs\ntitle: Names that collide\n"
+MANIFEST = "language: 1\npackage: hostile_codecs\ntitle: Names that collide\n"
 FORMAT = """\
 layout: batch
 fields:

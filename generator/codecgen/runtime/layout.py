@@ -9,7 +9,7 @@ from typing import Any
 
 import construct
 
-from codecgen.runtime.arrays import prefixed
+from codecgen.runtime.arrays import Array, prefixed
 from codecgen.runtime.building import Build
 from codecgen.runtime.errors import (
     BuildError,
@@ -21,7 +21,7 @@ from codecgen.runtime.errors import (
 )
 from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.parsing import Opened, Parse
-from codecgen.runtime.primitives import Codec, EnumField, Integer
+from codecgen.runtime.primitives import Bytes, Codec, EnumField, Integer
 from codecgen.runtime.source import Limits, Session, Source
 
 
@@ -71,7 +71,7 @@ class Layout(Codec):
         self.trailing = trailing
         fixed = all(f.codec.size is not None and f.when is None for f in fields)
         self.size = sum(f.codec.size or 0 for f in fields) if fixed else None
-        self.least = sum(f.codec.size or 1 for f in fields if f.when is None)
+        self.least = sum(_least(f.codec) for f in fields if f.when is None)
         self._offsets: dict[str, int] = {}
         at = 0
         for f in fields:
@@ -207,6 +207,19 @@ class Layout(Codec):
             return Build(self.layout_name, self.related, value, session).whole()
         finally:
             session.depth -= 1
+
+
+def _least(codec: Codec) -> int:
+    """The fewest bytes that something can take."""
+    if codec.size is not None:
+        return codec.size
+    if isinstance(codec, Bytes):
+        return _least(codec.length) if isinstance(codec.length, Codec) else 0
+    if isinstance(codec, Array):
+        return sum(_least(number) for number in (codec.count, codec.length) if number is not None)
+    if isinstance(codec, Layout | Choice):
+        return codec.least
+    return 0 if isinstance(codec, Lazy) else 1
 
 
 class Choice(Codec):

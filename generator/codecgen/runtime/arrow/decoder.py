@@ -196,7 +196,8 @@ class Decoder:
                 start = int(self.table[count - 1, RUN])
             if why < 0:
                 yield Odd(start + bias, None)
-            if why <= 0:
+            # Too few bytes for an entry of this kind may be enough for one of another kind.
+            if why < 0 or (why == 0 and self._kind(chunk, start) == kind):
                 return
 
     def _kind(self, chunk: Chunk, start: int) -> int | None:

@@ -151,7 +151,9 @@ class VectorDecoder:
                 yield item
             if why < 0:
                 yield Odd(at + position, None)
-            if why <= 0:
+            # Too few bytes for an entry of this kind may be enough for one of another kind.
+            behind = bytes(memory.view[at + kind.offset : at + kind.offset + kind.size])
+            if why < 0 or (why == 0 and behind == found):
                 return
 
     def _entries(
