@@ -120,6 +120,9 @@ class Fill:
             place = self.noted(ENTRY, f"start of {c.name}")
             reader.verify(c, ENTRY, place, self.end - place, (unchecked,))
         self.find_ends(array)
+        start, end = self.loaded(self.row, "START"), self.loaded(self.row, "END")
+        code.assign(self.variables.of("place", "position"), start + self.bias)
+        code.assign(self.variables.of("place", "size"), end - start)
         counted = type_.count is not None or type_.counted_by is not None
         first, count = Var("first"), Var("count")
         code.assign(first, self.at)
