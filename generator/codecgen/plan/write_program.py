@@ -97,6 +97,14 @@ class WriteProgram:
         return fold(found, lambda value: said_by(holding, value))
 
 
+def is_written(case: CasePlan) -> bool:
+    """Whether rows of a case are written: not where its condition never holds in this version."""
+    if case.rows.write is None:
+        return False
+    when = None if case.when is None else fold(case.when)
+    return when is None or not is_known(when) or truth(when)
+
+
 def write_program(plan: Plan, view: ViewPlan, case: CasePlan) -> WriteProgram:
     """What is written for a case. Raises :class:`WriteError`."""
     return _Programmer(plan, view, case).program()
@@ -397,4 +405,4 @@ def _is_number(scalar: ScalarType) -> bool:
     return known and scalar.name not in ("u64", "uvarlong")
 
 
-__all__ = ["WriteError", "WriteProgram", "write_program"]
+__all__ = ["WriteError", "WriteProgram", "is_written", "write_program"]
