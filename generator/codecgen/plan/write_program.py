@@ -31,7 +31,7 @@ from codecgen.plan.write_ops import (
     WriteOp,
     limits,
 )
-from codecgen.plan.written_fields import known_when_written
+from codecgen.plan.written_fields import known_when_written, number_of
 from codecgen.schema.lookup import integer_range
 from codecgen.schema.model import (
     ArrayType,
@@ -267,7 +267,7 @@ class _Programmer:
             raise WriteError("without a value to write, and has no default", fp.field)
         value = self.folded(source, part)
         self.refuse_unknown(value, fp, given)
-        constant = _known_number(value)
+        constant = number_of(value)
         if constant is not None:
             return self.constant(fp, scalar.name, constant)
         room = integer_range(scalar.name) or (0, 1)
@@ -294,7 +294,7 @@ class _Programmer:
                 raise WriteError("made of bits that change with the rows of an entry", fp.field)
             room = (0, (1 << m.width) - 1)
             allowed = limits(range_of(value), room, self.allowed(m.enum, m.only))
-            constant = _known_number(value)
+            constant = number_of(value)
             if constant is not None:
                 if not allowed.hold(constant):
                     reason = f"made of bits {m.name} that {constant} does not fit"
@@ -385,14 +385,6 @@ class _Programmer:
                     word |= found << m.low
                 return Constant(fp, base, word)
         raise WriteError("not written by the kernels inside an array of a row", f)
-
-
-def _known_number(value: Value) -> int | None:
-    """A value that can be one number only."""
-    if value.type.nullable:
-        return None
-    low, high = range_of(value)
-    return low if low == high else None
 
 
 def _type(f: Field) -> str:
