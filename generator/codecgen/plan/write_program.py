@@ -181,14 +181,11 @@ class _Programmer:
 
     def runs(self, value: Value, part: str) -> bool:
         """Whether a value changes with the rows of an entry."""
-        if any(column.which in RUNNING for column in nodes.columns_read(value)):
-            return True
-        for read in nodes.fields_read(value):
-            where = {"own": part, "entry": self.own}.get(read.owner, "item")
-            op = self.made.get((where, read.field.name))
-            if isinstance(op, Number) and op.running:
-                return True
-        return False
+        where = {"own": part, "entry": self.own}
+        keys = [(where.get(v.owner, "item"), v.field.name) for v in nodes.fields_read(value)]
+        ops = [self.made.get(key) for key in keys]
+        last = any(column.which in RUNNING for column in nodes.columns_read(value))
+        return last or any(isinstance(op, Number) and op.running for op in ops)
 
     # ------------------------------------------------------------ one field
 
