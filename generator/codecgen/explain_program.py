@@ -12,7 +12,7 @@ from codecgen.explain_values import said, span
 from codecgen.plan import LayoutPlan, Plan, make_plan, program, write_ops
 from codecgen.plan.columns import CasePlan, Leaf, plan_view
 from codecgen.plan.write_ops import Limits
-from codecgen.plan.write_program import WriteError, WriteProgram, write_program
+from codecgen.plan.write_program import WriteError, WriteProgram, is_written, write_program
 from codecgen.schema.model import ArrayType, BytesType, Model, ScalarType, View
 
 _VERB, _NAME = 10, 24
@@ -132,8 +132,9 @@ def _view(plan: Plan, view: View) -> Iterator[str]:
     yield f"{view.name}, write ({view.span})"
     for case in made.cases:
         yield ""
-        if case.rows.write is None:
-            yield f"{_rows(case)}: not written"
+        if not is_written(case):
+            why = "not written" if case.rows.write is None else "never in this version"
+            yield f"{_rows(case)}: {why}"
             continue
         yield _rows(case)
         try:

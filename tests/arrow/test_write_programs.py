@@ -141,20 +141,25 @@ assert refused(2, number=[1], pairs=[[dict(name="n" * 256)]]) == (0, "pairs.name
 """
 
 
-def test_fields_that_are_made_of_others(tmp_path: Path) -> None:
-    written(tmp_path, {"codecgen.yaml": MANIFEST, "format.yaml": FORMAT})
-    roots = [tmp_path, *(ROOT / name for name in ("generator", "generated", "pipeline")), ROOT]
+def succeeds(folder: Path, text: str, program: str) -> None:
+    """Run a program with the codecs of a schema, the kernels as plain Python."""
+    written(folder, {"codecgen.yaml": MANIFEST, "format.yaml": text})
+    roots = [folder, *(ROOT / name for name in ("generator", "generated", "pipeline")), ROOT]
     environment = dict(
         os.environ, NUMBA_DISABLE_JIT="1", PYTHONPATH=os.pathsep.join(map(str, roots))
     )
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
+        [sys.executable, "-c", program],
         env=environment,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_fields_that_are_made_of_others(tmp_path: Path) -> None:
+    succeeds(tmp_path, FORMAT, PROGRAM)
 
 
 def programs(text: str = FORMAT) -> list[WriteProgram]:
@@ -225,3 +230,75 @@ def test_what_cannot_be_written_is_refused_by_the_field(
     result = arrow.emit(make_plan(model))
     assert not result.files
     assert message in render(list(result.diagnostics), files)
+
+
+VERSIONS = """\
+layout: note
+versions: 0-1
+version_is: kind
+fields:
+  kind: {type: u8, is: version}
+  size: {type: u32, measures: rest}
+  number: i32
+  more: {type: i32, versions: 1+}
+---
+choice: notes
+by: kind
+cases: {0: note@0, 1: note@1}
+---
+view: packets
+of: notes
+columns:
+  number: {type: int64}
+  more: {type: int32, nullable: true}
+rows:
+  - of: note
+    when: kind == 0
+    columns: {number: number}
+    write:
+      entry: {number: number, more: 0}
+  - of: note
+    when: kind == 1
+    columns: {number: number, more: if kind == 1 then more else null}
+    write:
+      entry: {number: number, more: if more == null then 0 else more}
+"""
+
+
+def test_rows_of_other_versions_are_none_to_write() -> None:
+    files = {"codecgen.yaml": MANIFEST, "format.yaml": VERSIONS}
+    model, found = loader.load(files)
+    assert model is not None
+    assert render(found + run(model), files) == ""
+    result = arrow.emit(make_plan(model))
+    assert not result.diagnostics
+    cases = [
+        line.split('"')[1]
+        for line in result.files["odd_codecs/arrow/packets_writer.py"].split("\n")
+        if "WriteCase(" in line and '"' in line
+    ]
+    assert cases == ["note_v0", "note_v1"]
+
+
+CROSSED = FORMAT
+for before, after in (
+    ("  blob: {bytes: varint, null: -100}", "  blob: {bytes: u8}\n  blot: {bytes: varint, null: -100}"),
+    ("  blob: {type: binary, nullable: true}", "  blob: {type: binary, nullable: true}\n  blot: {type: binary, nullable: true}"),
+    ("blob: blob, shape: shape, is_test", "blob: blob, blot: blot, shape: shape, is_test"),
+    ("number: number, blob: blob}", "number: number, blob: blob, blot: blob}"),
+):  # fmt: skip
+    assert before in CROSSED
+    CROSSED = CROSSED.replace(before, after)
+"""``blot`` is read from a field that another column is written to."""
+REFUSED = (
+    PROGRAM[: PROGRAM.index("def lone(")]
+    + """
+assert refused(1, number=[1], blob=[b"a"], blot=[b"a"]) == (0, "blot")
+assert refused(1, number=[1], blob=[None]) == (0, "blob")
+assert encoded(1, number=[1], blob=[b"a"])
+"""
+)
+
+
+def test_a_column_that_is_read_from_elsewhere_is_refused(tmp_path: Path) -> None:
+    succeeds(tmp_path, CROSSED, REFUSED)

@@ -31,7 +31,7 @@ from codecgen.plan.write_ops import (
     WriteOp,
     limits,
 )
-from codecgen.plan.written_fields import known_when_written
+from codecgen.plan.written_fields import known_when_written, number_of
 from codecgen.schema.lookup import integer_range
 from codecgen.schema.model import (
     ArrayType,
@@ -95,6 +95,14 @@ class WriteProgram:
             return found
         holding = conjuncts(self.case.when)
         return fold(found, lambda value: said_by(holding, value))
+
+
+def is_written(case: CasePlan) -> bool:
+    """Whether rows of a case are written: not where its condition never holds in this version."""
+    if case.rows.write is None:
+        return False
+    when = None if case.when is None else fold(case.when)
+    return when is None or not is_known(when) or truth(when)
 
 
 def write_program(plan: Plan, view: ViewPlan, case: CasePlan) -> WriteProgram:
@@ -173,14 +181,11 @@ class _Programmer:
 
     def runs(self, value: Value, part: str) -> bool:
         """Whether a value changes with the rows of an entry."""
-        if any(column.which in RUNNING for column in nodes.columns_read(value)):
-            return True
-        for read in nodes.fields_read(value):
-            where = {"own": part, "entry": self.own}.get(read.owner, "item")
-            op = self.made.get((where, read.field.name))
-            if isinstance(op, Number) and op.running:
-                return True
-        return False
+        where = {"own": part, "entry": self.own}
+        keys = [(where.get(v.owner, "item"), v.field.name) for v in nodes.fields_read(value)]
+        ops = [self.made.get(key) for key in keys]
+        last = any(column.which in RUNNING for column in nodes.columns_read(value))
+        return last or any(isinstance(op, Number) and op.running for op in ops)
 
     # ------------------------------------------------------------ one field
 
@@ -259,7 +264,7 @@ class _Programmer:
             raise WriteError("without a value to write, and has no default", fp.field)
         value = self.folded(source, part)
         self.refuse_unknown(value, fp, given)
-        constant = _known_number(value)
+        constant = number_of(value)
         if constant is not None:
             return self.constant(fp, scalar.name, constant)
         room = integer_range(scalar.name) or (0, 1)
@@ -286,7 +291,7 @@ class _Programmer:
                 raise WriteError("made of bits that change with the rows of an entry", fp.field)
             room = (0, (1 << m.width) - 1)
             allowed = limits(range_of(value), room, self.allowed(m.enum, m.only))
-            constant = _known_number(value)
+            constant = number_of(value)
             if constant is not None:
                 if not allowed.hold(constant):
                     reason = f"made of bits {m.name} that {constant} does not fit"
@@ -379,14 +384,6 @@ class _Programmer:
         raise WriteError("not written by the kernels inside an array of a row", f)
 
 
-def _known_number(value: Value) -> int | None:
-    """A value that can be one number only."""
-    if value.type.nullable:
-        return None
-    low, high = range_of(value)
-    return low if low == high else None
-
-
 def _type(f: Field) -> str:
     return f.type.base if isinstance(f.type, BitsType) else str(getattr(f.type, "name", ""))
 
@@ -397,4 +394,4 @@ def _is_number(scalar: ScalarType) -> bool:
     return known and scalar.name not in ("u64", "uvarlong")
 
 
-__all__ = ["WriteError", "WriteProgram", "write_program"]
+__all__ = ["WriteError", "WriteProgram", "is_written", "write_program"]

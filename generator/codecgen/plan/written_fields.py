@@ -9,6 +9,7 @@ from codecgen.plan import nodes
 from codecgen.plan.columns import Leaf
 from codecgen.plan.folding import is_known
 from codecgen.plan.nodes import Value
+from codecgen.plan.ranges import range_of
 from codecgen.plan.write_ops import Absent, Bits, Bytes, Constant, WriteOp
 from codecgen.schema.model import BitMember
 
@@ -58,3 +59,11 @@ def _bits(value: nodes.BitValue, m: BitMember, op: WriteOp | None) -> Value | No
                 word = replace(value.word, type=value.word.type.not_null())
                 return replace(value, word=word, type=value.type.not_null())
     return None
+
+
+def number_of(value: Value) -> int | None:
+    """A value that can be one number only."""
+    if value.type.nullable:
+        return None
+    low, high = range_of(value)
+    return low if low == high else None

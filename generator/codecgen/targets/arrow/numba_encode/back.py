@@ -73,9 +73,8 @@ class Back:
             given = frame.variables.part(leaf, "given")
             n = frame.variables.value(leaf)
             if leaf.column.type in (*BYTES_LIKE, "list"):
-                if value is None or not any(leaf_of(op) is leaf for op in self.program.row):
-                    there = n > 0 if leaf.column.type == "list" else n >= 0
-                    frame.stop(all_of([given, there]), leaf.index)
+                there = n > 0 if leaf.column.type == "list" else n >= 0
+                frame.stop(all_of([given, there]), leaf.index)
             elif value is None:
                 null = frame.variables.of("null row", leaf.column.name)
                 tests = [given, invert(null)] if leaf.column.nullable else [given]

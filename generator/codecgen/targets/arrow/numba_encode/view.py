@@ -5,7 +5,7 @@ from __future__ import annotations
 from codecgen.plan import LayoutPlan, Plan, nodes
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
 from codecgen.plan.write_ops import Bits, Number, columns_of
-from codecgen.plan.write_program import WriteError, WriteProgram, write_program
+from codecgen.plan.write_program import WriteError, WriteProgram, is_written, write_program
 from codecgen.targets.arrow.code import Unsupported, function_name
 from codecgen.targets.arrow.module import KernelModule
 from codecgen.targets.arrow.tree import Global
@@ -32,7 +32,7 @@ class Encoders:
         self.module = KernelModule()
         self.varying: set[str] = set()
         try:
-            written = [case for case in view.cases if case.rows.write is not None]
+            written = [case for case in view.cases if is_written(case)]
             self.programs = {case.number: write_program(plan, view, case) for case in written}
         except WriteError as error:
             raise Unsupported(error.reason, error.field) from None
@@ -76,7 +76,7 @@ class Encoders:
         """The layouts that are written, with the first number that stands for each."""
         out: list[tuple[int, LayoutPlan, list[CasePlan]]] = []
         for key, entry in self.view.entries:
-            cases = [c for c in self.view.cases_of(entry) if c.rows.write is not None]
+            cases = [c for c in self.view.cases_of(entry) if c.number in self.programs]
             if cases and all(p is not entry for _, p, _ in out):
                 out.append((key, entry, cases))
         return out
