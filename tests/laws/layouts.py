@@ -99,7 +99,9 @@ class Maker(Keys):
             if "." not in s.path and not (s.late and late)
         )
         made.framed = framed(self.fields)
-        made.sums = any(isinstance(spec, dict) and "checksum" in spec for spec in self.fields.values())
+        made.sums = any(
+            isinstance(spec, dict) and "checksum" in spec for spec in self.fields.values()
+        )
         return made
 
     def fresh(self) -> str:
