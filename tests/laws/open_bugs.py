@@ -15,6 +15,7 @@ AVOIDED: frozenset[str] = frozenset(
         "at_least_that_is_not_written",
         "codec_of_the_last_row",
         "position_beside_values",
+        "null_text_that_is_written",
         "reserved_bits_by_name",
         "late_fields_of_elements",
         "counts_in_rules_that_are_written",

@@ -71,7 +71,10 @@ class ViewMaker:
             )
             self.case(i, entry, element, array)
         choice = self.names.fresh()
-        yield "choice", {"choice": choice, "by": self.by, "cases": cases}
+        named: Tree = {"choice": choice, "by": self.by, "cases": cases}
+        if self.kit.releases and d.chance(4):
+            named |= {"doc": "What stands there.", "since": {"doc_no": 8}}
+        yield "choice", named
         if not self.columns:
             self.add(Source("position", "int64"), 0)
             self.rows[0]["columns"] = {self.columns[0].name: "position"}
