@@ -15,7 +15,7 @@ from kafka_codecs.arrow import batches_vectors, records_vectors
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.scanner import BatchScanner
-from tests.arrow.rows import scanned, unpacked
+from tests.arrow.rows import reference, scanned, unpacked
 from tests.log.test_vectors import DIFFERENCES, expected, well_formed
 from tests.paths import VECTORS
 
@@ -182,6 +182,15 @@ def test_records(file: str) -> None:
         for row in read.rows
     ]
     assert ours == [row | {"headers": [header(h) for h in row["headers"]]} for row in theirs]
+
+
+@pytest.mark.parametrize("file", ["control/bad-keys.log", "control/end-txn-bad-values.log"])
+@pytest.mark.parametrize("policy", ["strict", "kafka"])
+def test_strict_readers_look_into_control_records(file: str, policy: str) -> None:
+    """Their keys and values are no columns; what is wrong with them is an error to strict readers all the same."""
+    read = scanned(VECTORS / file, policy, kernels=records_vectors)
+    assert read == reference(VECTORS / file, policy)
+    assert (read.error is not None) == (policy == "strict")
 
 
 def test_there_is_everything() -> None:

@@ -110,17 +110,20 @@ def test_base_sequences_step_back_as_kafkas_do(
     sequence: int, base_offset: int, offset: int, base_sequence: int
 ) -> None:
     """``DefaultRecordBatch.decrementSequence`` of kafka-clients 4.4.0 gives these."""
-    rows = pa.table(
-        {
-            "offset": pa.array([offset], pa.int64()),
-            "base_offset": pa.array([base_offset], pa.int64()),
-            "sequence": pa.array([sequence], pa.int32()),
-        }
-    )
-    batch = RECORD_BATCH.parse(written(rows))
-    assert (batch.base_offset, batch.base_sequence) == (base_offset, base_sequence)
-    assert batch.last_offset_delta == offset - base_offset
-    assert batch.records[0].offset_delta == offset - base_offset
+    for count in (1, 3):
+        sequences = [sequence if sequence < 0 else (sequence + i) % (1 << 31) for i in range(count)]
+        rows = pa.table(
+            {
+                "offset": pa.array(range(offset, offset + count), pa.int64()),
+                "base_offset": pa.array([base_offset] * count, pa.int64()),
+                "sequence": pa.array(sequences, pa.int32()),
+            }
+        )
+        batch = RECORD_BATCH.parse(written(rows))
+        assert (batch.base_offset, batch.base_sequence) == (base_offset, base_sequence)
+        assert batch.last_offset_delta == offset + count - 1 - base_offset
+        deltas = [offset + i - base_offset for i in range(count)]
+        assert [r.offset_delta for r in batch.records] == deltas
 
 
 def test_columns_that_nobody_gives() -> None:

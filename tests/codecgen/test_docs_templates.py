@@ -28,7 +28,7 @@ def our_plan() -> Plan:
 def pages_with(templates: dict[str, str], doc: str = "One byte.") -> dict[str, str]:
     """The pages of a small schema whose layout has that ``doc``."""
     files = {
-        "codecgen.yaml": "package: small\ntitle: Small\n",
+        "codecgen.yaml": "language: 1\npackage: small\ntitle: Small\n",
         "case.yaml": f"layout: thing\ndoc: {quoted(doc)}\nfields: {{size: u8, other: u8}}\n",
     }
     model, found = load(files)
@@ -198,7 +198,7 @@ def test_what_is_wrong_in_a_part_is_said_of_the_part() -> None:
 def test_a_template_that_is_of_no_use_is_a_mistake() -> None:
     code, file, line, message = refused({"pages.md.j2": "x"})
     assert (code, file, line) == ("C034", "pages.md.j2", 1)
-    assert message == "pages.md.j2 takes the place of no template of the target docs"
+    assert message == "pages.md.j2 takes the place of no template of this target"
 
 
 def test_the_templates_there_are() -> None:

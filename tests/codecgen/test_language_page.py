@@ -33,13 +33,7 @@ def test_what_the_page_shows_works(
     line: int, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = model_of_block(text)
-    plan = make_plan(model)
-    for emit in TARGETS.values():
-        emitted = emit(plan)
-        assert not emitted.diagnostics
-        for path, content in emitted.files.items():
-            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path).write_text(content, encoding="utf-8")
+    write(model, tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     package = model.manifest.package
     try:
@@ -55,6 +49,34 @@ def test_what_the_page_shows_works(
     finally:
         for name in [name for name in sys.modules if name.split(".")[0] == package]:
             del sys.modules[name]
+
+
+def test_rows_are_made_as_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = language_page.PAGE.read_text(encoding="utf-8")
+    [code] = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    [block] = [text for _, text in BLOCKS if text.startswith("view: samples\n")]
+    model = model_of_block(block)
+    write(model, tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    package = model.manifest.package
+    names: dict[str, Any] = {}
+    try:
+        exec(code, names)
+        assert len(names["rows"]) == 1
+    finally:
+        for name in [name for name in sys.modules if name.split(".")[0] == package]:
+            del sys.modules[name]
+
+
+def write(model: Model, root: Path) -> None:
+    """What all targets make of a model."""
+    plan = make_plan(model)
+    for emit in TARGETS.values():
+        emitted = emit(plan)
+        assert not emitted.diagnostics
+        for path, content in emitted.files.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(content, encoding="utf-8")
 
 
 @pytest.mark.parametrize("codec", CODECS.values(), ids=lambda codec: codec.name)

@@ -70,7 +70,7 @@ def test_the_example_of_the_page(tmp_path: Path) -> None:
     schemas, templates, out = tmp_path / "schemas", tmp_path / "templates", tmp_path / "out"
     for folder in (schemas, templates):
         folder.mkdir()
-    (schemas / "codecgen.yaml").write_text("package: weather_codecs\ntitle: Weather\n")
+    (schemas / "codecgen.yaml").write_text("language: 1\npackage: weather_codecs\ntitle: Weather\n")
     (schemas / "reading.yaml").write_text(BLOCKS["yaml"])
     (templates / "structs.h.j2").write_text(BLOCKS["jinja"])
     where = ["--templates", str(templates), "--out", str(out)]
@@ -255,7 +255,7 @@ def test_names_of_files_that_are_wrong(templates: dict[str, str], message: str) 
 def test_nothing_is_written_outside(tmp_path: Path) -> None:
     emitted = ours({"../x.h.j2": "x"})
     with pytest.raises(OutputError):
-        write_tree(tmp_path / "out", {"template": emitted.files})
+        write_tree(tmp_path / "out", "a", {"template": emitted.files})
     assert not (tmp_path / "x.h").exists()
 
 
@@ -389,7 +389,7 @@ def test_parts_are_included_and_macros_imported() -> None:
 def test_warnings_name_their_place_once() -> None:
     model = checked(
         {
-            "codecgen.yaml": "package: a\ntitle: A\n",
+            "codecgen.yaml": "language: 1\npackage: a\ntitle: A\n",
             "b.yaml": "layout: b\nfields:\n  c: u8\n  d: u8\n",
         }
     )

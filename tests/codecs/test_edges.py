@@ -99,6 +99,20 @@ def test_what_a_batch_has_when_nobody_says_anything() -> None:
     assert built[61:] == bytes.fromhex("0c 00 00 0c 01 01 00")
 
 
+def test_the_last_offset_delta_is_that_of_the_last_record() -> None:
+    records = [{"offset_delta": delta, "key": None, "value": None} for delta in (4, 9, 11)]
+    assert RECORD_BATCH.build({"records": records})[23:27] == bytes.fromhex("0000000b")
+
+
+def test_a_delete_horizon_is_a_time_in_ms() -> None:
+    """2023 in milliseconds has 41 bits. Bit 6 of the attributes says that it is in the base timestamp's place."""
+    fields = {"base_timestamp": 1700000500000, "last_offset_delta": 0, "records": []}
+    for flag, expected in ((True, 1700000500000), (False, None)):
+        data = RECORD_BATCH.build(fields | {"attributes": {"has_delete_horizon": flag}})
+        assert data[22] == (0x40 if flag else 0)
+        assert record_batch.delete_horizon(RECORD_BATCH.parse(data)) == expected
+
+
 def test_what_a_message_has_when_nobody_says_anything() -> None:
     body = bytes.fromhex("00 00 ffffffff ffffffff")
     crc = struct.pack(">I", zlib.crc32(body))
@@ -196,6 +210,11 @@ def test_offsets_in_a_wrapper() -> None:
     assert [message.messages_offset(found, m) for m in found.messages] == [7, 8, 9]
     found = wrapper(1, [5, 6], 1)
     assert [message.messages_offset(found, m) for m in found.messages] == [0, 1]
+    far = 1 << 40
+    found = wrapper(1, [0, 1], far)
+    assert [message.messages_offset(found, m) for m in found.messages] == [far - 1, far]
+    found = wrapper(0, [far, far + 1], 1)
+    assert [message.messages_offset(found, m) for m in found.messages] == [far, far + 1]
 
 
 def test_timestamps_in_a_wrapper() -> None:
@@ -204,6 +223,9 @@ def test_timestamps_in_a_wrapper() -> None:
     append = {"compression": "gzip", "timestamp_type": "log_append_time"}
     found = wrapper(1, [0, 1], 9, timestamp=70, attributes=append)
     assert [message.messages_timestamp(found, m) for m in found.messages] == [70, 70]
+    now = 1700000000000
+    found = wrapper(1, [0, 1], 9, timestamp=now, attributes=append)
+    assert [message.messages_timestamp(found, m) for m in found.messages] == [now, now]
     found = wrapper(0, [0, 1], 9)
     assert [message.messages_timestamp(found, m) for m in found.messages] == [-1, -1]
 

@@ -16,6 +16,8 @@ import pytest
 from codecgen.runtime.construct import Layout
 from codecgen.runtime.errors import ParseError
 from kafka_codecs import (
+    CONTROL_RECORD_KEY,
+    CONTROL_RECORD_VALUE,
     END_TXN_MARKER,
     END_TXN_MARKER_V0,
     KRAFT_VERSION_FEATURE,
@@ -186,3 +188,32 @@ def test_a_structure_ends_where_it_ends(layout: Layout, data: str) -> None:
         assert layout.build(layout.parse(whole, strict=strict)) == whole
         with pytest.raises(ParseError):
             layout.parse(whole + b"\0", strict=strict)
+
+
+def test_which_value_a_control_record_has() -> None:
+    """By the number of the type in its key, as Kafka's ``ControlRecordType`` has them. Kafka reads all as version 0."""
+    values = {
+        0: END_TXN_MARKER_V0,
+        1: END_TXN_MARKER_V0,
+        2: LEADER_CHANGE_MESSAGE_V0,
+        3: SNAPSHOT_HEADER_RECORD_V0,
+        4: SNAPSHOT_FOOTER_RECORD_V0,
+        5: KRAFT_VERSION_RECORD_V0,
+        6: VOTERS_RECORD_V0,
+    }
+    assert {int(kind): layout for kind, layout in CONTROL_RECORD_VALUE.items()} == values
+    names = ["abort", "commit", "leader_change", "snapshot_header", "snapshot_footer", "kraft_version", "kraft_voters"]  # fmt: skip
+    for number, name in enumerate(names):
+        data = bytes((0, 0, 0, number))
+        assert CONTROL_RECORD_KEY.build({"type": name}) == data
+        assert CONTROL_RECORD_KEY.parse(data).type == number
+
+
+@pytest.mark.parametrize("number", [7, 32767, -1, -32768])
+def test_types_that_came_later(number: int) -> None:
+    """Kafka reads them as UNKNOWN and goes on: no error for anybody."""
+    data = b"\0\0" + number.to_bytes(2, "big", signed=True)
+    for strict in (True, False):
+        parsed = CONTROL_RECORD_KEY.parse(data, strict=strict)
+        assert parsed.type == number
+        assert CONTROL_RECORD_KEY.build(parsed) == data

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 from typing import Any
 
 import pytest
@@ -19,6 +20,14 @@ import pytest
 from codecgen.plan import as_of, make_plan
 from codecgen.schema.loader import load, read_files
 from codecgen.schema.model import BitsType, Model, Since
+from tests.codecgen.test_docs_message_format import (
+    RELEASES,
+    Difference,
+    compare,
+    misprints,
+    page,
+    plan_of,
+)
 from tests.paths import SCHEMAS
 
 FIRST: dict[str, tuple[str, tuple[int, ...]]] = {
@@ -129,3 +138,32 @@ def test_the_base_timestamp_was_the_first_one(release: str, name: str) -> None:
     plan = make_plan(as_of(model(), release), release)
     fields = {f.name: f for f in plan.model.layouts["record_batch"].fields}
     assert plan.spelling("base_timestamp", fields["base_timestamp"].spelled) == name
+
+
+def test_a_misprint_of_a_version_is_that_versions() -> None:
+    """The page of format 0 leaves LZ4 out; that of format 1 has it. A CRC is wrong in both."""
+    checked = set()
+    for release in RELEASES:
+        listed = page(release)
+        differences = {(d.where, d.version) for d in compare(plan_of(model(), release), listed)}
+        for name, (where, misprint) in product(listed, misprints(model()).items()):
+            layout, at, version = name.partition("@")
+            if at and where.startswith(f"{layout}."):
+                one = Difference(where, misprint.shown, misprint, int(version))
+                assert one.excused(release) == ((where, int(version)) in differences), one
+                checked.add((where, int(version)))
+    assert checked == {
+        (f"message.{where}", version)
+        for where in ("crc", "attributes.compression")
+        for version in (0, 1)
+    }
+
+
+@pytest.mark.parametrize(("release", "type_"), [("2.4.0", "varint"), ("2.7.0", "varint"), ("2.8.0", "varlong")])  # fmt: skip
+def test_until_when_the_page_had_varint(release: str, type_: str) -> None:
+    """timestampDelta on the pages "Message Format" of 2.4, 2.7 and 2.8: pull request 8870 mended it after 2.7 was cut."""
+    (misprint,) = (
+        m for where, m in misprints(model()).items() if where == "record.timestamp_delta"
+    )
+    difference = Difference("record.timestamp_delta", "varint", misprint, None)
+    assert difference.excused(release) == (type_ == "varint")

@@ -19,6 +19,7 @@ from crc32c import crc32c
 from codecgen.runtime.compression import compress
 from codecgen.runtime.construct import Layout
 from codecgen.runtime.errors import ParseError
+from codecgen.schema.loader import load, read_files
 from kafka_codecs import (
     END_TXN_MARKER_V0,
     HEADER,
@@ -32,6 +33,7 @@ from kafka_codecs import (
     TIME_INDEX_ENTRY,
     TRANSACTION_INDEX_ENTRY_V0,
 )
+from tests.paths import ROOT, SCHEMAS
 
 
 def of(text: str) -> bytes:
@@ -170,3 +172,30 @@ def test_what_is_behind_one_is_not_part_of_it(layout: Layout, data: bytes) -> No
 def test_control_values_may_go_on() -> None:
     """Of EndTxnMarker: "version > 0 parsed as 0, trailing bytes ignored"."""
     assert END_TXN_MARKER_V0.parse(bytes(7), strict=False).coordinator_epoch == 0
+
+
+LISTED: dict[str, set[str]] = {
+    "record": {"overlong_varints", "negative_null"},
+    "header": {"overlong_varints", "negative_null", "invalid_utf8"},
+    "message": {"negative_null", "trailing_bytes"},
+    "message.messages": {"truncated_tail", "mixed_versions", "unchecked_elements"},
+    "record_batch.records": {"bytes_after_none"},
+    "control_record_key": {"trailing_bytes"},
+    "end_txn_marker": {"trailing_bytes"},
+}
+"""What docs/policies.md says about records and messages; a checksum of an inner message is noted, never an error of its own."""
+
+
+def test_the_pages_list_what_is_taken() -> None:
+    """The pages of the formats print these lists: they name all that Kafka takes of the bytes above, and no more."""
+    model, _ = load(read_files(SCHEMAS))
+    assert model is not None
+    found: dict[str, set[str]] = {}
+    for layout in model.layouts.values():
+        if layout.span.file.startswith("records/"):
+            found[layout.name] = set(layout.accepts)
+            for field in layout.fields:
+                found[f"{layout.name}.{field.name}"] = set(field.accepts - layout.accepts)
+    assert {name: accepts for name, accepts in found.items() if accepts} == LISTED
+    page = (ROOT / "docs" / "policies.md").read_text("utf-8")
+    assert all(f"`{freedom}`" in page for freedoms in LISTED.values() for freedom in freedoms)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.laws import view_laws
 from tests.laws.judge import judge
 from tests.laws.made import checked
 from tests.laws.world import World
@@ -29,10 +28,7 @@ def world_of(path: Path) -> World:
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_a_case_keeps_the_laws(
-    path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(view_laws, "AVOIDED", frozenset())
+def test_a_case_keeps_the_laws(path: Path, request: pytest.FixtureRequest) -> None:
     first = path.read_text(encoding="utf-8").partition("\n")[0]
     if first.startswith("# open: "):
         request.applymarker(pytest.mark.xfail(strict=True, reason=first[8:]))

@@ -25,11 +25,11 @@ RECORDS = Selection(
     (
         "tests/codecs/test_edges.py",
         "tests/codecs/test_tolerances.py",
+        "tests/codecs/test_kraft_bytes.py",
         "tests/codecs/test_reference_bytes.py",
         *RELEASES,
         "tests/codecs/test_laws.py",
         "tests/codecs/test_errors.py",
-        "tests/codecs/test_kraft_bytes.py",
         "tests/codecs/test_other_clients.py",
         *SIZES,
         "tests/log/test_index_entries.py",

@@ -72,6 +72,21 @@ BATCHES = View(
             doc="Number of records, null for the old messages.",
         ),
         Column("crc", "int64", 17, on_request=True, doc="The checksum that is stored."),
+        Column("next_offset", "int64", 18, on_request=True, doc="Offset that follows it."),
+        Column(
+            "last_sequence",
+            "int32",
+            19,
+            on_request=True,
+            doc="Sequence number of the last record, -1 for none.",
+        ),
+        Column(
+            "attributes",
+            "int16",
+            20,
+            on_request=True,
+            doc="All bits of its attributes as one number.",
+        ),
     ),
     cases=(
         Case("message_v0", {0: None}, each_entry=True, least=26),

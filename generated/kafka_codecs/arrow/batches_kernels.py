@@ -27,6 +27,7 @@ from codecgen.runtime.arrow.primitives.memory import (
     store_16,
     store_32,
     store_64,
+    wrap_32,
     wrap_64,
 )
 
@@ -57,12 +58,12 @@ MAGIC_DATA = 48
 CODEC_DATA = 72
 BASE_OFFSET_DATA = 96
 BASE_OFFSET_VALIDITY = 104
-BASE_OFFSET_NULLS = 208
+BASE_OFFSET_NULLS = 232
 LAST_OFFSET_DATA = 120
 TIMESTAMP_TYPE_DATA = 144
 BASE_TIMESTAMP_DATA = 168
 BASE_TIMESTAMP_VALIDITY = 176
-BASE_TIMESTAMP_NULLS = 232
+BASE_TIMESTAMP_NULLS = 256
 MAX_TIMESTAMP_DATA = 192
 PRODUCER_ID_DATA = 216
 PRODUCER_EPOCH_DATA = 240
@@ -72,11 +73,14 @@ IS_TRANSACTIONAL_DATA = 312
 IS_CONTROL_DATA = 336
 DELETE_HORIZON_DATA = 360
 DELETE_HORIZON_VALIDITY = 368
-DELETE_HORIZON_NULLS = 296
+DELETE_HORIZON_NULLS = 320
 RECORD_COUNT_DATA = 384
 RECORD_COUNT_VALIDITY = 392
-RECORD_COUNT_NULLS = 304
+RECORD_COUNT_NULLS = 328
 CRC_DATA = 408
+NEXT_OFFSET_DATA = 432
+LAST_SEQUENCE_DATA = 456
+ATTRIBUTES_DATA = 480
 
 
 @inner
@@ -171,6 +175,8 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
     base_offset_nulls = load_i64_le(state + BASE_OFFSET_NULLS)
     last_offset_data = load_i64_le(out + LAST_OFFSET_DATA)
     crc_data = load_i64_le(out + CRC_DATA)
+    next_offset_data = load_i64_le(out + NEXT_OFFSET_DATA)
+    attributes_data = load_i64_le(out + ATTRIBUTES_DATA)
     careful = load_i64_le(row + CHECKED)
     while True:
         behind = frame_message_v0(p, end)
@@ -181,15 +187,15 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
         store_64(row + END, behind)
         start = p
         place_position = p + bias
+        place_size = behind - p
         item_attributes = load_i8(p + 17)
         item_crc = load_u32(p + 12)
-        item_message_size = load_i32(p + 8)
         item_offset = load_i64(p)
         p = behind
         if position_data:
             store_64(position_data + 8 * at, place_position)
         if size_data:
-            store_64(size_data + 8 * at, wrap_64(item_message_size + 12))
+            store_64(size_data + 8 * at, place_size)
         if codec_data:
             store_8(codec_data + at, item_attributes & 7)
         if base_offset_data:
@@ -207,6 +213,10 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
             store_64(last_offset_data + 8 * at, item_offset)
         if crc_data:
             store_64(crc_data + 8 * at, item_crc)
+        if next_offset_data:
+            store_64(next_offset_data + 8 * at, wrap_64(item_offset + 1))
+        if attributes_data:
+            store_16(attributes_data + 2 * at, item_attributes)
         at += 1
         store_64(state + ROWS, at)
         store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
@@ -232,6 +242,7 @@ def same_message_v0(row: int, out: int, state: int, first: int, bias: int) -> No
     is_control_data = load_i64_le(out + IS_CONTROL_DATA)
     delete_horizon_validity = load_i64_le(out + DELETE_HORIZON_VALIDITY)
     record_count_validity = load_i64_le(out + RECORD_COUNT_VALIDITY)
+    last_sequence_data = load_i64_le(out + LAST_SEQUENCE_DATA)
     store_64(state + BASE_TIMESTAMP_NULLS, load_i64_le(state + BASE_TIMESTAMP_NULLS) + count)
     if base_timestamp_validity:
         fill_false(base_timestamp_validity, first, count)
@@ -259,6 +270,8 @@ def same_message_v0(row: int, out: int, state: int, first: int, bias: int) -> No
         fill_false(is_transactional_data, first, count)
     if is_control_data and not 0:
         fill_false(is_control_data, first, count)
+    if last_sequence_data:
+        fill_32(last_sequence_data, first, count, -1)
 
 
 @jit
@@ -377,6 +390,8 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
     timestamp_type_data = load_i64_le(out + TIMESTAMP_TYPE_DATA)
     max_timestamp_data = load_i64_le(out + MAX_TIMESTAMP_DATA)
     crc_data = load_i64_le(out + CRC_DATA)
+    next_offset_data = load_i64_le(out + NEXT_OFFSET_DATA)
+    attributes_data = load_i64_le(out + ATTRIBUTES_DATA)
     careful = load_i64_le(row + CHECKED)
     while True:
         behind = frame_message_v1(p, end)
@@ -387,16 +402,16 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
         store_64(row + END, behind)
         start = p
         place_position = p + bias
+        place_size = behind - p
         item_attributes = load_i8(p + 17)
         item_crc = load_u32(p + 12)
-        item_message_size = load_i32(p + 8)
         item_offset = load_i64(p)
         item_timestamp = load_i64(p + 18)
         p = behind
         if position_data:
             store_64(position_data + 8 * at, place_position)
         if size_data:
-            store_64(size_data + 8 * at, wrap_64(item_message_size + 12))
+            store_64(size_data + 8 * at, place_size)
         if codec_data:
             store_8(codec_data + at, item_attributes & 7)
         if base_offset_data:
@@ -418,6 +433,10 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
             store_64(max_timestamp_data + 8 * at, item_timestamp)
         if crc_data:
             store_64(crc_data + 8 * at, item_crc)
+        if next_offset_data:
+            store_64(next_offset_data + 8 * at, wrap_64(item_offset + 1))
+        if attributes_data:
+            store_16(attributes_data + 2 * at, item_attributes)
         at += 1
         store_64(state + ROWS, at)
         store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
@@ -441,6 +460,7 @@ def same_message_v1(row: int, out: int, state: int, first: int, bias: int) -> No
     is_control_data = load_i64_le(out + IS_CONTROL_DATA)
     delete_horizon_validity = load_i64_le(out + DELETE_HORIZON_VALIDITY)
     record_count_validity = load_i64_le(out + RECORD_COUNT_VALIDITY)
+    last_sequence_data = load_i64_le(out + LAST_SEQUENCE_DATA)
     store_64(state + BASE_TIMESTAMP_NULLS, load_i64_le(state + BASE_TIMESTAMP_NULLS) + count)
     if base_timestamp_validity:
         fill_false(base_timestamp_validity, first, count)
@@ -464,6 +484,8 @@ def same_message_v1(row: int, out: int, state: int, first: int, bias: int) -> No
         fill_false(is_transactional_data, first, count)
     if is_control_data and not 0:
         fill_false(is_control_data, first, count)
+    if last_sequence_data:
+        fill_32(last_sequence_data, first, count, -1)
 
 
 @jit
@@ -592,6 +614,9 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
     delete_horizon_nulls = load_i64_le(state + DELETE_HORIZON_NULLS)
     record_count_data = load_i64_le(out + RECORD_COUNT_DATA)
     crc_data = load_i64_le(out + CRC_DATA)
+    next_offset_data = load_i64_le(out + NEXT_OFFSET_DATA)
+    last_sequence_data = load_i64_le(out + LAST_SEQUENCE_DATA)
+    attributes_data = load_i64_le(out + ATTRIBUTES_DATA)
     careful = load_i64_le(row + CHECKED)
     while True:
         behind = frame_record_batch(p, end)
@@ -602,11 +627,11 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
         store_64(row + END, behind)
         start = p
         place_position = p + bias
+        place_size = behind - p
         item_attributes = load_i16(p + 21)
         item_base_offset = load_i64(p)
         item_base_sequence = load_i32(p + 53)
         item_base_timestamp = load_i64(p + 27)
-        item_batch_length = load_i32(p + 8)
         item_crc = load_u32(p + 17)
         item_last_offset_delta = load_i32(p + 23)
         item_magic = load_i8(p + 16)
@@ -619,7 +644,7 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
         if position_data:
             store_64(position_data + 8 * at, place_position)
         if size_data:
-            store_64(size_data + 8 * at, wrap_64(item_batch_length + 12))
+            store_64(size_data + 8 * at, place_size)
         if magic_data:
             store_8(magic_data + at, item_magic)
         if codec_data:
@@ -661,6 +686,21 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
             store_32(record_count_data + 4 * at, item_record_count)
         if crc_data:
             store_64(crc_data + 8 * at, item_crc)
+        if next_offset_data:
+            store_64(
+                next_offset_data + 8 * at, wrap_64(item_base_offset + item_last_offset_delta + 1)
+            )
+        if last_sequence_data:
+            if item_base_sequence == -1:
+                value_2 = -1
+            elif item_base_sequence > wrap_32(2147483647 - item_last_offset_delta):
+                value_2 = wrap_32(item_last_offset_delta - (2147483647 - item_base_sequence) - 1)
+            else:
+                value_2 = wrap_32(item_base_sequence + item_last_offset_delta)
+        if last_sequence_data:
+            store_32(last_sequence_data + 4 * at, value_2)
+        if attributes_data:
+            store_16(attributes_data + 2 * at, item_attributes)
         at += 1
         store_64(state + ROWS, at)
         store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)

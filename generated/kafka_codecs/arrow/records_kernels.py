@@ -1291,7 +1291,8 @@ def open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> in
         return fail(row, -1, 0)  # more rows than there are bytes for
     if (
         codec
-        and crc32c(entry_start_of_crc, end_of_partition_leader_epoch - entry_start_of_crc) != entry_crc
+        and crc32c(entry_start_of_crc, end_of_partition_leader_epoch - entry_start_of_crc)
+        != entry_crc
     ):
         return fail(row, 15, p)  # crc
     store_64(row + CHECKED, codec)

@@ -121,9 +121,9 @@ class DerivedValue:
 
 @dataclass(frozen=True, slots=True)
 class PlaceValue:
-    """What a reader knows of an entry beside its fields: its ``position`` in the file."""
+    """What a reader knows of an entry beside its fields: its ``position`` in the file, and its ``size`` in bytes."""
 
-    name: OneOf["position"]
+    name: OneOf["position", "size"]
 
     @property
     def type(self) -> Type:

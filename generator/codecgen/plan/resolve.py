@@ -11,7 +11,7 @@ from codecgen.plan.narrowing import Facts, after, decided
 from codecgen.plan.nodes import Value
 from codecgen.plan.types import BOOL, INT, NULL, Type, bit_type, scalar_type
 from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Null, Number, Path
-from codecgen.schema.lookup import exists_in, field_of, field_spans, members
+from codecgen.schema.lookup import exists_in, field_of, field_spans, members, spread
 from codecgen.schema.model import (
     ArrayType,
     BitsType,
@@ -289,8 +289,13 @@ class Resolver:
             raise self.fail("C016", message, path, f"it is declared at {f.span}")
         late = f.measures is not None or f.checksum is not None
         if late and scope.before is not None and f.name != scope.owner:
-            message = f'"{f.name}" is worked out when all fields are there: a builder does not have it here'
-            raise self.fail("C016", message, path, f"it is declared at {f.span}")
+            raise self.late(f, path)
+
+    def late(self, f: Field, path: Path) -> Stop:
+        message = (
+            f'"{f.name}" is worked out when all fields are there: a builder does not have it here'
+        )
+        return self.fail("C016", message, path, f"it is declared at {f.span}")
 
     def inside(
         self,
@@ -350,6 +355,9 @@ class Resolver:
                 help = f"it is in versions {found.versions} ({found.span})"
                 raise self.fail("C020", message, path, help)
         self.use(f"{f.name}.{names[0]}", found.since, path)
+        if found.reserved and isinstance(f.type, BitsType):
+            there = [m for m in f.type.members if all(exists_in(m, v) for v in versions)]
+            found = next((m for m in spread(f.type.base, there) if m.reserved), found)
         return nodes.BitValue(word, found, bit_type(found).or_null(word.type.nullable))
 
     def field_in(self, ref: Reference, names: tuple[str, ...], path: Path) -> Field:
@@ -361,6 +369,8 @@ class Resolver:
         if f is None or (ref.version is not None and not exists_in(f, ref.version)):
             message = f'"{ref}" has no field "{names[0]}"'
             raise self.fail("C014", message, path, hint(names[0], field_spans(layout)))
+        if self.scope.before is not None and (f.measures is not None or f.checksum is not None):
+            raise self.late(f, path)
         return f
 
     def element(

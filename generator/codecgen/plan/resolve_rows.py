@@ -8,7 +8,7 @@ from dataclasses import replace
 from codecgen.plan import nodes
 from codecgen.plan.nodes import Value
 from codecgen.plan.resolve import Resolver, Scope, settled
-from codecgen.plan.types import Type
+from codecgen.plan.types import INT, Type
 from codecgen.schema.expression import EndOf, Expression, Node, Null, Path
 from codecgen.schema.lookup import field_of, field_spans
 from codecgen.schema.model import (
@@ -22,6 +22,9 @@ from codecgen.schema.model import (
     View,
 )
 from codecgen.spans import hint
+
+PLACES = ("position", "size")
+"""What an expression of a view may name beside the fields: where the entry lies in its file, and how long it is."""
 
 NUMBERS = ("int", "enum", "bool")
 """Kinds of values that columns hold as numbers."""
@@ -46,7 +49,8 @@ def column_type(column: Column) -> Type:
 
 
 class RowsResolver(Resolver):
-    """What a path names in the rows of a view: also derived values, and the position."""
+    """What a path names in the rows of a view: also derived values, the position and the size of an entry, and the bits of
+    a field as one number."""
 
     def path(self, path: Path) -> Value:
         layout, each = self.scope.layout, self.scope.array
@@ -54,11 +58,14 @@ class RowsResolver(Resolver):
         if len(names) == 2 and names[0] == each:
             return self.derived(names[1], each, path)
         if len(names) == 1 and field_of(layout, names[0]) is None:
-            if names[0] == "position":
-                return nodes.PlaceValue("position")
+            if names[0] in PLACES:
+                return nodes.PlaceValue(names[0])  # type: ignore[arg-type]
             if any(d.name == names[0] and d.array is None for d in layout.derived):
                 return self.derived(names[0], None, path)
-        return super().path(path)
+        value = super().path(path)
+        if isinstance(value, nodes.FieldValue) and value.type.kind == "bits":
+            return replace(value, type=INT.or_null(value.type.nullable))
+        return value
 
     def derived(self, name: str, array: str | None, path: Path) -> Value:
         spans = {d.name: d.span for d in self.scope.layout.derived if d.array == array}

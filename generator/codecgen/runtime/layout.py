@@ -90,6 +90,11 @@ class Layout(Codec):
             raise KeyError(f"{name} does not lie at a fixed place in {self.layout_name}")
         return self._offsets[name]
 
+    def is_fixed(self, name: str) -> bool:
+        """Whether a field lies at a fixed place, and has a fixed size."""
+        f = self.by_name[name]
+        return name in self._offsets and f.codec.size is not None and f.when is None
+
     def size_of(self, name: str) -> int:
         """The length in bytes of a field of fixed size."""
         size = self.by_name[name].codec.size

@@ -25,7 +25,7 @@ class Opened:
     """A layout whose last array is not parsed yet.
 
     ``fields`` are those before the array; when ``error`` is set, those before the error. ``items`` parses
-    the array's elements as they are asked for.
+    the array's elements as they are asked for; a layout that ends with no array has none.
     """
 
     fields: construct.Container
@@ -61,17 +61,19 @@ class Parse:
         return self.obj
 
     def open(self) -> Opened:
-        """All but the array that ends the layout, so that what stands before an error can be had."""
+        """All but the array that ends the layout (without one: all), so that what stands before an error can be had."""
         last = self.fields.all[-1]
-        if not isinstance(last.codec, Array):
-            raise TypeError(f"no array ends {self.name}")
         try:
             for f in self.fields.all[:-1]:
                 self.field(f)
-            self.begin(last)
+            if isinstance(last.codec, Array):
+                self.begin(last)
+                return Opened(self.obj, self.elements(last, last.codec))
+            self.field(last)
+            self.finish()
         except CodecError as error:
             return Opened(self.obj, iter(()), error)
-        return Opened(self.obj, self.elements(last, last.codec))
+        return Opened(self.obj, iter(()))
 
     @property
     def ends_known(self) -> bool:

@@ -317,7 +317,7 @@ FORMS: Mapping[str, Form] = {
             "columns": Key(
                 MapOf(Code()),
                 "The value of each column: fields, `item.field` of the element, `array.name` for what is "
-                "derived of it, `position`. A column that is left out is null, or an empty list.",
+                "derived of it, `position`, `size`. A column that is left out is null, or an empty list.",
                 True,
             ),
             "write": Key(Use("write"), "How rows become bytes again."),

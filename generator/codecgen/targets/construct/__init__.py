@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import Plan
 from codecgen.schema.model import Choice, Enum, Layout
+from codecgen.targets.construct import rows
 from codecgen.targets.construct.module import Module, import_key
 from codecgen.targets.emitted import Emitted
 from codecgen.targets.pycode import docstring, string
@@ -46,6 +47,7 @@ def emit(plan: Plan) -> Emitted:
             inner = "/".join((package, *directory[:depth], "__init__.py"))
             if depth:
                 files.setdefault(inner, _package_doc(plan))
+    files |= rows.emit(plan, homes, MARK)
     files[f"{package}/__init__.py"] = _init(plan, names)
     files[f"{package}/py.typed"] = ""
     if diagnostics:

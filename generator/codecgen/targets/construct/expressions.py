@@ -117,8 +117,12 @@ class PythonExpressions:
         if isinstance(value, nodes.Sum):
             plain = value.type.nullable or self.bits is not None or not sums
         else:
-            plain = isinstance(value, nodes.Leaf)
+            plain = self.plain(value)
         return text if plain else f"({text})"
+
+    def plain(self, value: Value) -> bool:
+        """Whether the text of a value needs no parentheses anywhere."""
+        return isinstance(value, nodes.Leaf)
 
     def logical(self, operator: str, value: Value) -> str:
         mixed = isinstance(value, nodes.Conditional) or (

@@ -270,6 +270,7 @@ def bits_tables(site: Site, page: str, layout: Layout) -> list[BitsTable]:
     out: list[BitsTable] = []
     for name in [f.name for f in layout.fields if isinstance(f.type, BitsType)]:
         variants = _variants(site, layout, name)
+        anchored: set[str] = set()
         for i, (label, key, fp) in enumerate(variants):
             assert isinstance(fp.field.type, BitsType)
             base = fp.field.type.base
@@ -281,7 +282,7 @@ def bits_tables(site: Site, page: str, layout: Layout) -> list[BitsTable]:
                     title=title,
                     anchor=mark,
                     field=name,
-                    rows=tuple(_bit_row(site, page, layout, name, m, i == 0) for m in members),
+                    rows=tuple(_bit_row(site, page, layout, name, m, anchored) for m in members),
                     picture="-".join(part for part in (layout.name, key, name) if part),
                     drawing=bit_picture(base, members, title, _bits_description(base, members)),
                 )
@@ -315,7 +316,7 @@ def _variants(site: Site, layout: Layout, name: str) -> list[tuple[str, str, Fie
 
 
 def _bit_row(
-    site: Site, page: str, layout: Layout, field: str, m: BitMember, first: bool
+    site: Site, page: str, layout: Layout, field: str, m: BitMember, anchored: set[str]
 ) -> BitRow:
     bits = str(m.low) if m.low == m.high else f"{m.low} to {m.high}"
     parts: list[str | Phrase] = [m.doc]
@@ -327,7 +328,8 @@ def _bit_row(
         parts.append(phrase("Default: ", value(m.default.node), "."))
     if m.since is not None:
         parts.append(phrase("Since ", since_words(site.plan, m.since), "."))
-    mark = f"{layout.name}-{field}-{m.name}" if first else ""
+    mark = "" if m.name in anchored else f"{layout.name}-{field}-{m.name}"
+    anchored.add(m.name)
     return BitRow(mark, said(bits), _names(site, m.name, m.spelled), join(parts))
 
 

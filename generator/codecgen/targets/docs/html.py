@@ -8,14 +8,12 @@ from urllib.parse import quote
 
 from codecgen.schema.expression import Path
 from codecgen.targets.docs.svg import Picture, Shape
-from codecgen.targets.docs.text import Anchor, Break, Code, Link, Phrase, Piece, Said, said
+from codecgen.targets.docs.text import Anchor, Break, Code, Link, Piece, Said, said
 from codecgen.targets.escaping import html_text
 
 
 def html(words: object) -> str:
     """A phrase, or any other value as text."""
-    if not isinstance(words, Phrase):
-        return html_text(str(words))
     return "".join(_piece(piece) for piece in said(words).pieces)
 
 
@@ -26,7 +24,9 @@ def _piece(piece: Piece) -> str:
         case Code(parts):
             return f"<code>{''.join(_part(part) for part in parts)}</code>"
         case Link(label, target, True):
-            return f'<a class="outside" href="{_address(target)}" rel="noreferrer">{html_text(label)}</a>'
+            return (
+                f'<a class="outside" href="{_address(target)}" rel="noreferrer">{html(label)}</a>'
+            )
         case Link():
             return _link(piece)
         case Anchor(name):
@@ -40,7 +40,7 @@ def _part(part: str | Path | Link) -> str:
 
 
 def _link(link: Link) -> str:
-    return f'<a href="{href(link.target)}">{html_text(link.label)}</a>'
+    return f'<a href="{href(link.target)}">{html(link.label)}</a>'
 
 
 def href(target: str) -> str:

@@ -36,6 +36,7 @@ class Edition:
     """A release, as the switch between them shows it."""
 
     label: str
+    title: str
     href: str
     here: bool
     there: bool
@@ -74,7 +75,7 @@ class HtmlPages:
             for name, files in folders(site).items()
         )
         shared = {"site_title": site.plan.manifest.title, "index": index, "nav": nav}
-        data = tuple(entries(site, found))
+        data = tuple(entries(site, (page for folder in nav for page in folder.pages)))
         yield index.path, self._page(site, index.path, "index.html.j2", None, uses, shared)
         names = f"{site.root}/{NAMES}"
         listed = {**shared, "entries": data}
@@ -99,10 +100,9 @@ class HtmlPages:
         def uses_of(anchor: str) -> tuple[Phrase, ...]:
             """Links to where a field is named."""
             return tuple(
-                link(
-                    use.label,
-                    f"{'' if use.page == path else relative(use.page, path)}#{use.anchor}",
-                )
+                link(use.label, f"#{use.anchor}")
+                if use.page == path
+                else link(f"{use.layout}.{use.label}", f"{relative(use.page, path)}#{use.anchor}")
                 for use in uses.get(anchor, ())
             )
 
@@ -131,9 +131,10 @@ class HtmlPages:
             there = f"{other.root}/{file}"
             known = there in other.pages.values() or file in (NAMES, site.index_name)
             number = other.plan.release
-            label = "now" if number is None else release(other.plan, number).plain
+            title = "Today" if number is None else f"As of {release(other.plan, number).plain}"
             target = there if known else other.index
-            yield Edition(label, html.href(relative(target, path)), other is site, known)
+            where = html.href(relative(target, path))
+            yield Edition(number or "now", title, where, other is site, known)
 
 
 def _finalize(value: object) -> Markup:
@@ -159,6 +160,11 @@ def _address(target: str) -> str:
     return html.href(target)
 
 
+def _lines(text: str) -> str:
+    """`example.derived | lines`: text that has lines, for a block of code."""
+    return "\n".join(html.html(line) for line in text.split("\n"))
+
+
 def _anchor(name: str) -> str:
     """`"record_batch-crc" | anchor`: the address of a place of this page."""
     return html.href(f"#{name}")
@@ -180,6 +186,7 @@ _MADE: Mapping[str, Callable[..., str]] = {
     "anchor": _anchor,
     "bullets": html.bullets,
     "commas": _commas,
+    "lines": _lines,
     "json": lambda value: json_text(str(value)),
     "svg": html.svg,
     "table": _table,

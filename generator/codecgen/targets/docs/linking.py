@@ -21,10 +21,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A place that names a field: its page and anchor, and what it is called."""
+    """A place that names a field: its page and anchor, and what it is called in its layout."""
 
     page: str
     anchor: str
+    layout: str
     label: str
 
 
@@ -58,8 +59,8 @@ class _Linker:
     array: str | None = None
 
     def section(self, thing: LayoutSection) -> LayoutSection:
-        derived = tuple(self._derived(part) for part in thing.derived)
-        return replace(_mapped(replace(thing, derived=()), self._plain), derived=derived)
+        said = _mapped(replace(thing, derived=()), self._plain)
+        return replace(said, derived=tuple(self._derived(part) for part in thing.derived))
 
     def _derived(self, part: DerivedSection) -> DerivedSection:
         return _mapped(part, replace(self, array=part.array)._plain)
@@ -67,14 +68,15 @@ class _Linker:
     def _plain(self, value: Any) -> Any:
         """A row with what it names counted as uses; a phrase with links."""
         if isinstance(value, FieldRow | BitRow | DerivedRow) and value.anchor:
-            use = Use(self.page, value.anchor, self._label(value.anchor))
+            use = Use(self.page, value.anchor, self.layout, self._label(value.anchor))
             if isinstance(value, FieldRow):  # that it comes after another is no use of that
                 value = replace(value, byte=self._phrase(value.byte, None))
             return _mapped(value, lambda inner: self._phrase(inner, use), inside=True)
         return self._phrase(value, None)
 
     def _label(self, anchor: str) -> str:
-        return anchor.removesuffix("-derived").replace("-", ".")
+        name = anchor.removesuffix("-derived").removeprefix(f"{self.layout}-")
+        return name.replace("-", ".")
 
     def _phrase(self, value: Any, use: Use | None) -> Any:
         if not isinstance(value, Phrase):

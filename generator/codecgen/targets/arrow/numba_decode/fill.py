@@ -286,23 +286,8 @@ class Fill:
         """A value with conditions, worked out where the column is wanted."""
         made = Var("value")
         with self.code.when(self.gives.of(leaf).data):
-            self.assign(made, value)
+            self.code.choose(made, value)
         return made
-
-    def assign(self, target: Var, value: Expr) -> None:
-        """``target = value``, conditions as branches."""
-        if not isinstance(value, Pick):
-            self.code.assign(target, value)
-            return
-        with self.code.when(value.condition):
-            self.code.assign(target, value.then)
-        rest = value.otherwise
-        while isinstance(rest, Pick):
-            with self.code.otherwise(rest.condition):
-                self.code.assign(target, rest.then)
-            rest = rest.otherwise
-        with self.code.otherwise():
-            self.code.assign(target, rest)
 
     # ------------------------------------------------------------ the same in all rows
 

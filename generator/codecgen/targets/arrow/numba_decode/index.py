@@ -15,7 +15,7 @@ from codecgen.targets.arrow.building import Builder
 from codecgen.targets.arrow.code import Unsupported, function_name, integer_of
 from codecgen.targets.arrow.numba_decode.fields import ENTRY, Fields, Variables
 from codecgen.targets.arrow.numba_decode.gives import Gives
-from codecgen.targets.arrow.numba_decode.reader import Reader, load
+from codecgen.targets.arrow.numba_decode.reader import Reader, check_number, load
 from codecgen.targets.arrow.numba_decode.view import Kernels
 from codecgen.targets.arrow.tree import (
     FALSE,
@@ -401,6 +401,9 @@ class ArrayOpener:
             self.reader.tighten(end, f)
             found = number
         elif type_.counted_by is not None:
+            counted = self.case.entry.field(type_.counted_by)
+            assert counted is not None
+            check_number(counted.field)
             found = self.variables.of(ENTRY, type_.counted_by)
         if found is not None:
             self.reader.fail(any_of([found < 0, found > self.most]), f)

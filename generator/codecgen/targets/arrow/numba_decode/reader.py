@@ -166,8 +166,8 @@ class Reader:
                     self.require(field.field, condition, fields)
             case program.When(field, condition, then):
                 self.sometimes(field, condition, then, fields, end, wanted)
-            case program.Absent():
-                pass
+            case program.Absent(field):
+                self.absent(field.field, fields.part)
             case _:
                 self.bound(ops[i:], fields.layout, end)
                 self.read(op, fields, end, wanted)
@@ -229,6 +229,7 @@ class Reader:
 
     def open(self, op: program.Open, fields: Fields, end: Expr) -> Expr:
         m, code = op.length, self.code
+        check_number(m.field)
         length = self.variables.of(fields.part, m.name)
         inner = Var(f"end_of_{op.first.name}")
         self.ends[m.name] = (inner, length)
@@ -482,6 +483,7 @@ class Reader:
         if type_.count is not None:
             self.number(type_.count, fields.layout, n, end, f)
         elif type_.counted_by is not None:
+            check_number(_field(fields.layout, type_.counted_by))
             self.code.assign(n, self.variables.of(part, type_.counted_by))
         else:
             self.code.assign(n, 0)
@@ -539,6 +541,12 @@ def _field(layout: LayoutPlan, name: str) -> Field:
     fp = layout.field(name)
     assert fp is not None
     return fp.field
+
+
+def check_number(f: Field) -> None:
+    """See that a length or a count is a number that 64 bits hold with their sign."""
+    if not is_number(f):
+        raise Unsupported(f"a number of type {getattr(f.type, 'name', '')}", f)
 
 
 def load(name: str, layout: LayoutPlan, place: Expr, f: Field) -> Expr:
