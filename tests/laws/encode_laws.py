@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import importlib
 import random
-from types import ModuleType
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from codecgen.runtime.arrow import encoder as encoding
 from codecgen.runtime.arrow.buffers import arrow_type
 from codecgen.runtime.arrow.casts import RowRefused
 from codecgen.runtime.arrow.encoder import Encoder
@@ -100,11 +104,9 @@ def one_table(
         [pa.array([row[c.name] for row in rows], arrow_type(c)) for c in columns], names
     )
     memory = Memory()
-    with watched(memory):
-        encoder = Encoder(
-            writer, kind, batch_bytes=r.choice((1, 60, 16384)), kernels=kernels, limits=LIMITS
-        )
-        _watch(encoder, memory)
+    with watched(memory), _arrow(memory):
+        size = r.choice((1, 60, 16384))
+        encoder = _Encoder(memory, writer, kind, batch_bytes=size, kernels=kernels, limits=LIMITS)
         try:
             data = b"".join(bytes(piece) for piece in encoder.encode([batch]))
         except (RowRefused, BuildError):
@@ -122,48 +124,45 @@ def one_table(
     return len(rows)
 
 
-def _watch(encoder: Encoder, memory: Memory) -> None:
-    """Let the kernels of an encoder touch what it has, and the columns that it is given."""
-    encoder.table = _tracked(encoder.table, memory)
-    source = encoder.columns.source
+class _Encoder(Encoder):
+    """An encoder whose kernels may touch what it has made, and the columns that it is given."""
 
-    def noted(batch: pa.RecordBatch) -> Any:
-        found = source(batch)
-        memory.ranges.append((found.address, found.address + (1 << 16), False))
-        for item in found.kept:
-            if hasattr(item, "ctypes"):
-                memory.array(item, writable=False)
-            else:
-                for buffer in item.buffers():
-                    if buffer is not None:
-                        memory.buffer(buffer, writable=False)
-        return found
+    def __init__(self, memory: Memory, *args: Any, **options: Any) -> None:
+        self.memory = memory
+        super().__init__(*args, **options)
+        source = self.columns.source
 
-    encoder.columns.source = noted  # type: ignore[method-assign]
-    memory.array(encoder.sizes)
-    written, compressed = encoder._written, encoder._compressed
+        def noted(batch: pa.RecordBatch) -> Any:
+            found = source(batch)
+            for item in found.kept:
+                if isinstance(item, np.ndarray):
+                    memory.array(item, writable=False)
+                else:
+                    for buffer in item.buffers():
+                        if buffer is not None:
+                            memory.buffer(buffer, writable=False)
+            return found
 
-    def writes(*args: Any) -> Any:
-        first, last = args[1:3]
-        for row in encoder.table[first:last].tolist():
-            memory.ranges.append((row[6], row[6] + row[7] + 64, False))
-        memory.ranges.append((0, 1 << 63, True))
-        try:
-            return written(*args)
-        finally:
-            memory.ranges.pop()
+        self.columns.source = noted  # type: ignore[method-assign]
 
-    def squeezes(*args: Any) -> Any:
-        memory.ranges.append((0, 1 << 63, True))
-        try:
-            return compressed(*args)
-        finally:
-            memory.ranges.pop()
+    def __setattr__(self, name: str, value: object) -> None:
+        if isinstance(value, np.ndarray):
+            self.memory.array(value)
+        super().__setattr__(name, value)
 
-    encoder._written = writes  # type: ignore[method-assign]
-    encoder._compressed = squeezes  # type: ignore[method-assign]
+    def _written(self, source: Any, first: int, last: int, size: int) -> memoryview:
+        for row in self.table[first:last, [encoding._RUN, encoding._RUN_SIZE]].tolist():
+            self.memory.ranges.append((row[0], row[0] + row[1], False))
+        return super()._written(source, first, last, size)
 
 
-def _tracked(array: Any, memory: Memory) -> Any:
-    memory.array(array)
-    return array
+@contextmanager
+def _arrow(memory: Memory) -> Iterator[None]:
+    """What encoders allocate meanwhile is noted."""
+    names = vars(pa) | {"allocate_buffer": memory.allocate}
+    before = encoding.pa
+    encoding.pa = SimpleNamespace(**names)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        encoding.pa = before

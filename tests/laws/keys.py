@@ -229,39 +229,42 @@ class Keys:
         self.seen += seen_of(name, spec, {m.name: m.numbers for m in self.kit.made}, self.kit.enums)
 
     def freedoms(self) -> None:
-        """What lenient readers may take."""
+        """What lenient readers may take, of the layout or of a field."""
         d, tree = self.d, self.made.tree
         own: list[str] = ["trailing_bytes"] if d.chance(2) else []
         for spec in self.fields.values():
-            if not isinstance(spec, dict):
-                spec = {"type": spec}
-            about: list[str] = []
-            held: Made | None = None
-            types = [spec.get(k) for k in ("type", "bytes", "string", "count", "length", "array")]
-            if any(t in VARINTS or t == "compact" for t in types):
-                about.append("overlong_varints")
-            if "string" in spec:
-                about.append("invalid_utf8")
-            if spec.get("null", 0) < 0:
-                about.append("negative_null")
-            if "array" in spec:
-                about.append("bytes_after_none")
-                held = next(
-                    (m for m in self.kit.made if m.name == spec["array"].partition("@")[0]), None
-                )
-                own_length = held is not None and held.framed
-                if spec.get("until") == "end" and own_length:
-                    about.append("truncated_tail")
-                if held is not None and held.in_band:
-                    about.append("mixed_versions")
-                if held is not None and held.sums:
-                    about.append("unchecked_elements")
-            if "measures" in spec or "layout" in spec or ("array" in spec and held is not None):
-                about.append("trailing_bytes")
-            if about and d.chance(2):
-                if len(spec) > 1 and d.chance(2):
-                    spec["accepts"] = d.some(about, 1)
-                else:
-                    own += d.some(about, 1)
+            about, special = self.about_freedoms(spec)
+            taken = [*d.some(about), *(special if d.chance(2) else ())]
+            if taken and isinstance(spec, dict) and d.chance(2):
+                spec["accepts"] = taken
+            else:
+                own += taken
         if own:
             tree["accepts"] = list(dict.fromkeys(own))
+
+    def about_freedoms(self, spec: Any) -> tuple[list[str], list[str]]:
+        """The freedoms that a field can have: those of many fields, and those of few."""
+        spec = spec if isinstance(spec, dict) else {"type": spec}
+        about: list[str] = []
+        special: list[str] = []
+        types = [spec.get(k) for k in ("type", "bytes", "string", "count", "length", "array")]
+        if any(t in VARINTS or t == "compact" for t in types):
+            about.append("overlong_varints")
+        if "string" in spec:
+            about.append("invalid_utf8")
+        if spec.get("null", 0) < 0:
+            special.append("negative_null")
+        if "measures" in spec or "layout" in spec:
+            about.append("trailing_bytes")
+        if "array" in spec:
+            about.append("bytes_after_none")
+            name = spec["array"].partition("@")[0]
+            held = next((m for m in self.kit.made if m.name == name), None)
+            if held is not None:
+                if held.framed and spec.get("until") == "end" and "compressed" not in spec:
+                    special.append("truncated_tail")
+                if held.in_band:
+                    special.append("mixed_versions")
+                if held.sums:
+                    special.append("unchecked_elements")
+        return about, special

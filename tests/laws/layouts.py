@@ -88,7 +88,8 @@ class Maker(Keys):
     def finish(self) -> Made:
         made = self.made
         made.tree["fields"] = self.fields
-        if self.d.chance(5):
+        special = any(self.about_freedoms(spec)[1] for spec in self.fields.values())
+        if self.d.chance(5) or (special and self.d.chance(2)):
             self.freedoms()
         made.solid = made.solid or any(solid(spec) for spec in self.fields.values())
         late = "late_fields_of_elements" in AVOIDED
@@ -273,7 +274,7 @@ class Maker(Keys):
         out: Tree = {"by": by, "limit": d.pick((1 << 16, 1 << 20, 100, 1 << 40))}
         if d.chance(3):
             out["refuses"] = [d.pick(CODECS[1:])]
-        if d.chance(3):
+        if d.chance(2):
             out["variants"] = {
                 "lz4": {"write": "legacy-header-checksum", "read": "unchecked-header"}
             }
@@ -348,7 +349,7 @@ class Maker(Keys):
 
     def may_ask(self, spec: Tree) -> bool:
         """Whether an array can be asked for a fewest number of elements."""
-        numbers = spec["array"] in SCALARS and self.plain
+        numbers = spec["array"] in SCALARS
         return not (numbers and "at_least_of_numbers_by_numpy" in AVOIDED)
 
     def may_hold(self, m: Made) -> bool:

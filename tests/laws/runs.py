@@ -71,7 +71,7 @@ def run(
     begin = time.monotonic()
     block = first_seed * 1_000_000
     while result.schemas < schemas and time.monotonic() - begin < seconds:
-        _block(block, partial(_counted, result, block), (Phase.generate,))
+        block_of(block, partial(_counted, result, block), (Phase.generate,))
         block += 1
         if progress is not None:
             progress(result)
@@ -82,10 +82,17 @@ def _counted(result: Run, block: int, world: World) -> None:
     result.count(world, judge(world), block)
 
 
-def _block(number: int, look: Callable[[World], None], phases: tuple[Phase, ...]) -> None:
+def block_of(
+    number: int,
+    look: Callable[[World], None],
+    phases: tuple[Phase, ...],
+    views: bool | None = None,
+) -> None:
+    """Show the directories of one seed to a function."""
+
     @seed(number)
     @settings(max_examples=BLOCK, phases=phases, **_QUIET)
-    @given(directories())
+    @given(directories(views))
     def each(world: World) -> None:
         look(world)
 
@@ -112,7 +119,7 @@ def shrunk(finding: Finding, block: int, seconds: float = 60.0) -> Finding:
             raise _Found
 
     try:
-        _block(block, look, (Phase.generate, Phase.shrink))
+        block_of(block, look, (Phase.generate, Phase.shrink))
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise

@@ -24,6 +24,7 @@ class Column:
     name: str
     tree: Tree
     given: set[int] = field(default_factory=set)
+    alone: bool = False
 
 
 @dataclass
@@ -70,7 +71,10 @@ class ViewMaker:
             )
             self.case(i, entry, element, array)
         choice = self.names.fresh()
-        yield "choice", {"choice": choice, "by": self.by, "cases": cases}
+        named: Tree = {"choice": choice, "by": self.by, "cases": cases}
+        if self.kit.releases and d.chance(4):
+            named |= {"doc": "What stands there.", "since": {"doc_no": 8}}
+        yield "choice", named
         if not self.columns:
             self.add(Source("position", "int64"), 0)
             self.rows[0]["columns"] = {self.columns[0].name: "position"}
@@ -294,9 +298,10 @@ class ViewMaker:
     def column(self, source: Source, case: int) -> Column | None:
         """A column for a value: one that another case has, or a new one."""
         d = self.d
-        for column in self.columns:
+        alone = self.written and source.text == "position" and "position_beside_values" in AVOIDED
+        for column in self.columns if not alone else ():
             same = column.tree.get("type") == source.type and "list" not in column.tree
-            if same and case not in column.given and d.chance(2):
+            if same and case not in column.given and not column.alone and d.chance(2):
                 if source.nullable:
                     column.tree["nullable"] = True
                 column.given.add(case)
@@ -318,7 +323,7 @@ class ViewMaker:
             tree["on_request"] = True
         if d.chance(8):
             tree |= {"doc": "A column."} | ({"unit": "ms"} if d.chance(2) else {})
-        column = Column(name, tree, {case})
+        column = Column(name, tree, {case}, source.text == "position")
         self.columns.append(column)
         return column
 
@@ -331,6 +336,8 @@ class ViewMaker:
             own = {"const", "measures", "counts", "checksum", "is", "default", "none", "when"}
             if name in given or name == array or own & set(full) or "bits" in full:
                 continue
+            if full.get("at_least") and "at_least_that_is_not_written" in AVOIDED:
+                return False
             if "array" in full or "layout" in full or "null" in full:
                 continue
             if full.get("type") in (*INTEGERS, *VARINTS) and "enum" not in full:
@@ -367,9 +374,12 @@ class ViewMaker:
             if isinstance(spec, dict) and settled & set(spec):
                 continue
             done.add(source.part)
+            shown = spec if isinstance(spec, dict) else {}
+            enums = {bit.get("enum") for bit in shown.get("members", {}).values()}
+            codec = "squeeze" in {shown.get("enum"), *enums} and "codec_of_the_last_row" in AVOIDED
             end = (
                 d.pick(("first", "first", "last", "max", "min"))
-                if not column.tree.get("nullable")
+                if not column.tree.get("nullable") and not codec
                 else "first"
             )
             text = (
