@@ -191,6 +191,28 @@ def test_what_the_view_says_of_a_layout() -> None:
     assert "zstd" not in (zero["messages"].type.compression or records.compression).codecs
 
 
+def test_what_the_view_says_of_codecs_that_differ_by_version() -> None:
+    message = next(layout for layout in build(our_plan()).layouts if layout.name == "message")
+    found = [version.fields[-1].type.compression for version in message.versions]
+    assert [[(v.codec, v.reads, v.writes) for v in c.variants] for c in found if c is not None] == [
+        [("lz4", "unchecked-header", "legacy-header-checksum")],
+        [],
+    ]
+
+
+def test_what_the_view_says_of_tables() -> None:
+    views = {view.name: view for view in build(our_plan()).views}
+    assert all(rows.header_only and not rows.writes for rows in views["batches"].rows)
+    columns = {column.name: column for column in views["records"].columns}
+    assert [member.name for member in columns["headers"].members] == ["key", "value"]
+    rows = {rows.layout: rows for rows in views["records"].rows}
+    assert rows["record_batch"].each == "records" and not rows["record_batch"].header_only
+    values = {value.column: value.value.text for value in rows["record_batch"].values}
+    assert (values["offset"], values["key"]) == ("records.offset", "item.key")
+    written = {(value.layout, value.field) for value in rows["record_batch"].writes}
+    assert ("record_batch", "base_offset") in written and ("record", "offset_delta") in written
+
+
 def test_as_of_an_old_release() -> None:
     plan = make_plan(as_of(our_model(), "0.11.0"), "0.11.0")
     template = "{{ release }}{% for v in enums[0].values %} {{ v.name }}{% endfor %}\n"
