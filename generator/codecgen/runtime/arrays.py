@@ -171,7 +171,9 @@ class Array(Codec):
         if number < 0:
             raise LengthError(f"count is {number}: it cannot be negative", source.where(start))
         least = getattr(self.element, "least", self.element.size) or 1
-        plain = self.count is not None and self.compressed is None  # compressed elements may take less
+        plain = (
+            self.count is not None and self.compressed is None
+        )  # compressed elements may take less
         if plain and number * least > source.left:
             reason = f"count is {number}, but {source.left} bytes are left"
             raise LengthError(reason, source.where(start))
