@@ -57,8 +57,9 @@ ADVICE: Mapping[str, str] = {
     "C029": "A freedom says what lenient readers take. Here there is nothing that it could apply to, so it is "
     "misplaced.",
     "C030": "A choice by an enum has a case for every value, or its `doc` says what becomes of the others.",
-    "C031": "Something that takes all that is left may be followed by fields of fixed size only, within a run that "
-    "a length measures or to the end of the bytes. Elements of an array end by themselves, and take at least a byte.",
+    "C031": "Bytes and text that take all that is left may be followed by fields of fixed size only, arrays and layouts "
+    "that do so by nothing, within a run that a length measures or to the end of the bytes. Elements of an array end by "
+    "themselves, and take at least a byte.",
     "C032": "The rows of a view lie in layouts of one choice by a field, and each column has a value of its type in every "
     "layout and version. Where there is none, the column is nullable or a list. Where rows are written, each field that the "
     "layout does not settle and that has no default is made of columns.",

@@ -69,20 +69,23 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f'did you mean "{close[0]}"?' if close else ""
 
 
-def render(diagnostics: Iterable[Diagnostic], files: Mapping[str, str]) -> str:
-    """All diagnostics as text, in the order of the files, each with its line and a caret under it."""
+def render(
+    diagnostics: Iterable[Diagnostic], files: Mapping[str, str], severity: str = "error"
+) -> str:
+    """All diagnostics as text, in the order of the files, each with its line and a caret under it. ``severity`` is error,
+    or note."""
     ordered = sorted(
         diagnostics, key=lambda d: (d.span.file, d.span.line, d.span.column, d.code, d.message)
     )
-    return "\n".join(_render(d, files.get(d.span.file, "")) for d in ordered)
+    return "\n".join(_render(d, files.get(d.span.file, ""), severity) for d in ordered)
 
 
-def _render(d: Diagnostic, text: str) -> str:
+def _render(d: Diagnostic, text: str, severity: str) -> str:
     lines = lines_of(text)
     number = str(d.span.line)
     gutter = " " * len(number)
     place = f"{printable(d.span.file)}:{d.span.line}:{d.span.column}"
-    out = [f"error[{d.code}]: {printable(d.message)}", f"{gutter}--> {place}"]
+    out = [f"{severity}[{d.code}]: {printable(d.message)}", f"{gutter}--> {place}"]
     if 0 < d.span.line <= len(lines):
         source = printable(lines[d.span.line - 1].replace("\t", " "), "\N{REPLACEMENT CHARACTER}")
         shown, column = _window(source, d.span.column)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from codecgen.check.common import members
 from codecgen.diagnostics import printable
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
+from codecgen.schema.lookup import members
 from codecgen.schema.model import BitMember, Field, Layout, Model, ScalarType
 from codecgen.targets.docs.words import size_words, type_words
 

@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Iterator
 
 from codecgen.advice import ADVICE
-from codecgen.check.common import members, reference_of
 from codecgen.diagnostics import CODES, did_you_mean, printable
 from codecgen.explain_text import (
     WIDTH,
@@ -20,6 +19,7 @@ from codecgen.explain_text import (
     wrapped,
 )
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
+from codecgen.schema.lookup import members, reference_of
 from codecgen.schema.model import (
     FREEDOMS,
     ArrayType,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from codecgen.schema import grammar
+from codecgen.schema import grammar, kinds
 from codecgen.schema.reader import NAME
 
 Json = dict[str, Any]
@@ -32,13 +32,13 @@ def _reference(form: str) -> Json:
     return {"$ref": f"#/$defs/{form}"}
 
 
-def _form(name: str, form: grammar.Form) -> Json:
+def _form(name: str, form: kinds.Form) -> Json:
     if name == "since":
         return {
             "description": form.doc,
             "type": "object",
             "additionalProperties": {
-                "anyOf": [_kind(grammar.Release()), _kind(grammar.ListOf(grammar.Integer()))]
+                "anyOf": [_kind(kinds.Release()), _kind(kinds.ListOf(kinds.Integer()))]
             },
         }
     out: Json = {
@@ -76,44 +76,44 @@ def _together(together: Mapping[str, tuple[str, ...]]) -> Json:
     }
 
 
-def _kind(kind: grammar.Kind) -> Json:
+def _kind(kind: kinds.Kind) -> Json:
     match kind:
-        case grammar.Text() | grammar.Word():
+        case kinds.Text() | kinds.Word():
             return dict(_TEXT)
-        case grammar.Name():
+        case kinds.Name():
             return {"type": "string", "pattern": _NAME_AT_START}
-        case grammar.Integer():
+        case kinds.Integer():
             return {"type": "integer"}
-        case grammar.Boolean():
+        case kinds.Boolean():
             return {"type": "boolean"}
-        case grammar.OneOf(words):
+        case kinds.OneOf(words):
             return {"enum": list(words)}
-        case grammar.Code():
+        case kinds.Code():
             return {"type": ["string", "number", "null"]}
-        case grammar.Range():
+        case kinds.Range():
             return _number_or("^[0-9]{1,5}([+]|-[0-9]{1,5})?$", "integer")
-        case grammar.Bits():
+        case kinds.Bits():
             return _number_or("^[0-9]{1,2}([.][.][0-9]{1,2})?$", "integer")
-        case grammar.LayoutName():
+        case kinds.LayoutName():
             return {"type": "string", "pattern": "^[a-z][a-z0-9_]*(@[0-9]{1,5})?$"}
-        case grammar.Release():
+        case kinds.Release():
             return _number_or("^[0-9]{1,4}([.][0-9]{1,4}){0,3}$", "number")
-        case grammar.Hex():
+        case kinds.Hex():
             return _number_or("^[0-9a-fA-F\\s]*$", "number")
-        case grammar.Anything():
+        case kinds.Anything():
             return {}
-        case grammar.ListOf(item):
+        case kinds.ListOf(item):
             inner = _kind(item)
             return {"anyOf": [inner, {"type": "array", "items": inner}]}
-        case grammar.MapOf(value, numbers):
+        case kinds.MapOf(value, numbers):
             return {
                 "type": "object",
                 "propertyNames": {"pattern": _NUMBERED if numbers else _NAME_AT_START},
                 "additionalProperties": _kind(value),
             }
-        case grammar.Either(kinds):
-            return {"anyOf": [_kind(one) for one in kinds]}
-        case grammar.Use(form):
+        case kinds.Either(options):
+            return {"anyOf": [_kind(one) for one in options]}
+        case kinds.Use(form):
             return _reference(form)
 
 

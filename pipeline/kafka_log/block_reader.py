@@ -9,11 +9,9 @@ import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.arrow.decoder import (
@@ -25,14 +23,10 @@ from codecgen.runtime.arrow.decoder import (
     load_kernels,
     load_vectors,
 )
-from codecgen.runtime.checksums import checksum
-from codecgen.runtime.construct import Bits
 from codecgen.runtime.source import Limits
-from kafka_codecs import RECORD_BATCH, Compression
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
-from kafka_log import framing
-from kafka_log.blocks import COLUMNS, COUNTED, Block, numbers
+from kafka_log.blocks import COLUMNS, COUNTED, Block
 from kafka_log.model import Batch, End, Policy
 from kafka_log.scanner import CHUNK_BYTES, Engine, Scanner
 
@@ -63,104 +57,28 @@ class BlockDecoder(Decoder):
         if len(found) != 1 or found[0].entries != rows.entries:
             yield Odd(rows.start, None)
             return
-        yield _block(rows, rows.batch, found[0].batch, chunk, position)
+        yield Block(rows.batch, rows.start, rows.last, rows.end, rows.entries, found[0].batch)
 
 
 class HeadDecoder(BlockDecoder):
     """Leaves compressed records of batches as they are: heads and checksums will do. What else there is, the messages
     of the older formats too, is read in full: it costs less than to tell it apart."""
 
+    def __init__(self, columns: Sequence[str], **options: Any) -> None:
+        super().__init__(columns, decompress=False, **options)
+
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Odd]:
-        # All of them first: below the same decoder reads the heads of parts.
-        for item in list(self.heads.decode(chunk, position)):
-            if not isinstance(item, Rows):
-                yield item
-                continue
-            block = _block(item, _NO_RECORDS, item.batch, chunk, position)
-            for start, stop, light in _runs(self._are_light(block)):
-                if light:
-                    yield from self._checked(block, start, stop, chunk, position)
-                    continue
-                ends = numbers(block.heads, "position")
-                first = int(ends[start])
-                last = int(ends[stop]) if stop < len(ends) else block.end
-                part = _part(chunk, first - position, last - position)
-                for found in super().decode(part, first):
-                    yield _without_records(found) if isinstance(found, Block) else found
-
-    def _are_light(self, block: Block) -> Any:
-        """Which entries need no more than their checksum verified."""
-        heads = block.heads
-        if heads.column("record_count").null_count:
-            return np.zeros(heads.num_rows, bool)
-        counts, codecs = (numbers(heads, name) for name in ("record_count", "codec"))
-        known = np.isin(codecs, _CODECS) & (codecs != Compression.NONE)
-        return (
-            known
-            & (counts > 0)
-            & (counts <= self.limits.elements)
-            & (block.attributes & _RESERVED == 0)
-        )
-
-    def _checked(
-        self, block: Block, start: int, stop: int, chunk: Chunk, position: int
-    ) -> Iterator[Rows | Odd]:
-        """The entries from ``start`` to ``stop`` whose checksums are right, and those whose are not."""
-        columns = (
-            numbers(block.heads, name)[start:stop].tolist() for name in ("position", "size", "crc")
-        )
-        data = chunk.view()
-        first = start
-        for i, (at, size, crc) in enumerate(zip(*columns, strict=True), start):
-            covered = data[at - position + _COVERED : at - position + size]
-            if _checksum(covered) != crc:
-                yield from _cut(block, first, i)
-                yield Odd(at, at + size)
-                first = i + 1
-        yield from _cut(block, first, stop)
+        for item in super().decode(chunk, position):
+            yield _without_records(item) if isinstance(item, Block) else item
 
 
 _NO_RECORDS = pa.RecordBatch.from_pydict({name: pa.array([], pa.int64()) for name in COUNTED})
-_CODECS = [int(codec) for codec in Compression]
-_COVERED = RECORD_BATCH.offset_of("attributes")
-_ATTRIBUTES = RECORD_BATCH.by_name["attributes"].codec
-assert isinstance(_ATTRIBUTES, Bits)
-_RESERVED = sum(bit.mask << bit.low for bit in _ATTRIBUTES.bits if bit.reserved)
-_checksum = checksum("crc32c")
-
-
-def _block(
-    rows: Rows, records: pa.RecordBatch, heads: pa.RecordBatch, chunk: Chunk, position: int
-) -> Block:
-    layout = framing.layout_of(heads.column("magic")[0].as_py())
-    at = numbers(heads, "position") - position + layout.offset_of("attributes")
-    attributes = np.zeros(len(at), np.int64)
-    for i in range(layout.size_of("attributes")):
-        attributes = attributes << 8 | chunk.array[at + i]
-    return Block(records, rows.start, rows.last, rows.end, rows.entries, heads, attributes)
 
 
 def _without_records(block: Block) -> Block:
     """The heads alone, as a reader of heads gives them. It reads messages of the older formats with their records."""
     counted = block.heads.column("record_count").null_count == 0
     return replace(block, batch=_NO_RECORDS) if counted else block
-
-
-def _cut(block: Block, start: int, stop: int) -> Iterator[Block]:
-    if stop == start:
-        return
-    heads = block.heads.slice(start, stop - start)
-    at = numbers(heads, "position")
-    end = int(at[-1] + numbers(heads, "size")[-1])
-    attributes = block.attributes[start:stop]
-    yield Block(block.batch, int(at[0]), int(at[-1]), end, stop - start, heads, attributes)
-
-
-def _runs(flags: Any) -> Iterator[tuple[int, int, bool]]:
-    """(start, stop, flag) of the runs of equal flags."""
-    cuts = [0, *(np.flatnonzero(np.diff(flags)) + 1).tolist(), len(flags)]
-    for start, stop in pairwise(cuts):
-        yield start, stop, bool(flags[start])
 
 
 def _part(chunk: Chunk, start: int, stop: int) -> Chunk:

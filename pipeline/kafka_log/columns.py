@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import pyarrow as pa
 
+from kafka_codecs.arrow.records import RECORDS
 from kafka_log.directory import Segment
-from kafka_log.model import Batch, Record
+from kafka_log.model import Batch, Record, codec_label
+from kafka_log.values import MORE_OF_RECORD, OF_RECORD, OF_RECORDS
 
 Unit = Literal["ms", "us"]
 """The unit of timestamps: ``ms`` is the format's own, ``us`` what Spark wants."""
@@ -31,21 +33,43 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: what it is, and its values for rows. ``once`` are columns with one value for the whole slice."""
+    """A column: what it is, and its values for rows. ``once`` are columns with one value for the whole slice,
+    ``source`` is what they are called in the view records."""
 
     name: str
     type: Any
     doc: str
     values: Callable[[Sequence[Row]], list[Any]] | None = None
     once: Callable[[Segment], Any] | None = None
+    source: str | None = None
 
 
-def _record(get: Callable[[Record], Any]) -> Callable[[Sequence[Row]], list[Any]]:
-    return lambda rows: [None if row.record is None else get(row.record) for row in rows]
+def _of_view(name: str, called: str, doc: str = "", kind: Any = None) -> Column:
+    """A column of the view records under the name that it has here."""
+    column = RECORDS.column(name)
+    value, of_record = OF_RECORDS[name], name in OF_RECORD + MORE_OF_RECORD
+
+    def values(rows: Sequence[Row]) -> list[Any]:
+        if name == "position":  # known also where no batch could be read
+            return [row.position for row in rows]
+        return [
+            None
+            if row.batch is None or (of_record and row.record is None)
+            else value(row.batch, row.record)
+            for row in rows
+        ]
+
+    return Column(called, kind or _TYPES[column.type](), doc or column.doc, values, source=name)
 
 
-def _batch(get: Callable[[Batch], Any]) -> Callable[[Sequence[Row]], list[Any]]:
-    return lambda rows: [None if row.batch is None else get(row.batch) for row in rows]
+_TYPES: Mapping[str, Callable[[], Any]] = {
+    **dict.fromkeys(("int8", "int16", "int32"), pa.int32),  # the only ones that Spark has names for
+    "int64": pa.int64,
+    "bool": pa.bool_,
+    "timestamp_ms": lambda: pa.timestamp("us", "UTC"),
+    "binary": pa.binary,
+    "string": pa.string,
+}
 
 
 def _utf8(text: str) -> str:
@@ -59,85 +83,44 @@ HEADERS = "headers"
 _HEADER_FIELDS = [pa.field("key", pa.string()), pa.field("value", pa.binary())]
 HEADERS_TYPE = pa.list_(pa.field("element", pa.struct(_HEADER_FIELDS)))
 
+_CALLED = {"codec": "compression", "leader_epoch": "partitionLeaderEpoch"}
+"""Columns of the view that have another name here, as in Kafka's documents. The others only change their spelling."""
+
+_LEFT_OUT = ("delete_horizon",)
+"""Columns of the view that no record has for itself."""
+
+
+def _called(name: str) -> str:
+    first, *rest = _CALLED.get(name, name).split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+def _kind(name: str) -> Any:
+    return pa.string() if name == "codec" else None
+
+
 _COLUMNS = (
-    Column("key", pa.binary(), "Key, null when it has none.", _record(lambda r: r.key)),
-    Column("value", pa.binary(), "Value, null for a tombstone.", _record(lambda r: r.value)),
+    _of_view("key", "key", "Key, null when it has none."),
+    _of_view("value", "value", "Value, null for a tombstone."),
     Column("topic", pa.string(), "Topic.", once=lambda s: _utf8(s.topic)),
     Column("partition", pa.int32(), "Partition.", once=lambda s: s.partition),
-    Column("offset", pa.int64(), "Offset.", _record(lambda r: r.offset)),
-    Column(
-        TIMESTAMP,
-        pa.timestamp("us", "UTC"),
-        "Timestamp; one millisecond before 1970 when the record has none.",
-        _record(lambda r: r.timestamp),
-    ),
-    Column(
-        "timestampType",
-        pa.int32(),
-        "-1 none, 0 set by the producer, 1 set by the broker.",
-        _batch(lambda b: b.timestamp_type),
-    ),
-    Column(
-        HEADERS,
-        HEADERS_TYPE,
-        "Headers in their order, null when there are none.",
-        _record(lambda r: r.headers or None),
-    ),
-    Column("baseOffset", pa.int64(), "First offset of the batch.", _batch(lambda b: b.base_offset)),
-    Column(
-        "position",
-        pa.int64(),
-        "First byte of the batch in the file.",
-        lambda rows: [row.position for row in rows],
-    ),
-    Column("magic", pa.int32(), "Version of the batch's format.", _batch(lambda b: b.magic)),
-    Column(
-        "compression",
-        pa.string(),
-        "none, gzip, snappy, lz4, zstd.",
-        _batch(lambda b: b.compression),
-    ),
-    Column(
-        "producerId",
-        pa.int64(),
-        "Producer id of the batch, -1 for none.",
-        _batch(lambda b: b.producer_id),
-    ),
-    Column(
-        "producerEpoch",
-        pa.int32(),
-        "Producer epoch of the batch, -1 for none.",
-        _batch(lambda b: b.producer_epoch),
-    ),
-    Column(
-        "sequence",
-        pa.int32(),
-        "Sequence number of the record, -1 for none.",
-        _record(lambda r: r.sequence),
-    ),
-    Column(
-        "partitionLeaderEpoch",
-        pa.int32(),
-        "Leader epoch of the batch, -1 for none.",
-        _batch(lambda b: b.partition_leader_epoch),
-    ),
-    Column(
-        "isTransactional",
-        pa.bool_(),
-        "Whether the batch is part of a transaction.",
-        _batch(lambda b: b.is_transactional),
-    ),
-    Column(
-        "isControl",
-        pa.bool_(),
-        "Whether it is a record of the broker's own.",
-        _batch(lambda b: b.is_control),
+    _of_view("offset", "offset"),
+    _of_view("timestamp", TIMESTAMP),
+    _of_view("timestamp_type", "timestampType"),
+    _of_view("headers", HEADERS, "Headers in their order, null when there are none.", HEADERS_TYPE),
+    *(
+        _of_view(column.name, _called(column.name), kind=_kind(column.name))
+        for column in RECORDS.columns
+        if column.on_request and column.type in _TYPES and column.name not in _LEFT_OUT
     ),
     Column(
         "controlType",
         pa.string(),
         "ABORT, COMMIT, ...; null for data.",
-        _record(lambda r: None if r.control is None else r.control.type),
+        lambda rows: [
+            None if row.record is None or row.record.control is None else row.record.control.type
+            for row in rows
+        ],
     ),
     Column("segment", pa.string(), "Path of the file.", once=lambda s: _utf8(os.fspath(s.path))),
     Column(
@@ -191,10 +174,12 @@ def _array(column: Column, kind: Any, rows: Sequence[Row], segment: Segment) -> 
         return pa.repeat(pa.scalar(column.once(segment), kind), len(rows))
     assert column.values is not None
     values = column.values(rows)
-    if column.name == TIMESTAMP:
+    if pa.types.is_timestamp(kind):
         values = _timestamps(values, kind.unit)
     elif column.name == HEADERS:
-        return _headers(values)
+        return _headers([headers or None for headers in values])
+    elif column.source == "codec":
+        values = [None if value is None else codec_label(value) for value in values]
     return pa.array(values, kind)
 
 

@@ -17,7 +17,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_codecs import Compression
+from kafka_codecs import LOG_ENTRY, Compression
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 CODECS = tuple(codec.label for codec in Compression)
 """The codecs, by their numbers. Record batches take them all, the older messages no zstd."""
 
+MAGICS = tuple(LOG_ENTRY.cases)
+"""The versions of the format."""
+
 MAGIC = 2
-"""What is written when nothing says otherwise."""
+"""What is written when nothing says otherwise: what brokers of today expect."""
 
 _SPLIT = 1 << 30
 """Bytes of a record batch of Arrow from which on it is worked on in parts."""
@@ -70,8 +73,10 @@ def encode(
         if codec not in CODECS:
             raise ValueError(f"no codec is called {codec!r}; known: {', '.join(CODECS)}")
         given["codec"] = int(Compression[codec.upper()])
-    if magic is not None and magic not in (0, 1, 2):
-        raise ValueError(f"magic is {magic}: it must be 0, 1 or 2")
+    if magic is not None and magic not in MAGICS:
+        *before, last = MAGICS
+        listed = f"{', '.join(map(str, before))} or {last}"
+        raise ValueError(f"magic is {magic}: it must be {listed}")
     return _encode(_batches(data), magic, given, level, batch_bytes)
 
 
@@ -120,7 +125,7 @@ def _by_magic(
         runs = pc.run_end_encode(cast_plain(column, pa.int64(), "magic", row))
         start = 0
         for end, version in zip(runs.run_ends.to_pylist(), runs.values.to_pylist(), strict=True):
-            if version not in (0, 1, 2):
+            if version not in MAGICS:
                 raise RowRefused(f"{version} is no version of the format", row + start, "magic")
             yield version, rest.slice(start, end - start)
             start = end

@@ -20,31 +20,17 @@ from kafka_log.blocks import Block, numbers
 from kafka_log.choice import Choice, in_batches
 from kafka_log.columns import COLUMNS, HEADERS_TYPE, MS_MAX, TIMESTAMP
 from kafka_log.control import read_control
+from kafka_log.model import codec_label
 
 if TYPE_CHECKING:
     from kafka_log.arrow import Scan, Slice
 
 NAMES: Mapping[str, str] = {
-    "key": "key",
-    "value": "value",
-    "offset": "offset",
-    TIMESTAMP: "timestamp",
-    "timestampType": "timestamp_type",
-    "headers": "headers",
-    "baseOffset": "base_offset",
-    "position": "position",
-    "magic": "magic",
-    "compression": "codec",
-    "producerId": "producer_id",
-    "producerEpoch": "producer_epoch",
-    "sequence": "sequence",
-    "partitionLeaderEpoch": "leader_epoch",
-    "isTransactional": "is_transactional",
-    "isControl": "is_control",
+    name: column.source for name, column in COLUMNS.items() if column.source is not None
 }
 """The columns that come from the view ``records``, by what they are called there."""
 
-_CODECS = [codec.label for codec in Compression]
+_CODECS = [codec_label(number) for number in range(max(Compression) + 1)]
 
 
 def read(
@@ -175,9 +161,9 @@ def _array(field: pa.Field, batch: pa.RecordBatch, choice: Choice) -> Any:
     if field.name == "controlType":
         return _control_types(batch, field.type, choice)
     values = batch.column(NAMES[field.name])
-    if field.name == TIMESTAMP:
+    if pa.types.is_timestamp(field.type):
         return _timestamps(values, field.type)
-    if field.name == "compression":
+    if NAMES[field.name] == "codec":
         return pa.array(_CODECS, field.type).take(values)
     if field.name == "headers":
         return _headers(values)

@@ -6,13 +6,15 @@ import mmap
 import sys
 from collections.abc import Callable
 from io import FileIO
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from codecgen.runtime.arrow.decoder import Chunk
-from kafka_codecs import RECORD_BATCH
+from codecgen.runtime.errors import CodecError
+from kafka_codecs import LOG_ENTRY
 from kafka_log import framing
+from kafka_log.headers import HEAD
 from kafka_log.positioned import read_at
 
 WINDOW = 16 << 20
@@ -34,12 +36,8 @@ FAR_BY_KERNEL = 8 << 10
 TRIAL = 32
 """Batches after which it is decided anew which of the two is done."""
 
-_LENGTH = next(f.name for f in RECORD_BATCH.fields if f.measures is not None)
-_AT = RECORD_BATCH.offset_of(_LENGTH)
-_WIDTH = RECORD_BATCH.size_of(_LENGTH)
-_BEHIND = _AT + _WIDTH
-_COUNT = "record_count"
-_HEAD = RECORD_BATCH.offset_of(_COUNT) + RECORD_BATCH.size_of(_COUNT)
+_LENGTH = LOG_ENTRY.length
+"""Where all entries say how long they are; None where they do not say it in the same way."""
 
 
 class Heads(Protocol):
@@ -91,7 +89,7 @@ class ReadHeads:
         self.chunk = Sparse(max(WINDOW, self.step))
         self.hop = _kernel() if compiled else None
         self.far_from = FAR if self.hop is None else FAR_BY_KERNEL
-        self.far = True
+        self.far = _LENGTH is not None
         self.most = FIRST
 
     def fill(self, position: int, stop: int) -> None:
@@ -109,7 +107,7 @@ class ReadHeads:
         while count < TRIAL and self.chunk.size - at >= framing.HEAD:
             at += max(size_of(view, at), framing.HEAD)
             count += 1
-        self.far = at >= count * self.far_from
+        self.far = _LENGTH is not None and at >= count * self.far_from
 
     def _each(self, position: int, stop: int) -> None:
         room = min(self.chunk.capacity, stop - position)
@@ -129,7 +127,7 @@ class ReadHeads:
         view = self.chunk.view()
         at = count = 0
         while count < self.most and room - at >= framing.HEAD:
-            wanted = min(_HEAD, room - at)
+            wanted = min(HEAD, room - at)
             got = read_at(self.file, view[at : at + wanted], position + at)
             if got < framing.HEAD:
                 return at, count, got
@@ -147,15 +145,16 @@ def _kernel() -> Callable[[FileIO, Chunk, int, int, int, int], tuple[int, int]] 
     """What reads heads as ``_one_by_one`` does, up to anything odd: how far it came, and after how many."""
     from codecgen.runtime.arrow import hops  # it takes numba
 
-    function = hops.pread()
-    if function is None:
+    function, length = hops.pread(), _LENGTH
+    if function is None or length is None:
         return None
+    number = (length.offset, length.size, int(length.signed), int(length.endian == "little"))
+    layout = (HEAD, framing.HEAD, *number, length.before)
 
     def hop(
         file: FileIO, chunk: Chunk, room: int, position: int, most: int, far: int
     ) -> tuple[int, int]:
         place = (chunk.address, room, position)
-        layout = (_HEAD, framing.HEAD, _AT, _WIDTH, 1, 0, _BEHIND)
         at, count = hops.hop(function, file.fileno(), *place, *layout, most, TRIAL, far)
         return int(at), int(count)
 
@@ -179,5 +178,13 @@ class MappedHeads:
 
 
 def size_of(view: memoryview, at: int) -> int:
-    """Length of the entry whose head is at a place, as it says itself."""
-    return int.from_bytes(view[at + _AT : at + _BEHIND], "big", signed=True) + _BEHIND
+    """Length of the entry whose head is at a place, as it says itself; 0 when it says what no length can be."""
+    length = _LENGTH
+    if length is None:
+        try:
+            return framing.frame_of(view[at:], 0, "").size
+        except CodecError:
+            return 0
+    data = view[at + length.offset : at + length.end]
+    order: Literal["big", "little"] = "big" if length.endian == "big" else "little"
+    return int.from_bytes(data, order, signed=length.signed) + length.before

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from typing import Any, NamedTuple
 
-from codecgen.runtime.errors import CodecError
+from codecgen.runtime.errors import ChecksumError, CodecError
 
 
 class Policy(StrEnum):
@@ -45,7 +46,9 @@ class Control:
 class Record(NamedTuple):
     """One record. Timestamps are in milliseconds, -1 for none; ``sequence`` is -1 for none.
 
-    A tuple, since there are millions of them: it takes a quarter of the time that a dataclass takes.
+    A tuple, since there are millions of them: it takes a quarter of the time that a dataclass takes. What has the name
+    of a column of the view records is that column; ``more`` are the columns of it that stand neither here nor in
+    :class:`Batch`, in their order.
     """
 
     offset: int
@@ -56,15 +59,17 @@ class Record(NamedTuple):
     headers: tuple[tuple[str, bytes | None], ...] = ()
     control: Control | None = None
     crc_error: CodecError | None = None
+    more: tuple[Any, ...] = ()
 
 
 @dataclass(slots=True)
 class Batch:
     """A record batch, or a message of the older formats (a wrapper with what it holds).
 
-    ``position`` is its first byte in the file, ``size`` its length in bytes. Values that the format of ``magic``
-    does not have are -1, None or False, as in Apache Kafka's own reader. A value that cannot be read is None,
-    and ``problems`` says why. ``timestamp_type`` is -1 (none), 0 (CreateTime) or 1 (LogAppendTime).
+    What has the name of a column of the view batches is that column. ``position`` is its first byte in the file, ``size``
+    its length in bytes. Values that the format of ``magic`` does not have are -1, None or False, as in Apache Kafka's own
+    reader. A value that cannot be read is None, and ``problems`` says why. ``timestamp_type`` is -1 (none), 0 (CreateTime)
+    or 1 (LogAppendTime). ``base_offset`` is that of the first record where the header does not say it.
     """
 
     position: int
@@ -74,10 +79,9 @@ class Batch:
     last_offset: int
     next_offset: int
     crc: int
-    is_valid: bool
     attributes: int
     base_timestamp: int | None
-    compression: str | None
+    codec: int
     timestamp_type: int
     max_timestamp: int
     producer_id: int
@@ -86,13 +90,47 @@ class Batch:
     last_sequence: int
     is_transactional: bool
     is_control: bool
-    partition_leader_epoch: int
+    leader_epoch: int
     delete_horizon: int | None
-    count: int | None
+    record_count: int | None
+    is_valid: bool = True
     records: list[Record] = field(default_factory=list)
     problems: tuple[Problem, ...] = ()
     findings: tuple[CodecError, ...] = ()
     """What a strict reader would have refused, but this policy takes."""
+    more: tuple[Any, ...] = ()
+    """The columns of the view batches that have no place here, in their order."""
+    says_base_offset: bool = True
+    """Whether the header has the base offset."""
+
+    @property
+    def compression(self) -> str | None:
+        """The name of the codec; None when it has none."""
+        return codec_label(self.codec)
+
+    @property
+    def count(self) -> int | None:
+        """How many records the header says there are; None when it does not."""
+        return self.record_count
+
+    @property
+    def partition_leader_epoch(self) -> int:
+        """The leader epoch, by the name that it has in Kafka's documents."""
+        return self.leader_epoch
+
+
+@cache
+def codec_label(number: int) -> str | None:
+    """The name of a codec by its number."""
+    from kafka_codecs import Compression  # the codecs may not be needed otherwise
+
+    found = Compression.of(number)
+    return None if found is None else found.label
+
+
+def is_own_checksum(finding: CodecError) -> bool:
+    """Whether a finding says that the checksum of a batch itself is wrong, not one inside it."""
+    return isinstance(finding, ChecksumError) and "[" not in (finding.where.path or "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from codecgen.runtime.errors import ChecksumError, CodecError, ParseError, TrailingError, Where
+from codecgen.runtime.errors import CodecError, ParseError, TrailingError, Where
 from codecgen.runtime.source import Limits
-from kafka_log.model import Batch, End, Lost, Policy
+from kafka_log.model import Batch, End, Lost, Policy, is_own_checksum
 
 # The codecs, and what stands on them, are imported where they are needed: the Arrow kernels may leave nothing to them.
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class Run:
     def believe(self, batch: Batch) -> None:
         """Refuse a batch whose own checksum is wrong; note what is missing of one that is cut short."""
         for finding in batch.findings:
-            if is_batch_crc(finding):
+            if is_own_checksum(finding):
                 raise finding
         if batch.problems:
             self.note_lost_records(batch)
@@ -203,12 +203,7 @@ def damage(batch: Batch) -> list[CodecError]:
     """Why a consumer refuses a batch: checksums that are wrong, and what cannot be read."""
     found: list[CodecError] = []
     if not batch.is_valid:
-        found += filter(is_batch_crc, batch.findings)
+        found += filter(is_own_checksum, batch.findings)
     else:
         found += [r.crc_error for r in batch.records if r.crc_error is not None]
     return found + [problem.error for problem in batch.problems]
-
-
-def is_batch_crc(finding: CodecError) -> bool:
-    """Whether a finding says that a batch's own checksum is wrong."""
-    return isinstance(finding, ChecksumError) and finding.where.path == "crc"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.layout import Length
 from codecgen.runtime.source import Limits, Session, Source
-from kafka_codecs import LOG_ENTRY, RECORD_BATCH
+from kafka_codecs import LOG_ENTRY
 from kafka_log import framing
+from kafka_log.headers import HEAD, Columns, Head
 
 CHUNK = 1 << 20
 WORK_PER_BYTE = 16
@@ -25,31 +28,50 @@ def next_entry(
 
     ``after`` is the last offset known before; an entry with a lower one is not believed.
     """
+    offsets = Columns(("base_offset", "last_offset"), file)
     budget = [WORK_PER_BYTE * (size - start) + CHUNK]
     position = start
     while position + framing.HEAD < size and budget[0] > 0:
-        chunk = read(position, CHUNK + framing.HEAD)
+        chunk = read(position, CHUNK + HEAD)
         if chunk.strip(b"\0"):  # a file that was made longer in advance has a long tail of zeros
             for match in _HEAD.finditer(chunk):
                 i = match.start()
-                head = chunk[i : i + framing.HEAD]
-                found = _entry(head, read, position + i, size, file, after, budget)
+                head = chunk[i : i + HEAD]
+                found = _entry(head, read, position + i, size, offsets, after, budget)
                 if found is not None:
                     return position + i, found
-        position += max(len(chunk) - framing.HEAD, 1)
+        position += max(len(chunk) - HEAD, 1)
     return None
 
 
 def _head_pattern() -> re.Pattern[bytes]:
-    """Finds every place where the bytes could be the head of an entry: an offset and a length that are not negative,
-    a length that is not 0, a known magic byte. A look-ahead, so that places may overlap."""
-    length = next(f.name for f in RECORD_BATCH.fields if f.measures is not None)
-    at, magic_at = RECORD_BATCH.offset_of(length), RECORD_BATCH.offset_of("magic")
-    zero = b"\\0{%d}" % RECORD_BATCH.size_of(length)
-    magics = b"".join(b"\\x%02x" % magic for magic in LOG_ENTRY.cases)
-    low = b"[\\x00-\\x7f]"
-    parts = (low, b".{%d}" % (at - 1), b"(?!%s)" % zero, low, b".{%d}" % (magic_at - at - 1))
-    return re.compile(b"(?=%s[%s])" % (b"".join(parts), magics), re.DOTALL)
+    """Finds every place where the bytes could be the head of an entry: a length that is above 0, and a value that says
+    which layout it is. A look-ahead, so that places may overlap."""
+    values: dict[tuple[Any, ...], list[int]] = {}
+    lengths = {}
+    for value, layout in LOG_ENTRY.cases.items():
+        if layout.length is None:
+            raise TypeError(f"{layout.layout_name} does not say at a fixed place how long it is")
+        values.setdefault(layout.length.place(), []).append(value)
+        lengths[layout.length.place()] = layout.length
+    parts = [_pattern(lengths[place], known) for place, known in values.items()]
+    return re.compile(b"(?=%s)" % b"|".join(parts), re.DOTALL)
+
+
+def _pattern(length: Length, values: list[int]) -> bytes:
+    """The head of layouts whose lengths lie at one place."""
+    digits = [b"[\\x00-\\x7f]" if length.signed else b".", *[b"."] * (length.size - 1)]
+    number = b"".join(digits if length.endian == "big" else reversed(digits))
+    known = [re.escape(LOG_ENTRY.codec.write(value, None, Session())) for value in values]
+    pieces = [
+        (length.offset, length.size, b"(?!\\x00{%d})%s" % (length.size, number)),
+        (LOG_ENTRY.offset, LOG_ENTRY.codec.size or 0, b"(?:%s)" % b"|".join(known)),
+    ]
+    at, found = 0, b""
+    for offset, size, text in sorted(pieces):
+        found += b".{%d}%s" % (offset - at, text)
+        at = offset + size
+    return found
 
 
 _HEAD = _head_pattern()
@@ -60,19 +82,23 @@ def _entry(
     read: Read,
     position: int,
     size: int,
-    file: str,
+    offsets: Columns,
     after: int | None,
     budget: list[int],
 ) -> int | None:
     """The first offset of an entry at a place, None when there is none."""
     if len(head) < framing.HEAD:
         return None
+    file = offsets.session.file or ""
     try:
         frame = framing.frame_of(head, position, file)
+        if frame.size > size - position:
+            return None
+        first, last = offsets.of(Head(position, frame, head))
     except CodecError:
         return None
-    offset = frame.offset
-    if frame.size > size - position or offset < 0 or (after is not None and offset <= after):
+    offset = int(last if first is None else first)
+    if offset < 0 or (after is not None and offset <= after):
         return None
     if budget[0] < frame.size:
         return None

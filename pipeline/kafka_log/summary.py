@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.directory import Partition
-from kafka_log.model import Batch, End
+from kafka_log.model import Batch, End, is_own_checksum
 from kafka_log.reader import Batches
 
 
@@ -61,7 +61,7 @@ class Summary:
             f"batch at byte {batch.position}: {p.at}: {p.error}" for p in batch.problems
         ]
         if not batch.is_valid:
-            self.problems += [str(f) for f in batch.findings if f.where.path == "crc"]
+            self.problems += map(str, filter(is_own_checksum, batch.findings))
 
     def close(self, end: End, file: str) -> None:
         """Count how a file ended."""

@@ -1,51 +1,55 @@
-"""The columns of the views, from the batches and records that the reference codecs read."""
+"""The columns of the views, from batches and records: each is the attribute of its name, or one of ``more``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
+from operator import attrgetter
 from typing import Any
 
-from kafka_codecs import Compression
-from kafka_log.model import Batch
+from kafka_codecs.arrow.batches import BATCHES
+from kafka_codecs.arrow.records import RECORDS
+from kafka_log.model import Batch, Record
 
-Values = Mapping[str, Callable[[Batch, Any], Any]]
+Value = Callable[[Batch, Any], Any]
+Values = Mapping[str, Value]
 
-OF_RECORDS: Values = {
-    "offset": lambda b, r: r.offset,
-    "timestamp": lambda b, r: r.timestamp,
-    "timestamp_type": lambda b, r: b.timestamp_type,
-    "key": lambda b, r: r.key,
-    "value": lambda b, r: r.value,
-    "headers": lambda b, r: [{"key": key, "value": value} for key, value in r.headers],
-    "base_offset": lambda b, r: b.base_offset,
-    "position": lambda b, r: b.position,
-    "magic": lambda b, r: b.magic,
-    "codec": lambda b, r: int(Compression[(b.compression or "none").upper()]),
-    "producer_id": lambda b, r: b.producer_id,
-    "producer_epoch": lambda b, r: b.producer_epoch,
-    "sequence": lambda b, r: r.sequence,
-    "leader_epoch": lambda b, r: b.partition_leader_epoch,
-    "is_transactional": lambda b, r: b.is_transactional,
-    "is_control": lambda b, r: b.is_control,
-    "delete_horizon": lambda b, r: b.delete_horizon,
-}
-"""The columns of the view records, from what the reference codecs read."""
+_BATCHES = tuple(column.name for column in BATCHES.columns)
+_RECORDS = tuple(column.name for column in RECORDS.columns)
+
+OF_BATCH = tuple(f.name for f in fields(Batch) if f.name in _BATCHES)
+"""The columns of the view batches that :class:`Batch` has fields for, in the order of these."""
+OF_RECORD = tuple(name for name in Record._fields if name in _RECORDS)
+"""The columns of the view records that :class:`Record` has fields for, in the order of these: they come first."""
+MORE_OF_BATCH = tuple(name for name in _BATCHES if name not in OF_BATCH)
+"""The other columns of the view batches."""
+MORE_OF_RECORD = tuple(name for name in _RECORDS if name not in OF_RECORD + OF_BATCH)
+"""The columns of the view records that neither has a field for."""
+
+
+def _of_record(name: str) -> Value:
+    if name in MORE_OF_RECORD:
+        at = MORE_OF_RECORD.index(name)
+        return lambda batch, record: record.more[at]
+    get = attrgetter(name)
+    if name in OF_RECORD:
+        return lambda batch, record: get(record)
+    return lambda batch, record: get(batch)
+
+
+def _of_batch(name: str) -> Value:
+    if name in MORE_OF_BATCH:
+        at = MORE_OF_BATCH.index(name)
+        return lambda batch, record: batch.more[at]
+    get = attrgetter(name)
+    return lambda batch, record: get(batch)
+
+
+OF_RECORDS: Values = {name: _of_record(name) for name in _RECORDS}
+"""The columns of the view records, from a record and its batch."""
 
 OF_BATCHES: Values = {
-    **{name: OF_RECORDS[name] for name in ("position", "magic", "codec", "timestamp_type")},
-    **{name: OF_RECORDS[name] for name in ("producer_id", "producer_epoch", "leader_epoch")},
-    **{name: OF_RECORDS[name] for name in ("is_transactional", "is_control", "delete_horizon")},
-    "size": lambda b, _: b.size,
-    "base_offset": lambda b, _: None if b.count is None and _wraps(b) else b.base_offset,
-    "last_offset": lambda b, _: b.last_offset,
-    "base_timestamp": lambda b, _: b.base_timestamp,
-    "max_timestamp": lambda b, _: b.max_timestamp,
-    "base_sequence": lambda b, _: b.base_sequence,
-    "record_count": lambda b, _: b.count,
-    "crc": lambda b, _: b.crc,
+    **{name: _of_batch(name) for name in _BATCHES},
+    "base_offset": lambda batch, _: batch.base_offset if batch.says_base_offset else None,
 }
-"""Likewise those of the view batches."""
-
-
-def _wraps(batch: Batch) -> bool:
-    return batch.compression != Compression.NONE.label
+"""The columns of the view batches, from a batch: as its header has them."""

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
-from kafka_log import Partition, Segment, discover, framing
+from kafka_log import Partition, Segment, discover
 from kafka_log.arrow import OnDamage, Slice
+from kafka_log.headers import Columns, heads
 from pyspark_kafka_log.options import EARLIEST, LATEST, Offsets, OptionError, Options
 from pyspark_kafka_log.transactions import transactions
 
@@ -225,7 +226,7 @@ def split(
 class Cut:
     """A place where a batch begins, and the offset that stands there.
 
-    For the older formats that may be the last offset of a wrapper, not the first.
+    For a wrapper of the older formats that is its last offset, not the first.
     """
 
     position: int
@@ -236,24 +237,17 @@ class Cut:
 def boundaries(path: Path, split_bytes: int) -> list[Cut]:
     """Places where batches begin, at least ``split_bytes`` bytes from each other.
 
-    Only lengths are read. What lies behind the first one that cannot be is left to whoever reads the last slice.
+    Only lengths are read, and the headers in these places. What lies behind the first one that cannot be is left to whoever reads the last slice.
     """
     cuts: list[Cut] = []
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        position, wanted = 0, split_bytes
-        while position + framing.HEAD < size:
-            file.seek(position)
-            head = file.read(framing.HEAD)
-            try:
-                magic, length = framing.peek(head, position, os.fspath(path))
-            except CodecError:
-                break
-            if length > size - position:
-                break
-            if position >= wanted:
-                offset = int.from_bytes(head[:8], "big", signed=True)
-                cuts.append(Cut(position, offset, magic >= framing.NEWEST))
-                wanted = position + split_bytes
-            position += length
+    offsets = Columns(("base_offset", "last_offset"), os.fspath(path))
+    wanted = split_bytes
+    try:
+        for head in heads(path):
+            if head.position >= wanted:
+                first, last = offsets.of(head)
+                cuts.append(Cut(head.position, last if first is None else first, first is not None))
+                wanted = head.position + split_bytes
+    except CodecError:
+        pass
     return cuts

@@ -18,35 +18,26 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from kafka_log.arrow import COLUMNS
+from kafka_log.columns import COLUMNS, HEADERS_TYPE
 from pyspark_kafka_log.options import OptionError
 
 HEADERS = ArrayType(
     StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 )
 
+_SPARK: dict[str, DataType] = {
+    "binary": BinaryType(),
+    "string": StringType(),
+    "bool": BooleanType(),
+    "int32": IntegerType(),
+    "int64": LongType(),
+    "timestamp[us, tz=UTC]": TimestampType(),
+}
+"""Types of Arrow as Spark's."""
+
 TYPES: dict[str, DataType] = {
-    "key": BinaryType(),
-    "value": BinaryType(),
-    "topic": StringType(),
-    "partition": IntegerType(),
-    "offset": LongType(),
-    "timestamp": TimestampType(),
-    "timestampType": IntegerType(),
-    "headers": HEADERS,
-    "baseOffset": LongType(),
-    "position": LongType(),
-    "magic": IntegerType(),
-    "compression": StringType(),
-    "producerId": LongType(),
-    "producerEpoch": IntegerType(),
-    "sequence": IntegerType(),
-    "partitionLeaderEpoch": IntegerType(),
-    "isTransactional": BooleanType(),
-    "isControl": BooleanType(),
-    "controlType": StringType(),
-    "segment": StringType(),
-    "problem": StringType(),
+    name: HEADERS if column.type == HEADERS_TYPE else _SPARK[str(column.type)]
+    for name, column in COLUMNS.items()
 }
 """All columns. The first seven, and headers, are those of Spark's own Kafka source."""
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
-from codecgen.runtime.errors import CodecError, TruncatedError, Where
-from codecgen.runtime.source import Session, Source
-from kafka_codecs import RECORD_BATCH, ControlRecordType
-from kafka_log import Segment, SegmentReader, framing
+from codecgen.runtime.errors import CodecError
+from kafka_codecs import ControlRecordType
+from kafka_log import Segment, SegmentReader
+from kafka_log.headers import headers
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +32,9 @@ class Transactions:
     last_stable_offset: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Header:
+class _Header(NamedTuple):
+    """Columns of the view batches."""
+
     position: int
     base_offset: int
     producer_id: int
@@ -80,32 +80,8 @@ def _marker(segment: Segment, header: _Header) -> ControlRecordType | None:
     return None
 
 
-_FIELDS = ("base_offset", "attributes", "producer_id")
-_HEAD = max(RECORD_BATCH.offset_of(name) + RECORD_BATCH.size_of(name) for name in _FIELDS)
-
-
 def _transactional(segment: Segment) -> Iterator[_Header]:
     """The headers of all batches that are part of a transaction."""
-    name = os.fspath(segment.path)
-    with segment.path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        position = 0
-        while position + framing.HEAD < size:
-            file.seek(position)
-            head = file.read(_HEAD)
-            magic, length = framing.peek(head, position, name)
-            if length > size - position:
-                return  # not whole yet
-            if magic >= framing.NEWEST:
-                if len(head) < _HEAD:
-                    where = Where(position=position, file=name)
-                    raise TruncatedError("the head of a batch is cut off", where)
-                base_offset, attributes, producer_id = (_field(f, head) for f in _FIELDS)
-                if attributes.is_transactional:
-                    yield _Header(position, base_offset, producer_id, attributes.is_control)
-            position += length
-
-
-def _field(name: str, head: bytes) -> Any:
-    at = RECORD_BATCH.offset_of(name)
-    return RECORD_BATCH.by_name[name].codec.read(Source(head, Session(strict=False), pos=at), None)
+    for *values, is_transactional in headers(segment.path, (*_Header._fields, "is_transactional")):
+        if is_transactional:
+            yield _Header(*values)

@@ -1,13 +1,16 @@
 """The kernels of a module once more, with every access to memory checked against the memory that they were given.
 
-numba's own checks of bounds know arrays, and the kernels use addresses. So the text of the module is compiled again with
-its primitives replaced: each first looks for its bytes in a table of ranges. Beyond them it does nothing, and notes it.
+numba's own checks of bounds know arrays, and the kernels use addresses. So the text of the module, and of the primitives
+that it imports, is compiled again with those replaced that touch memory: each first looks for its bytes in a table of
+ranges. Beyond them it does nothing, and notes it.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -15,6 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from codecgen.runtime.arrow import primitives
+
+PACKAGE = Path(primitives.__path__[0])
 MOST_RANGES = 128
 ANYWHERE_ELSE = "the kernels {what} {size} bytes at {place}"
 
@@ -48,7 +54,7 @@ COMPILED = {
 WRITING: dict[str, tuple[str, tuple[Access, ...], str]] = {
     f"store_{8 * size}_be": ("p, value", (("p", str(size), 1),), "None") for size in (2, 4, 8)
 }
-"""Those of modules that write."""
+"""Those that write."""
 
 PLAIN = {
     "copy": ("to, start, size", (("to", "size", 1), ("start", "size", 0)), "None"),
@@ -64,6 +70,9 @@ HARMLESS = {"_has_crc32c", "_crc32c_8", "_crc32c_1", "_has_multiply", "_multiply
 HARMLESS |= {f"wrap_{bits}" for bits in (8, 16, 32, 64)}
 HARMLESS |= {"_fetch"}  # a wish: an address that is no memory is passed over
 """Intrinsics that touch no memory."""
+
+MODULES = ("memory", "bitmaps", "checksums", "utf8", "varints", "writing")
+"""The primitives of kernels, each after those that it imports."""
 
 _CHECK = """
 
@@ -135,29 +144,53 @@ def checked(
     module: ModuleType,
     ranges: Ranges,
     folder: Path,
-    edit: Callable[[str], str] = lambda text: text,
+    edit: Callable[[str], str] | None = None,
 ) -> ModuleType:
-    """A module of kernels, of which every access to memory is checked."""
+    """A module of kernels, of which every access to memory is checked. ``edit`` changes the text of some module."""
     assert module.__file__ is not None
-    text = edit(Path(module.__file__).read_text(encoding="utf-8"))
-    text = text.replace("cache=True", "cache=False")  # the address of the table is in the code
-    primitives = PRIMITIVES | (COMPILED if module.JIT else PLAIN)
-    if hasattr(module, "copy_from"):
-        primitives = primitives | WRITING | ({} if module.JIT else PLAIN_WRITING)
-    unknown = intrinsics(module) - set(primitives) - HARMLESS
+    texts = {path.stem: path.read_text("utf-8") for path in PACKAGE.glob("*.py")}
+    name = module.__name__.rpartition(".")[2]
+    texts[name] = Path(module.__file__).read_text(encoding="utf-8")
+    if edit is not None:
+        edited = {stem: edit(text) for stem, text in texts.items()}
+        assert edited != texts
+        texts = edited
+    # The address of the table is in the code, which is of no use to others then.
+    assert "    keep(compiled)\n" in texts["compiling"]
+    texts["compiling"] = texts["compiling"].replace("    keep(compiled)\n", "")
+    package = Path(tempfile.mkdtemp(prefix="checked_", dir=folder))
+    texts["memory"] += _CHECK.format(address=ranges.table.ctypes.data)
+    for stem, text in replaced(module.JIT).items():
+        if stem != "memory":
+            texts[stem] += f"\n\nfrom {primitives.__name__}.memory import _allowed\n"
+        texts[stem] += text
+    for stem, text in texts.items():
+        text = text.replace(primitives.__name__, package.name)
+        (package / f"{stem}.py").write_text(text, encoding="utf-8")
+    load(package.name, package / "__init__.py")
+    return load(f"{package.name}.{name}", package / f"{name}.py")
+
+
+def replaced(compiled: bool) -> dict[str, str]:
+    """For modules of primitives the text that replaces those that touch memory."""
+    modules = {name: importlib.import_module(f"{primitives.__name__}.{name}") for name in MODULES}
+    entries = PRIMITIVES | WRITING | (COMPILED if compiled else PLAIN | PLAIN_WRITING)
+    found = set().union(*map(intrinsics, modules.values())) if compiled else set()
+    unknown = found - set(entries) - HARMLESS
     assert not unknown, f"do these touch memory? {unknown}"
-    parts = [text, _CHECK.format(address=ranges.table.ctypes.data)]
-    for name, entry in primitives.items():
-        parameters, accesses, instead = entry
-        assert hasattr(module, name), name
+    out: dict[str, str] = {}
+    for name, (parameters, accesses, instead) in entries.items():
+        owner = next(stem for stem, module in modules.items() if hasattr(module, name))
         allowed = " and ".join(f"_allowed({p}, {size}, {w})" for p, size, w in accesses)
-        parts.append(
-            _PRIMITIVE.format(name=name, parameters=parameters, allowed=allowed, instead=instead)
-        )
-    name = f"checked_{module.__name__.rpartition('.')[2]}"
-    path = folder / f"{name}.py"
-    path.write_text("".join(parts), encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(name, path)
+        text = _PRIMITIVE.format(name=name, parameters=parameters, allowed=allowed, instead=instead)
+        out[owner] = out.get(owner, "") + text
+    return out
+
+
+def load(name: str, path: Path) -> ModuleType:
+    """A module, or a package, from a file."""
+    inside = [str(path.parent)] if path.stem == "__init__" else None
+    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=inside)
     assert spec is not None and spec.loader is not None
     made = importlib.util.module_from_spec(spec)
     sys.modules[name] = made
@@ -187,10 +220,8 @@ def complaining(kernels: ModuleType, ranges: Ranges | None) -> Any:
     return SimpleNamespace(KERNELS=passes, JIT=kernels.JIT)
 
 
-def intrinsics(module: Any) -> set[str]:
+def intrinsics(module: ModuleType) -> set[str]:
     """The names of a module's intrinsics."""
-    if not module.JIT:
-        return set()
     from numba.core.extending import _Intrinsic
 
     return {name for name, value in vars(module).items() if isinstance(value, _Intrinsic)}

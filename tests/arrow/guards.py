@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.arrow.decoder import Chunk
-from codecgen.runtime.arrow.prelude import SLACK
+from codecgen.runtime.arrow.primitives.memory import SLACK
 
 AVAILABLE = sys.platform == "linux"
 PAGE = mmap.PAGESIZE

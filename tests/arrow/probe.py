@@ -15,7 +15,7 @@ import pyarrow as pa
 from codecgen.runtime.arrow import decoder as decoding
 from codecgen.runtime.arrow import decompressor as decompressing
 from codecgen.runtime.arrow.decoder import Decoder, Odd, Rows, choose, load_kernels, schema_of
-from codecgen.runtime.arrow.prelude import SLACK
+from codecgen.runtime.arrow.primitives.memory import SLACK
 from codecgen.runtime.arrow.view import View
 from codecgen.runtime.source import Limits
 from kafka_codecs.arrow.batches import BATCHES

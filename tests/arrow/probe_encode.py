@@ -371,7 +371,6 @@ class EncoderProbes:
             ranges = Ranges() if checks else None
             module: ModuleType = records_encoders
             if ranges is not None:
-                edit = self.edit or (lambda text: text)
-                module = checked(records_encoders, ranges, self.folder, edit)
+                module = checked(records_encoders, ranges, self.folder, self.edit)
             self.modules[checks] = module, ranges
         return self.modules[checks]

@@ -39,6 +39,9 @@ def row(batch: Batch) -> dict[str, Any]:
         "delete_horizon": batch.delete_horizon,
         "record_count": batch.count,
         "crc": batch.crc,
+        "next_offset": batch.next_offset,
+        "last_sequence": batch.last_sequence,
+        "attributes": batch.attributes,
     }
 
 

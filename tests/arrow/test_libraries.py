@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 
 import kafka_log
 from codecgen.runtime.arrow import gzip as gzip_kernel
-from codecgen.runtime.arrow import native, prelude
 from codecgen.runtime.arrow import zstd as zstd_kernel
 from codecgen.runtime.arrow.decompressor import (
     CODEC,
@@ -33,11 +32,12 @@ from codecgen.runtime.arrow.decompressor import (
     STATUS,
     Decompressor,
 )
-from codecgen.runtime.arrow.native import Library
+from codecgen.runtime.arrow.primitives import compiling, memory, native
+from codecgen.runtime.arrow.primitives.native import Library
 from codecgen.runtime.compression import CODECS, compress
 from tests.arrow.test_lz4 import TEXTS, mutated
 
-SLACK = prelude.SLACK
+SLACK = memory.SLACK
 NUMBER = 3
 LIMIT = 1 << 20
 
@@ -110,7 +110,7 @@ def test_the_libraries_are_called_where_their_functions_are_known() -> None:
     assert {"gzip by isal", "zstd"} <= WAYS.keys()
 
 
-@pytest.mark.skipif(not prelude.JIT, reason="only compiled kernels call libraries")
+@pytest.mark.skipif(not compiling.JIT, reason="only compiled kernels call libraries")
 @pytest.mark.parametrize(("codec", "magic"), [("gzip", 1), ("gzip", 2), ("zstd", 2)])
 def test_batches_are_read_by_them(
     codec: str, magic: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -211,7 +211,7 @@ def test_nothing_is_taken_that_the_reference_refuses(way: Way) -> None:
     runs = [compress(way.name, text) for text in small]
     runs += [compress(way.name, r.randbytes(300_000) + bytes(300_000))]
     taken = refused = 0
-    for _ in range(30_000 if prelude.JIT else 300):
+    for _ in range(30_000 if compiling.JIT else 300):
         run = mutated(r, r.choice(runs))
         found = way.plain([run], 1_000_000 if len(run) > 5000 else 5000)
         known = CODECS[way.name].read(memoryview(run), LIMIT, None)

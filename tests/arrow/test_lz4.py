@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from codecgen.runtime.arrow import lz4 as kernel
-from codecgen.runtime.arrow import prelude
+from codecgen.runtime.arrow.primitives import compiling, memory
 from codecgen.runtime.compression import compress, decompress
 
-SLACK = prelude.SLACK
+SLACK = memory.SLACK
 
 
-@prelude.jit
+@compiling.jit
 def frame(p: int, end: int, to: int, to_end: int, kind: int) -> int:
     return kernel.frame(p, end, to, to_end, kind)
 
@@ -97,7 +97,7 @@ def test_nothing_is_taken_that_the_reference_refuses() -> None:
     runs = [compress("lz4", text) for text in small]
     runs += [compress("lz4", text, variant="legacy-header-checksum") for text in small[::5]]
     taken = refused = 0
-    for _ in range(30_000 if prelude.JIT else 300):
+    for _ in range(30_000 if compiling.JIT else 300):
         run = mutated(r, r.choice(runs))
         for kind, variant in ((kernel.CHECKED, None), (kernel.UNCHECKED, "unchecked-header")):
             found = plain(run, 5000, kind)

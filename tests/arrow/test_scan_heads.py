@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen.runtime.arrow import hops
-from codecgen.runtime.arrow.prelude import JIT
+from codecgen.runtime.arrow.primitives.compiling import JIT
 from kafka_codecs import MESSAGE_V1, RECORD_BATCH
 from kafka_log import SegmentReader, scan_batches
 from kafka_log.heads import FAR, FAR_BY_KERNEL, TRIAL, WINDOW, ReadHeads

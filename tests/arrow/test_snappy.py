@@ -8,33 +8,47 @@ import cramjam
 import numpy as np
 import pytest
 
-from codecgen.runtime.arrow import prelude
 from codecgen.runtime.arrow import snappy as kernel
+from codecgen.runtime.arrow.decompressor import KERNELS_OF_CODECS
+from codecgen.runtime.arrow.primitives import compiling, memory
 from codecgen.runtime.compression import compress, decompress
 from tests.arrow.test_lz4 import TEXTS, mutated
 
-SLACK = prelude.SLACK
+SLACK = memory.SLACK
 
 
-@prelude.jit
-def stream(p: int, end: int, to: int, to_end: int) -> int:
-    return kernel.stream(p, end, to, to_end)
+RAW: list[str | None] = [None, "xerial-or-raw"]
+FRAMED = ["xerial", "xerial-or-raw"]
 
 
-def plain(run: bytes, room: int) -> bytes | None:
-    """What the kernel makes of a run; None when it leaves it to others."""
+@compiling.jit
+def stream(p: int, end: int, to: int, to_end: int, kind: int) -> int:
+    return kernel.stream(p, end, to, to_end, kind)
+
+
+def plain(run: bytes, room: int, variant: str | None = "xerial-or-raw") -> bytes | None:
+    """What the kernel makes of a run, read as a variant; None when it leaves it to others."""
+    kind = KERNELS_OF_CODECS["snappy"][variant]
     source = np.frombuffer(run + bytes(SLACK), np.uint8)
     out = np.full(room + 2 * SLACK, 0xEE, np.uint8)
     start = out.ctypes.data + SLACK
-    behind = stream(source.ctypes.data, source.ctypes.data + len(run), start, start + room)
+    behind = stream(source.ctypes.data, source.ctypes.data + len(run), start, start + room, kind)
     assert (out[:SLACK] == 0xEE).all()
     return None if behind == 0 else out[SLACK : SLACK + behind - start].tobytes()
 
 
-@pytest.mark.parametrize("variant", ["xerial", "xerial-1k", "raw"])
-def test_what_is_written_is_read(variant: str) -> None:
+@pytest.mark.parametrize(
+    ("written", "read", "other"),
+    [("xerial", FRAMED, None), ("xerial-1k", FRAMED, None), (None, RAW, "xerial")],
+)
+def test_what_is_written_is_read(
+    written: str | None, read: list[str | None], other: str | None
+) -> None:
     for text in TEXTS:
-        assert plain(compress("snappy", text, variant=variant), len(text)) == text
+        run = compress("snappy", text, variant=written)
+        for variant in read:
+            assert plain(run, len(text), variant) == text
+        assert plain(run, len(text), other) is None
 
 
 def test_every_kind_of_element() -> None:
@@ -77,26 +91,27 @@ def varint(n: int) -> bytes:
 def test_what_does_not_fit_is_left_alone() -> None:
     for text in TEXTS:
         if text:
-            assert plain(compress("snappy", text), len(text) - 1) is None
+            for written in (None, "xerial"):
+                run = compress("snappy", text, variant=written)
+                assert plain(run, len(text) - 1) is None
 
 
 def test_nothing_is_taken_that_the_reference_refuses() -> None:
     r = random.Random(3)
     small = [text for text in TEXTS if len(text) <= 3000]
     runs = [
-        compress("snappy", text, variant=v)
-        for text in small
-        for v in ("xerial", "raw", "xerial-1k")
+        compress("snappy", text, variant=v) for text in small for v in ("xerial", None, "xerial-1k")
     ]
     taken = refused = 0
-    for _ in range(30_000 if prelude.JIT else 300):
+    for _ in range(30_000 if compiling.JIT else 300):
         run = mutated(r, r.choice(runs))
-        found = plain(run, 5000)
+        variant = r.choice((None, "xerial", "xerial-or-raw"))
+        found = plain(run, 5000, variant)
         if found is None:
             refused += 1
             continue
         taken += 1
-        known = decompress("snappy", run, limit=5000)
+        known = decompress("snappy", run, limit=5000, variant=variant)
         assert (known.data, known.error, known.unused, known.notes) == (found, None, 0, ())
     assert taken > 20
     assert refused > 100

@@ -118,3 +118,24 @@ def test_damaged_windows(lead: Lead, seed: int, monkeypatch: pytest.MonkeyPatch)
             assert last == own[-1] or last > end or len(own) > len(expected)
         at += counts[i]
     assert at == len(rows)
+
+
+@pytest.mark.parametrize(
+    ("lead", "data"),
+    [
+        (Lead("uvarint"), b"\xff" * 9 + b"\x7f"),
+        (Lead("zigzag"), b"\xff" * 9 + b"\x7f"),
+        (Lead(">u8", 0, 8), b"\xff" * 8),
+        (Lead("<i8", 0, 8), b"\xff" * 7 + b"\x7f"),
+    ],
+    ids=lambda value: value.kind if isinstance(value, Lead) else "",
+)
+def test_lengths_beyond_all_memory(lead: Lead, data: bytes) -> None:
+    memory = Memory(np.frombuffer(data + bytes(64), np.uint8))
+    rows, last = by_the_plain_loop(lead, memory, 0, len(data), 5)
+    assert rows == [0]
+    assert len(data) < last <= vector_chains.BEYOND
+    start, end = np.array([0]), np.array([len(data)])
+    rows, counts, behind = follow(lead, memory, start, end, None)
+    assert (list(rows), list(counts)) in (([0], [1]), ([], [0]))
+    assert counts[0] == 0 or behind[0] > end[0]

@@ -252,6 +252,29 @@ def test_an_entry_with_more_rows_than_are_read_at_once(
     assert (items[1].start, items[1].end) == (len(good), 2 * len(good))
 
 
+@pytest.mark.parametrize(
+    "length",
+    [b"\xff" * 9 + b"\x7f", b"\xfe" * 9 + b"\x01", b"\x80" * 9 + b"\x00", b"\xff" * 12],
+    ids=["70 bits", "64 bits", "overlong", "without end"],
+)
+@pytest.mark.parametrize(("count", "at"), [(1, 0), (3, 0), (3, 2), (400, 0), (400, 399)])
+def test_a_length_of_ten_bytes_is_left_to_the_reference_codecs(
+    tmp_path: Path, length: bytes, count: int, at: int
+) -> None:
+    record = RECORD_BATCH.build(records(1))[61:]
+    good = RECORD_BATCH.build(records(3))
+    items = [length + record[1:] if i == at else record for i in range(count)]
+    bad = bytearray(good[:61] + b"".join(items))
+    bad[8:12] = (len(bad) - 12).to_bytes(4, "big")
+    bad[57:61] = count.to_bytes(4, "big")
+    bad[17:21] = crc32c(bytes(bad[21:])).to_bytes(4, "big")
+    found = decoded(good + bytes(bad) + good)
+    assert [type(item) for item in found] == [Rows, Odd, Rows]
+    assert (found[1].start, found[1].end) == (len(good), len(good) + len(bad))
+    path = write(tmp_path, good, bytes(bad), good)
+    assert by_vectors(path, "salvage") == reference(path, "salvage")
+
+
 def decoded(data: bytes) -> list[Rows | Odd]:
     decoder = Decoder(RECORDS, choose(RECORDS, ["value"]), kernels=records_vectors)
     chunk = Chunk(len(data))

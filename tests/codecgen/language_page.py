@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codecgen.schema import grammar
+from codecgen.schema import grammar, kinds
 from tests.paths import ROOT
 
 PAGE = ROOT / "docs" / "schema-language.md"
@@ -68,19 +68,19 @@ def _title(form: str) -> str:
     return _TITLES.get(form, form.replace("_", " ").capitalize())
 
 
-def words(kind: grammar.Kind) -> str:
+def words(kind: kinds.Kind) -> str:
     """What a key takes."""
     match kind:
-        case grammar.OneOf(options):
+        case kinds.OneOf(options):
             return ", ".join(f"`{option}`" for option in options)
-        case grammar.Use(form):
+        case kinds.Use(form):
             return f"a mapping: {_title(form).split(',')[0]}"
-        case grammar.ListOf(item):
+        case kinds.ListOf(item):
             return f"list of {words(item)}"
-        case grammar.MapOf(item):
+        case kinds.MapOf(item):
             return f"mapping of names to {words(item)}"
-        case grammar.Either(kinds):
-            return " or ".join(words(one) for one in kinds)
+        case kinds.Either(options):
+            return " or ".join(words(one) for one in options)
         case _:
             return {
                 "Text": "text",

@@ -10,7 +10,7 @@ from codecgen.diagnostics import render
 from codecgen.plan import as_of, make_plan
 from codecgen.plan.as_of import exists, release_key
 from codecgen.schema.model import Model, Since
-from codecgen.targets import TARGETS
+from codecgen.targets.registry import TARGETS
 from tests.codecgen.schemas import model_of, our_model
 
 OURS = our_model()
@@ -149,7 +149,7 @@ fields:
     array: part
     until: end
     compressed:
-      {by: codec, limit: 9, refuses: [lz4, zstd], variants: {zstd: {write: a, read: b}}}
+      {by: codec, limit: 9, refuses: [lz4, snappy], variants: {snappy: {write: xerial, read: xerial}}}
 examples:
   - {name: zero, version: 0, build: true, is: {codec: none, body: []}}
   - {name: one, version: 1, build: true, is: {codec: none, body: []}}
@@ -166,7 +166,7 @@ layout: later
 since: {app: 2.0}
 fields: {x: u8}
 ---
-enums: {codecs: {values: {none: 0, lz4: 1, zstd: {value: 2, since: {app: 2.0}}}}}
+enums: {codecs: {values: {none: 0, lz4: 1, snappy: {value: 2, since: {app: 2.0}}}}}
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from codecgen.cli import main
 from codecgen.json_schema import json_schema
 from codecgen.output import LIST
-from codecgen.targets import TARGETS
+from codecgen.targets.registry import TARGETS
 from tests.codecgen.goldens import MANIFEST
 from tests.paths import ROOT, SCHEMAS
 
@@ -55,7 +56,7 @@ def test_generate_writes_what_the_targets_give(
     assert " written, 0 unchanged, 0 removed" in line
     assert len(line.splitlines()) == 1
     assert (out / "example_codecs" / "packet.py").is_file()
-    listed = [line.split(" ", 1) for line in (out / LIST).read_text(encoding="utf-8").splitlines()]
+    listed = [line.split(" ")[1:] for line in (out / LIST).read_text(encoding="utf-8").splitlines()]
     assert {"construct", "docs"} <= {target for target, _ in listed} <= set(TARGETS)
     there = {
         p.relative_to(out).as_posix() for p in out.rglob("*") if p.is_file() and p.name != LIST
@@ -72,7 +73,26 @@ def test_generate_only_some_targets(schemas: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert main(["generate", str(schemas), "--out", str(out), "--targets", "construct"]) == 0
     lines = (out / LIST).read_text(encoding="utf-8").splitlines()
-    assert {line.split(" ")[0] for line in lines} == {"construct"}
+    assert {tuple(line.split(" ")[:2]) for line in lines} == {("example_codecs", "construct")}
+
+
+def test_two_packages_in_one_directory(
+    schemas: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(schemas, other)
+    (other / "codecgen.yaml").write_text(MANIFEST.replace("example", "other"), encoding="utf-8")
+    out = tmp_path / "out"
+    assert main(["generate", str(schemas), "--out", str(out)]) == 0
+    assert main(["generate", str(other), "--out", str(out), "--targets", "construct,arrow"]) == 0
+    assert " 0 removed" in capsys.readouterr().out.splitlines()[1]
+    for directory in ("example_codecs", "other_codecs", "docs"):
+        assert (out / directory).is_dir()
+    pages = (out / "docs" / "packet.md").read_text(encoding="utf-8")
+    assert main(["generate", str(other), "--out", str(out)]) == 2
+    assert "what was generated for the package example_codecs: docs/" in capsys.readouterr().err
+    assert (out / "docs" / "packet.md").read_text(encoding="utf-8") == pages
+    assert main(["generate", str(schemas), "--out", str(out), "--check"]) == 0
 
 
 def test_generate_writes_nothing_when_the_schemas_are_bad(
@@ -295,7 +315,7 @@ def test_the_generated_files_of_this_repository_are_current(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     listed = (ROOT / "generated" / LIST).read_text(encoding="utf-8")
-    targets = sorted({line.split(" ")[0] for line in listed.splitlines()})
+    targets = sorted({line.split(" ")[1] for line in listed.splitlines()})
     command = [
         "generate",
         str(SCHEMAS),
@@ -305,3 +325,32 @@ def test_the_generated_files_of_this_repository_are_current(
         ",".join(targets),
     ]
     assert main([*command, "--check"]) == 0, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["check", "construct", "arrow", "docs"])
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ("0003 6162", "2 bytes are left"),
+        ("0002 6162", "body is b'ab', not b'xy'"),
+        ("0002 7879", ""),
+    ],
+)
+def test_examples_are_tried_whatever_is_asked_for(
+    schemas: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    data: str,
+    said: str,
+) -> None:
+    example = f"examples: [{{name: one, hex: {data}, is: {{body: xy}}}}]\n"
+    (schemas / "packet.yaml").write_text(GOOD + example, encoding="utf-8")
+    arguments = ["generate", str(schemas), "--out", str(tmp_path / "out"), "--targets", command]
+    if command == "check":
+        arguments = ["check", str(schemas)]
+    assert main(arguments) == bool(said)
+    err = capsys.readouterr().err
+    assert err.count("error[") == err.count("error[C024]") == bool(said)
+    assert said in err
+    assert (tmp_path / "out").exists() == (not said and command != "check")

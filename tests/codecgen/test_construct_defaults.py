@@ -43,7 +43,7 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     """The package that is generated from the schema above."""
     root = tmp_path_factory.mktemp("things")
     (root / "schemas").mkdir()
-    manifest = "package: default_things\ntitle: Things\n"
+    manifest = "language: 1\npackage: default_things\ntitle: Things\n"
     (root / "schemas" / "codecgen.yaml").write_text(manifest, "utf-8")
     (root / "schemas" / "thing.yaml").write_text(SCHEMA, "utf-8")
     out = root / "out"

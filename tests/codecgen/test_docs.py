@@ -26,10 +26,11 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.plan import as_of, make_plan
 from codecgen.schema.loader import load, read_files
 from codecgen.schema.model import BitsType, Layout, Model
-from codecgen.targets import TARGETS, docs
-from codecgen.targets.docs import codecs as docs_codecs
+from codecgen.targets import docs
+from codecgen.targets.construct import live
 from codecgen.targets.docs.examples import Worked, work
 from codecgen.targets.docs.svg import bit_picture, byte_picture, svg_file
+from codecgen.targets.registry import TARGETS
 from tests.paths import ROOT, SCHEMAS
 
 DATA = ROOT / "tests" / "data" / "docs"
@@ -54,7 +55,7 @@ def emitted(directory: Path) -> dict[str, str]:
 
 
 def findings(text: str, name: str = "case.yaml") -> list[Diagnostic]:
-    manifest = "package: case_codecs\ntitle: Case\n"
+    manifest = "language: 1\npackage: case_codecs\ntitle: Case\n"
     model, diagnostics = load({"codecgen.yaml": manifest, name: text})
     assert model is not None and not diagnostics
     return list(docs.emit(make_plan(model)).diagnostics)
@@ -355,7 +356,7 @@ def test_pages_that_would_be_one_file(name: str) -> None:
 
 def worked(directory: Path) -> Iterator[Worked]:
     plan = make_plan(model_of(directory))
-    codecs, _ = docs_codecs.load(plan)
+    codecs, _ = live.load(plan)
     assert codecs is not None
     for layout in plan.model.layouts.values():
         for example in layout.examples:
@@ -393,7 +394,9 @@ def test_a_dump_shows_what_is_compressed() -> None:
 
 def test_a_long_field_is_shown_in_part() -> None:
     text = "layout: box\nfields: {data: {bytes: i16}}\nexamples:\n  - {name: x, build: true, is: {data: %s}}\n"
-    model, _ = load({"codecgen.yaml": "package: a_b\ntitle: T\n", "box.yaml": text % ("y" * 900)})
+    model, _ = load(
+        {"codecgen.yaml": "language: 1\npackage: a_b\ntitle: T\n", "box.yaml": text % ("y" * 900)}
+    )
     assert model is not None
     (one,) = (t for p, t in docs.emit(make_plan(model)).files.items() if p == "docs/box.md")
     assert ".. 644 bytes more" in one
@@ -406,7 +409,7 @@ def test_codecs_are_loaded_from_memory_by_many_threads() -> None:
     out: list[object] = []
 
     def one() -> None:
-        codecs, _ = docs_codecs.load(plan)
+        codecs, _ = live.load(plan)
         assert codecs is not None
         for layout in plan.versions["letter"]:
             out.append(codecs.layout(layout).build({"text": b"x"}))

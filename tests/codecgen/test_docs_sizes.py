@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from codecgen.plan import LayoutPlan, Plan, make_plan
-from codecgen.plan.bounds import bounds, possible, scalar_bounds
+from codecgen.plan.bounds import bounds, scalar_bounds
 from codecgen.plan.sizes import SizeError, encoded_size, overhead_rows, varint_size
 from codecgen.runtime.errors import BuildError
 from codecgen.schema.loader import load, read_files
@@ -27,8 +27,8 @@ from codecgen.schema.model import (
     ScalarType,
     StructType,
 )
-from codecgen.targets.docs import codecs as docs_codecs
-from codecgen.targets.docs.codecs import Codecs
+from codecgen.targets.construct import live
+from codecgen.targets.construct.live import Codecs
 from tests.paths import ROOT, SCHEMAS
 
 MAIL = ROOT / "tests" / "data" / "docs" / "schemas"
@@ -39,7 +39,7 @@ def loaded(directory: Path) -> tuple[Plan, Codecs]:
     model, diagnostics = load(read_files(directory))
     assert model is not None and not diagnostics
     plan = make_plan(model)
-    codecs, refused = docs_codecs.load(plan)
+    codecs, refused = live.load(plan)
     assert codecs is not None and not refused
     return plan, codecs
 
@@ -115,13 +115,11 @@ def value(
             some = st.text(max_size=most) if text else st.binary(min_size=size or 0, max_size=most)
             return some if null is None else st.none() | some
         case StructType(ref):
-            (held,) = possible(plan, ref, layout)
+            (held,) = plan.held(ref, layout)
             return values(plan, codecs, held, depth + 1)
         case ArrayType(element):
             inner: st.SearchStrategy[Any] = (
-                st.one_of(
-                    [values(plan, codecs, p, depth + 1) for p in possible(plan, element, layout)]
-                )
+                st.one_of([values(plan, codecs, p, depth + 1) for p in plan.held(element, layout)])
                 if isinstance(element, Reference)
                 else scalar(element.name)
             )

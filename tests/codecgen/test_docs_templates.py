@@ -29,7 +29,7 @@ def our_plan() -> Plan:
 def pages_with(templates: dict[str, str], doc: str = "One byte.") -> dict[str, str]:
     """The pages of a small schema whose layout has that ``doc``."""
     files = {
-        "codecgen.yaml": "package: small\ntitle: Small\n",
+        "codecgen.yaml": "language: 1\npackage: small\ntitle: Small\n",
         "case.yaml": f"layout: thing\ndoc: {quoted(doc)}\nfields: {{size: u8, other: u8}}\n",
     }
     model, found = load(files)

@@ -217,6 +217,7 @@ def hostile() -> dict[str, str]:
     doc = quoted(EVIL)
     return {
         "codecgen.yaml": f"""
+language: 1
 package: evil_codecs
 title: {doc}
 doc: {doc}

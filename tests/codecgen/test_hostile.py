@@ -15,7 +15,7 @@ from codecgen.check import run
 from codecgen.diagnostics import CODES, Diagnostic, render
 from codecgen.plan import make_plan
 from codecgen.schema import loader, source
-from codecgen.targets import ON_REQUEST, TARGETS
+from codecgen.targets.registry import ON_REQUEST, TARGETS
 from tests.codecgen.goldens import MANIFEST
 from tests.paths import SCHEMAS
 
@@ -157,14 +157,24 @@ def test_nearly_empty_files_do_no_harm(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "manifest", ["", "---\n", "[]", "package: a", "package: [a]\ntitle: {}", "\x00"]
+    "manifest",
+    [
+        "",
+        "---\n",
+        "[]",
+        "package: a",
+        "language: 1\npackage: [a]\ntitle: {}",
+        "language: []",
+        "language: 99999999999999",
+        "\x00",
+    ],
 )
 def test_odd_manifests_give_findings(manifest: str) -> None:
     model, found = loader.load(
         {"codecgen.yaml": manifest, "a.yaml": "layout: a\nfields: {b: u8}\n"}
     )
     assert model is None
-    assert {d.code for d in found} <= {"C001", "C005", "C006", "C025"}
+    assert {d.code for d in found} <= {"C001", "C005", "C006", "C020", "C025"}
     assert found
 
 
@@ -197,7 +207,7 @@ def _statements(text: str) -> dict[str, list[str]]:
             "doc": text,
             "fields": {
                 "kind": {"type": "u8", "enum": "kind", "doc": text, "spelled": word, "unit": word},
-                "body": {"bytes": "u8", "misprint": {"as": text, "doc": text}},
+                "body": {"bytes": "u32", "misprint": {"as": text, "doc": text}},
             },
             "derived": {"total": {"type": "i8", "is": "1", "doc": text, "unit": word}},
             "examples": [
@@ -212,7 +222,7 @@ def _statements(text: str) -> dict[str, list[str]]:
         {"choice": "entry", "doc": text, "by": "magic", "cases": {0: "framed"}},
         {"layout": "framed", "fields": {"magic": {"type": "u8", "const": 0}}},
     ]
-    manifest = {"package": "example_codecs", "title": text, "doc": text}
+    manifest = {"language": 1, "package": "example_codecs", "title": text, "doc": text}
     files = {
         "codecgen.yaml": yaml.safe_dump(manifest, allow_unicode=True),
         "case.yaml": yaml.safe_dump_all(documents, allow_unicode=True, sort_keys=False),

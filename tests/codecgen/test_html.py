@@ -355,7 +355,10 @@ def test_templates_are_replaced_by_name() -> None:
 
 def test_pages_take_no_place_of_the_sites_own_files() -> None:
     model, _ = load(
-        {"codecgen.yaml": "package: a\ntitle: A\n", "names.yaml": "layout: b\nfields: {c: u8}\n"}
+        {
+            "codecgen.yaml": "language: 1\npackage: a\ntitle: A\n",
+            "names.yaml": "layout: b\nfields: {c: u8}\n",
+        }
     )
     assert model is not None
     assert [d.code for d in docs.emit_html(make_plan(model)).diagnostics] == ["C023"]

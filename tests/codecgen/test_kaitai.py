@@ -27,7 +27,7 @@ import yaml
 from codecgen.cli import GOOD, main
 from codecgen.plan import make_plan
 from codecgen.schema.loader import load, read_files
-from codecgen.targets.docs import codecs
+from codecgen.targets.construct import live as codecs
 from codecgen.targets.emitted import Emitted
 from codecgen.targets.template import emit_kaitai
 from codecgen.targets.template.build import build

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 import pytest
 
 from codecgen.plan import make_plan
+from codecgen.runtime.compression import CODECS, Codec
 from codecgen.schema import grammar
 from codecgen.schema.model import FREEDOMS, Model
-from codecgen.targets import TARGETS
+from codecgen.targets.registry import TARGETS
 from tests.codecgen import language_page
 from tests.codecgen.schemas import checked
 
@@ -31,13 +33,7 @@ def test_what_the_page_shows_works(
     line: int, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = model_of_block(text)
-    plan = make_plan(model)
-    for emit in TARGETS.values():
-        emitted = emit(plan)
-        assert not emitted.diagnostics
-        for path, content in emitted.files.items():
-            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path).write_text(content, encoding="utf-8")
+    write(model, tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     package = model.manifest.package
     try:
@@ -53,6 +49,46 @@ def test_what_the_page_shows_works(
     finally:
         for name in [name for name in sys.modules if name.split(".")[0] == package]:
             del sys.modules[name]
+
+
+def test_rows_are_made_as_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = language_page.PAGE.read_text(encoding="utf-8")
+    [code] = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    [block] = [text for _, text in BLOCKS if text.startswith("view: samples\n")]
+    model = model_of_block(block)
+    write(model, tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    package = model.manifest.package
+    names: dict[str, Any] = {}
+    try:
+        exec(code, names)
+        assert len(names["rows"]) == 1
+    finally:
+        for name in [name for name in sys.modules if name.split(".")[0] == package]:
+            del sys.modules[name]
+
+
+def write(model: Model, root: Path) -> None:
+    """What all targets make of a model."""
+    plan = make_plan(model)
+    for emit in TARGETS.values():
+        emitted = emit(plan)
+        assert not emitted.diagnostics
+        for path, content in emitted.files.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(content, encoding="utf-8")
+
+
+@pytest.mark.parametrize("codec", CODECS.values(), ids=lambda codec: codec.name)
+def test_the_page_has_every_codec_and_its_variants(codec: Codec) -> None:
+    (row,) = (
+        line
+        for line in language_page.PAGE.read_text(encoding="utf-8").splitlines()
+        if line.startswith(f"| `{codec.name}` |") and line.count("|") == 5
+    )
+    written, read = (re.findall("`(.+?)`", cell) for cell in row.split("|")[3:5])
+    assert tuple(written) == codec.write_variants
+    assert tuple(read) == codec.read_variants
 
 
 def _agrees(codec: Any, data: bytes | None, value: object) -> None:

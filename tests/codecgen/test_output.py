@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codecgen.output import LIST, MARKER, OutputError, Summary, write_tree
+from codecgen import output
+from codecgen.output import LIST, MARKER, OutputError, Summary
 
 ONE = f"# {MARKER}\none = 1\n"
 TWO = f"# {MARKER}\ntwo = 2\n"
+
+
+def write_tree(
+    out: Path,
+    targets: Mapping[str, Mapping[str, str]],
+    package: str = "p",
+    *,
+    dry_run: bool = False,
+) -> Summary:
+    return output.write_tree(out, package, targets, dry_run=dry_run)
 
 
 def tree(out: Path) -> dict[str, str]:
@@ -30,7 +42,9 @@ def test_what_is_new_is_written_and_a_second_run_changes_nothing(tmp_path: Path)
     first = write_tree(out, files)
     assert first == Summary(written=("docs/é.md", "pkg/py.typed", "pkg/x.py"))
     assert tree(out) == {"docs/é.md": TWO, "pkg/py.typed": "", "pkg/x.py": ONE}
-    assert (out / LIST).read_text(encoding="utf-8") == "a pkg/py.typed\na pkg/x.py\nb docs/é.md\n"
+    assert (out / LIST).read_text(
+        encoding="utf-8"
+    ) == "p a pkg/py.typed\np a pkg/x.py\np b docs/é.md\n"
     before = {p: p.stat().st_mtime_ns for p in out.rglob("*")}
     second = write_tree(out, files)
     assert second == Summary(unchanged=first.written)
@@ -64,7 +78,7 @@ def test_what_is_left_over_goes_with_its_empty_directories(tmp_path: Path) -> No
     summary = write_tree(tmp_path, {"a": {"pkg/y.py": ONE}})
     assert summary.removed == ("pkg/deep/er/x.py",)
     assert [p.name for p in (tmp_path / "pkg").iterdir()] == ["y.py"]
-    assert (tmp_path / LIST).read_text() == "a pkg/y.py\n"
+    assert (tmp_path / LIST).read_text() == "p a pkg/y.py\n"
 
 
 def test_directories_that_hold_something_else_stay(tmp_path: Path) -> None:
@@ -78,13 +92,40 @@ def test_files_of_other_targets_stay(tmp_path: Path) -> None:
     write_tree(tmp_path, {"a": {"x.py": ONE}, "b": {"y.md": ONE}})
     assert write_tree(tmp_path, {"a": {}}).removed == ("x.py",)
     assert tree(tmp_path) == {"y.md": ONE}
-    assert (tmp_path / LIST).read_text() == "b y.md\n"
+    assert (tmp_path / LIST).read_text() == "p b y.md\n"
+
+
+def test_files_of_other_packages_stay(tmp_path: Path) -> None:
+    write_tree(tmp_path, {"a": {"p/x.py": ONE}, "b": {"docs/p.md": ONE}})
+    assert write_tree(tmp_path, {"a": {"q/x.py": TWO}, "b": {}}, "q").removed == ()
+    both = {"docs/p.md": ONE, "p/x.py": ONE, "q/x.py": TWO}
+    assert tree(tmp_path) == both
+    assert (tmp_path / LIST).read_text() == "p a p/x.py\np b docs/p.md\nq a q/x.py\n"
+    assert write_tree(tmp_path, {"a": {}}).removed == ("p/x.py",)
+    assert (tmp_path / LIST).read_text() == "p b docs/p.md\nq a q/x.py\n"
+
+
+@pytest.mark.parametrize("path", ["docs/README.md", "docs/readme.md"])
+def test_files_of_two_packages_do_not_meet(tmp_path: Path, path: str) -> None:
+    write_tree(tmp_path, {"b": {"docs/README.md": ONE}})
+    for dry_run in (True, False):
+        with pytest.raises(OutputError, match=r"the package p: docs/README\.md; take another"):
+            write_tree(tmp_path, {"a": {"q/x.py": TWO}, "b": {path: TWO}}, "q", dry_run=dry_run)
+    assert tree(tmp_path) == {"docs/README.md": ONE}
+    assert (tmp_path / LIST).read_text() == "p b docs/README.md\n"
+
+
+def test_what_another_package_listed_but_is_gone_is_in_nobodys_way(tmp_path: Path) -> None:
+    write_tree(tmp_path, {"b": {"docs/README.md": ONE}})
+    (tmp_path / "docs" / "README.md").unlink()
+    write_tree(tmp_path, {"b": {"docs/README.md": TWO}}, "q")
+    assert (tmp_path / LIST).read_text() == "q b docs/README.md\n"
 
 
 def test_a_file_can_move_from_one_target_to_another(tmp_path: Path) -> None:
     write_tree(tmp_path, {"a": {"x.py": ONE}, "b": {}})
     assert write_tree(tmp_path, {"b": {"x.py": TWO}}).written == ("x.py",)
-    assert (tmp_path / LIST).read_text() == "b x.py\n"
+    assert (tmp_path / LIST).read_text() == "p b x.py\n"
     assert write_tree(tmp_path, {"a": {}}) == Summary()
     assert tree(tmp_path) == {"x.py": TWO}
 
@@ -130,7 +171,7 @@ def test_a_name_that_changes_its_case_leaves_one_file(tmp_path: Path) -> None:
 
 def test_what_is_the_same_file_under_another_name_stays(tmp_path: Path) -> None:
     """A hard link does here what a file system that knows no upper case does."""
-    (tmp_path / LIST).write_text("a readme.md\n")
+    (tmp_path / LIST).write_text("p a readme.md\n")
     (tmp_path / "README.md").write_text(TWO)
     if not (tmp_path / "readme.md").exists():
         (tmp_path / "readme.md").hardlink_to(tmp_path / "README.md")
@@ -172,7 +213,7 @@ def test_a_hostile_list_removes_nothing_outside(tmp_path: Path, path: str) -> No
     out = tmp_path / "out"
     (out / "a").mkdir(parents=True)
     (tmp_path / "x.py").write_text(ONE)
-    (out / LIST).write_bytes(f"a {path}\na ../x.py\na {tmp_path.as_posix()}/x.py\n".encode())
+    (out / LIST).write_bytes(f"p a {path}\np a ../x.py\np a {tmp_path.as_posix()}/x.py\n".encode())
     assert write_tree(out, {"a": {}}).removed == ()
     assert (tmp_path / "x.py").read_text() == ONE
 
@@ -181,7 +222,7 @@ def test_a_hostile_list_removes_nothing_that_was_not_generated(tmp_path: Path) -
     (tmp_path / "mine.txt").write_text("mine")
     (tmp_path / "folder").mkdir()
     (tmp_path / LIST).write_text(
-        "a mine.txt\na folder\na gone.txt\ngarbage\n\n \xff\n", encoding="latin-1"
+        "p a mine.txt\np a folder\np a gone.txt\ngarbage\na old.txt\n\n \xff\n", encoding="latin-1"
     )
     assert write_tree(tmp_path, {"a": {}}) == Summary(kept=("mine.txt",))
     assert tree(tmp_path) == {"mine.txt": "mine"}
@@ -204,7 +245,7 @@ def test_links_lead_nowhere(tmp_path: Path) -> None:
     _link(out / "pkg", outside)
     with pytest.raises(OutputError):
         write_tree(out, {"a": {"pkg/x.py": TWO}})
-    (out / LIST).write_text("a pkg/x.py\n")
+    (out / LIST).write_text("p a pkg/x.py\n")
     assert write_tree(out, {"a": {}}).removed == ()
     assert (outside / "x.py").read_text() == ONE
 
@@ -220,13 +261,13 @@ def test_a_link_in_the_place_of_a_file_is_in_the_way(tmp_path: Path) -> None:
 
 
 def test_a_list_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
-    (tmp_path / "precious").write_text("a x.py\n")
+    (tmp_path / "precious").write_text("p a x.py\n")
     out = tmp_path / "out"
     out.mkdir()
     (out / "x.py").write_text(ONE)
     _link(out / LIST, tmp_path / "precious")
     assert write_tree(out, {"a": {}}) == Summary()
-    assert (tmp_path / "precious").read_text() == "a x.py\n"
+    assert (tmp_path / "precious").read_text() == "p a x.py\n"
     assert not (out / LIST).is_symlink()
 
 
@@ -256,18 +297,26 @@ _names = st.sampled_from(["x.py", "y.py", "p/x.py", "p/y.py", "p/q/z.py", "z/z.p
 _files = st.dictionaries(_names, st.sampled_from([ONE, TWO]), max_size=4)
 
 
-@given(runs=st.lists(st.tuples(st.sampled_from("ab"), _files), max_size=5))
+@given(runs=st.lists(st.tuples(st.sampled_from("ab"), _files, st.sampled_from("pq")), max_size=6))
 def test_after_any_runs_the_last_files_of_each_target_are_there(
-    tmp_path_factory: pytest.TempPathFactory, runs: list[tuple[str, dict[str, str]]]
+    tmp_path_factory: pytest.TempPathFactory, runs: list[tuple[str, dict[str, str], str]]
 ) -> None:
     out = tmp_path_factory.mktemp("out")
     (out / "mine.txt").write_text("mine")
-    owned: dict[str, dict[str, str]] = {"a": {}, "b": {}}
-    for target, files in runs:
-        write_tree(out, {target: files})
-        owned[target] = files
-        other = owned["b" if target == "a" else "a"]
-        for path in files:
-            other.pop(path, None)
-        assert tree(out) == {"mine.txt": "mine"} | owned["a"] | owned["b"]
+    owned: dict[str, dict[str, dict[str, str]]] = {p: {"a": {}, "b": {}} for p in "pq"}
+    for target, files, package in runs:
+        theirs = owned["q" if package == "p" else "p"]
+        if files.keys() & (theirs["a"].keys() | theirs["b"].keys()):
+            with pytest.raises(OutputError):
+                write_tree(out, {target: files}, package)
+        else:
+            write_tree(out, {target: files}, package)
+            owned[package][target] = files
+            other = owned[package]["b" if target == "a" else "a"]
+            for path in files:
+                other.pop(path, None)
+        there = {"mine.txt": "mine"}
+        for targets in owned.values():
+            there |= targets["a"] | targets["b"]
+        assert tree(out) == there
         assert not [p for p in out.rglob("*") if p.is_dir() and not any(p.iterdir())]

@@ -7,16 +7,23 @@ import inspect
 from inspect import signature
 
 import construct
+import pytest
 
 from codecgen.check import names
-from codecgen.check.common import expression_span, integer_range
+from codecgen.plan import make_plan
+from codecgen.plan.names import TARGET_DIRECTORIES, TARGET_PACKAGES
 from codecgen.runtime import construct as runtime
 from codecgen.schema.expression import _KEYWORDS, Expression, parse
-from codecgen.schema.grammar import FORMS, OneOf
+from codecgen.schema.grammar import FORMS
+from codecgen.schema.kinds import OneOf
+from codecgen.schema.lookup import integer_range
 from codecgen.schema.model import FREEDOMS, INTEGERS, LENGTHS, VARINTS, Field
+from codecgen.spans import expression_span
 from codecgen.targets.construct import module as construct_module
+from codecgen.targets.construct import module_path
 from codecgen.targets.construct.module import class_name
-from tests.codecgen.schemas import model_of
+from codecgen.targets.registry import TARGETS
+from tests.codecgen.schemas import model_of, our_model
 
 
 def test_words_that_containers_have_are_taken() -> None:
@@ -106,3 +113,25 @@ def test_a_place_that_cannot_be_followed_is_where_the_expression_begins() -> Non
     span = expression_span(model, stray, 5)
     assert (span.line, span.column) == (2, 3)
     assert expression_span(model, parse("x", "gone.yaml", 1, 1)).line == 1
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_targets_write_where_no_schema_can(name: str) -> None:
+    """Beside the modules of YAML files a target writes only to places whose names `check` refuses."""
+    plan = make_plan(our_model())
+    package = plan.manifest.package
+    modules = {"/".join(module_path(file)) for file in plan.modules()}
+    directories = {module.rpartition("/")[0] for module in modules}
+    emitted = TARGETS[name](plan)
+    assert emitted.files
+    for path in emitted.files:
+        first, _, below = path.partition("/")
+        if first != package:
+            assert first in TARGET_DIRECTORIES
+            continue
+        directory, _, file = below.rpartition("/")
+        assert (
+            below.removesuffix(".py") in modules
+            or below.split("/")[0] in TARGET_PACKAGES
+            or (directory in directories | {""} and file in ("__init__.py", "py.typed"))
+        ), path

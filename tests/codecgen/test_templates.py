@@ -66,7 +66,7 @@ def test_the_example_of_the_page(tmp_path: Path) -> None:
     schemas, templates, out = tmp_path / "schemas", tmp_path / "templates", tmp_path / "out"
     for folder in (schemas, templates):
         folder.mkdir()
-    (schemas / "codecgen.yaml").write_text("package: weather_codecs\ntitle: Weather\n")
+    (schemas / "codecgen.yaml").write_text("language: 1\npackage: weather_codecs\ntitle: Weather\n")
     (schemas / "reading.yaml").write_text(BLOCKS["yaml"])
     (templates / "structs.h.j2").write_text(BLOCKS["jinja"])
     where = ["--templates", str(templates), "--out", str(out)]
@@ -195,8 +195,11 @@ def test_what_the_view_says_of_codecs_that_differ_by_version() -> None:
     message = next(layout for layout in build(our_plan()).layouts if layout.name == "message")
     found = [version.fields[-1].type.compression for version in message.versions]
     assert [[(v.codec, v.reads, v.writes) for v in c.variants] for c in found if c is not None] == [
-        [("lz4", "unchecked-header", "legacy-header-checksum")],
-        [],
+        [
+            ("lz4", "unchecked-header", "legacy-header-checksum"),
+            ("snappy", "xerial-or-raw", "xerial"),
+        ],
+        [("snappy", "xerial-or-raw", "xerial")],
     ]
 
 
@@ -273,7 +276,7 @@ def test_names_of_files_that_are_wrong(templates: dict[str, str], message: str) 
 def test_nothing_is_written_outside(tmp_path: Path) -> None:
     emitted = ours({"../x.h.j2": "x"})
     with pytest.raises(OutputError):
-        write_tree(tmp_path / "out", {"template": emitted.files})
+        write_tree(tmp_path / "out", "a", {"template": emitted.files})
     assert not (tmp_path / "x.h").exists()
 
 
@@ -294,7 +297,7 @@ def test_parts_are_included_and_macros_imported() -> None:
 def test_warnings_name_their_place_once() -> None:
     model = checked(
         {
-            "codecgen.yaml": "package: a\ntitle: A\n",
+            "codecgen.yaml": "language: 1\npackage: a\ntitle: A\n",
             "b.yaml": "layout: b\nfields:\n  c: u8\n  d: u8\n",
         }
     )

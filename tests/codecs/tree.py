@@ -24,11 +24,11 @@ class Tree:
 
     @property
     def environment(self) -> dict[str, str]:
-        paths = [self.generated, ROOT / "generator"]
+        paths = [self.generated, ROOT / "generator", ROOT / "pipeline", ROOT]
         return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONUTF8": "1"}
 
     def run(self, *command: str) -> str:
-        """Run a command of this Python's (``codecgen ...``, ``python -c ...``) in the tree."""
+        """Run a command of this Python's (``codecgen ...``, ``python -c ...``) in the tree. What it prints."""
         module = {"codecgen": ["-m", "codecgen"], "python": []}[command[0]]
         done = subprocess.run(
             [sys.executable, *module, *command[1:]],

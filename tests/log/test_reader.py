@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codecgen.runtime.errors import ParseError
+from codecgen.runtime.errors import ParseError, TrailingError
 from codecgen.runtime.source import Limits
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_log import SegmentReader
+from tests.paths import VECTORS
 
 
 def batch(offset: int, codec: str = "none", records: int = 3, size: int = 10) -> bytes:
@@ -207,3 +208,13 @@ def test_magic_bytes_that_no_version_has(path: Path) -> None:
     assert reader.end.error is not None
     assert reader.end.error.where.path == "magic"
     assert [b.base_offset for b in SegmentReader(path, policy="salvage")] == [10]
+
+
+def test_what_follows_in_a_message_is_refused_by_a_strict_reader() -> None:
+    path = VECTORS / "malformed" / "v1-value-len-too-short.log"
+    with pytest.raises(TrailingError, match="3 bytes are left of the run that message measures"):
+        list(SegmentReader(path, policy="strict"))
+    [lenient] = [batch for batch in SegmentReader(path) if batch.magic == 1]
+    assert [str(finding.reason) for finding in lenient.findings] == [
+        "3 bytes are left of the run that message measures"
+    ]

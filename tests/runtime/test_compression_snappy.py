@@ -1,4 +1,4 @@
-"""snappy: xerial framing, raw blocks, and what readers make of odd ones."""
+"""snappy: raw blocks, the xerial framing as a variant, and what readers make of odd ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import struct
 
 import pytest
 
-from codecgen.runtime.compression import compress, decompress
+from codecgen.runtime import compression
+from codecgen.runtime.compression import Decompressed, compress
 from codecgen.runtime.errors import CompressionError, LimitError
 
 ROOMY = 1 << 26
@@ -18,6 +19,12 @@ REFERENCE = bytes.fromhex(
     "82534e415050590000000001000000010000003130302c000000046b3104763106046801077804683201000010000a0201"
     "0476320010000104046b3301000c000206000000"
 )
+
+
+def decompress(
+    data: bytes, *, limit: int = ROOMY, variant: str | None = "xerial-or-raw"
+) -> Decompressed:
+    return compression.decompress("snappy", data, limit=limit, variant=variant)
 
 
 def raw(data: bytes) -> bytes:
@@ -42,73 +49,66 @@ def header(version: int, compatible: int) -> bytes:
 
 
 def test_reads_what_the_reference_writes() -> None:
-    got = decompress("snappy", REFERENCE, limit=ROOMY)
+    got = decompress(REFERENCE)
     assert (got.data, got.error, got.notes) == (PLAIN, None, ())
 
 
 def test_reads_blocks_made_by_hand() -> None:
     text = bytes(range(256)) * 5
-    assert decompress("snappy", raw(text), limit=ROOMY).data == text
-    assert decompress("snappy", HEADER + chunk(raw(text)) * 3, limit=ROOMY).data == text * 3
+    assert decompress(raw(text)).data == text
+    assert decompress(HEADER + chunk(raw(text)) * 3).data == text * 3
 
 
-@pytest.mark.parametrize(
-    ("variant", "block"), [(None, 32768), ("xerial", 32768), ("xerial-1k", 1024)]
-)
-def test_written_blocks(variant: str | None, block: int) -> None:
+@pytest.mark.parametrize(("variant", "block"), [("xerial", 32768), ("xerial-1k", 1024)])
+def test_written_blocks(variant: str, block: int) -> None:
     data = bytes(block * 2 + 100)
     packed = compress("snappy", data, variant=variant)
     assert packed[:16] == HEADER
     sizes, at = [], 16
     while at < len(packed):
         (length,) = struct.unpack_from(">i", packed, at)
-        sizes.append(
-            len(
-                decompress(
-                    "snappy", packed[at + 4 : at + 4 + length], limit=ROOMY, variant="raw"
-                ).data
-            )
-        )
+        sizes.append(len(decompress(packed[at + 4 : at + 4 + length], variant=None).data))
         at += 4 + length
     assert sizes == [block, block, 100]
 
 
 def test_written_empty_data() -> None:
-    assert compress("snappy", b"") == HEADER
-    assert compress("snappy", b"", variant="raw") == b"\x00"
-    got = decompress("snappy", HEADER, limit=0)
+    assert compress("snappy", b"", variant="xerial") == HEADER
+    assert compress("snappy", b"") == b"\x00"
+    got = decompress(HEADER, limit=0)
     assert (got.data, got.error) == (b"", None)
 
 
-def test_written_raw_block() -> None:
-    packed = compress("snappy", PLAIN, variant="raw")
+def test_snappy_alone_is_a_raw_block() -> None:
+    packed = compress("snappy", PLAIN)
     assert packed[0] == len(PLAIN)
-    assert decompress("snappy", packed, limit=ROOMY).data == PLAIN
+    assert decompress(packed).data == PLAIN
+    assert decompress(packed, variant=None).data == PLAIN
 
 
 @pytest.mark.parametrize("block", [PLAIN, bytes(200_000)], ids=["small", "large"])
 def test_raw_block_of_any_size(block: bytes) -> None:
-    packed = compress("snappy", block, variant="raw")
-    assert decompress("snappy", packed, limit=len(block)).data == block
+    packed = compress("snappy", block)
+    assert decompress(packed, limit=len(block)).data == block
     damaged = packed[:-1]
-    got = decompress("snappy", damaged, limit=ROOMY)
+    got = decompress(damaged)
     assert got.data == b""
     assert isinstance(got.error, CompressionError)
 
 
 def test_variant_asks_for_one_framing() -> None:
-    packed = compress("snappy", PLAIN, variant="raw")
-    got = decompress("snappy", packed, limit=ROOMY, variant="xerial")
+    packed = compress("snappy", PLAIN)
+    got = decompress(packed, variant="xerial")
     assert got.error is not None
     assert "not a xerial header" in got.error.reason
-    framed = decompress("snappy", REFERENCE, limit=ROOMY, variant="raw")
+    framed = decompress(REFERENCE, variant=None)
     assert framed.data == b""
     assert framed.error is not None
 
 
 @pytest.mark.parametrize(("version", "compatible"), [(99, 99), (0, 0), (2, 2), (1, 0), (-1, 1)])
 def test_first_header_may_have_any_version(version: int, compatible: int) -> None:
-    got = decompress("snappy", header(version, compatible) + chunk(raw(b"abc")), limit=ROOMY)
+    got = decompress(header(version, compatible) + chunk(raw(b"abc")))
     assert (got.data, got.error) == (b"abc", None)
     assert got.notes == (
         f"snappy: the header at byte 0 has version {version}, compatible with {compatible}, not 1 and 1",
@@ -118,7 +118,7 @@ def test_first_header_may_have_any_version(version: int, compatible: int) -> Non
 @pytest.mark.parametrize("version", [0, -1, -(2**31)])
 def test_later_header_may_not(version: int) -> None:
     data = HEADER + chunk(raw(b"abc")) + header(version, 1) + chunk(raw(b"def"))
-    got = decompress("snappy", data, limit=ROOMY)
+    got = decompress(data)
     assert got.data == b"abc"
     assert got.error is not None
     assert got.error.reason == (
@@ -128,16 +128,16 @@ def test_later_header_may_not(version: int) -> None:
 
 def test_streams_follow_each_other() -> None:
     data = REFERENCE + REFERENCE + HEADER + HEADER + chunk(raw(b"abc"))
-    got = decompress("snappy", data, limit=ROOMY)
+    got = decompress(data)
     assert (got.data, got.error, got.notes) == (PLAIN * 2 + b"abc", None, ())
-    got = decompress("snappy", REFERENCE + header(7, 1), limit=ROOMY)
+    got = decompress(REFERENCE + header(7, 1))
     assert (got.data, got.error) == (PLAIN, None)
     assert "has version 7, compatible with 1" in got.notes[0]
 
 
 def test_repeated_header_that_is_cut_off_or_another() -> None:
     for tail in (HEADER[:4], HEADER[:15], b"\x82SNA" + bytes(12)):
-        got = decompress("snappy", REFERENCE + tail, limit=ROOMY)
+        got = decompress(REFERENCE + tail)
         assert got.data == PLAIN
         assert got.error is not None
         assert "a repeated header" in got.error.reason
@@ -145,7 +145,7 @@ def test_repeated_header_that_is_cut_off_or_another() -> None:
 
 @pytest.mark.parametrize("tail", [b"\x00", b"\x00\x00", b"\xff\xff\xff"])
 def test_up_to_three_bytes_at_the_end_are_ignored(tail: bytes) -> None:
-    got = decompress("snappy", REFERENCE + tail, limit=ROOMY)
+    got = decompress(REFERENCE + tail)
     assert (got.data, got.error, got.unused) == (PLAIN, None, len(tail))
     assert got.notes == (f"snappy: {len(tail)} bytes after the last chunk are ignored",)
 
@@ -162,7 +162,7 @@ def test_up_to_three_bytes_at_the_end_are_ignored(tail: bytes) -> None:
     ],
 )
 def test_chunk_lengths_that_cannot_be(size: int, reason: str) -> None:
-    got = decompress("snappy", REFERENCE + struct.pack(">i", size) + b"\x03\x08ab", limit=ROOMY)
+    got = decompress(REFERENCE + struct.pack(">i", size) + b"\x03\x08ab")
     assert got.data == PLAIN
     assert got.error is not None
     assert got.error.reason == f"snappy: {reason} at byte {len(REFERENCE)} of the compressed run"
@@ -171,7 +171,7 @@ def test_chunk_lengths_that_cannot_be(size: int, reason: str) -> None:
 
 def test_damaged_chunk_keeps_those_before_it() -> None:
     bad_copy = b"\x08\x00a\x09\xff"  # copies from before the beginning
-    got = decompress("snappy", REFERENCE + chunk(bad_copy) + chunk(raw(b"abc")), limit=ROOMY)
+    got = decompress(REFERENCE + chunk(bad_copy) + chunk(raw(b"abc")))
     assert got.data == PLAIN
     assert got.error is not None
     assert got.error.reason == (
@@ -181,7 +181,7 @@ def test_damaged_chunk_keeps_those_before_it() -> None:
 
 @pytest.mark.parametrize("data", [HEADER[:8], HEADER[:15], b"\x82", b"sNaPpY\xff\x06\x00\x00" * 3])
 def test_anything_else_is_a_raw_block(data: bytes) -> None:
-    got = decompress("snappy", data, limit=ROOMY)
+    got = decompress(data)
     assert got.data == b""
     assert isinstance(got.error, CompressionError)
 
@@ -191,14 +191,14 @@ def test_anything_else_is_a_raw_block(data: bytes) -> None:
 )
 def test_declared_length_is_held_against_the_limit(preamble: bytes) -> None:
     for data in (preamble + b"\x00a", HEADER + chunk(preamble + b"\x00a")):
-        got = decompress("snappy", data, limit=1 << 20)
+        got = decompress(data, limit=1 << 20)
         assert got.data == b""
         assert isinstance(got.error, LimitError)
 
 
 def test_declared_length_is_held_against_the_block() -> None:
     """Room for 60 MB is not made because two bytes ask for it."""
-    got = decompress("snappy", b"\x80\x80\x80\x1c\x00a", limit=1 << 30)
+    got = decompress(b"\x80\x80\x80\x1c\x00a", limit=1 << 30)
     assert got.data == b""
     assert isinstance(got.error, CompressionError)
     assert "a block of 6 bytes claims to hold 58720256" in got.error.reason
@@ -208,7 +208,7 @@ def test_declared_length_is_held_against_the_block() -> None:
     "preamble", [b"\xff\xff\xff\xff\xff\x01", b"\xff\xff\xff\xff\x1f", b"\x80\x80"]
 )
 def test_declared_length_that_is_no_number(preamble: bytes) -> None:
-    got = decompress("snappy", preamble, limit=ROOMY)
+    got = decompress(preamble)
     assert got.error is not None
     assert "a block does not begin with its length" in got.error.reason
 
@@ -219,4 +219,4 @@ def test_the_densest_block_is_read() -> None:
     size = 1 + 64 * copies
     length = bytes((size & 0x7F | 0x80, size >> 7 & 0x7F | 0x80, size >> 14))
     block = length + b"\x00a" + b"\xfe\x01\x00" * copies
-    assert decompress("snappy", block, limit=ROOMY).data == b"a" * size
+    assert decompress(block).data == b"a" * size

@@ -153,3 +153,18 @@ def test_places_and_sizes() -> None:
         layout.offset_of("d")
     with pytest.raises(KeyError, match="fixed size"):
         layout.size_of("c")
+
+
+def test_a_codec_that_nothing_names() -> None:
+    compressed = Compressed(lambda this: this.kind, {0: None}, limit=1000)
+    layout = Layout(
+        "unnamed",
+        Field("there", Integer(1)),
+        Field("kind", EnumField(Integer(1), Kind), when=lambda this: this.there == 1),
+        Field("numbers", Array(Varint(), compressed=compressed)),
+    )
+    with pytest.raises(ValueRefused, match="names the codec is not there") as caught:
+        layout.parse(b"\0\2")
+    assert caught.value.where.path == "numbers"
+    with pytest.raises(BuildError, match="names the codec is not there"):
+        layout.build({"there": 0, "numbers": [1]})

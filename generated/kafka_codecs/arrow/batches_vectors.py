@@ -11,16 +11,15 @@ import numpy as np
 
 from codecgen.runtime.arrow.vector_cases import Case, Layout, Lead
 from codecgen.runtime.arrow.vector_memory import Fields, Nullable, Vector
-from codecgen.runtime.arrow.vectors import Walk, choose
+from codecgen.runtime.arrow.vectors import Walk, choose, wrap_32
 
 
 def head_message_v0(walk: Walk) -> Fields:
     """records/message.yaml, version 0: its head."""
     attributes = walk.at("i1", 17)
     crc = walk.at(">u4", 12)
-    message_size = walk.at(">i4", 8)
     offset = walk.at(">i8", 0)
-    return Fields(attributes=attributes, crc=crc, message_size=message_size, offset=offset)
+    return Fields(attributes=attributes, crc=crc, offset=offset)
 
 
 ROWS_MESSAGE_V0 = Case(
@@ -28,12 +27,12 @@ ROWS_MESSAGE_V0 = Case(
     read=head_message_v0,
     columns={
         "position": lambda row: row.position,
-        "size": lambda row: row.item.message_size + 12,
+        "size": lambda row: row.size,
         "magic": lambda _: 0,
         "codec": lambda row: row.item.attributes & 7,
         "base_offset": lambda row: Nullable(
             np.where((row.item.attributes & 7) == 0, row.item.offset, 0),
-            ~((row.item.attributes & 7) == 0),
+            (row.item.attributes & 7) != 0,
         ),
         "last_offset": lambda row: row.item.offset,
         "timestamp_type": lambda _: -1,
@@ -45,6 +44,9 @@ ROWS_MESSAGE_V0 = Case(
         "is_transactional": lambda _: 0,
         "is_control": lambda _: 0,
         "crc": lambda row: row.item.crc,
+        "next_offset": lambda row: row.item.offset + 1,
+        "last_sequence": lambda _: -1,
+        "attributes": lambda row: row.item.attributes,
     },
 )
 
@@ -67,16 +69,9 @@ def head_message_v1(walk: Walk) -> Fields:
     """records/message.yaml, version 1: its head."""
     attributes = walk.at("i1", 17)
     crc = walk.at(">u4", 12)
-    message_size = walk.at(">i4", 8)
     offset = walk.at(">i8", 0)
     timestamp = walk.at(">i8", 18)
-    return Fields(
-        attributes=attributes,
-        crc=crc,
-        message_size=message_size,
-        offset=offset,
-        timestamp=timestamp,
-    )
+    return Fields(attributes=attributes, crc=crc, offset=offset, timestamp=timestamp)
 
 
 ROWS_MESSAGE_V1 = Case(
@@ -84,12 +79,12 @@ ROWS_MESSAGE_V1 = Case(
     read=head_message_v1,
     columns={
         "position": lambda row: row.position,
-        "size": lambda row: row.item.message_size + 12,
+        "size": lambda row: row.size,
         "magic": lambda _: 1,
         "codec": lambda row: row.item.attributes & 7,
         "base_offset": lambda row: Nullable(
             np.where((row.item.attributes & 7) == 0, row.item.offset, 0),
-            ~((row.item.attributes & 7) == 0),
+            (row.item.attributes & 7) != 0,
         ),
         "last_offset": lambda row: row.item.offset,
         "timestamp_type": lambda row: row.item.attributes >> 3 & 1,
@@ -101,6 +96,9 @@ ROWS_MESSAGE_V1 = Case(
         "is_transactional": lambda _: 0,
         "is_control": lambda _: 0,
         "crc": lambda row: row.item.crc,
+        "next_offset": lambda row: row.item.offset + 1,
+        "last_sequence": lambda _: -1,
+        "attributes": lambda row: row.item.attributes,
     },
 )
 
@@ -125,7 +123,6 @@ def head_record_batch(walk: Walk) -> Fields:
     base_offset = walk.at(">i8", 0)
     base_sequence = walk.at(">i4", 53)
     base_timestamp = walk.at(">i8", 27)
-    batch_length = walk.at(">i4", 8)
     crc = walk.at(">u4", 17)
     last_offset_delta = walk.at(">i4", 23)
     magic = walk.at("i1", 16)
@@ -139,7 +136,6 @@ def head_record_batch(walk: Walk) -> Fields:
         base_offset=base_offset,
         base_sequence=base_sequence,
         base_timestamp=base_timestamp,
-        batch_length=batch_length,
         crc=crc,
         last_offset_delta=last_offset_delta,
         magic=magic,
@@ -156,7 +152,7 @@ ROWS_RECORD_BATCH = Case(
     read=head_record_batch,
     columns={
         "position": lambda row: row.position,
-        "size": lambda row: row.item.batch_length + 12,
+        "size": lambda row: row.size,
         "magic": lambda row: row.item.magic,
         "codec": lambda row: row.item.attributes & 7,
         "base_offset": lambda row: row.item.base_offset,
@@ -172,10 +168,21 @@ ROWS_RECORD_BATCH = Case(
         "is_control": lambda row: row.item.attributes >> 5 & 1,
         "delete_horizon": lambda row: Nullable(
             np.where((row.item.attributes >> 6 & 1) != 0, row.item.base_timestamp, 0),
-            ~((row.item.attributes >> 6 & 1) != 0),
+            (row.item.attributes >> 6 & 1) == 0,
         ),
         "record_count": lambda row: row.item.record_count,
         "crc": lambda row: row.item.crc,
+        "next_offset": lambda row: row.item.base_offset + row.item.last_offset_delta + 1,
+        "last_sequence": lambda row: np.where(
+            row.item.base_sequence == -1,
+            -1,
+            np.where(
+                row.item.base_sequence > wrap_32(2147483647 - row.item.last_offset_delta),
+                wrap_32(row.item.last_offset_delta - (2147483647 - row.item.base_sequence) - 1),
+                wrap_32(row.item.base_sequence + row.item.last_offset_delta),
+            ),
+        ),
+        "attributes": lambda row: row.item.attributes,
     },
 )
 
@@ -196,3 +203,6 @@ LAYOUT_RECORD_BATCH = Layout(
 
 CASES = (ROWS_MESSAGE_V0, ROWS_MESSAGE_V1, ROWS_RECORD_BATCH)
 LAYOUTS = (LAYOUT_MESSAGE_V0, LAYOUT_MESSAGE_V1, LAYOUT_RECORD_BATCH)
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

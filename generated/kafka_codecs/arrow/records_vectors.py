@@ -26,9 +26,9 @@ def read_message_v0(walk: Walk) -> Fields:
     walk.refuse(magic != 0)
     attributes = walk.fixed("i1")
     walk.refuse((attributes & 7) > 3)
-    walk.refuse(attributes & 248 != 0)
+    walk.refuse((attributes >> 3 & 31) != 0)
     key = walk.bytes(walk.fixed(">i4"), null=-1)
-    walk.refuse(~(((attributes & 7) == 0) | (key.null)))
+    walk.refuse(~(((attributes & 7) == 0) | key.null))
     value = walk.when((attributes & 7) == 0, lambda walk: walk.bytes(walk.fixed(">i4"), null=-1))
     walk.refuse((attributes & 7) != 0)
     walk.close()
@@ -70,11 +70,11 @@ def open_message_v0(walk: Walk) -> Run:
     walk.refuse(magic != 0)
     attributes = walk.fixed("i1")
     walk.refuse((attributes & 7) > 3)
-    walk.refuse(attributes & 248 != 0)
+    walk.refuse((attributes >> 3 & 31) != 0)
     key = walk.bytes(walk.fixed(">i4"), null=-1)
-    walk.refuse(~(((attributes & 7) == 0) | (key.null)))
+    walk.refuse(~(((attributes & 7) == 0) | key.null))
     walk.when((attributes & 7) == 0, lambda walk: walk.bytes(walk.fixed(">i4"), null=-1))  # value
-    walk.refuse(~((attributes & 7) != 0))
+    walk.refuse((attributes & 7) == 0)
     codec = attributes & 7
     length = walk.fixed(">i4")
     walk.refuse((length < 0) | (length != walk.end - walk.p))
@@ -137,10 +137,10 @@ def read_message_v1(walk: Walk) -> Fields:
     walk.refuse(magic != 1)
     attributes = walk.fixed("i1")
     walk.refuse((attributes & 7) > 3)
-    walk.refuse(attributes & 240 != 0)
+    walk.refuse((attributes >> 4 & 15) != 0)
     timestamp = walk.fixed(">i8")
     key = walk.bytes(walk.fixed(">i4"), null=-1)
-    walk.refuse(~(((attributes & 7) == 0) | (key.null)))
+    walk.refuse(~(((attributes & 7) == 0) | key.null))
     value = walk.when((attributes & 7) == 0, lambda walk: walk.bytes(walk.fixed(">i4"), null=-1))
     walk.refuse((attributes & 7) != 0)
     walk.close()
@@ -182,12 +182,12 @@ def open_message_v1(walk: Walk) -> Run:
     walk.refuse(magic != 1)
     attributes = walk.fixed("i1")
     walk.refuse((attributes & 7) > 3)
-    walk.refuse(attributes & 240 != 0)
+    walk.refuse((attributes >> 4 & 15) != 0)
     timestamp = walk.fixed(">i8")
     key = walk.bytes(walk.fixed(">i4"), null=-1)
-    walk.refuse(~(((attributes & 7) == 0) | (key.null)))
+    walk.refuse(~(((attributes & 7) == 0) | key.null))
     walk.when((attributes & 7) == 0, lambda walk: walk.bytes(walk.fixed(">i4"), null=-1))  # value
-    walk.refuse(~((attributes & 7) != 0))
+    walk.refuse((attributes & 7) == 0)
     codec = attributes & 7
     length = walk.fixed(">i4")
     walk.refuse((length < 0) | (length != walk.end - walk.p))
@@ -268,7 +268,7 @@ def read_record(walk: Walk) -> Fields:
     length = walk.varint()
     walk.open(length)
     attributes = walk.fixed("i1")
-    walk.refuse(attributes & 255 != 0)
+    walk.refuse((attributes & 255) != 0)
     timestamp_delta = walk.varlong()
     offset_delta = walk.varint()
     key = walk.bytes(walk.varint(), null=-1)
@@ -297,7 +297,7 @@ def open_record_batch(walk: Walk) -> Run:
     walk.checksum("crc32c", crc, walk.p, walk.end)
     attributes = walk.fixed(">i2")
     walk.refuse((attributes & 7) > 4)
-    walk.refuse(attributes & 65408 != 0)
+    walk.refuse((attributes >> 7 & 511) != 0)
     walk.skip(4)  # last_offset_delta
     base_timestamp = walk.fixed(">i8")
     max_timestamp = walk.fixed(">i8")
@@ -345,7 +345,7 @@ ROWS_RECORD_BATCH_RECORDS = Case(
         "is_control": lambda row: row.entry.attributes >> 5 & 1,
         "delete_horizon": lambda row: Nullable(
             np.where((row.entry.attributes >> 6 & 1) != 0, row.entry.base_timestamp, 0),
-            ~((row.entry.attributes >> 6 & 1) != 0),
+            (row.entry.attributes >> 6 & 1) == 0,
         ),
     },
     columns={
@@ -394,3 +394,6 @@ CASES = (
     ROWS_RECORD_BATCH_RECORDS,
 )
 LAYOUTS = (LAYOUT_MESSAGE_V0, LAYOUT_MESSAGE_V1, LAYOUT_RECORD_BATCH)
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

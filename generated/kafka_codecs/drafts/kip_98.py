@@ -36,7 +36,7 @@ class Kip98ControlMessageType(Enumeration):
 # A message of the draft. Bits say which of key and value are null, so that lengths need no sign.
 KIP_98_MESSAGE = Layout(
     "kip_98_message",
-    Field("length", Varint(32, signed=False), line=88, measures=("attributes", None)),
+    Field("length", Varint(32, signed=False), line=89, measures=("attributes", None)),
     Field(
         "attributes",
         Bits(
@@ -46,24 +46,24 @@ KIP_98_MESSAGE = Layout(
             Bit("control", 2),
             Bit("unused", 3, 7, reserved=True),
         ),
-        line=89,
+        line=90,
     ),
-    Field("timestamp", Integer(8), line=97),
-    Field("offset_delta", Varint(32, signed=False), line=98, spelled="offsetDelta"),
+    Field("timestamp", Integer(8), line=98),
+    Field("offset_delta", Varint(32, signed=False), line=99, spelled="offsetDelta"),
     Field(
         "key_length",
         Varint(32, signed=False),
-        line=99,
+        line=100,
         when=lambda this: not this.attributes.null_key and not this.attributes.null_value,
         measures=("key", "key"),
         spelled="KeyLen",
     ),
-    Field("key", Bytes(None), line=105, when=lambda this: not this.attributes.null_key),
-    Field("value", Bytes(None), line=106, when=lambda this: not this.attributes.null_value),
+    Field("key", Bytes(None), line=106, when=lambda this: not this.attributes.null_key),
+    Field("value", Bytes(None), line=107, when=lambda this: not this.attributes.null_value),
     Field(
         "crc",
         Integer(4, signed=False),
-        line=107,
+        line=108,
         checksum="crc32",
         covers=("attributes", "value"),
         spelled="CRC",
@@ -127,6 +127,7 @@ KIP_98_MESSAGE_SET = Layout(
                     Compression.LZ4: "lz4",
                 },
                 limit=268435456,
+                variants={"snappy": ("xerial", "xerial-or-raw")},
             ),
             closes=True,
         ),
@@ -139,7 +140,7 @@ KIP_98_MESSAGE_SET = Layout(
 def next_offset(kip_98_message_set: Container) -> int:
     """Offset that follows the message set.
 
-    int64; sums wrap. From drafts/kip_98.yaml:43.
+    int64; sums wrap. From drafts/kip_98.yaml:44.
     """
     return wrap(kip_98_message_set.offset + kip_98_message_set.offset_delta + 1, 64)
 
@@ -147,7 +148,7 @@ def next_offset(kip_98_message_set: Container) -> int:
 def messages_offset(kip_98_message_set: Container, item: Container) -> int:
     """Offset of a message.
 
-    int64; sums wrap. From drafts/kip_98.yaml:45.
+    int64; sums wrap. From drafts/kip_98.yaml:46.
     """
     return wrap(kip_98_message_set.offset + item.offset_delta, 64)
 
@@ -155,12 +156,15 @@ def messages_offset(kip_98_message_set: Container, item: Container) -> int:
 # The key of a control message of the draft.
 KIP_98_CONTROL_MESSAGE_KEY = Layout(
     "kip_98_control_message_key",
-    Field("version", Integer(2), line=115, default=lambda _: 0),
+    Field("version", Integer(2), line=116, default=lambda _: 0),
     Field(
         "control_message_type",
         EnumField(Integer(2), Kip98ControlMessageType),
-        line=116,
+        line=117,
         spelled="controlMessageType",
     ),
     source="drafts/kip_98.yaml",
 )
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

@@ -24,3 +24,6 @@ TIME_INDEX_ENTRY = Layout(
     ),
     source="indexes/time_index_entry.yaml",
 )
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

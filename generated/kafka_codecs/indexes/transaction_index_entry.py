@@ -24,3 +24,6 @@ TRANSACTION_INDEX_ENTRY: Choice = Choice(
     cases={0: TRANSACTION_INDEX_ENTRY_V0},
     source="indexes/transaction_index_entry.yaml",
 )
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

@@ -27,8 +27,8 @@ KRAFT_VERSION_RECORD = {0: KRAFT_VERSION_RECORD_V0}
 # A listener of a voter.
 VOTERS_RECORD_ENDPOINT_V0 = Layout(
     "voters_record_endpoint",
-    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1), line=67),
-    Field("host", Text(Varint(32, signed=False, overlong=True), plus=1), line=68),
+    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=67),
+    Field("host", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=68),
     Field("port", Integer(2, signed=False), line=69),
     Field(
         "tagged_fields",
@@ -112,3 +112,6 @@ VOTERS_RECORD_V0 = Layout(
 )
 
 VOTERS_RECORD = {0: VOTERS_RECORD_V0}
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

@@ -41,3 +41,6 @@ SNAPSHOT_FOOTER_RECORD_V0 = Layout(
 )
 
 SNAPSHOT_FOOTER_RECORD = {0: SNAPSHOT_FOOTER_RECORD_V0}
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

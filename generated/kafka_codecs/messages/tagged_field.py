@@ -12,3 +12,6 @@ TAGGED_FIELD = Layout(
     Field("data", Bytes(Varint(32, signed=False, overlong=True)), line=8),
     source="messages/tagged_field.yaml",
 )
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

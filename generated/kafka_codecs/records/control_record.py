@@ -20,3 +20,6 @@ CONTROL_RECORD_KEY = Layout(
     source="records/control_record.yaml",
     trailing=True,
 )
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

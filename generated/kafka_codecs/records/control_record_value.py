@@ -19,3 +19,6 @@ CONTROL_RECORD_VALUE = {
     ControlRecordType.KRAFT_VERSION: KRAFT_VERSION_RECORD_V0,
     ControlRecordType.KRAFT_VOTERS: VOTERS_RECORD_V0,
 }
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

@@ -61,3 +61,6 @@ class ControlRecordType(Enumeration):
             "KRAFT_VERSION": "KRAFT_VERSION",
             "KRAFT_VOTERS": "KRAFT_VOTERS",
         }
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

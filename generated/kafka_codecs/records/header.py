@@ -16,3 +16,6 @@ HEADER = Layout(
     ),
     source="records/header.yaml",
 )
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

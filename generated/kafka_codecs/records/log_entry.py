@@ -14,3 +14,6 @@ LOG_ENTRY = Choice(
     cases={0: MESSAGE_V0, 1: MESSAGE_V1, 2: RECORD_BATCH},
     source="records/log_entry.yaml",
 )
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

@@ -80,7 +80,10 @@ MESSAGE_V0 = Layout(
                     Compression.LZ4: "lz4",
                 },
                 limit=268435456,
-                variants={"lz4": ("legacy-header-checksum", "unchecked-header")},
+                variants={
+                    "lz4": ("legacy-header-checksum", "unchecked-header"),
+                    "snappy": ("xerial", "xerial-or-raw"),
+                },
             ),
             closes=True,
             nesting=1,
@@ -155,6 +158,7 @@ MESSAGE_V1 = Layout(
                     Compression.LZ4: "lz4",
                 },
                 limit=268435456,
+                variants={"snappy": ("xerial", "xerial-or-raw")},
             ),
             closes=True,
             nesting=1,
@@ -184,7 +188,7 @@ def messages_offset(message: Container, item: Container) -> int:
     wrapper's; a wrapper offset of 0 means that the inner offsets are to be taken as they are
     (old librdkafka).
 
-    int64; sums wrap. From records/message.yaml:66.
+    int64; sums wrap. From records/message.yaml:68.
     """
     if message.magic == 0:
         return item.offset
@@ -197,10 +201,13 @@ def messages_timestamp(message: Container, item: Container) -> int:
     """Timestamp of an inner message. LogAppendTime in the wrapper overrides what the inner
     messages say.
 
-    int64, in ms; sums wrap. From records/message.yaml:75.
+    int64, in ms; sums wrap. From records/message.yaml:77.
     """
     if message.magic > 0 and message.attributes.timestamp_type == TimestampType.LOG_APPEND_TIME:
         return message.timestamp
     if item.magic == 0:
         return -1
     return item.timestamp
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

@@ -28,3 +28,6 @@ RECORD = Layout(
     ),
     source="records/record.yaml",
 )
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

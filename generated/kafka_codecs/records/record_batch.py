@@ -81,6 +81,7 @@ RECORD_BATCH = Layout(
                     Compression.ZSTD: "zstd",
                 },
                 limit=268435456,
+                variants={"snappy": ("xerial", "xerial-or-raw")},
             ),
             closes=True,
             accepts=frozenset(["bytes_after_none"]),
@@ -94,7 +95,7 @@ RECORD_BATCH = Layout(
 def last_offset(record_batch: Container) -> int:
     """Offset of the last record that the batch ever held.
 
-    int64; sums wrap. From records/record_batch.yaml:61.
+    int64; sums wrap. From records/record_batch.yaml:62.
     """
     return wrap(record_batch.base_offset + record_batch.last_offset_delta, 64)
 
@@ -102,7 +103,7 @@ def last_offset(record_batch: Container) -> int:
 def next_offset(record_batch: Container) -> int:
     """Offset that follows the batch.
 
-    int64; sums wrap. From records/record_batch.yaml:62.
+    int64; sums wrap. From records/record_batch.yaml:63.
     """
     return wrap(record_batch.base_offset + record_batch.last_offset_delta + 1, 64)
 
@@ -110,7 +111,7 @@ def next_offset(record_batch: Container) -> int:
 def last_sequence(record_batch: Container) -> int:
     """Sequence number of the last record. Sequence numbers wrap from 2147483647 to 0.
 
-    int32; sums wrap. From records/record_batch.yaml:63.
+    int32; sums wrap. From records/record_batch.yaml:64.
     """
     if record_batch.base_sequence == -1:
         return -1
@@ -124,7 +125,7 @@ def last_sequence(record_batch: Container) -> int:
 def delete_horizon(record_batch: Container) -> int | None:
     """When tombstones and aborted transactions' markers may be removed.
 
-    int64, in ms; sums wrap. From records/record_batch.yaml:71.
+    int64, in ms; sums wrap. From records/record_batch.yaml:72.
     """
     if record_batch.attributes.has_delete_horizon:
         return record_batch.base_timestamp
@@ -134,7 +135,7 @@ def delete_horizon(record_batch: Container) -> int | None:
 def records_offset(record_batch: Container, item: Container) -> int:
     """Offset of a record.
 
-    int64; sums wrap. From records/record_batch.yaml:78.
+    int64; sums wrap. From records/record_batch.yaml:79.
     """
     return wrap(record_batch.base_offset + item.offset_delta, 64)
 
@@ -142,7 +143,7 @@ def records_offset(record_batch: Container, item: Container) -> int:
 def records_timestamp(record_batch: Container, item: Container) -> int:
     """Timestamp of a record: its own, or the time of the append for the whole batch.
 
-    int64, in ms; sums wrap. From records/record_batch.yaml:79.
+    int64, in ms; sums wrap. From records/record_batch.yaml:80.
     """
     if record_batch.attributes.timestamp_type == TimestampType.LOG_APPEND_TIME:
         return record_batch.max_timestamp
@@ -152,10 +153,13 @@ def records_timestamp(record_batch: Container, item: Container) -> int:
 def records_sequence(record_batch: Container, item: Container) -> int:
     """Sequence number of a record.
 
-    int32; sums wrap. From records/record_batch.yaml:86.
+    int32; sums wrap. From records/record_batch.yaml:87.
     """
     if record_batch.base_sequence < 0:
         return -1
     if record_batch.base_sequence > wrap(2147483647 - item.offset_delta, 32):
         return wrap(item.offset_delta - (2147483647 - record_batch.base_sequence) - 1, 32)
     return wrap(record_batch.base_sequence + item.offset_delta, 32)
+
+
+__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}

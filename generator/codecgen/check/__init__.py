@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from codecgen.check import (
     bits,
     choices,
+    codecs,
     examples,
     expressions,
     freedoms,
@@ -36,7 +37,7 @@ class Pass:
     after: tuple[str, ...] = ()
 
 
-_SOUND = ("references", "versions", "bits", "relations", "recursion")
+_SOUND = ("references", "versions", "bits", "relations", "recursion", "expressions")
 
 PASSES: tuple[Pass, ...] = (
     Pass("manifest", manifest.check),
@@ -47,15 +48,16 @@ PASSES: tuple[Pass, ...] = (
     Pass("bits", bits.check),
     Pass("relations", relations.check),
     Pass("values", values.check),
-    Pass("freedoms", freedoms.check),
     Pass("recursion", recursion.check),
     Pass("expressions", expressions.check),
+    Pass("freedoms", freedoms.check, _SOUND),
     Pass("tails", tails.check, _SOUND),
     Pass("choices", choices.check, _SOUND),
-    Pass("views", views.check, (*_SOUND, "expressions")),
-    Pass("writes", writes.check, (*_SOUND, "expressions", "views")),
+    Pass("views", views.check, _SOUND),
+    Pass("writes", writes.check, (*_SOUND, "views")),
     Pass("examples", examples.check, (*_SOUND, "values")),
 )
+PASSES += (Pass("codecs", codecs.check, tuple(check.name for check in PASSES)),)
 """All passes, in the order in which they run. Those without ``after`` pass over what an earlier one reports."""
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.common import all_versions, enum_values, exists_in, once, place
+from codecgen.check.common import enum_values, once
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan.as_of import exists
+from codecgen.schema.lookup import all_versions, exists_in
 from codecgen.schema.model import INTEGERS, BitMember, BitsType, Field, Layout, Model
+from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:

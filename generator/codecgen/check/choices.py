@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.common import once, place
+from codecgen.check.common import once
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan, Plan, make_plan
 from codecgen.schema.model import INTEGERS, Choice, Enum, Layout, Model, ScalarType, Span
+from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:

@@ -1,6 +1,6 @@
 """Examples: they name what is there, and the bytes at fixed places say what the values say.
 
-The tests of the generated code parse and build every example as a whole; what can be seen without it is said here.
+What can be seen without the generated codecs is said here; the pass after this one parses and builds them as a whole.
 """
 
 from __future__ import annotations
@@ -8,9 +8,10 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 
-from codecgen.check.common import enum_values, hint, integer_range, is_signed
+from codecgen.check.common import enum_values
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
+from codecgen.schema.lookup import integer_range, is_signed
 from codecgen.schema.model import (
     INTEGERS,
     ArrayType,
@@ -25,6 +26,7 @@ from codecgen.schema.model import (
     Span,
     StructType,
 )
+from codecgen.spans import hint
 
 
 def check(model: Model) -> Iterator[Diagnostic]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from codecgen.check.common import exists_in, expression_span, field_of, members, once, versions_of
-from codecgen.check.infer import Infer, Scope, Type, bit_type
+from codecgen.check.common import once
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan.as_of import release_key
+from codecgen.plan.nodes import BitValue, FieldValue
+from codecgen.plan.resolve import Resolver, Scope
+from codecgen.plan.types import Type, bit_type
 from codecgen.schema.expression import Expression
+from codecgen.schema.lookup import exists_in, field_of, members, versions_of
 from codecgen.schema.model import (
     ArrayType,
     BytesType,
@@ -18,6 +21,7 @@ from codecgen.schema.model import (
     Model,
     ScalarType,
 )
+from codecgen.spans import expression_span
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
@@ -43,7 +47,7 @@ def _field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
         if condition is not None:
             yield from _must_be("bool", condition, itself, f"`{key}`")
     if isinstance(f.type, ArrayType) and f.type.compression is not None:
-        yield from _must_be("enum", f.type.compression.by, before, "what names a codec")
+        yield from _codec(f.type.compression.by, before)
     if f.default is not None and f.none is None:
         yield from _default(f, f.default, _until(scope, index, built=True))
     for m in members(f):
@@ -52,28 +56,40 @@ def _field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
             yield from _fits(m.default, inner, bit_type(m), f'"{m.name}"')
 
 
+def _codec(by: Expression, scope: Scope) -> Iterator[Diagnostic]:
+    found = list(_must_be("enum", by, scope, "what names a codec"))
+    yield from found
+    value = Resolver(by, scope).value()
+    if not found and not isinstance(value, FieldValue | BitValue):
+        message = "what names a codec is a field, or bits of one"
+        yield Diagnostic("C022", message, expression_span(scope.model, by))
+
+
 def _until(scope: Scope, before: int, *, built: bool = False) -> Scope:
     return replace(scope, before=before, built=built)
 
 
-def _newer(infer: Infer) -> Iterator[Diagnostic]:
+def _newer(resolver: Resolver) -> Iterator[Diagnostic]:
     """What an expression names is as old as what it belongs to: as of any release both are there, or neither."""
-    scope = infer.scope
-    own = scope.since.release if scope.since is not None else None
+    scope = resolver.scope
+    noted, _ = scope.layout.version_notes.get(scope.version or 0, (None, None))
+    releases = [s.release for s in (scope.since, noted) if s is not None and s.release is not None]
+    own = max(releases, key=release_key, default=None)
     if scope.layout.draft is not None:
         return
-    for name, since, path in infer.uses:
+    for name, since, path in resolver.uses:
         if own is None or release_key(since.release or "0") > release_key(own):
             first = "the first release" if own is None else own
             message = f'"{name}" exists since {since.release}, but "{scope.owner}" since {first}'
-            yield Diagnostic("C028", message, infer.span(path), help=f"see {since.span}")
+            yield Diagnostic("C028", message, resolver.span(path), help=f"see {since.span}")
 
 
 def _must_be(kind: str, expression: Expression, scope: Scope, what: str) -> Iterator[Diagnostic]:
-    infer = Infer(expression, scope)
-    found = infer.type()
-    yield from infer.found
-    yield from _newer(infer)
+    resolver = Resolver(expression, scope)
+    value = resolver.value()
+    found = None if value is None else value.type
+    yield from resolver.found
+    yield from _newer(resolver)
     if found is not None and found.kind != kind:
         wanted = {"bool": "true or false", "enum": "a value of an enum"}[kind]
         message = f"{what} is {wanted}, not {found}"
@@ -95,10 +111,11 @@ def _default(f: Field, default: Expression, scope: Scope) -> Iterator[Diagnostic
 
 
 def _fits(expression: Expression, scope: Scope, wanted: Type, what: str) -> Iterator[Diagnostic]:
-    infer = Infer(expression, scope)
-    found = infer.type(wanted.enum)
-    yield from infer.found
-    yield from _newer(infer)
+    resolver = Resolver(expression, scope)
+    value = resolver.value(wanted.enum)
+    found = None if value is None else value.type
+    yield from resolver.found
+    yield from _newer(resolver)
     if found is None:
         return
     place = expression_span(scope.model, expression)
@@ -117,11 +134,12 @@ def _derived(d: Derived, scope: Scope) -> Iterator[Diagnostic]:
         if array is None or not isinstance(array.type, ArrayType):
             return
         item = array.type.element
-    scope = replace(scope, item=item)
-    infer = Infer(d.value, scope)
-    found = infer.type()
-    yield from infer.found
-    yield from _newer(infer)
+    scope = replace(scope, item=item, array=d.array)
+    resolver = Resolver(d.value, scope)
+    value = resolver.value()
+    found = None if value is None else value.type
+    yield from resolver.found
+    yield from _newer(resolver)
     if found is not None and found.kind not in ("int", "null"):
         place = expression_span(scope.model, d.value)
         yield Diagnostic("C022", f'"{d.name}" is a number or null, not {found}', place)

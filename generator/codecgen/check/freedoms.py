@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.common import integer_range, is_signed, place, reference_of
 from codecgen.diagnostics import Diagnostic
+from codecgen.plan import LayoutPlan, Plan, make_plan
+from codecgen.schema.lookup import integer_range, is_signed, reference_of
 from codecgen.schema.model import (
     FREEDOMS,
     VARINTS,
@@ -16,29 +17,32 @@ from codecgen.schema.model import (
     Model,
     ScalarType,
 )
+from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
+    plan = make_plan(model)
     for layout in model.layouts.values():
         for freedom in sorted(layout.accepts):
             if freedom != "trailing_bytes" and not any(
-                _applies(freedom, f, model) for f in layout.fields
+                _applies(freedom, f, plan) for f in layout.fields
             ):
                 yield _nothing(freedom, f'"{layout.name}"', layout)
         for f in layout.fields:
             for freedom in sorted(f.accepts - layout.accepts):
-                if not _applies(freedom, f, model):
+                if not _applies(freedom, f, plan):
                     yield _nothing(freedom, f'"{f.name}"', f)
 
 
 def _nothing(freedom: str, what: str, thing: Layout | Field) -> Diagnostic:
     message = f'{what} has nothing that "{freedom}" could be about'
-    return Diagnostic(
-        "C029", message, place(thing, "accepts"), help=f"it allows {FREEDOMS[freedom]}"
-    )
+    help = f"it allows {FREEDOMS[freedom]}"
+    if freedom == "truncated_tail":
+        help += "; the array reaches to the end, and the first bytes of an element tell its length"
+    return Diagnostic("C029", message, place(thing, "accepts"), help=help)
 
 
-def _applies(freedom: str, f: Field, model: Model) -> bool:
+def _applies(freedom: str, f: Field, plan: Plan) -> bool:
     match freedom:
         case "overlong_varints":
             return any(name in VARINTS or name == "compact" for name in _integers(f))
@@ -51,10 +55,12 @@ def _applies(freedom: str, f: Field, model: Model) -> bool:
             )
         case "invalid_utf8":
             return isinstance(f.type, BytesType) and f.type.text
-        case "bytes_after_none" | "truncated_tail":
+        case "bytes_after_none":
             return isinstance(f.type, ArrayType)
+        case "truncated_tail":
+            return isinstance(f.type, ArrayType) and _ends_open(f.type) and _tells_its_end(f, plan)
         case "mixed_versions" | "unchecked_elements":
-            return isinstance(f.type, ArrayType) and _element_can(freedom, f, model)
+            return isinstance(f.type, ArrayType) and _element_can(freedom, f, plan.model)
         case _:
             return f.measures is not None or reference_of(f) is not None
 
@@ -71,6 +77,33 @@ def _integers(f: Field) -> list[str]:
             return [*names, element.name] if isinstance(element, ScalarType) else names
         case _:
             return []
+
+
+def _ends_open(array: ArrayType) -> bool:
+    """Whether only the end of the bytes says how many elements there are."""
+    return array.count is None and array.counted_by is None
+
+
+def _tells_its_end(f: Field, plan: Plan) -> bool:
+    """Whether the first bytes of an element tell its length, so that one that is cut off is known from a broken one."""
+    ref = reference_of(f)
+    if ref is None:
+        element = f.type.element if isinstance(f.type, ArrayType) else None
+        return isinstance(element, ScalarType) and element.name not in VARINTS
+    return all(p.size is not None or _is_measured(p) for p in plan.of(ref))
+
+
+def _is_measured(plan: LayoutPlan) -> bool:
+    """Whether a field at a fixed place measures the layout to its end, from a fixed place on."""
+    for fp in plan.fields:
+        run = fp.measures
+        if run is None or fp.offset is None or fp.size is None or fp.field.when is not None:
+            continue
+        first = plan.field(run.first)
+        to_end = run.last in (None, plan.fields[-1].name)
+        if to_end and first is not None and first.offset is not None:
+            return True
+    return False
 
 
 def _element_can(freedom: str, f: Field, model: Model) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.common import place
 from codecgen.diagnostics import Diagnostic
 from codecgen.schema.model import Model
+from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:

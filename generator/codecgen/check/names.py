@@ -7,9 +7,11 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 
-from codecgen.check.common import members, place
 from codecgen.diagnostics import Diagnostic
-from codecgen.schema.model import Layout, Model, Span
+from codecgen.plan.names import TARGET_DIRECTORIES, TARGET_PACKAGES
+from codecgen.schema.lookup import members
+from codecgen.schema.model import SCALARS, Layout, Model, Span
+from codecgen.spans import place
 
 LONGEST = 64
 CONTAINER = frozenset(
@@ -61,7 +63,22 @@ RUNTIME = frozenset(
 )
 """Enums of these names would give classes that generated modules import."""
 
-HELPERS = frozenset(["wrap", "end_of", "item", "int", "str", "bytes", "bool", "float"])
+HELPERS = frozenset(
+    [
+        "wrap",
+        "end_of",
+        "minus",
+        "ordered",
+        "plus",
+        "value_at",
+        "item",
+        "int",
+        "str",
+        "bytes",
+        "bool",
+        "float",
+    ]
+)
 """Functions and parameters of generated modules."""
 
 TAKEN_PACKAGES = frozenset(
@@ -106,7 +123,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
 def _package(model: Model) -> Iterator[Diagnostic]:
     name = model.manifest.package
     where = place(model.manifest, "package")
-    if name in sys.stdlib_module_names or name in TAKEN_PACKAGES:
+    if name in TARGET_DIRECTORIES:
+        message = f'"{name}" is taken: a target writes a directory of that name'
+        yield Diagnostic("C027", message, where, help=f'take another name, perhaps "{name}_codecs"')
+    elif name in sys.stdlib_module_names or name in TAKEN_PACKAGES:
         message = f'a package "{name}" would hide the module that generated code imports'
         yield Diagnostic("C027", message, where, help=f'take another name, perhaps "{name}_codecs"')
     else:
@@ -129,6 +149,9 @@ def _files(model: Model) -> Iterator[Diagnostic]:
                 yield Diagnostic("C027", message, where, help=help)
                 break
         else:
+            if parts[0].replace("-", "_") in TARGET_PACKAGES:
+                message = f'"{parts[0]}" is taken: a target writes a package of that name'
+                yield Diagnostic("C027", message, where, help="take another name")
             module = "/".join(parts).replace("-", "_")
             if module in modules:
                 message = f"two files would become one module: {modules[module]} and {file}"
@@ -144,11 +167,22 @@ def _files(model: Model) -> Iterator[Diagnostic]:
 
 def _declarations(model: Model) -> Iterator[Diagnostic]:
     for layout in model.layouts.values():
+        if layout.name in SCALARS:
+            message = (
+                f'"{layout.name}" is a type: `array: {layout.name}` could not tell which is meant'
+            )
+            yield Diagnostic("C027", message, layout.span, help="take another name")
         yield from _word(layout.name, layout.span, HELPERS if layout.derived else frozenset())
     for choice in model.choices.values():
         yield from _word(choice.name, choice.span, frozenset())
     for enum in model.enums.values():
-        yield from _word(enum.name, enum.span, RUNTIME | {"true", "false", "none"})
+        yield from _word(enum.name, enum.span, RUNTIME)
+        if keyword.iskeyword(class_of(enum.name)):
+            message = f'the class of "{enum.name}" would be called {class_of(enum.name)}, a keyword of Python'
+            yield Diagnostic("C027", message, enum.span, help="take another name")
+        elif enum.name not in RUNTIME and class_of(enum.name) in map(class_of, RUNTIME):
+            message = f'the class of "{enum.name}" would be called {class_of(enum.name)}, which generated modules import'
+            yield Diagnostic("C027", message, enum.span, help="take another name")
         for value in enum.values:
             help = "expressions could not name the value"
             if value.name in EXPRESSION - {"item"}:
@@ -202,10 +236,15 @@ def _long(name: str, where: Span) -> Diagnostic:
     return Diagnostic("C027", f"a name of {len(name)} characters: {LONGEST} is the most", where)
 
 
+def class_of(enum: str) -> str:
+    """What the class of an enum is called."""
+    return "".join(part.capitalize() for part in enum.split("_"))
+
+
 def symbols(model: Model) -> Iterator[tuple[str, str, Span]]:
     """What generated modules export: (symbol, the declaration that it stands for, its place)."""
     for enum in model.enums.values():
-        yield "".join(part.capitalize() for part in enum.name.split("_")), enum.name, enum.span
+        yield class_of(enum.name), enum.name, enum.span
     for layout in model.layouts.values():
         yield layout.name.upper(), layout.name, layout.span
         v = layout.versions

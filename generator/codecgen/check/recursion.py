@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.common import reference_of
 from codecgen.diagnostics import Diagnostic
 from codecgen.runtime.source import Limits
+from codecgen.schema.lookup import reference_of
 from codecgen.schema.model import ArrayType, Field, Layout, Model
 
 DEEPEST = Limits().depth

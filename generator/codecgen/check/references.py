@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from codecgen.check.common import (
-    enum_uses,
-    field_of,
-    field_spans,
-    hint,
-    place,
-    reference_of,
-)
+from codecgen.check.common import enum_uses, once
 from codecgen.diagnostics import Diagnostic
+from codecgen.runtime.compression import CODECS
+from codecgen.schema.lookup import field_of, field_spans, reference_of
 from codecgen.schema.model import (
     ArrayType,
     Choice,
@@ -25,6 +20,7 @@ from codecgen.schema.model import (
     Reference,
     Span,
 )
+from codecgen.spans import hint, place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
@@ -40,6 +36,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
         yield from _derived_arrays(layout)
         if layout.overhead is not None:
             yield from _overhead(layout.overhead, model)
+    yield from once(_codecs_known(model))
     for choice in model.choices.values():
         yield from _choice(choice, model)
 
@@ -121,15 +118,41 @@ def _counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 def _codecs(f: Field, model: Model) -> Iterator[Diagnostic]:
     compression = f.type.compression if isinstance(f.type, ArrayType) else None
-    enum = model.enums.get(compression.enum) if compression is not None else None
-    if compression is None or enum is None:
+    if compression is None:
+        return
+    enum = model.enums.get(compression.enum)
+    if enum is None:
         return
     for i, word in enumerate(compression.refuses):
         where = compression.places.get(f"refuses.{i}", place(f, "compressed"))
         yield from value_known(word, enum, where)
-    for word, *_ in compression.variants:
+    for word, _, write, read in compression.variants:
         where = compression.places.get(f"variants.{word}", place(f, "compressed"))
         yield from value_known(word, enum, where)
+        if word in CODECS:
+            yield from _variant(write, CODECS[word].write_variants, f"{word} is written", where)
+            yield from _variant(read, CODECS[word].read_variants, f"{word} is read", where)
+
+
+def _codecs_known(model: Model) -> Iterator[Diagnostic]:
+    """A finding for each value of an enum that names a codec, but none that there is."""
+    for layout in model.layouts.values():
+        for f in layout.fields:
+            compression = f.type.compression if isinstance(f.type, ArrayType) else None
+            enum = model.enums.get(compression.enum) if compression is not None else None
+            for value in enum.values if enum is not None else ():
+                refused = compression is not None and value.name in compression.refuses
+                if value.name not in CODECS and not refused:
+                    known = ", ".join(sorted(CODECS))
+                    help = f"known: {known}; the array at {f.span} is compressed with it"
+                    message = f'no codec is called "{value.name}"'
+                    yield Diagnostic("C023", message, value.span, help=help)
+
+
+def _variant(name: str, known: tuple[str, ...], what: str, where: Span) -> Iterator[Diagnostic]:
+    if name not in known:
+        help = f"known: {', '.join(known)}" if known else "it has no variants"
+        yield Diagnostic("C023", f'no way in which {what} is called "{name}"', where, help=help)
 
 
 def _version_field(layout: Layout) -> Iterator[Diagnostic]:

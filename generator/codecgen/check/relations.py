@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.common import (
-    all_versions,
-    exists_in,
-    field_of,
-    field_spans,
-    hint,
-    integer_range,
-    once,
-    place,
-)
+from codecgen.check.common import once
 from codecgen.diagnostics import Diagnostic
+from codecgen.schema.lookup import all_versions, exists_in, field_of, field_spans, integer_range
 from codecgen.schema.model import ArrayType, Field, Layout, Model, Run, ScalarType, Span
+from codecgen.spans import hint, place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
@@ -27,6 +20,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
             found += _run(f, f.covers, "covers", layout)
             found += _counts(f, layout)
             found += _array(f)
+            found += _codec(f, layout)
         if not found:
             for version in all_versions(layout):
                 found += _nested(layout, version)
@@ -178,6 +172,20 @@ def _array(f: Field) -> Iterator[Diagnostic]:
         message = f'nothing says how many elements "{f.name}" has'
         help = "give it `count`, `length` or `until: end`, or let a field before it `counts` it"
         yield Diagnostic("C005", message, f.span, help=help)
+
+
+def _codec(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    """What names the codec of an array is there wherever the array is."""
+    compression = f.type.compression if isinstance(f.type, ArrayType) else None
+    for path in compression.by.paths() if compression is not None else ():
+        by = field_of(layout, path.names[0])
+        if by is None or by.when is None:
+            continue
+        if f.when is None or str(f.when) != str(by.when):
+            message = f'"{f.name}" can be there without "{by.name}", which names its codec'
+            yield Diagnostic(
+                "C016", message, place(f, "compressed"), help="give both the same `when`"
+            )
 
 
 # ------------------------------------------------------------ runs and checksums together

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.common import field_of, place, reference_of
 from codecgen.diagnostics import Diagnostic, did_you_mean
 from codecgen.plan.as_of import release_key
+from codecgen.schema.lookup import field_of, reference_of
 from codecgen.schema.model import (
     BitsType,
     Field,
@@ -18,6 +18,7 @@ from codecgen.schema.model import (
     Since,
     Span,
 )
+from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:

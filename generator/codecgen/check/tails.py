@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.common import once, place, reference_of
+from codecgen.check.common import once
 from codecgen.check.relations import measured
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
-from codecgen.plan.bounds import possible, scalar_bounds
+from codecgen.plan.bounds import scalar_bounds
+from codecgen.schema.lookup import reference_of
 from codecgen.schema.model import (
     ArrayType,
     BytesType,
@@ -17,6 +18,7 @@ from codecgen.schema.model import (
     ScalarType,
     StructType,
 )
+from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
@@ -74,16 +76,29 @@ class _Ends:
             lasts.append(len(layout.fields) - 1)
         f = layout.fields[i].field
         for follower in layout.fields[i + 1 : max(lasts) + 1]:
-            if follower.size is None and follower.field.when is None:
-                message = (
-                    f'"{f.name}" {what}, but "{follower.name}" follows, which has no fixed size'
-                )
+            why = self.in_the_way(layout, i, follower)
+            if why:
+                message = f'"{f.name}" {what}, but "{follower.name}" follows{why}'
                 help = f"measure one of them, or let {f.name} come last; {follower.name} is at {follower.field.span}"
                 yield Diagnostic("C031", message, f.span, help=help)
                 return
 
+    def in_the_way(self, layout: LayoutPlan, i: int, follower: FieldPlan) -> str:
+        """Why a field cannot follow one that takes what is left; empty when it can."""
+        if not isinstance(layout.fields[i].field.type, BytesType):
+            return ": only bytes and text that take what is left leave fields behind them"
+        f, when = layout.fields[i].field, follower.field.when
+        # Where both depend on something, or on a run, they may be there by turns.
+        by_turns = when is not None and (f.when is not None or self.runs(layout, i))
+        if follower.size is None and not by_turns:
+            return ", which has no fixed size"
+        behind = {fp.name for fp in layout.fields[i + 1 :]}
+        if when is not None and any(path.names[0] in behind for path in when.paths()):
+            return ", and only what is behind says whether it is there"
+        return ""
+
     def is_open(self, ref: Reference, holder: LayoutPlan) -> bool:
-        return any(self.layout_open(plan) for plan in possible(self.plan, ref, holder))
+        return any(self.layout_open(plan) for plan in self.plan.held(ref, holder))
 
     def layout_open(self, layout: LayoutPlan) -> bool:
         """Whether only the bytes around a layout say where it ends."""
@@ -110,7 +125,7 @@ class _Ends:
             message = f'"{ref}" takes what is left: the first element of "{fp.name}" would take all'
             help = f"let a field of it measure it; it is declared at {self.plan.model.layouts[ref.layout].span}"
             yield Diagnostic("C031", message, where, help=help)
-        elif any(self.least(plan) == 0 for plan in possible(self.plan, ref, layout)):
+        elif any(self.least(plan) == 0 for plan in self.plan.held(ref, layout)):
             message = f'"{ref}" can take no bytes at all: there would be no end to the elements of "{fp.name}"'
             yield Diagnostic("C031", message, where)
 
@@ -135,8 +150,6 @@ class _Ends:
             case ArrayType(count=count, length=length):
                 return sum(scalar_bounds(name)[0] for name in (count, length) if name is not None)
             case StructType(ref):
-                return min(
-                    (self.least(plan) for plan in possible(self.plan, ref, layout)), default=0
-                )
+                return min((self.least(plan) for plan in self.plan.held(ref, layout)), default=0)
             case _:
                 return 0

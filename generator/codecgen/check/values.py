@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.common import (
-    enum_uses,
-    enum_values,
-    expression_span,
-    integer_range,
-    is_signed,
-    members,
-    place,
-)
+from codecgen.check.common import enum_uses, enum_values
 from codecgen.diagnostics import Diagnostic
 from codecgen.schema.expression import Expression, Number
+from codecgen.schema.lookup import integer_range, is_signed, members
 from codecgen.schema.model import (
     ArrayType,
     BitsType,
@@ -26,6 +19,7 @@ from codecgen.schema.model import (
     ScalarType,
     Span,
 )
+from codecgen.spans import expression_span, place
 
 MOST_BYTES = (1 << 31) - 1
 DEEPEST = 16

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.common import (
-    MAX_VERSIONS,
-    field_of,
-    integer_range,
-    members,
-    place,
-    reference_of,
-)
 from codecgen.diagnostics import Diagnostic
+from codecgen.schema.lookup import MAX_VERSIONS, field_of, integer_range, members, reference_of
 from codecgen.schema.model import (
     ArrayType,
     Choice,
@@ -24,6 +17,7 @@ from codecgen.schema.model import (
     Span,
     Versions,
 )
+from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Iterator
+from dataclasses import replace
 
-from codecgen.check.common import (
-    expression_span,
-    field_of,
-    hint,
-    integer_range,
-    once,
-    place,
-    versions_of,
-)
-from codecgen.check.infer import INT, Infer, Scope, Type
+from codecgen.check.common import once
 from codecgen.diagnostics import Diagnostic
-from codecgen.schema.expression import Expression, If, Node, Null, Number, Path
-from codecgen.schema.model import ArrayType, BitsType, Column, Layout, Model, Rows, ScalarType, View
+from codecgen.plan.nodes import FieldValue, Value
+from codecgen.plan.ranges import column_range, range_of
+from codecgen.plan.resolve import Scope
+from codecgen.plan.resolve_rows import NUMBERS, RowsResolver, rows_scope
+from codecgen.plan.types import Type
+from codecgen.schema.expression import Expression
+from codecgen.schema.lookup import field_of, versions_of
+from codecgen.schema.model import ArrayType, BytesType, Column, Layout, Model, Reference, Rows, View
+from codecgen.spans import expression_span, hint, place
 
 _KINDS = {
     "binary": ("bytes", "text"),
@@ -25,10 +24,7 @@ _KINDS = {
     "list": ("array",),
     "bool": ("bool", "int"),
 }
-_WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "timestamp_ms": 64}
-_LONG = (-(1 << 63), (1 << 63) - 1)
-_NUMBERS = ("int", "enum", "bool")
-_PREFIXES = ("entry_", "item_", "part_")
+_WIDTHS = ("int8", "int16", "int32", "int64", "timestamp_ms")
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
@@ -59,7 +55,7 @@ def _columns(view: View) -> Iterator[Diagnostic]:
     for column in view.columns:
         inner = [(f"{column.name}_{m.name}", m) for m in column.members]
         for name, c in [(column.name, column), *inner]:
-            if name in names or name.startswith(_PREFIXES):
+            if name in names:
                 message = f'"{name}" has a meaning of its own in the generated code'
                 yield Diagnostic("C027", message, c.span, help="give the column another name")
             names.add(name)
@@ -80,7 +76,6 @@ def _rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[D
             help = f"its layouts are {', '.join(sorted(layouts))}"
             yield Diagnostic("C032", message, place(rows, "of"), help=help)
         return
-    item = None
     if rows.each is not None and rows.head:
         message = "rows are the elements of an array, or the head of the layout: not both"
         yield Diagnostic("C032", message, place(rows, "head"))
@@ -90,7 +85,6 @@ def _rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[D
             message = f'"{rows.each}" is no array of "{rows.layout}"'
             yield Diagnostic("C032", message, place(rows, "each"))
             return
-        item = array.type.element
     known = {c.name: c.span for c in view.columns}
     for name in rows.values:
         if name not in known:
@@ -99,17 +93,17 @@ def _rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[D
                 "C032", message, rows.places[f"columns.{name}"], help=hint(name, known)
             )
     for version in versions_of(layout, None):
-        scope = Scope(model, layout, version, owner=rows.layout, item=item)
+        scope = rows_scope(model, layout, version, rows)
         for what, condition in (("`when`", rows.when), ("`careful`", rows.careful)):
             if condition is not None:
-                yield from _typed(condition, scope, rows, what, ("bool",), False)
+                yield from _typed(condition, replace(scope, holds=()), what, ("bool",), False)
         for column in view.columns:
             value = rows.values.get(column.name)
             if value is not None:
-                kinds = _KINDS.get(column.type, _NUMBERS)
+                kinds = _KINDS.get(column.type, NUMBERS)
                 what = f'the column "{column.name}"'
-                yield from _typed(value, scope, rows, what, kinds, column.nullable)
-                yield from _wide_enough(column, value, scope, rows)
+                yield from _typed(value, scope, what, kinds, column.nullable)
+                yield from _wide_enough(column, value, scope)
                 yield from _members(column, value, scope)
             elif not column.nullable and column.type != "list":
                 message = f'"{column.name}" has no value here, and cannot be null'
@@ -118,141 +112,61 @@ def _rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[D
 
 
 def _typed(
-    value: Expression, scope: Scope, rows: Rows, what: str, kinds: tuple[str, ...], nullable: bool
+    expression: Expression, scope: Scope, what: str, kinds: tuple[str, ...], nullable: bool
 ) -> Iterator[Diagnostic]:
-    infer = _Infer(value, scope, rows)
-    found = infer.type()
-    yield from infer.found
-    if found is None:
+    resolver = RowsResolver(expression, scope)
+    value = resolver.value()
+    yield from resolver.found
+    if value is None:
         return
-    span = expression_span(scope.model, value)
+    span = expression_span(scope.model, expression)
+    found = value.type
     if found.kind == "null" and nullable:
         return
     if found.kind not in kinds:
         wanted = " or ".join(str(Type(kind)) for kind in kinds if kind != "enum")
         yield Diagnostic("C032", f"{what} is {wanted}, not {found}", span)
-    elif found.nullable and not nullable and not value.text.lstrip().startswith("if"):
-        # What lies behind a condition may be there whenever it is asked for.
+    elif found.nullable and not nullable:
         yield Diagnostic("C032", f"{what} cannot be null, but its value can", span)
 
 
-def _wide_enough(
-    column: Column, value: Expression, scope: Scope, rows: Rows
-) -> Iterator[Diagnostic]:
+def _wide_enough(column: Column, expression: Expression, scope: Scope) -> Iterator[Diagnostic]:
     """A number of any size that the value can have fits its column."""
     if column.type not in _WIDTHS:
         return
-    bits = _WIDTHS[column.type]
-    low, high = _range(value.node, scope, rows)
-    if low < -(1 << bits - 1) or high >= 1 << bits - 1:
+    value = RowsResolver(expression, scope).value()
+    if value is None:
+        return
+    (low, high), (least, most) = range_of(value), column_range(column.type)
+    if low < least or high > most:
         message = f'"{column.name}" is {column.type}, but its value can be from {low} to {high}'
-        yield Diagnostic("C032", message, expression_span(scope.model, value))
+        yield Diagnostic("C032", message, expression_span(scope.model, expression))
 
 
-def _range(node: Node, scope: Scope, rows: Rows) -> tuple[int, int]:
-    """The smallest and the largest number that an expression can give; those of 64 bits where it is a sum."""
-    infer = _Infer(Expression(node, "", "", 1, 1), scope, rows)
-    match node:
-        case Number(value):
-            return value, value
-        case Null():
-            return 0, 0
-        case If(condition, then, otherwise):
-            decided = infer.decided(condition)
-            branches = (then, otherwise) if decided is None else (then if decided else otherwise,)
-            ranges = [_range(branch, scope, rows) for branch in branches]
-            return min(low for low, _ in ranges), max(high for _, high in ranges)
-        case Path(names):
-            return _range_of(names, scope, rows)
-        case _:
-            return _LONG
-
-
-def _range_of(names: tuple[str, ...], scope: Scope, rows: Rows) -> tuple[int, int]:
-    layout: Layout | None = scope.layout
-    assert layout is not None
-    if rows.each is not None and len(names) > 1:
-        if names[0] == rows.each:
-            derived = (d for d in layout.derived if d.array == rows.each and d.name == names[1])
-            return next((integer_range(d.type) or _LONG for d in derived), _LONG)
-        if names[0] == "item":
-            layout = scope.model.layouts.get(getattr(scope.item, "layout", ""))
-            names = names[1:]
-    f = None if layout is None else field_of(layout, names[0])
-    if f is None:
-        own = (d for d in scope.layout.derived if d.array is None and d.name == names[0])
-        return next((integer_range(d.type) or _LONG for d in own), _LONG)
-    if f.is_version and scope.version is not None:
-        return scope.version, scope.version
-    if isinstance(f.type, BitsType) and len(names) == 2:
-        widths = [m.width for m in f.type.members if m.name == names[1]]
-        return (0, (1 << widths[0]) - 1) if widths else _LONG
-    if isinstance(f.type, ScalarType):
-        return integer_range(f.type.name) or (0, 1)
-    return _LONG
-
-
-def _members(column: Column, value: Expression, scope: Scope) -> Iterator[Diagnostic]:
+def _members(column: Column, expression: Expression, scope: Scope) -> Iterator[Diagnostic]:
     """The members of a list are bytes of the elements, by their names."""
-    element = _element(value, scope)
+    if not column.members:
+        return
+    element = _element(RowsResolver(expression, scope).value(), scope)
     for m in column.members if element is not None else ():
         assert element is not None
         f = field_of(element, m.name)
-        kind = None if f is None else Infer(value, scope).inside(
-            f, (), element, scope.version, Path((m.name,))
-        )  # fmt: skip
-        if kind is None or kind.kind not in _KINDS.get(m.type, ()):
+        kind = "" if f is None or not isinstance(f.type, BytesType) else "bytes"
+        if f is not None and isinstance(f.type, BytesType) and f.type.text:
+            kind = "text"
+        if f is None or kind not in _KINDS.get(m.type, ()):
             message = f'"{element.name}" has no field "{m.name}" of type {m.type}'
             yield Diagnostic(
                 "C032", message, m.span, help=f"the elements are declared at {element.span}"
             )
-        elif kind.nullable and not m.nullable:
+        elif (f.when is not None or getattr(f.type, "null", None) is not None) and not m.nullable:
             message = f'"{m.name}" can be null in "{element.name}"'
             yield Diagnostic("C032", message, m.span, help="say `nullable: true`")
 
 
-def _element(value: Expression, scope: Scope) -> Layout | None:
+def _element(value: Value | None, scope: Scope) -> Layout | None:
     """The layout of the elements of an array of a row."""
-    node = value.node
-    layout = scope.layout
-    names = node.names if isinstance(node, Path) else ()
-    item = str(getattr(scope.item, "layout", ""))
-    if names[:1] == ("item",) and item in scope.model.layouts:
-        layout, names = scope.model.layouts[item], names[1:]
-    f = field_of(layout, names[0]) if len(names) == 1 else None
-    element = f.type.element if f is not None and isinstance(f.type, ArrayType) else None
-    return scope.model.layouts.get(getattr(element, "layout", ""))
-
-
-class _Infer(Infer):
-    """What a path names in the rows of a view: also derived values, and the position."""
-
-    def __init__(self, expression: Expression, scope: Scope, rows: Rows) -> None:
-        super().__init__(expression, scope)
-        self.rows = rows
-
-    def path(self, path: Path) -> Type:
-        layout, each = self.scope.layout, self.rows.each
-        names = path.names
-        if len(names) == 2 and names[0] == each:
-            return self.derived(names[1], each, path)
-        if len(names) == 1 and field_of(layout, names[0]) is None:
-            if names[0] == "position":
-                return INT
-            if any(d.name == names[0] and d.array is None for d in layout.derived):
-                return self.derived(names[0], None, path)
-        return super().path(path)
-
-    def derived(self, name: str, array: str | None, path: Path) -> Type:
-        layout = self.scope.layout
-        spans = {d.name: d.span for d in layout.derived if d.array == array}
-        if name not in spans:
-            message = f'nothing called "{name}" is derived for "{array}"'
-            raise self.fail("C014", message, path, hint(name, spans))
-        value = next(d.value for d in layout.derived if d.name == name and d.array == array)
-        return Type("int", nullable="null" in value.text.split())
-
-    def end_of(self, node: object) -> Type:
-        # The rows of a view are there: there is a first and a last one.
-        found = super().end_of(node)  # type: ignore[arg-type]
-        return Type(found.kind, found.enum)
+    if not isinstance(value, FieldValue) or not isinstance(value.field.type, ArrayType):
+        return None
+    element = value.field.type.element
+    return scope.model.layouts.get(element.layout) if isinstance(element, Reference) else None

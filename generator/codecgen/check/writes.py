@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from codecgen.check.common import (
-    expression_span,
-    field_of,
-    field_spans,
-    hint,
-    integer_range,
-    members,
-    once,
-    place,
-    versions_of,
-)
-from codecgen.check.infer import INT, Infer, Scope, Type
+from codecgen.check.common import once
 from codecgen.diagnostics import Diagnostic
-from codecgen.schema.expression import EndOf, Expression, Node, Null, Number, Path
+from codecgen.plan.columns import running_fields
+from codecgen.plan.resolve import Scope
+from codecgen.plan.resolve_rows import NUMBERS, WriteResolver
+from codecgen.schema.expression import Expression, Number, Path
+from codecgen.schema.lookup import field_of, field_spans, integer_range, members, versions_of
 from codecgen.schema.model import (
     ArrayType,
     BitsType,
@@ -33,30 +26,16 @@ from codecgen.schema.model import (
     View,
     Write,
 )
-
-_KINDS = {"bool": "bool", "binary": "bytes", "string": "text", "list": "array"}
-_WORDS = ("entry", "item", "part", "head", "row", "most", "least", "first", "last", "run")
-_OWN = (*(f"{word}_" for word in _WORDS), "place_of_", "start_of_", "end_of_")
-_NUMBERS = ("int", "enum", "bool")
-_RUNNING = ("last", "max", "min")
+from codecgen.spans import expression_span, hint, place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
     for view in model.views.values():
         found = list(_defaults(view))
         written = [rows for rows in view.rows if rows.write is not None]
-        if written:
-            found += _names(view)
         for rows in written:
             found += _Rows(model, view, rows).check()
         yield from once(found)
-
-
-def _names(view: View) -> Iterator[Diagnostic]:
-    for column in view.columns:
-        if column.name in _WORDS or column.name.startswith(_OWN):
-            message = f'"{column.name}" has a meaning of its own in the generated code'
-            yield Diagnostic("C027", message, column.span, help="give the column another name")
 
 
 def _defaults(view: View) -> Iterator[Diagnostic]:
@@ -214,14 +193,18 @@ class _Rows:
         if isinstance(f.type, BytesType | ArrayType):
             yield from self.plain(f, expression, where)
             return
-        infer = _Columns(expression, scope, self, where, named)
-        found = infer.type()
-        yield from infer.found
+        own = self.model.layouts[self.rows.layout]
+        known = {key.partition(".")[0] for key in self.write.entry} if where == "item" else named
+        running = [name for name in known if name in running_fields(self.rows)]
+        resolver = WriteResolver(expression, scope, self.view, own, where, known, running)
+        value = resolver.value()
+        yield from resolver.found
+        found = None if value is None else value.type
         if found is None or (found.kind == "null" and f.when is not None):
             return
-        if found.kind not in _NUMBERS:
+        if found.kind not in NUMBERS:
             yield Diagnostic("C032", f'"{name}" is a number, not {found}', span)
-        elif found.nullable and not expression.text.lstrip().startswith("if"):
+        elif found.nullable:
             yield Diagnostic("C032", f'"{name}" cannot be null, but its value can', span)
 
     def plain(self, f: Field, expression: Expression, where: str) -> Iterator[Diagnostic]:
@@ -246,104 +229,3 @@ class _Rows:
             words = " or ".join(wanted)
             message = f'"{f.name}" is written from {words}, and "{column.name}" is {column.type}'
             yield Diagnostic("C032", message, span, help=f"the column is declared at {column.span}")
-
-    def runs(self, name: str) -> bool:
-        """Whether a field of the entry changes with its rows."""
-        found = [e for key, e in self.write.entry.items() if key.partition(".")[0] == name]
-        return any(_running(e.node, self) for e in found)
-
-
-def _running(node: Node, rows: _Rows) -> bool:
-    if isinstance(node, EndOf):
-        return node.end in _RUNNING
-    if isinstance(node, Path):
-        return node.names[0] == "entry" and len(node.names) > 1 and rows.runs(node.names[1])
-    parts = [getattr(node, name, None) for name in ("left", "right", "operand", "condition")]
-    parts += [getattr(node, name, None) for name in ("then", "otherwise")]
-    return any(_running(part, rows) for part in parts if part is not None)
-
-
-class _Columns(Infer):
-    """What a path names where rows are written: columns, ``version``, ``entry.field``."""
-
-    def __init__(
-        self, expression: Expression, scope: Scope, rows: _Rows, where: str, named: list[str]
-    ) -> None:
-        super().__init__(expression, scope)
-        self.rows = rows
-        self.where = where
-        self.named = named
-
-    def path(self, path: Path) -> Type:
-        names = path.names
-        own = self.rows.model.layouts[self.rows.rows.layout]
-        if names == ("version",) and own.version_is is not None:
-            return INT
-        if names[0] == "entry" and len(names) > 1:
-            return self.entry(path, own)
-        if len(names) > 1:
-            raise self.fail("C014", f'the column "{names[0]}" has no parts', path)
-        column = self.column(path)
-        if self.where == "entry":
-            message = f'"{path}" is that of a row, of which an entry has many'
-            raise self.fail(
-                "C032", message, path, f"say first({path}), last({path}) or max({path})"
-            )
-        return _type(column)
-
-    def column(self, path: Path) -> Column:
-        for column in self.rows.view.columns:
-            if column.name == path.names[0]:
-                return column
-        spans = {c.name: c.span for c in self.rows.view.columns}
-        raise self.fail(
-            "C014", f'the view has no column "{path}"', path, hint(path.names[0], spans)
-        )
-
-    def entry(self, path: Path, own: Layout) -> Type:
-        name = path.names[1]
-        f = field_of(own, name)
-        if f is None:
-            spans = field_spans(own)
-            raise self.fail("C014", f'"{own.name}" has no field "{name}"', path, hint(name, spans))
-        if self.where == "item":
-            named = {key.partition(".")[0] for key in self.rows.write.entry}
-        else:
-            named = set(self.named)
-        if name not in named:
-            raise self.fail("C032", f'"{name}" is not written before this', path)
-        if self.where == "item" and self.rows.runs(name):
-            message = f'"{name}" is known when all rows are: their elements cannot depend on it'
-            raise self.fail("C032", message, path)
-        return self.inside(f, path.names[2:], own, self.scope.version, path)
-
-    def end_of(self, node: EndOf) -> Type:
-        where = node.array
-        if node.path is not None or len(where.names) != 1:
-            raise self.fail("C022", f'"{node.end}" is about a column here', where)
-        column = self.column(where)
-        if self.where == "row":
-            message = f"the row is the entry itself: say {where}"
-            raise self.fail("C032", message, where)
-        if self.where == "item" and node.end != "first":
-            message = (
-                f"{node.end}({where}) is known when all rows are: an element cannot depend on it"
-            )
-            raise self.fail("C032", message, where)
-        type_ = _type(column)
-        if type_.kind not in _NUMBERS:
-            raise self.fail("C032", f'"{node.end}" needs numbers, not {type_}', where)
-        if node.end != "first" and column.nullable:
-            raise self.fail("C032", f'"{where}" may be null: it has no {node.end}', where)
-        return type_
-
-    def comparison(self, operator: str, left: Node, right: Node) -> Type:
-        # Columns hold the numbers of enums, and true as 1.
-        kinds = {self.infer(left).kind, self.infer(right).kind}
-        if kinds == {"bool", "int"} and not isinstance(right, Null):
-            return Type("bool")
-        return super().comparison(operator, left, right)
-
-
-def _type(column: Column) -> Type:
-    return Type(_KINDS.get(column.type, "int"), nullable=column.nullable)

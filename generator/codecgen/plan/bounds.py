@@ -12,7 +12,6 @@ from codecgen.schema.model import (
     ArrayType,
     BitsType,
     BytesType,
-    Reference,
     ScalarType,
     StructType,
 )
@@ -121,15 +120,7 @@ def _field_bounds(
         case StructType(ref):
             if ref.layout in inside:
                 return 0, None, True
-            held = [bounds(plan, p, inside) for p in possible(plan, ref, layout)]
+            held = [bounds(plan, p, inside) for p in plan.held(ref, layout)]
             highs = [b.most for b in held]
             most = None if None in highs else max(high for high in highs if high is not None)
             return min(b.least for b in held), most, any(b.payload for b in held)
-
-
-def possible(plan: Plan, ref: Reference, around: LayoutPlan) -> tuple[LayoutPlan, ...]:
-    """The plans that a reference inside a layout can mean."""
-    plans = plan.of(ref)
-    if ref.version is None and plan.model.layouts[ref.layout].version_is is None:
-        return tuple(p for p in plans if p.version in (around.version, None)) or plans
-    return plans

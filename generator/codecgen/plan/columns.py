@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
-from codecgen.plan.names import enum_of
-from codecgen.schema.expression import Path
+from codecgen.plan.nodes import Value
+from codecgen.plan.resolve import Scope
+from codecgen.plan.resolve_rows import RowsResolver, WriteResolver, rows_scope
+from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Path
 from codecgen.schema.model import ArrayType, Choice, Column, Reference, Rows, View
 
 
@@ -25,7 +27,9 @@ class CodecPlan:
 class CasePlan:
     """Rows from one layout in one version: the elements of ``array``, or (None) the layout itself.
 
-    ``codecs`` has the codec for each number that may name one; None is for no compression.
+    ``codecs`` has the codec for each number that may name one; None is for no compression. ``values`` is what the columns
+    are made of, ``when`` and ``careful`` the conditions of the rows, all settled in this version; ``write_entry`` and
+    ``write_item`` what fields (and bits, as ``attributes.codec``) are written from.
     """
 
     number: int
@@ -34,6 +38,11 @@ class CasePlan:
     array: FieldPlan | None
     element: LayoutPlan
     codecs: dict[int, CodecPlan | None]
+    values: Mapping[str, Value] = field(default_factory=dict)
+    when: Value | None = None
+    careful: Value | None = None
+    write_entry: Mapping[str, Value] = field(default_factory=dict)
+    write_item: Mapping[str, Value] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -88,7 +97,7 @@ def plan_view(plan: Plan, view: View) -> ViewPlan:
     for _, entry in entries:
         for rows in view.rows:
             if rows.layout == entry.name:
-                cases.append(_case(plan, len(cases), rows, entry))
+                cases.append(_case(plan, view, len(cases), rows, entry))
     return ViewPlan(view, choice, entries, tuple(cases), tuple(_leaves(view)))
 
 
@@ -103,26 +112,98 @@ def _leaves(view: View) -> Iterator[Leaf]:
             index += 1
 
 
-def _case(plan: Plan, number: int, rows: Rows, entry: LayoutPlan) -> CasePlan:
+def _case(plan: Plan, view: View, number: int, rows: Rows, entry: LayoutPlan) -> CasePlan:
     array = None if rows.each is None else entry.field(rows.each)
     element = entry
     codecs: dict[int, CodecPlan | None] = {0: None}
     if array is not None and isinstance(array.field.type, ArrayType):
         type_ = array.field.type
         if isinstance(type_.element, Reference):
-            held = plan.of(type_.element)
-            same = [p for p in held if p.version in (entry.version, None)]
-            element = (same or list(held))[0]
+            element = plan.expected(type_.element, entry)
         codecs = _codecs(plan, entry, type_)
-    return CasePlan(number, rows, entry, array, element, codecs)
+    scope = rows_scope(plan.model, entry.layout, entry.version, rows)
+    bare = replace(scope, holds=())
+
+    def value(expression: Expression, holds: bool = True) -> Value:
+        found = RowsResolver(expression, scope if holds else bare).value()
+        assert found is not None, str(expression)
+        return found
+
+    return CasePlan(
+        number,
+        rows,
+        entry,
+        array,
+        element,
+        codecs,
+        {name: value(expression) for name, expression in rows.values.items()},
+        None if rows.when is None else value(rows.when, False),
+        None if rows.careful is None else value(rows.careful, False),
+        *_written(plan, view, rows, entry, element),
+    )
+
+
+def running_fields(rows: Rows) -> set[str]:
+    """The fields of an entry that change with the rows that it holds."""
+    assert rows.write is not None
+    out: set[str] = set()
+    for name, expression in rows.write.entry.items():
+        if _runs(expression.node, out):
+            out.add(name.partition(".")[0])
+    return out
+
+
+def _runs(node: Node, running: set[str]) -> bool:
+    match node:
+        case EndOf(end):
+            return end in ("last", "max", "min")
+        case Path(("entry", name, *_)):
+            return name in running
+        case Binary(_, left, right):
+            return _runs(left, running) or _runs(right, running)
+        case Not(operand):
+            return _runs(operand, running)
+        case If(condition, then, otherwise):
+            return any(_runs(part, running) for part in (condition, then, otherwise))
+    return False
+
+
+def _written(
+    plan: Plan, view: View, rows: Rows, entry: LayoutPlan, element: LayoutPlan
+) -> tuple[Mapping[str, Value], Mapping[str, Value]]:
+    """What the fields of the entry and of its elements are written from, where they are not columns as they are."""
+    if rows.write is None:
+        return {}, {}
+    scope = Scope(plan.model, entry.layout, entry.version, owner=entry.name)
+    own = "row" if rows.each is None else "entry"
+    running = running_fields(rows)
+    named: list[str] = []
+    entries: dict[str, Value] = {}
+    for name, expression in rows.write.entry.items():
+        resolver = WriteResolver(expression, scope, view, entry.layout, own, named, running)
+        _keep(entries, name, resolver, entry)
+        named.append(name.partition(".")[0])
+    items: dict[str, Value] = {}
+    for name, expression in rows.write.item.items():
+        resolver = WriteResolver(expression, scope, view, entry.layout, "item", named, running)
+        _keep(items, name, resolver, element)
+    return entries, items
+
+
+def _keep(out: dict[str, Value], name: str, resolver: WriteResolver, layout: LayoutPlan) -> None:
+    """Settle what a field is written from, if it exists in this version."""
+    fp = layout.field(name.partition(".")[0])
+    if fp is None:
+        return
+    value = resolver.value()
+    assert value is not None, name
+    out[name] = value
 
 
 def _codecs(plan: Plan, entry: LayoutPlan, type_: ArrayType) -> dict[int, CodecPlan | None]:
     compression = type_.compression
     if compression is None:
         return {0: None}
-    node = compression.by.node
-    enum = enum_of(node, entry.layout, plan.model) if isinstance(node, Path) else None
     variants = {
         name: (read, written)
         for name, versions, written, read in compression.variants
@@ -132,7 +213,7 @@ def _codecs(plan: Plan, entry: LayoutPlan, type_: ArrayType) -> dict[int, CodecP
         value.value: None
         if value.name == "none"
         else _codec(value.name, variants, compression.limit)
-        for value in plan.model.enums[enum or compression.enum].values
+        for value in plan.model.enums[compression.enum].values
         if value.name not in compression.refuses
     }
 

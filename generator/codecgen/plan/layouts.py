@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 
 from codecgen.plan.names import spell
+from codecgen.plan.nodes import DerivedValue, Value
+from codecgen.plan.resolve import Scope, settled
+from codecgen.plan.resolve_rows import derived_value
+from codecgen.schema.lookup import field_of, spread
 from codecgen.schema.model import (
     INTEGERS,
     ArrayType,
-    BitMember,
     BitsType,
     BytesType,
     Choice,
@@ -33,6 +37,9 @@ class FieldPlan:
 
     ``offset`` is the byte in the layout where it begins, when that is fixed; ``size`` its length in bytes, when
     that is fixed. ``measures`` and ``covers`` have their first field filled in (``rest`` is spelled out).
+
+    ``when``, ``valid``, ``refuse``, ``default`` and ``codec`` (what names it) are settled in this version, and so are the
+    defaults of bits, by the name of the member.
     """
 
     field: Field
@@ -40,6 +47,12 @@ class FieldPlan:
     size: int | None
     measures: Run | None
     covers: Run | None
+    when: Value | None = None
+    valid: Value | None = None
+    refuse: Value | None = None
+    default: Value | None = None
+    codec: Value | None = None
+    bit_defaults: Mapping[str, Value] = dataclass_field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -53,6 +66,7 @@ class LayoutPlan:
     layout: Layout
     version: int | None
     fields: tuple[FieldPlan, ...]
+    derived: tuple[DerivedValue, ...] = ()
 
     @property
     def name(self) -> str:
@@ -88,6 +102,8 @@ class Plan:
 
     model: Model
     versions: Mapping[str, tuple[LayoutPlan, ...]]
+    derived: Mapping[str, tuple[DerivedValue, ...]]
+    """The derived values of each layout, settled for all of its versions at once."""
     release: str | None = None
 
     @property
@@ -98,6 +114,18 @@ class Plan:
         """The plans that a reference can mean: one version, or all of them."""
         plans = self.versions[ref.layout]
         return plans if ref.version is None else tuple(p for p in plans if p.version == ref.version)
+
+    def held(self, ref: Reference, around: LayoutPlan) -> tuple[LayoutPlan, ...]:
+        """The plans that a reference inside a layout can mean."""
+        plans = self.of(ref)
+        if ref.version is None and self.model.layouts[ref.layout].version_is is None:
+            return tuple(p for p in plans if p.version in (around.version, None)) or plans
+        return plans
+
+    def expected(self, ref: Reference, around: LayoutPlan) -> LayoutPlan:
+        """The plan that a reference inside a layout means where no bytes say otherwise: the version of what is around."""
+        plans = self.of(ref)
+        return next((p for p in plans if p.version in (around.version, None)), plans[0])
 
     def modules(self) -> Mapping[str, tuple[Enum | Layout | Choice, ...]]:
         return self.model.modules()
@@ -120,7 +148,8 @@ def make_plan(model: Model, release: str | None = None) -> Plan:
 
     for name in model.layouts:
         plan_of(name)
-    return Plan(model, plans, release)
+    derived = {name: _derived(layout, None, model) for name, layout in model.layouts.items()}
+    return Plan(model, plans, derived, release)
 
 
 def _plan(layout: Layout, version: int | None, model: Model, plan_of: object) -> LayoutPlan:
@@ -138,11 +167,50 @@ def _plan(layout: Layout, version: int | None, model: Model, plan_of: object) ->
                 size,
                 _spelled_out(f.measures, following),
                 _spelled_out(f.covers, following),
+                *_settled(layout, f, version, model),
             )
         )
         fixed = offset is not None and size is not None and f.when is None
         offset = offset + size if fixed else None  # type: ignore[operator]
-    return LayoutPlan(layout, version, tuple(fields))
+    return LayoutPlan(layout, version, tuple(fields), _derived(layout, version, model))
+
+
+def _settled(
+    layout: Layout, f: Field, version: int | None, model: Model
+) -> tuple[
+    Value | None, Value | None, Value | None, Value | None, Value | None, Mapping[str, Value]
+]:
+    """What the expressions of a field mean: when, valid, refuse, default, codec, and the defaults of bits."""
+    at = next(i for i, other in enumerate(layout.fields) if other.name == f.name)
+    scope = Scope(model, layout, version, owner=f.name)
+    before, itself = replace(scope, before=at), replace(scope, before=at + 1)
+    built = replace(before, built=True)
+    bits = f.type.members if isinstance(f.type, BitsType) else ()
+    compression = f.type.compression if isinstance(f.type, ArrayType) else None
+    return (
+        None if f.when is None else settled(f.when, before),
+        None if f.valid is None else settled(f.valid, itself),
+        None if f.refuse is None else settled(f.refuse, itself),
+        None if f.default is None else settled(f.default, built, getattr(f.type, "enum", None)),
+        None if compression is None else settled(compression.by, before),
+        {m.name: settled(m.default, built, m.enum) for m in bits if m.default is not None},
+    )
+
+
+def _derived(layout: Layout, version: int | None, model: Model) -> tuple[DerivedValue, ...]:
+    """The derived values of a version (None: for all of them at once)."""
+    out = []
+    for d in layout.derived:
+        versions = layout.all_versions() if version is None else (version,)
+        if d.versions is not None and not any(v in d.versions for v in versions):
+            continue
+        array = None if d.array is None else field_of(layout, d.array)
+        item = (
+            array.type.element if array is not None and isinstance(array.type, ArrayType) else None
+        )
+        scope = Scope(model, layout, version, owner=d.name, item=item, array=d.array)
+        out.append(derived_value(d, scope))
+    return tuple(out)
 
 
 def _spelled_out(run: Run | None, following: str) -> Run | None:
@@ -156,21 +224,6 @@ def _in_version(f: Field, version: int | None, model: Model) -> Field:
         return f
     members = [m for m in f.type.members if m.versions is None or version in m.versions]
     return replace(f, type=replace(f.type, members=tuple(spread(f.type.base, members))))
-
-
-def spread(base: str, members: list[BitMember]) -> list[BitMember]:
-    """The members with the reserved one over the bits that are left (the lowest run of them that is longest)."""
-    width = INTEGERS[base][0] * 8
-    taken = {bit for m in members if not m.reserved for bit in range(m.low, m.high + 1)}
-    out = []
-    for m in members:
-        if not m.reserved:
-            out.append(m)
-            continue
-        free = [bit for bit in range(width) if bit not in taken]
-        if free:
-            out.append(replace(m, low=free[0], high=free[-1]))
-    return out
 
 
 def _size(f: Field, version: int | None, plan_of: object) -> int | None:

@@ -7,6 +7,12 @@ from typing import Literal
 from codecgen.schema.expression import Path
 from codecgen.schema.model import ArrayType, BitsType, Layout, Model, Reference, ScalarType
 
+TARGET_PACKAGES = frozenset(["arrow", "rows"])
+"""Packages that targets write inside the generated one, beside a module for each YAML file."""
+
+TARGET_DIRECTORIES = frozenset(["docs", "html", "kaitai"])
+"""Directories that targets write beside the generated package."""
+
 
 def enum_of(path: Path, layout: Layout, model: Model, item: Layout | None = None) -> str | None:
     """The enum whose values a path can have. ``item`` is the layout of the elements that ``item`` stands for."""

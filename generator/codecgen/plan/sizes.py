@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from codecgen.plan.bounds import possible, scalar_bounds
+from codecgen.plan import nodes
+from codecgen.plan.bounds import scalar_bounds
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
-from codecgen.plan.names import enum_of
-from codecgen.schema.expression import Binary, EndOf, If, Node, Not, Null, Number, Path
+from codecgen.plan.narrowing import compare
+from codecgen.plan.nodes import Value
 from codecgen.schema.model import (
     INTEGERS,
     VARINTS,
@@ -17,7 +17,6 @@ from codecgen.schema.model import (
     BitMember,
     BitsType,
     BytesType,
-    Compression,
     Overhead,
     OverheadOf,
     Reference,
@@ -25,14 +24,7 @@ from codecgen.schema.model import (
     StructType,
 )
 
-Value = Mapping[str, object]
-
-_COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+Fields = Mapping[str, object]
 
 
 class SizeError(ValueError):
@@ -55,7 +47,7 @@ def length_size(name: str, length: int) -> int:
     return varint_size(name, length) if name in VARINTS else INTEGERS[name][0]
 
 
-def encoded_size(plan: Plan, layout: LayoutPlan, value: Value) -> int:
+def encoded_size(plan: Plan, layout: LayoutPlan, value: Fields) -> int:
     """The length in bytes of a value in a layout. The value is what a builder takes: mappings of fields, of which
     those that the builder works out may be left out. Raises :class:`SizeError`."""
     return _Sizer(plan, layout, value).total()
@@ -64,7 +56,7 @@ def encoded_size(plan: Plan, layout: LayoutPlan, value: Value) -> int:
 class _Sizer:
     """Sizes the fields of one value, in the order of the bytes."""
 
-    def __init__(self, plan: Plan, layout: LayoutPlan, value: Value) -> None:
+    def __init__(self, plan: Plan, layout: LayoutPlan, value: Fields) -> None:
         self.plan = plan
         self.layout = layout
         self.this: dict[str, object] = dict(value)
@@ -80,7 +72,7 @@ class _Sizer:
         return sum(self.sizes.values())
 
     def there(self, fp: FieldPlan) -> bool:
-        return fp.field.when is None or bool(self.evaluate(fp.field.when.node))
+        return fp.when is None or bool(self.evaluate(fp.when))
 
     def field(self, fp: FieldPlan) -> int:
         f = fp.field
@@ -95,19 +87,19 @@ class _Sizer:
             self.this[f.name] = self.layout.version
         elif f.const is not None:
             self.this[f.name] = f.const
-        elif f.name not in self.this and f.default is not None:
-            self.this[f.name] = self.evaluate(f.default.node)
+        elif f.name not in self.this and fp.default is not None:
+            self.this[f.name] = self.evaluate(fp.default)
         value = self.this.get(f.name)
         match f.type:
             case BitsType(base, members):
-                self.this[f.name] = self.bits(members, value)
+                self.this[f.name] = self.bits(members, value, fp)
                 return INTEGERS[base][0]
             case ScalarType():
                 return fp.size if fp.size is not None else self.scalar(f.type, value)
             case BytesType() as type_:
                 return self.bytes(type_, value)
             case ArrayType() as array:
-                return self.array(array, value)
+                return self.array(array, value, fp)
             case StructType(ref):
                 return self.held(ref, value)
 
@@ -119,14 +111,15 @@ class _Sizer:
             raise SizeError(f"{self.layout.name}: a number is needed, not {value!r}")
         return varint_size(type_.name, value)
 
-    def bits(self, members: Iterable[BitMember], value: object) -> dict[str, object]:
+    def bits(self, members: Iterable[BitMember], value: object, fp: FieldPlan) -> dict[str, object]:
         """All bits named, so that conditions can ask for them; enum values as numbers."""
         given = value if isinstance(value, Mapping) else {}
         out: dict[str, object] = {}
         for m in members:
             part = given.get(m.name)
             if part is None:
-                part = self.evaluate(m.default.node) if m.default is not None else 0
+                default = fp.bit_defaults.get(m.name)
+                part = 0 if default is None else self.evaluate(default)
             out[m.name] = part if m.enum is None else self.number(m.enum, part)
         return out
 
@@ -144,7 +137,7 @@ class _Sizer:
         prefix = 0 if type_.length == "rest" else length_size(type_.length, len(value))
         return prefix + len(value)
 
-    def array(self, array: ArrayType, value: object) -> int:
+    def array(self, array: ArrayType, value: object, fp: FieldPlan) -> int:
         items = _items(value)
         element = array.element
         if isinstance(element, Reference):
@@ -153,23 +146,20 @@ class _Sizer:
             size = sum(self.scalar(element, item) for item in items)
         else:
             size = scalar_bounds(element.name)[0] * len(items)
-        if array.compression is not None and (items or not array.counted_by):
-            self.uncompressed(array.compression)
+        if fp.codec is not None and (items or not array.counted_by):
+            self.uncompressed(fp.codec)
         if array.length is not None:
             size += length_size(array.length, size)
         if array.count is not None:
             size += length_size(array.count, len(items))
         return size
 
-    def uncompressed(self, compression: Compression) -> None:
-        """Raise for a run that is compressed: its length depends on the compressor."""
-        path = compression.by.node
-        enum = (
-            enum_of(path, self.layout.layout, self.plan.model) if isinstance(path, Path) else None
-        )
-        codec = self.evaluate(path)
+    def uncompressed(self, codec: Value) -> None:
+        """Raise for a section that is compressed: its length depends on the compressor."""
+        enum = codec.type.enum
+        number = self.evaluate(codec)
         names = {v.value: v.name for v in self.plan.model.enums[enum].values} if enum else {}
-        if names.get(codec if isinstance(codec, int) else -1) != "none":
+        if names.get(number if isinstance(number, int) else -1) != "none":
             raise SizeError(f"{self.layout.name}: the length of a compressed run is not known")
 
     def held(self, ref: Reference, value: object) -> int:
@@ -177,8 +167,8 @@ class _Sizer:
             raise SizeError(f"{ref.layout}: a mapping is needed, not {value!r}")
         return encoded_size(self.plan, self.plan_of(ref, value), value)
 
-    def plan_of(self, ref: Reference, value: Value) -> LayoutPlan:
-        plans = possible(self.plan, ref, self.layout)
+    def plan_of(self, ref: Reference, value: Fields) -> LayoutPlan:
+        plans = self.plan.held(ref, self.layout)
         by = self.plan.model.layouts[ref.layout].version_is
         if len(plans) > 1 and by is not None:
             plans = tuple(p for p in plans if p.version == value.get(by))
@@ -198,59 +188,50 @@ class _Sizer:
 
     # ------------------------------------------------------------ expressions
 
-    def evaluate(self, node: Node) -> object:
-        match node:
-            case Number(value):
-                return value
-            case Null():
+    def evaluate(self, value: Value) -> object:
+        match value:
+            case nodes.Literal(number) | nodes.Word(value=number):
+                return number
+            case nodes.NullValue():
                 return None
-            case Path(names):
-                return self.path(names)
-            case EndOf(end, array, path):
-                items = _items(self.path(array.names))
-                item: object = (items[0] if end == "first" else items[-1]) if items else None
-                for name in path.names if path and item is not None else ():
-                    item = item.get(name) if isinstance(item, Mapping) else None
-                return item
-            case Not(operand):
+            case nodes.VersionValue():
+                return self.layout.version
+            case nodes.FieldValue() | nodes.BitValue():
+                return self.number_of(value, self.at(self.this, value.names))
+            case nodes.EndValue(end, array, inner):
+                items = _items(self.at(self.this, array.names))
+                item = (items[0] if end == "first" else items[-1]) if items else None
+                names = () if isinstance(inner, nodes.ElementValue) else inner.names
+                return self.number_of(inner, self.at(item, names))
+            case nodes.Negation(operand):
                 return not self.evaluate(operand)
-            case If(condition, then, otherwise):
+            case nodes.Conditional(condition, then, otherwise):
                 return self.evaluate(then if self.evaluate(condition) else otherwise)
-            case Binary("and", left, right):
+            case nodes.Logical("and", left, right):
                 return self.evaluate(left) and self.evaluate(right)
-            case Binary("or", left, right):
+            case nodes.Logical(_, left, right):
                 return self.evaluate(left) or self.evaluate(right)
-            case Binary(op, left, right):
-                return self.binary(op, left, right)
+            case nodes.Comparison(operator, left, right):
+                return self.comparison(operator, self.evaluate(left), self.evaluate(right))
+            case nodes.Sum(operator, left, right):
+                a, b = self.evaluate(left), self.evaluate(right)
+                if not isinstance(a, int) or not isinstance(b, int):
+                    return None
+                return a + b if operator == "+" else a - b
+        raise SizeError(f"{self.layout.name}: a value that is not known where it is built")
 
-    def binary(self, op: str, left: Node, right: Node) -> object:
-        a, b = self.operand(left, right), self.operand(right, left)
-        if op == "==":
-            return a == b
-        if op == "!=":
-            return a != b
-        if not isinstance(a, int) or not isinstance(b, int):
-            raise SizeError(f"{self.layout.name}: {op} needs two numbers, not {a!r} and {b!r}")
-        if op in _COMPARISONS:
-            return _COMPARISONS[op](a, b)
-        return a + b if op == "+" else a - b
+    def comparison(self, operator: str, a: object, b: object) -> bool:
+        if operator in ("==", "!="):
+            return (a == b) is (operator == "==")
+        return isinstance(a, int) and isinstance(b, int) and compare(operator, a, b)
 
-    def operand(self, node: Node, other: Node) -> object:
-        """The value of one side; a word that is a value of the other side's enum is that value's number."""
-        for path, word in ((node, other), (other, node)):
-            if isinstance(path, Path) and isinstance(word, Path) and len(word.names) == 1:
-                enum = enum_of(path, self.layout.layout, self.plan.model)
-                if enum is not None and word.names[0] in {
-                    v.name for v in self.plan.model.enums[enum].values
-                }:
-                    value = word.names[0] if word is node else self.path(path.names)
-                    return self.number(enum, value)
-        return self.evaluate(node)
+    def number_of(self, value: Value, found: object) -> object:
+        """Values of enums as their numbers: they may be given by name."""
+        if value.type.enum is None or found is None:
+            return found
+        return self.number(value.type.enum, found)
 
-    def path(self, names: tuple[str, ...]) -> object:
-        if names == ("version",) and self.layout.field("version") is None:
-            return self.layout.version
-        value: object = self.this
+    def at(self, value: object, names: tuple[str, ...]) -> object:
         for name in names:
             value = value.get(name) if isinstance(value, Mapping) else None
         return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -21,6 +21,8 @@ from codecgen.runtime.errors import (
 )
 from codecgen.runtime.primitives import Codec
 from codecgen.runtime.source import Condition, Session, Source
+
+_TOO_DEEP = "elements of this array must not hold such an array themselves"
 
 
 class Compressed:
@@ -45,6 +47,8 @@ class Compressed:
     def codec(self, this: Any) -> str | None:
         """The name of the codec, None for no compression."""
         number = self.by(this)
+        if number is None:
+            raise ValueRefused("the field that names the codec is not there")
         if int(number) in self.codecs:
             return self.codecs[int(number)]
         label = getattr(number, "label", None)
@@ -72,6 +76,9 @@ class Compressed:
         for note in stream.notes:
             finding = CompressionError(note).located(position=where.position, file=where.file)
             source.session.tolerate(finding)
+        if source.session.trace is not None:
+            path = ".".join(source.session.prefix).replace(".[", "[")
+            source.session.trace.append((path, 0, len(stream.data), True))
         pending = stream.error
         if pending is not None:
             pending.located(position=where.position, file=where.file)
@@ -132,6 +139,11 @@ class Array(Codec):
         self.version = version
         self.accepts = accepts
 
+    @property
+    def framed(self) -> bool:
+        """Whether the first bytes of an element tell its length."""
+        return self.element.size is not None or getattr(self.element, "framed", False)
+
     def read(self, source: Source, this: Any) -> construct.ListContainer:
         return construct.ListContainer(self.items(source, this))
 
@@ -171,9 +183,7 @@ class Array(Codec):
 
     def run(self, source: Source, this: Any, number: int | None) -> Source | None:
         """The bytes that the elements lie in; None when there are none to look for."""
-        if self.nesting is not None and source.session.nesting >= self.nesting:
-            reason = "elements of this array must not hold such an array themselves"
-            raise ValueRefused(reason, source.where())
+        start = source.pos
         if number == 0 and self.closes and self.length is None:
             if source.left:
                 error = TrailingError(f"{source.left} bytes follow a count of 0", source.where())
@@ -183,12 +193,17 @@ class Array(Codec):
                 source.pos = source.end
             return None
         if self.length is not None:
-            start = source.pos
             n = self.length.read(source, this)
             if n < 0:
                 raise LengthError(f"length is {n}: there must be a run here", source.where(start))
             source = source.window(n, "length")
+        if self.too_deep(source.session) and (number is None or number) and source.left:
+            raise ValueRefused(_TOO_DEEP, source.where(start))
         return source if self.compressed is None else self.compressed.open(source, this)
+
+    def too_deep(self, session: Session) -> bool:
+        """Whether elements would lie deeper in such arrays than they may."""
+        return self.nesting is not None and session.nesting >= self.nesting
 
     def elements(self, run: Source, this: Any, number: int | None) -> Iterator[Any]:
         session = run.session
@@ -233,9 +248,8 @@ class Array(Codec):
         """Whether another element follows in a run without a count."""
         if not run.left:
             return False
-        whole = getattr(self.element, "frame", None)
-        if "truncated_tail" in self.accepts and whole is not None and run.pending is None:
-            size = whole(run)
+        if "truncated_tail" in self.accepts and self.framed and run.pending is None:
+            size = self.element.size if self.element.size is not None else self.element.frame(run)
             if size is None or size > run.left:
                 error = TrailingError(
                     f"the last element is cut off after {run.left} bytes", run.where()
@@ -259,20 +273,35 @@ class Array(Codec):
             raise BuildError(f"a list is needed, not {value!r}")
         if len(value) < self.at_least:
             raise BuildError(f"at least {self.at_least} elements are needed")
-        parts = []
-        for i, item in enumerate(value):
-            try:
-                parts.append(self.element.write(item, this, session))
-            except BuildError as error:
-                raise prefixed(error, f"[{i}]") from None
-        data = b"".join(parts)
-        if self.compressed is not None and not (self.counted_by and not value):
+        if self.counted_by and len(value) != this[self.counted_by]:
+            raise BuildError(f"{self.counted_by} is {this[self.counted_by]}, not {len(value)}")
+        if value and self.too_deep(session):
+            raise BuildError(_TOO_DEEP)
+        data = b"".join(self.written(value, this, session))
+        counted = self.counted_by is not None or self.count is not None
+        if self.compressed is not None and (value or not counted):
             data = self.compressed.pack(data, this, session)
+            if data and self.too_deep(session):
+                raise BuildError(_TOO_DEEP)
         if self.length is not None:
             data = self.length.write(len(data), this, session) + data
         if self.count is not None:
             data = self.count.write(len(value) + self.plus, this, session) + data
         return data
+
+    def written(self, value: Sequence[Any], this: Any, session: Session) -> Iterator[bytes]:
+        """The bytes of each element."""
+        session.depth += 1
+        session.nesting += self.nesting is not None
+        try:
+            for i, item in enumerate(value):
+                try:
+                    yield self.element.write(item, this, session)
+                except BuildError as error:
+                    raise prefixed(error, f"[{i}]") from None
+        finally:
+            session.depth -= 1
+            session.nesting -= self.nesting is not None
 
 
 E = TypeVar("E", bound=CodecError)

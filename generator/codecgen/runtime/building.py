@@ -18,13 +18,14 @@ from codecgen.runtime.source import Session
 class Build:
     """The state of one build: the values, those that were worked out among them. ``name`` is the layout's."""
 
-    __slots__ = ("fields", "name", "obj", "session")
+    __slots__ = ("fields", "name", "obj", "session", "uncounted")
 
     def __init__(self, name: str, fields: Fields, value: Any, session: Session) -> None:
         self.name = name
         self.fields = fields
         self.session = session
         self.obj = self.given(value)
+        self.uncounted: set[str] = set()
 
     def whole(self) -> bytes:
         """The bytes of all fields."""
@@ -34,6 +35,10 @@ class Build:
                 parts.append(self.part(f))
             except BuildError as error:
                 raise self.fields.at(error, f) from None
+        for f in self.fields.all:
+            if f.counts in self.uncounted and self.obj[f.counts] is None:
+                missing = BuildError(f"{f.counts} is left out: its count must be given")
+                raise self.fields.at(missing, f)
         self.fill(parts)
         return b"".join(parts)
 
@@ -61,8 +66,7 @@ class Build:
         if f.measures is not None or f.checksum is not None:
             return b"\0" * (f.codec.size or 0)  # worked out when all else is there
         if f.counts is not None:
-            counted = self.obj.get(f.counts)
-            self.obj[f.name] = len(counted) if isinstance(counted, list | tuple) else 0
+            self.obj[f.name] = self.count(f, f.counts)
         elif f.const is not None:
             self.obj[f.name] = f.const
         elif f.name not in self.obj:
@@ -79,6 +83,16 @@ class Build:
         if f.valid is not None and not f.valid.holds(self.obj):
             raise BuildError(f.valid.missed(self.obj[f.name]))
         return data
+
+    def count(self, f: Field, array: str) -> Any:
+        """The number of elements of an array, or what was given where there may be no array."""
+        counted = self.obj.get(array)
+        if isinstance(counted, list | tuple):
+            return len(counted)
+        given = self.obj.get(f.name)
+        if given is None:
+            self.uncounted.add(array)
+        return 0 if given is None else given
 
     def default(self, f: Field) -> Any:
         """The value of a field that was not given."""

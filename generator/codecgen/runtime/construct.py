@@ -3,7 +3,7 @@
 from codecgen.runtime.arrays import Array, Compressed
 from codecgen.runtime.bits import Bit, Bits
 from codecgen.runtime.enums import Enumeration
-from codecgen.runtime.fields import Field, Rule, end_of
+from codecgen.runtime.fields import Field, Rule, end_of, minus, ordered, plus, value_at
 from codecgen.runtime.layout import Choice, Layout, Lazy
 from codecgen.runtime.primitives import (
     Boolean,
@@ -39,5 +39,9 @@ __all__ = [
     "Uuid",
     "Varint",
     "end_of",
+    "minus",
+    "ordered",
+    "plus",
+    "value_at",
     "wrap",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import construct
 
@@ -74,10 +74,9 @@ class Field:
         self.covers = covers
         self.valid = valid
         self.refuse = refuse
-        # Filled in by the layout: the fields that measure or check a run that begins here, runs that end here.
+        # Filled in by the layout: the fields that measure or check a run that begins here, those behind rest bytes.
         self.opened_by: tuple[Field, ...] = ()
         self.checked_by: tuple[Field, ...] = ()
-        self.closes = 0
         self.tail: tuple[Field, ...] | None = None
 
 
@@ -91,9 +90,7 @@ class Fields:
         self.source_file = source_file
         for f in self.all:
             if f.measures is not None:
-                first, last = f.measures
-                self.by_name[first].opened_by += (f,)
-                self.by_name[last or self.names[-1]].closes += 1 if last else 0
+                self.by_name[f.measures[0]].opened_by += (f,)
             if f.covers is not None:
                 self.by_name[f.covers[0]].checked_by += (f,)
         for i, f in enumerate(self.all):
@@ -129,7 +126,34 @@ def end_of(items: Any, index: int, *names: str) -> Any:
     """A field of the first (0) or the last (-1) element of an array; None when there is none."""
     if not items:
         return None
-    value = items[index]
+    return value_at(items[index], *names)
+
+
+def value_at(value: Any, *names: str) -> Any:
+    """What lies at the end of a path of fields; None when something on the way is not there."""
     for name in names:
+        if value is None:
+            return None
         value = value.get(name)
     return value
+
+
+def plus(a: int | None, b: int | None) -> int | None:
+    """A sum; None when a side is."""
+    return None if a is None or b is None else a + b
+
+
+def minus(a: int | None, b: int | None) -> int | None:
+    """A difference; None when a side is."""
+    return None if a is None or b is None else a - b
+
+
+def ordered(a: Any, operator: Literal["<", "<=", ">", ">="], b: Any) -> bool:
+    """A comparison of order, which does not hold when a side is None."""
+    if a is None or b is None:
+        return False
+    if operator == "<":
+        return bool(a < b)
+    if operator == "<=":
+        return bool(a <= b)
+    return bool(a > b if operator == ">" else a >= b)

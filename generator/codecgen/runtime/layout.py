@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import construct
 
-from codecgen.runtime.arrays import prefixed
+from codecgen.runtime.arrays import Array, prefixed
 from codecgen.runtime.building import Build
 from codecgen.runtime.errors import (
     BuildError,
@@ -18,8 +21,29 @@ from codecgen.runtime.errors import (
 )
 from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.parsing import Opened, Parse
-from codecgen.runtime.primitives import Codec, Integer
+from codecgen.runtime.primitives import Bytes, Codec, EnumField, Integer
 from codecgen.runtime.source import Limits, Session, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """The length of a layout: an integer at the byte ``offset``, that of what follows the first ``before`` bytes."""
+
+    field: Field
+    offset: int
+    size: int
+    signed: bool
+    endian: str
+    before: int
+
+    @property
+    def end(self) -> int:
+        """The byte behind the integer."""
+        return self.offset + self.size
+
+    def place(self) -> tuple[int, int, bool, str, int]:
+        """What is the same in layouts whose lengths are read in the same way."""
+        return self.offset, self.size, self.signed, self.endian, self.before
 
 
 class Layout(Codec):
@@ -47,20 +71,29 @@ class Layout(Codec):
         self.trailing = trailing
         fixed = all(f.codec.size is not None and f.when is None for f in fields)
         self.size = sum(f.codec.size or 0 for f in fields) if fixed else None
-        self.least = sum(f.codec.size or 1 for f in fields if f.when is None)
+        self.least = sum(_least(f.codec) for f in fields if f.when is None)
+        self._offsets: dict[str, int] = {}
+        at = 0
+        for f in fields:
+            self._offsets[f.name] = at
+            if f.codec.size is None or f.when is not None:
+                break
+            at += f.codec.size
+        self.head_size = at
+        """The bytes of all fields at fixed places: what lies in front of the first one that varies."""
 
     # ------------------------------------------------------------ places
 
     def offset_of(self, name: str) -> int:
         """The byte of the layout where a field begins, for fields at a fixed place. Raises KeyError for others."""
-        at = 0
-        for f in self.fields:
-            if f.name == name:
-                return at
-            if f.codec.size is None or f.when is not None:
-                break
-            at += f.codec.size
-        raise KeyError(f"{name} does not lie at a fixed place in {self.layout_name}")
+        if name not in self._offsets:
+            raise KeyError(f"{name} does not lie at a fixed place in {self.layout_name}")
+        return self._offsets[name]
+
+    def is_fixed(self, name: str) -> bool:
+        """Whether a field lies at a fixed place, and has a fixed size."""
+        f = self.by_name[name]
+        return name in self._offsets and f.codec.size is not None and f.when is None
 
     def size_of(self, name: str) -> int:
         """The length in bytes of a field of fixed size."""
@@ -69,30 +102,42 @@ class Layout(Codec):
             raise KeyError(f"{name} has no fixed size")
         return size
 
-    @property
-    def head_size(self) -> int:
-        """The bytes of all fields at fixed places: what lies in front of the first one that varies."""
-        at = 0
+    def codec_of(self, name: str) -> Codec:
+        """The codec of a field."""
+        return self.by_name[name].codec
+
+    @cached_property
+    def length(self) -> Length | None:
+        """Where the length of the whole lies, if a field at a fixed place measures it to its end."""
         for f in self.fields:
-            if f.codec.size is None or f.when is not None:
-                break
-            at += f.codec.size
-        return at
+            last = None if f.measures is None else f.measures[1]
+            if f.measures is None or last is not None or not isinstance(f.codec, Integer):
+                continue
+            if f.when is None and {f.name, f.measures[0]} <= self._offsets.keys():
+                at, before = self.offset_of(f.name), self.offset_of(f.measures[0])
+                codec = f.codec
+                return Length(f, at, codec.size, codec.signed, codec.endian, before)
+        return None
+
+    @property
+    def framed(self) -> bool:
+        """Whether the first bytes tell the length of the layout."""
+        return self.size is not None or self.length is not None
 
     def frame(self, source: Source) -> int | None:
-        """The length of the layout at the head of a source, from the field that measures it to its end.
+        """The length of the layout at the head of a source, fixed or from the field that measures it to its end.
 
-        None when the bytes end before that field does. Raises LengthError for a length that cannot be.
+        None when the bytes end before that is known. Raises LengthError for a length that cannot be, TypeError for
+        a layout that is not :attr:`framed`.
         """
-        for f in self.fields:
-            if f.measures is not None and f.measures[1] is None and isinstance(f.codec, Integer):
-                break
-        else:
-            raise TypeError(f"no field at a fixed place measures {self.layout_name}")
-        offset = self.offset_of(f.name)
-        if source.left < offset + f.codec.size:
+        found = self.length
+        if found is None:
+            if self.size is None:
+                raise TypeError(f"no field at a fixed place measures {self.layout_name}")
+            return self.size if source.left >= self.size else None
+        if source.left < found.end:
             return None
-        at = source.pos + offset
+        f, at = found.field, source.pos + found.offset
         peek = Source(source.data, source.session, pos=at, end=source.end, origin=source.origin)
         length = f.codec.read(peek, None)
         if length < 0 or (
@@ -101,8 +146,7 @@ class Layout(Codec):
             error = LengthError(f"{f.name} is {length}, too small for any {self.layout_name}")
             error.where = source.where(at)
             raise self.related.at(error, f)
-        assert f.measures is not None
-        return self.offset_of(f.measures[0]) + length
+        return found.before + int(length)
 
     # ------------------------------------------------------------ parsing
 
@@ -158,13 +202,35 @@ class Layout(Codec):
         return self.write(obj, None, Session(level=level))
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        return Build(self.layout_name, self.related, value, session).whole()
+        session.deeper()
+        try:
+            return Build(self.layout_name, self.related, value, session).whole()
+        finally:
+            session.depth -= 1
+
+
+def _least(codec: Codec) -> int:
+    """The fewest bytes that something can take."""
+    if codec.size is not None:
+        return codec.size
+    if isinstance(codec, Bytes):
+        return _least(codec.length) if isinstance(codec.length, Codec) else 0
+    if isinstance(codec, Array):
+        return sum(_least(number) for number in (codec.count, codec.length) if number is not None)
+    if isinstance(codec, Layout | Choice):
+        return codec.least
+    return 0 if isinstance(codec, Lazy) else 1
 
 
 class Choice(Codec):
-    """One of several layouts, by the value of a field that lies at the same byte in all of them."""
+    """One of several layouts, by the value of a field that lies at the same byte in all of them.
 
-    def __init__(self, name: str, by: str, cases: dict[int, Layout], source: str = "") -> None:
+    A case may be a choice itself: a layout with versions is one.
+    """
+
+    def __init__(
+        self, name: str, by: str, cases: Mapping[int, Layout | Choice], source: str = ""
+    ) -> None:
         super().__init__()
         self.choice_name = name
         self.by = by
@@ -172,9 +238,36 @@ class Choice(Codec):
         self.source_file = source
         some = next(iter(cases.values()))
         self.offset = some.offset_of(by)
-        self.codec = some.by_name[by].codec
-        self.least = min(layout.least for layout in cases.values())
-        self.head_size = min(layout.head_size for layout in cases.values())
+        codec = some.codec_of(by)
+        # Which values may stand there is for each case to say.
+        self.codec = codec.base if isinstance(codec, EnumField) else codec
+        self.framed: bool = all(layout.framed for layout in cases.values())
+        self.least: int = min(layout.least for layout in cases.values())
+        self.head_size: int = min(layout.head_size for layout in cases.values())
+
+    def offset_of(self, name: str) -> int:
+        """See :meth:`Layout.offset_of`; KeyError also where the cases do not agree."""
+        places = {layout.offset_of(name) for layout in self.cases.values()}
+        if len(places) > 1:
+            raise KeyError(f"{name} does not lie at one place in all of {self.choice_name}")
+        return places.pop()
+
+    def codec_of(self, name: str) -> Codec:
+        """The codec of a field, in the first case."""
+        return next(iter(self.cases.values())).codec_of(name)
+
+    @cached_property
+    def prefix_size(self) -> int:
+        """The first bytes that it takes to know which layout it is, and how long."""
+        ends = (layout.length.end for layout in self.cases.values() if layout.length is not None)
+        return max([self.offset + (self.codec.size or 0), *ends])
+
+    @cached_property
+    def length(self) -> Length | None:
+        """Where the length lies, if it is read in the same way in all of the layouts."""
+        found = [layout.length for layout in self.cases.values()]
+        same = {None if one is None else one.place() for one in found}
+        return found[0] if len(same) == 1 else None
 
     def peek(self, source: Source) -> int:
         """The value that decides, for the bytes at the head of a source."""
@@ -202,7 +295,7 @@ class Choice(Codec):
                 f"{value} is none of {known}", source.where(source.pos + self.offset)
             )
             raise prefixed(error, self.by).located(schema=self.source_file)
-        return layout
+        return layout.case(source) if isinstance(layout, Choice) else layout
 
     def frame(self, source: Source) -> int | None:
         """See :meth:`Layout.frame`; None also when the byte that decides is not there."""
@@ -221,11 +314,20 @@ class Choice(Codec):
         return layout.parse(data, **options)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        layout = self.cases.get(value.get(self.by, -1)) if isinstance(value, dict) else None
+        layout = self.case_of(value.get(self.by)) if isinstance(value, dict) else None
         if layout is None:
             known = ", ".join(str(case) for case in self.cases)
             raise BuildError(f"{self.by} must be one of {known}").located(path=self.by)
         return layout.write(value, this, session)
+
+    def case_of(self, value: Any) -> Layout | Choice | None:
+        """The case for a value of the field that decides: a number, or the name of one that a case knows."""
+        if isinstance(value, str):
+            for number, layout in self.cases.items():
+                codec = layout.codec_of(self.by)
+                if isinstance(codec, EnumField) and codec.enum.of(value) == number:
+                    return layout
+        return self.cases.get(value) if isinstance(value, int) else None
 
     def build(self, obj: Any, *, level: int | None = None) -> bytes:
         """See :meth:`Layout.build`."""

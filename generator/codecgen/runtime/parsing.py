@@ -25,7 +25,7 @@ class Opened:
     """A layout whose last array is not parsed yet.
 
     ``fields`` are those before the array; when ``error`` is set, those before the error. ``items`` parses
-    the array's elements as they are asked for.
+    the array's elements as they are asked for; a layout that ends with no array has none.
     """
 
     fields: construct.Container
@@ -47,7 +47,9 @@ class Parse:
         self.trailing = trailing
         self.source = source
         self.obj = construct.Container()
-        self.windows: list[tuple[Source, bool]] = []  # (what is around, ends with the layout?)
+        self.windows: list[
+            tuple[Source, str | None]
+        ] = []  # (what is around, the last field if not that of all)
         self.starts: dict[str, tuple[int, int]] = {}
         self.verified: set[str] = set()
 
@@ -59,22 +61,24 @@ class Parse:
         return self.obj
 
     def open(self) -> Opened:
-        """All but the array that ends the layout, so that what stands before an error can be had."""
+        """All but the array that ends the layout (without one: all), so that what stands before an error can be had."""
         last = self.fields.all[-1]
-        if not isinstance(last.codec, Array):
-            raise TypeError(f"no array ends {self.name}")
         try:
             for f in self.fields.all[:-1]:
                 self.field(f)
-            self.begin(last)
+            if isinstance(last.codec, Array):
+                self.begin(last)
+                return Opened(self.obj, self.elements(last, last.codec))
+            self.field(last)
+            self.finish()
         except CodecError as error:
             return Opened(self.obj, iter(()), error)
-        return Opened(self.obj, self.elements(last, last.codec))
+        return Opened(self.obj, iter(()))
 
     @property
     def ends_known(self) -> bool:
         """Whether the current window is the layout to its end."""
-        return any(to_end for _, to_end in self.windows)
+        return any(last is None for _, last in self.windows)
 
     def elements(self, f: Field, codec: Array) -> Iterator[Any]:
         findings = self.source.session.findings
@@ -142,27 +146,25 @@ class Parse:
             except LengthError as error:
                 error.where = around.where(self.starts[measure.name][0])
                 raise self.fields.at(error, measure) from None
-            self.windows.append(
-                (around, measure.measures is not None and measure.measures[1] is None)
-            )
+            assert measure.measures is not None
+            self.windows.append((around, measure.measures[1]))
         for check in f.checked_by:
             if check.covers is not None and check.covers[1] is None and self.ends_known:
                 self.verify(check, self.source.pos, self.source.end)
 
     def close(self, f: Field) -> None:
-        for _ in range(f.closes):
-            if self.windows and not self.windows[-1][1]:
-                self.leave()
+        while self.windows and self.windows[-1][1] == f.name:
+            self.leave()
 
     def leave(self) -> None:
         window = self.source
-        around, to_end = self.windows.pop()
+        around, last = self.windows.pop()
         if window.left:
             error = TrailingError(
                 f"{window.left} bytes are left of the run that {self.name} measures",
                 window.where(),
             )
-            if not (self.trailing and to_end):
+            if not (self.trailing and last is None):
                 raise error.located(schema=self.fields.source_file)
             window.session.tolerate(error)
         self.source = around
@@ -211,10 +213,12 @@ class Parse:
         """Bytes to the end of the run, less what the fixed fields behind them take."""
         source = self.source
         behind = 0
-        inside_run = any(not to_end for _, to_end in self.windows) and f.closes
-        for later in () if inside_run else f.tail or ():
+        last = self.windows[-1][1] if self.windows else None
+        for later in () if f.name == last else f.tail or ():
             if later.when is None or later.when(self.obj):
                 behind += later.codec.size or 0
+            if later.name == last:
+                break
         n = source.left - behind
         if n < 0:
             raise source.short(behind)

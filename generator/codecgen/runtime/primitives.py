@@ -6,7 +6,7 @@ import re
 import struct
 import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 import construct
 
@@ -364,8 +364,14 @@ def whole_number(value: Any, low: int, high: int, label: str) -> int:
     return int(value)
 
 
-def wrap(value: int, bits: int) -> int:
+@overload
+def wrap(value: int, bits: int) -> int: ...
+@overload
+def wrap(value: int | None, bits: int) -> int | None: ...
+def wrap(value: int | None, bits: int) -> int | None:
     """``value`` in two's complement of that many bits: how sums behave in the formats' own programs."""
+    if value is None:
+        return None
     half = 1 << (bits - 1)
     return (value + half & (1 << bits) - 1) - half
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from codecgen.runtime.errors import (
+    BuildError,
     CodecError,
     LengthError,
     LimitError,
@@ -49,6 +50,13 @@ class Session:
     depth: int = 0
     nesting: int = 0
     level: int | None = None
+
+    def deeper(self) -> None:
+        """Count a layout inside a layout that is built."""
+        self.depth += 1
+        if self.depth > self.limits.depth:
+            self.depth -= 1
+            raise BuildError(f"layouts lie more than {self.limits.depth} deep")
 
     def tolerate(self, error: ParseError) -> None:
         """Raise the error when the session is strict, note it otherwise."""

@@ -3,148 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from codecgen.runtime.version import LANGUAGE
+from codecgen.schema.grammar_of_examples import EXAMPLES
+from codecgen.schema.kinds import (
+    DOC,
+    SINCE,
+    Anything,
+    Bits,
+    Boolean,
+    Code,
+    Either,
+    Form,
+    Integer,
+    Key,
+    LayoutName,
+    ListOf,
+    MapOf,
+    Name,
+    OneOf,
+    Range,
+    Release,
+    Text,
+    Use,
+    Word,
+)
 from codecgen.schema.model import COLUMN_TYPES, FREEDOMS, INTEGERS, LENGTHS, SCALARS
 
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """Any text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """A snake_case name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """Text without blanks: a spelling that the format's own documents use."""
-
-
-@dataclass(frozen=True, slots=True)
-class Integer:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class Boolean:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """One of a few words."""
-
-    words: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """An expression."""
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """A version range: ``1``, ``0-2``, ``1+``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bits:
-    """A range of bits: ``3``, ``0..2``."""
-
-
-@dataclass(frozen=True, slots=True)
-class LayoutName:
-    """A layout, perhaps in one version: ``message@0``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """A release: ``0.11.0``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hex:
-    """Bytes in hexadecimal digits, with blanks where one likes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Anything:
-    """Any YAML (the values of an example)."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListOf:
-    """A list; a single value stands for a list of one."""
-
-    item: Kind
-
-
-@dataclass(frozen=True, slots=True)
-class MapOf:
-    """A mapping from names (or numbers) to values of one kind, in order."""
-
-    value: Kind
-    numbers: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Either:
-    """The first kind that fits: text or number, mapping, list."""
-
-    kinds: tuple[Kind, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """A form (a mapping with known keys)."""
-
-    form: str
-
-
-Kind = (
-    Text
-    | Name
-    | Word
-    | Integer
-    | Boolean
-    | OneOf
-    | Code
-    | Range
-    | Bits
-    | LayoutName
-    | Release
-    | Hex
-    | Anything
-    | ListOf
-    | MapOf
-    | Either
-    | Use
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    kind: Kind
-    doc: str
-    required: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """A mapping with known keys. ``one_of``: groups of keys of which exactly one must be there."""
-
-    doc: str
-    keys: Mapping[str, Key]
-    one_of: tuple[tuple[str, ...], ...] = ()
-    together: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-_SINCE = Key(Use("since"), "From which release on it exists, and which documents brought it.")
 _UNTIL = Key(Use("since"), "In which release it ended.")
-_DOC = Key(Text(), "What it is, in a sentence. Plain text.")
 _SPELLED = Key(
     Word(),
     "How the format's own documents write the name, where the rule of the manifest does not give it.",
@@ -160,9 +46,15 @@ FORMS: Mapping[str, Form] = {
     "manifest": Form(
         "What holds for the directory as a whole.",
         {
+            "language": Key(
+                Integer(),
+                f"Version of the schema language: {LANGUAGE}.",
+                True,
+                f"language: {LANGUAGE}",
+            ),
             "package": Key(Name(), "Name of the Python package that is generated.", True),
             "title": Key(Text(), "Title of the documents.", True),
-            "doc": _DOC,
+            "doc": DOC,
             "spelling": Key(
                 OneOf(("camel", "snake")), "How the format's own documents write names."
             ),
@@ -182,8 +74,8 @@ FORMS: Mapping[str, Form] = {
         "The fields of a structure, in the order of the bytes.",
         {
             "layout": Key(Name(), "Its name.", True),
-            "doc": _DOC,
-            "since": _SINCE,
+            "doc": DOC,
+            "since": SINCE,
             "draft": Key(Use("since"), "The documents that proposed it, if it never shipped."),
             "endian": Key(
                 OneOf(("big", "little")), "Order of the bytes of a number; big by default."
@@ -209,7 +101,7 @@ FORMS: Mapping[str, Form] = {
         },
     ),
     "version_note": Form(
-        "Which releases wrote a version.", {"since": _SINCE, "until": _UNTIL, "doc": _DOC}
+        "Which releases wrote a version.", {"since": SINCE, "until": _UNTIL, "doc": DOC}
     ),
     "field": Form(
         "A field.",
@@ -240,9 +132,9 @@ FORMS: Mapping[str, Form] = {
             "nesting": Key(Integer(), "How deep the array may hold its own layout."),
             "at_least": Key(Integer(), "The fewest elements."),
             "null": Key(Integer(), "The length that means null."),
-            "doc": _DOC,
+            "doc": DOC,
             "versions": _VERSIONS,
-            "since": _SINCE,
+            "since": SINCE,
             "when": Key(Code(), "The field is there only when this holds."),
             "default": Key(
                 Either((ListOf(Anything()), Code())),
@@ -296,9 +188,9 @@ FORMS: Mapping[str, Form] = {
             ),
             "enum": _ENUM,
             "only": _ONLY,
-            "doc": _DOC,
+            "doc": DOC,
             "versions": _VERSIONS,
-            "since": _SINCE,
+            "since": SINCE,
             "spelled": _SPELLED,
             "default": Key(Code(), "What the builder writes when no value is given."),
             "misprint": _MISPRINT,
@@ -339,10 +231,10 @@ FORMS: Mapping[str, Form] = {
         {
             "type": Key(OneOf(("i8", "i16", "i32", "i64")), "Its type; sums wrap in it.", True),
             "is": Key(Code(), "How it is worked out.", True),
-            "doc": _DOC,
+            "doc": DOC,
             "unit": Key(Word(), "Unit of the number."),
             "versions": _VERSIONS,
-            "since": _SINCE,
+            "since": SINCE,
         },
     ),
     "formerly": Form(
@@ -361,50 +253,13 @@ FORMS: Mapping[str, Form] = {
             "versions": _VERSIONS,
         },
     ),
-    "example": Form(
-        "Bytes beside what they mean.",
-        {
-            "name": Key(Text(), "A few words.", True),
-            "doc": _DOC,
-            "since": _SINCE,
-            "version": Key(Integer(), "The version of the layout that the bytes are in."),
-            "hex": Key(Hex(), "The bytes."),
-            "build": Key(Boolean(), "The bytes are what the builder makes of the values."),
-            "is": Key(
-                Anything(),
-                "What they mean. Fields that the builder works out may be left out.",
-                True,
-            ),
-        },
-        one_of=(("hex", "build"),),
-    ),
-    "overhead": Form(
-        "A table of the bytes that layouts add to what they carry.",
-        {
-            "doc": _DOC,
-            "sizes": Key(ListOf(Integer()), "Numbers of messages: the rows.", True),
-            "of": Key(ListOf(Use("overhead_of")), "The columns.", True),
-            "notes": Key(Text(), "What a reader should know beside the table."),
-        },
-    ),
-    "overhead_of": Form(
-        "A column of an overhead table.",
-        {
-            "title": Key(Text(), "Its title.", True),
-            "layout": Key(LayoutName(), "The layout.", True),
-            "array": Key(
-                Name(), "The array that holds the messages, when one layout holds them all."
-            ),
-            "each": Key(MapOf(Integer()), "The bytes of a message's fields.", True),
-            "number": Key(Name(), "The field of a message that counts from 0."),
-        },
-    ),
+    **EXAMPLES,
     "choice": Form(
         "One of several layouts.",
         {
             "choice": Key(Name(), "Its name.", True),
-            "doc": _DOC,
-            "since": _SINCE,
+            "doc": DOC,
+            "since": SINCE,
             "by": Key(Name(), "The field, at the same byte in all of them, whose value decides."),
             "given": Key(
                 Name(), "The enum whose value, which the caller has from elsewhere, decides."
@@ -417,7 +272,7 @@ FORMS: Mapping[str, Form] = {
         "How the layouts of a choice become the rows of one table.",
         {
             "view": Key(Name(), "Its name.", True),
-            "doc": _DOC,
+            "doc": DOC,
             "of": Key(Name(), "The choice whose layouts stand one after the other.", True),
             "columns": Key(MapOf(Use("column")), "The columns of the table, in order.", True),
             "rows": Key(ListOf(Use("rows")), "What becomes a row, layout by layout.", True),
@@ -439,7 +294,7 @@ FORMS: Mapping[str, Form] = {
                 "column is null or an empty list, and must be there if it can be neither.",
             ),
             "unit": Key(Word(), "Unit of the number."),
-            "doc": _DOC,
+            "doc": DOC,
         },
         one_of=(("type", "list"),),
     ),
@@ -462,7 +317,7 @@ FORMS: Mapping[str, Form] = {
             "columns": Key(
                 MapOf(Code()),
                 "The value of each column: fields, `item.field` of the element, `array.name` for what is "
-                "derived of it, `position`. A column that is left out is null, or an empty list.",
+                "derived of it, `position`, `size`. A column that is left out is null, or an empty list.",
                 True,
             ),
             "write": Key(Use("write"), "How rows become bytes again."),
@@ -490,7 +345,7 @@ FORMS: Mapping[str, Form] = {
     "enum": Form(
         "Names for numbers.",
         {
-            "doc": _DOC,
+            "doc": DOC,
             "unknown": Key(
                 OneOf(("refuse", "keep")),
                 "What a strict reader does with other numbers; refuse by default.",
@@ -502,8 +357,8 @@ FORMS: Mapping[str, Form] = {
         "A value of an enum.",
         {
             "value": Key(Integer(), "The number.", True),
-            "doc": _DOC,
-            "since": _SINCE,
+            "doc": DOC,
+            "since": SINCE,
             "spelled": _SPELLED,
         },
     ),

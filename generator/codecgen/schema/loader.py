@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from codecgen.diagnostics import Diagnostic
+from codecgen.runtime.version import LANGUAGE
 from codecgen.schema import grammar, parts, source
 from codecgen.schema.complete import complete
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import (
     ArrayType,
-    BitMember,
     BitsType,
     BytesType,
     Choice,
     Derived,
     Enum,
     EnumValue,
-    Example,
     Field,
     FieldType,
     Layout,
     Manifest,
     Model,
-    Overhead,
-    OverheadOf,
     Reference,
     ScalarType,
     Since,
@@ -39,6 +37,7 @@ from codecgen.schema.model import (
 from codecgen.schema.reader import Reader, Record, Value
 
 MANIFEST = "codecgen.yaml"
+_DIGITS = re.compile("[0-9]{1,9}")
 _NOWHERE = Span(MANIFEST, 1, 1, 1)
 
 
@@ -65,13 +64,18 @@ def load(files: Mapping[str, str]) -> tuple[Model | None, list[Diagnostic]]:
     form is left out of it."""
     if MANIFEST not in files:
         message = f"the schema directory has no {MANIFEST}"
-        help = f"write one with the keys package and title (other YAML files: {len(files)})"
+        help = (
+            f"write one with the keys language, package and title (other YAML files: {len(files)})"
+        )
         return None, [Diagnostic("C025", message, _NOWHERE, help=help)]
     documents, diagnostics = source.load(MANIFEST, files[MANIFEST])
     if len(documents) != 1:
         if not diagnostics:
             diagnostics = [Diagnostic("C025", f"{MANIFEST} holds one document", _NOWHERE)]
         return None, diagnostics
+    other = _other_language(documents[0])
+    if other is not None:
+        return None, [*diagnostics, other]
     reader = Reader()
     record = reader.record(documents[0], "manifest")
     diagnostics += reader.diagnostics
@@ -90,6 +94,22 @@ def load(files: Mapping[str, str]) -> tuple[Model | None, list[Diagnostic]]:
             for document in documents:
                 builder.document(document)
     return builder.model(files), diagnostics + builder.reader.diagnostics
+
+
+def _other_language(manifest: source.Node) -> Diagnostic | None:
+    """A finding when the files are in a version of the language that is not known: nothing else could be said of them."""
+    node = manifest.get("language") if isinstance(manifest, source.Mapping) else None
+    if not isinstance(node, source.Scalar) or not _DIGITS.fullmatch(node.text):
+        return None
+    if int(node.text) == LANGUAGE:
+        return None
+    message = (
+        f"the files are in version {int(node.text)} of the schema language; {LANGUAGE} is known"
+    )
+    help = "install the release of the generator that knows it"
+    if int(node.text) < LANGUAGE or int(node.text) == 0:
+        help = f"change them as the changelog says, and write `language: {LANGUAGE}`"
+    return Diagnostic("C020", message, node.span, help=help)
 
 
 def _manifest(r: Record) -> Manifest:
@@ -194,9 +214,9 @@ class _Builder:
             accepts=accepts,
             derived=tuple(self.derived(r)),
             examples=tuple(
-                self.example(v.value) for v in cast(tuple[Any, ...], r["examples"] or ())
+                parts.example(v.value) for v in cast(tuple[Any, ...], r["examples"] or ())
             ),
-            overhead=self.overhead(overhead) if isinstance(overhead, Record) else None,
+            overhead=parts.overhead(overhead) if isinstance(overhead, Record) else None,
             places=r.places(
                 "since", "draft", "endian", "versions", "version_is", "version_notes", "accepts"
             ),
@@ -317,7 +337,7 @@ class _Builder:
             return ScalarType(str(r["type"]), cast(str | None, r["enum"]), only)
         if "bits" in r:
             members = tuple(
-                self.bit(key, value, parts.key_spans(r["members"])[key])
+                parts.bit(key, value, parts.key_spans(r["members"])[key])
                 for key, value in parts.entries(r["members"])
             )
             return BitsType(str(r["bits"]), members)
@@ -341,25 +361,6 @@ class _Builder:
             at_least=cast(int, r["at_least"] or 0),
         )
 
-    def bit(self, name: str, r: Record, span: Span) -> BitMember:
-        low, high = cast(tuple[int, int], r["at"] or (0, 0))
-        return BitMember(
-            name=name,
-            low=low,
-            high=high,
-            span=span,
-            doc=r.text("doc"),
-            enum=cast(str | None, r["enum"]),
-            only=parts.words(r["only"]) if "only" in r else None,
-            reserved="reserved" in r,
-            versions=cast(Versions | None, r["versions"]),
-            since=cast(Since | None, r["since"]),
-            spelled=cast(str | None, r["spelled"]),
-            default=cast(Expression | None, r["default"]),
-            misprint=parts.misprint(r["misprint"]),
-            places=r.places(),
-        )
-
     # ------------------------------------------------------------ beside the fields
 
     def derived(self, r: Record) -> list[Derived]:
@@ -376,33 +377,3 @@ class _Builder:
                 if found is not None:
                     out.append(parts.derived(name, found, span, None))
         return out
-
-    def example(self, r: Record) -> Example:
-        return Example(
-            name=r.text("name"),
-            doc=r.text("doc"),
-            data=cast(bytes | None, r["hex"]),
-            value=parts.plain(cast(source.Node, r["is"])),
-            version=cast(int | None, r["version"]),
-            since=cast(Since | None, r["since"]),
-            span=r.at("name"),
-            places=r.places("version", "hex", "build", "is")
-            | dict(parts.value_places(cast(source.Node, r["is"]), "is")),
-        )
-
-    def overhead(self, r: Record) -> Overhead:
-        columns = []
-        for value in cast(tuple[Value, ...], r["of"]):
-            c = cast(Record, value.value)
-            columns.append(
-                OverheadOf(
-                    title=c.text("title"),
-                    layout=parts.reference(c["layout"], c.at("layout")),
-                    sizes={key: int(size) for key, size in parts.entries(c["each"])},
-                    array=cast(str | None, c["array"]),
-                    number=cast(str | None, c["number"]),
-                    places=c.places(),
-                )
-            )
-        sizes = tuple(int(cast(int, v.value)) for v in cast(tuple[Value, ...], r["sizes"]))
-        return Overhead(r.text("doc"), sizes, tuple(columns), r.text("notes"), r.span)

@@ -9,11 +9,15 @@ from codecgen.schema import source
 from codecgen.schema.expression import Expression
 from codecgen.schema.expression import parse as parse_expression
 from codecgen.schema.model import (
+    BitMember,
     Column,
     Compression,
     Derived,
+    Example,
     Formerly,
     Misprint,
+    Overhead,
+    OverheadOf,
     Reference,
     Rows,
     Run,
@@ -188,3 +192,55 @@ def _write(r: object) -> Write | None:
                 out[f"{name}.{member}"] = code
                 places[f"{part}.{name}.{member}"] = inner[member]
     return Write(parts["entry"], parts["item"], r.span, places)
+
+
+def bit(name: str, r: Record, span: Span) -> BitMember:
+    low, high = cast(tuple[int, int], r["at"] or (0, 0))
+    return BitMember(
+        name=name,
+        low=low,
+        high=high,
+        span=span,
+        doc=r.text("doc"),
+        enum=cast(str | None, r["enum"]),
+        only=words(r["only"]) if "only" in r else None,
+        reserved="reserved" in r,
+        versions=cast(Versions | None, r["versions"]),
+        since=cast(Since | None, r["since"]),
+        spelled=cast(str | None, r["spelled"]),
+        default=cast(Expression | None, r["default"]),
+        misprint=misprint(r["misprint"]),
+        places=r.places(),
+    )
+
+
+def example(r: Record) -> Example:
+    return Example(
+        name=r.text("name"),
+        doc=r.text("doc"),
+        data=cast(bytes | None, r["hex"]),
+        value=plain(cast(source.Node, r["is"])),
+        version=cast(int | None, r["version"]),
+        since=cast(Since | None, r["since"]),
+        span=r.at("name"),
+        places=r.places("version", "hex", "build", "is")
+        | dict(value_places(cast(source.Node, r["is"]), "is")),
+    )
+
+
+def overhead(r: Record) -> Overhead:
+    columns = []
+    for value in cast(tuple[Value, ...], r["of"]):
+        c = cast(Record, value.value)
+        columns.append(
+            OverheadOf(
+                title=c.text("title"),
+                layout=reference(c["layout"], c.at("layout")),
+                sizes={key: int(size) for key, size in entries(c["each"])},
+                array=cast(str | None, c["array"]),
+                number=cast(str | None, c["number"]),
+                places=c.places(),
+            )
+        )
+    sizes = tuple(int(cast(int, v.value)) for v in cast(tuple[Value, ...], r["sizes"]))
+    return Overhead(r.text("doc"), sizes, tuple(columns), r.text("notes"), r.span)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codecgen.diagnostics import Diagnostic, did_you_mean
-from codecgen.schema import expression, grammar
+from codecgen.schema import expression, grammar, kinds
 from codecgen.schema.model import Since, Span, Versions
 from codecgen.schema.source import Mapping, Node, Scalar, Sequence
 
@@ -108,7 +108,9 @@ class Reader:
         anchor = node.entries[0][0].span if node.entries else node.span
         for name, spec in form.keys.items():
             if spec.required and name not in given:
-                self.report("C005", f'{_a(form_name)} needs the key "{name}"', anchor)
+                help = f"add the line `{spec.write}`" if spec.write else ""
+                message = f'{_a(form_name)} needs the key "{name}"'
+                self.report("C005", message, anchor, help=help)
                 good = False
         for group in form.one_of:
             present = [name for name in group if name in given]
@@ -124,34 +126,34 @@ class Reader:
                 good = False
         return Record(form_name, values, node.span) if good else None
 
-    def value(self, node: Node, kind: grammar.Kind) -> Value | None:
+    def value(self, node: Node, kind: kinds.Kind) -> Value | None:
         """A value by its kind, or None after a report."""
         match kind:
-            case grammar.Anything():
+            case kinds.Anything():
                 return Value(node, node.span)
-            case grammar.Use("since"):
+            case kinds.Use("since"):
                 since = self.since(node)
                 return None if since is None else Value(since, node.span)
-            case grammar.Use(form):
+            case kinds.Use(form):
                 record = self.record(node, form)
                 return None if record is None else Value(record, node.span)
-            case grammar.ListOf(item):
+            case kinds.ListOf(item):
                 return self.list(node, item)
-            case grammar.MapOf(item, numbers):
+            case kinds.MapOf(item, numbers):
                 return self.map(node, item, numbers)
-            case grammar.Either(kinds):
-                return self.value(node, _pick(node, kinds))
+            case kinds.Either(options):
+                return self.value(node, _pick(node, options))
             case _:
                 return self.scalar(node, kind)
 
-    def list(self, node: Node, kind: grammar.Kind) -> Value | None:
+    def list(self, node: Node, kind: kinds.Kind) -> Value | None:
         nodes = node.items if isinstance(node, Sequence) else (node,)
         values = [self.value(item, kind) for item in nodes]
         if any(value is None for value in values):
             return None
         return Value(tuple(values), node.span)
 
-    def map(self, node: Node, kind: grammar.Kind, numbers: bool) -> Value | None:
+    def map(self, node: Node, kind: kinds.Kind, numbers: bool) -> Value | None:
         if not isinstance(node, Mapping):
             self.report("C006", "a mapping is expected here", node.span)
             return None
@@ -169,7 +171,7 @@ class Reader:
                 out[key.text] = Value((key, value), key.span)
         return Value(out, node.span) if good else None
 
-    def scalar(self, node: Node, kind: grammar.Kind) -> Value | None:
+    def scalar(self, node: Node, kind: kinds.Kind) -> Value | None:
         if not isinstance(node, Scalar):
             self.report("C006", f"{_kind_words(kind)} is expected here", node.span)
             return None
@@ -177,36 +179,36 @@ class Reader:
         value: object = None
         code, help = "C006", ""
         match kind:
-            case grammar.Text():
+            case kinds.Text():
                 value = node.text
-            case grammar.Name():
+            case kinds.Name():
                 value = text if NAME.match(text) else None
                 code, help = "C007", _NAME_HELP
-            case grammar.Word():
+            case kinds.Word():
                 value = text if _WORD.match(text) else None
-            case grammar.Integer():
+            case kinds.Integer():
                 value = _integer(text) if node.plain else None
-            case grammar.Boolean():
+            case kinds.Boolean():
                 value = {"true": True, "false": False}.get(text) if node.plain else None
-            case grammar.OneOf(words):
+            case kinds.OneOf(words):
                 value = text if text in words else None
                 code = "C013" if "i8" in words else "C006"
                 help = did_you_mean(text, words) or f"known here: {', '.join(words)}"
-            case grammar.Range():
+            case kinds.Range():
                 value, code = _range(text), "C010"
                 help = "write 1, 0-2 or 1+"
-            case grammar.Bits():
+            case kinds.Bits():
                 value = _bits(text)
                 help = "write 3 or 0..2"
-            case grammar.LayoutName():
+            case kinds.LayoutName():
                 found = _LAYOUT.match(text)
                 value = (found[1], None if found[2] is None else int(found[2])) if found else None
                 code, help = "C007", "write the name of a layout, or name@version"
-            case grammar.Release():
+            case kinds.Release():
                 value = text if _RELEASE.match(text) else None
-            case grammar.Hex():
+            case kinds.Hex():
                 value = hex_bytes(text)
-            case grammar.Code():
+            case kinds.Code():
                 return self.code(node)
         if value is None:
             self.report(
@@ -240,12 +242,12 @@ class Reader:
         good = True
         for key, child in node.entries:
             if key.text == self.release_line and self.release_line is not None:
-                value = self.value(child, grammar.Release())
+                value = self.value(child, kinds.Release())
                 release = str(value.value) if value else None
                 place = child.span
                 good = good and value is not None
             elif key.text in self.links:
-                numbers = self.list(child, grammar.Integer())
+                numbers = self.list(child, kinds.Integer())
                 if numbers is None:
                     good = False
                 else:
@@ -267,27 +269,23 @@ def _numbers(value: Value) -> Iterator[int]:
         yield item.value
 
 
-def _pick(node: Node, kinds: tuple[grammar.Kind, ...]) -> grammar.Kind:
+def _pick(node: Node, options: tuple[kinds.Kind, ...]) -> kinds.Kind:
     """The alternative that fits the shape of a node, so that its own report is about that one."""
-    for kind in kinds:
-        if isinstance(kind, grammar.Use | grammar.MapOf) and isinstance(node, Mapping):
+    for kind in options:
+        if isinstance(kind, kinds.Use | kinds.MapOf) and isinstance(node, Mapping):
             return kind
-        if isinstance(kind, grammar.ListOf) and isinstance(node, Sequence):
+        if isinstance(kind, kinds.ListOf) and isinstance(node, Sequence):
             return kind
         if isinstance(node, Scalar):
-            if isinstance(kind, grammar.OneOf) and node.text in kind.words:
+            if isinstance(kind, kinds.OneOf) and node.text in kind.words:
                 return kind
-            if isinstance(kind, grammar.Integer) and _integer(node.text) is not None:
+            if isinstance(kind, kinds.Integer) and _integer(node.text) is not None:
                 return kind
     if isinstance(node, Scalar):
-        loose = [
-            k for k in kinds if isinstance(k, grammar.LayoutName | grammar.Code | grammar.Text)
-        ]
-        plain = [
-            k for k in kinds if not isinstance(k, grammar.Use | grammar.ListOf | grammar.MapOf)
-        ]
-        return (loose or plain or list(kinds))[0]
-    return kinds[0]
+        loose = [k for k in options if isinstance(k, kinds.LayoutName | kinds.Code | kinds.Text)]
+        plain = [k for k in options if not isinstance(k, kinds.Use | kinds.ListOf | kinds.MapOf)]
+        return (loose or plain or list(options))[0]
+    return options[0]
 
 
 def _integer(text: str) -> int | None:
@@ -329,27 +327,27 @@ def _a(word: str) -> str:
     return f"an {word}" if word[0] in "aeio" else f"a {word}"
 
 
-def _kind_words(kind: grammar.Kind) -> str:
+def _kind_words(kind: kinds.Kind) -> str:
     match kind:
-        case grammar.OneOf(words):
+        case kinds.OneOf(words):
             return "one of " + ", ".join(words) if len(words) <= 6 else "a type"
-        case grammar.Integer():
+        case kinds.Integer():
             return "a number"
-        case grammar.Boolean():
+        case kinds.Boolean():
             return "true or false"
-        case grammar.Name():
+        case kinds.Name():
             return "a name"
-        case grammar.Word():
+        case kinds.Word():
             return "a word"
-        case grammar.Range():
+        case kinds.Range():
             return "a version range"
-        case grammar.Bits():
+        case kinds.Bits():
             return "a range of bits"
-        case grammar.LayoutName():
+        case kinds.LayoutName():
             return "a layout"
-        case grammar.Release():
+        case kinds.Release():
             return "a release"
-        case grammar.Hex():
+        case kinds.Hex():
             return "an even number of hexadecimal digits"
         case _:
             return "text"

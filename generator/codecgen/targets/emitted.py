@@ -10,9 +10,10 @@ from codecgen.diagnostics import Diagnostic
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """Files by path (``/`` between the parts, relative to the output directory), or why there are none. ``warnings``
-    say in a line each what the files leave out."""
+    """Files by path (``/`` between the parts, relative to the output directory), or why there are none. ``notes`` and
+    ``warnings`` (a line each) say what is left out of them."""
 
     files: Mapping[str, str]
     diagnostics: tuple[Diagnostic, ...] = field(default=())
+    notes: tuple[Diagnostic, ...] = field(default=())
     warnings: tuple[str, ...] = field(default=())

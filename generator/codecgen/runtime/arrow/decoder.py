@@ -11,6 +11,7 @@ import importlib
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
@@ -22,6 +23,7 @@ from codecgen.runtime.arrow.chunk import Chunk
 from codecgen.runtime.arrow.decompressor import (
     AT,
     CASE,
+    CODEC,
     COUNT,
     END,
     RUN,
@@ -30,7 +32,7 @@ from codecgen.runtime.arrow.decompressor import (
     STATUS,
     Decompressor,
 )
-from codecgen.runtime.arrow.view import Column, View
+from codecgen.runtime.arrow.view import Column, Place, View
 from codecgen.runtime.source import Limits
 
 __all__ = [
@@ -78,12 +80,12 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Odd:
-    """An entry that the kernels do not take: for the line ``line`` of its YAML, noticed at the byte ``at`` (None: in
-    decompressed bytes). ``end`` is None when it is not known where the entry ends."""
+    """An entry that the kernels do not take: for a rule that has its ``place`` in YAML (None: no rule, or not known),
+    noticed at the byte ``at`` (None: in decompressed bytes). ``end`` is None when it is not known where the entry ends."""
 
     start: int
     end: int | None
-    line: int = 0
+    place: Place | None = None
     at: int | None = None
 
 
@@ -104,6 +106,14 @@ def load_vectors(view: View) -> ModuleType:
     return importlib.import_module(view.vectors)
 
 
+def runs_of(flags: Any) -> Iterator[tuple[int, int, bool]]:
+    """(start, stop, flag) of the runs of equal flags."""
+    cuts = [0, *(np.flatnonzero(np.diff(flags)) + 1).tolist(), len(flags)]
+    for start, stop in pairwise(cuts):
+        if start < stop:
+            yield start, stop, bool(flags[start])
+
+
 class Decoder:
     """Decodes chunks into the columns of a view, one after the other: not for several threads, or chunks, at once."""
 
@@ -117,7 +127,9 @@ class Decoder:
         most_rows: int = 1 << 20,
         kernels: ModuleType | None = None,
         allocate: Allocate = pa.allocate_buffer,
+        decompress: bool = True,
     ) -> None:
+        """Without ``decompress`` compressed entries that say how many rows they have are verified, and give none."""
         self.view = view
         self.columns = tuple(columns)
         self.schema = schema_of(columns)
@@ -131,8 +143,14 @@ class Decoder:
             from codecgen.runtime.arrow.vector_decoder import VectorDecoder
 
             self.vectors = VectorDecoder(
-                view, columns, self.kernels, limits=self.limits, careful=careful
+                view,
+                columns,
+                self.kernels,
+                limits=self.limits,
+                careful=careful,
+                decompress=decompress,
             )
+        self.decompress = decompress
         self.leaves = [leaf for column in view.columns for leaf in (column, *column.members)]
         self.use(
             np.zeros((ENTRIES, view.row_size // 8), np.int64),
@@ -178,7 +196,8 @@ class Decoder:
                 start = int(self.table[count - 1, RUN])
             if why < 0:
                 yield Odd(start + bias, None)
-            if why <= 0:
+            # Too few bytes for an entry of this kind may be enough for one of another kind.
+            if why < 0 or (why == 0 and self._kind(chunk, start) == kind):
                 return
 
     def _kind(self, chunk: Chunk, start: int) -> int | None:
@@ -193,7 +212,28 @@ class Decoder:
     def _entries(
         self, chunk: Chunk, count: int, bias: int, kernels: tuple[Any, Any]
     ) -> Iterator[Rows | Odd]:
-        first = 0
+        for first, last, passed in self._parts(count):
+            if passed:
+                batch = pa.RecordBatch.from_pylist([], schema=self.schema)
+                start, at = self.table[[first, last - 1], START].tolist()
+                end = int(self.table[last - 1, END])
+                yield Rows(batch, start + bias, at + bias, end + bias, last - first)
+            else:
+                yield from self._decoded(chunk, first, last, bias, kernels)
+
+    def _parts(self, count: int) -> Iterator[tuple[int, int, bool]]:
+        """Entries of the index, (first, behind the last, passed over?): those that the index has verified are passed over
+        where they need not be decompressed."""
+        if self.decompress or self.rows >= 0:
+            yield 0, count, False
+            return
+        part = self.table[:count]
+        passed = (part[:, STATUS] == 0) & (part[:, CODEC] != 0) & (part[:, COUNT] >= 0)
+        yield from runs_of(passed)
+
+    def _decoded(
+        self, chunk: Chunk, first: int, count: int, bias: int, kernels: tuple[Any, Any]
+    ) -> Iterator[Rows | Odd]:
         while first < count:
             last = count
             if self.rows < 0:
@@ -234,7 +274,8 @@ class Decoder:
         row = self.table[i]
         start, end = self._begin(i) + bias, int(row[END]) + bias
         at = int(row[AT]) + bias
-        return Odd(start, end, int(row[STATUS]), at if start <= at <= end else None)
+        place = self.view.place(int(row[STATUS]))
+        return Odd(start, end, place, at if start <= at <= end else None)
 
     def _past(self, i: int) -> int:
         """Go on behind an odd entry: the row of the index that has the next one."""

@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 
 from codecgen.runtime.arrow.chunk import Chunk
-from codecgen.runtime.arrow.native import Library
+from codecgen.runtime.arrow.primitives.native import Library
+from codecgen.runtime.arrow.primitives.runs import NUMBERS
 from codecgen.runtime.arrow.view import Codec, View
 from codecgen.runtime.compression import CODECS
 from codecgen.runtime.compression.lz4 import UNCHECKED_HEADER
+from codecgen.runtime.compression.snappy import XERIAL, XERIAL_OR_RAW
 from codecgen.runtime.errors import UnsupportedCodec
 from codecgen.runtime.source import Limits
-
-NUMBERS = 16
-"""How many numbers of codecs each case has in the tables of kinds and limits."""
 
 SCRATCH = 8 << 20
 """Decompressed bytes after which rows are written. There is room for twice as many; a single entry may have more."""
@@ -31,7 +30,7 @@ _UNKNOWN: Any = object()
 KERNELS_OF_CODECS: Mapping[str, Mapping[str | None, int]] = {
     "gzip": {None: 1},
     "lz4": {None: 1, UNCHECKED_HEADER: 2},
-    "snappy": {None: 1},
+    "snappy": {None: 1, XERIAL: 2, XERIAL_OR_RAW: 3},
     "zstd": {None: 1},
 }
 """The codecs that have kernels, and the kinds of runs that these know, by the variant."""

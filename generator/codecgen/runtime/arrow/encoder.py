@@ -30,7 +30,6 @@ MOST_BYTES = 1 << 28
 """The most bytes of rows that an entry may be asked to have."""
 
 SLACK = 64
-_NO_COLUMN = 0xFFFF
 _CASE, _FIRST, _ROWS, _SIZE, _SIZES, _CODEC, _RUN, _RUN_SIZE = range(8)
 
 
@@ -214,14 +213,13 @@ class Encoder:
 
     def _refused(self, source: Source, row: int, blamed: int) -> BuildError:
         """The error for a row that no entry can hold."""
-        file, line, index = blamed >> 32, blamed >> 16 & 0xFFFF, blamed & 0xFFFF
-        if index == _NO_COLUMN:
+        check = self.writer.checks[blamed]
+        if check.column is None:
             reason = f"the row has more bytes than {self.kind.name} has room for"
             return RowRefused(reason, self.rows + row, None)
-        name, value = self.columns.shown(source, row, index)
-        if line:
-            place = f"{self.writer.files[file]}:{line}"
-            reason = f"{value} has no place in {self.kind.name} ({place})"
+        name, value = self.columns.shown(source, row, check.column)
+        if check.place is not None:
+            reason = f"{value} has no place in {self.kind.name} ({check.place})"
         else:
             reason = f"{value} would not be read back from {self.kind.name}"
         return RowRefused(reason, self.rows + row, name)

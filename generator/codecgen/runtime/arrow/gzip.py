@@ -13,20 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from codecgen.runtime.arrow import native
 from codecgen.runtime.arrow.decompressor import CODEC, COUNT, RUN, RUN_END
-from codecgen.runtime.arrow.native import Library, address, call_1, call_2
-from codecgen.runtime.arrow.prelude import (
+from codecgen.runtime.arrow.primitives import native
+from codecgen.runtime.arrow.primitives.checksums import crc32
+from codecgen.runtime.arrow.primitives.compiling import inner, jit
+from codecgen.runtime.arrow.primitives.memory import (
     SLACK,
-    inner,
-    jit,
     load_i64_le,
     load_u32_le,
     store_32,
     store_64,
 )
-from codecgen.runtime.arrow.prelude_checksums import crc32
-from codecgen.runtime.arrow.runs import limit_of, place_of, put_run, run_of
+from codecgen.runtime.arrow.primitives.native import Library, address, call_1, call_2
+from codecgen.runtime.arrow.primitives.runs import limit_of, place_of, put_run, run_of
 from codecgen.runtime.compression import gzip
 
 _START = int.from_bytes(gzip.USUAL_HEADER, "little")

@@ -10,8 +10,9 @@ import ctypes
 import sys
 from functools import cache
 
-from codecgen.runtime.arrow.native import address, call_4
-from codecgen.runtime.arrow.prelude import inner, jit, load_i64, load_i64_le, wrap_64
+from codecgen.runtime.arrow.primitives.compiling import inner, jit
+from codecgen.runtime.arrow.primitives.memory import load_i64, load_i64_le, wrap_64
+from codecgen.runtime.arrow.primitives.native import address, call_4
 
 
 @cache

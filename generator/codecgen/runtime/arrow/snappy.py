@@ -1,4 +1,4 @@
-"""Snappy in the framing of the xerial library, and as raw blocks, for a whole chunk in one call.
+"""Snappy as raw blocks, and in the framing of the xerial library, for a whole chunk in one call.
 
 As for :mod:`codecgen.runtime.arrow.lz4`: runs that have anything odd about them are left to
 :mod:`codecgen.runtime.compression.snappy`.
@@ -6,21 +6,26 @@ As for :mod:`codecgen.runtime.arrow.lz4`: runs that have anything odd about them
 
 from __future__ import annotations
 
-from codecgen.runtime.arrow.prelude import (
+from codecgen.runtime.arrow.primitives.compiling import inner, jit
+from codecgen.runtime.arrow.primitives.memory import (
     copy,
-    inner,
-    jit,
     load_i32,
     load_i64_le,
     load_u8,
     load_u16_le,
     load_u32_le,
-    uvarint,
 )
-from codecgen.runtime.arrow.runs import limit_of, place_of, put_run, repeat, run_of
+from codecgen.runtime.arrow.primitives.runs import limit_of, place_of, put_run, repeat, run_of
+from codecgen.runtime.arrow.primitives.varints import uvarint
 
 _FIRST_EIGHT = int.from_bytes(b"\x82SNAPPY\x00", "little", signed=True)
 _LARGEST_CHUNK = 512 << 20
+
+RAW = 1
+"""The kind of a run that is one block."""
+
+FRAMED = 2
+"""The kind of a run in the framing of the xerial library. Any other kind of run may be either."""
 
 
 @inner
@@ -66,12 +71,12 @@ def block(p: int, end: int, to: int, to_end: int) -> int:
 
 
 @inner
-def stream(p: int, end: int, to: int, to_end: int) -> int:
-    """Decompress a run. The address behind its bytes, or 0 when anything is odd."""
+def stream(p: int, end: int, to: int, to_end: int, kind: int) -> int:
+    """Decompress a run of a kind. The address behind its bytes, or 0 when anything is odd."""
     if end - p < 1:
         return 0
-    if end - p < 16 or load_i64_le(p) != _FIRST_EIGHT:
-        return block(p, end, to, to_end)
+    if kind == RAW or end - p < 16 or load_i64_le(p) != _FIRST_EIGHT:
+        return 0 if kind == FRAMED else block(p, end, to, to_end)
     if load_i32(p + 8) != 1 or load_i32(p + 12) != 1:
         return 0
     p += 16
@@ -105,10 +110,11 @@ def runs(
         place = place_of(row)
         if place < 0:
             continue
-        if limit_of(kinds, place) == 0 or to >= enough:
+        kind = limit_of(kinds, place)
+        if kind == 0 or to >= enough:
             return i, to
         start, end = run_of(row)
-        behind = stream(start, end, to, min(to_end, to + limit_of(limits, place)))
+        behind = stream(start, end, to, min(to_end, to + limit_of(limits, place)), kind)
         if behind == 0:
             return i, to
         put_run(row, to, behind)

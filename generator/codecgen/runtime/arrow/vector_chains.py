@@ -253,7 +253,7 @@ def pass_over(
 ) -> int:
     """Pass structures by a plain loop, at most so many. The place behind the last of them."""
     step = _varints if lead.is_varint else _numbers
-    return step(lead, view, p, end, number, add)
+    return min(step(lead, view, p, end, number, add), BEYOND)
 
 
 def _varints(

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from codecgen.runtime.arrow.buffers import arrow_type, schema_of
 from codecgen.runtime.arrow.chunk import Chunk
-from codecgen.runtime.arrow.decoder import MOST_BYTES, Odd, Rows
+from codecgen.runtime.arrow.decoder import MOST_BYTES, Odd, Rows, runs_of
 from codecgen.runtime.arrow.vector_cases import Case, Layout, Run
 from codecgen.runtime.arrow.vector_index import find
 from codecgen.runtime.arrow.vector_memory import Fields, Memory, Vector, missing, to_arrow
@@ -115,7 +115,9 @@ class VectorDecoder:
         *,
         limits: Limits | None = None,
         careful: bool = False,
+        decompress: bool = True,
     ) -> None:
+        self.decompress = decompress
         self.view = view
         self.columns = tuple(columns)
         self.schema = schema_of(columns)
@@ -149,7 +151,9 @@ class VectorDecoder:
                 yield item
             if why < 0:
                 yield Odd(at + position, None)
-            if why <= 0:
+            # Too few bytes for an entry of this kind may be enough for one of another kind.
+            behind = bytes(memory.view[at + kind.offset : at + kind.offset + kind.size])
+            if why < 0 or (why == 0 and behind == found):
                 return
 
     def _entries(
@@ -183,14 +187,40 @@ class VectorDecoder:
         self, number: int, memory: Memory, start: Vector, end: Vector, bias: int
     ) -> Iterator[Rows | Odd]:
         case = self.cases[number]
-        codecs = self.view.cases[number].codecs
         assert case.open is not None
         walk = Walk(memory, start, end, self.limits.elements)
         whole = case.open(walk)
-        at = 0
-        while at < len(start):
-            rest = slice(at, None)
-            inside, run, bad = self._plain(memory, codecs, whole.part(rest), walk.bad[rest])
+        passed = ~walk.bad & (whole.codec != 0) & (whole.count >= 0)
+        if self.decompress:
+            passed[:] = False
+        for at, behind, is_passed in runs_of(passed):
+            if not is_passed:
+                yield from self._opened(
+                    number, memory, start, end, whole, walk.bad, bias, at, behind
+                )
+                continue
+            batch = pa.RecordBatch.from_pylist([], schema=self.schema)
+            first, last = int(start[at]) + bias, int(start[behind - 1]) + bias
+            yield Rows(batch, first, last, int(end[behind - 1]) + bias, behind - at)
+
+    def _opened(
+        self,
+        number: int,
+        memory: Memory,
+        start: Vector,
+        end: Vector,
+        whole: Run,
+        wrong: Vector,
+        bias: int,
+        at: int,
+        behind: int,
+    ) -> Iterator[Rows | Odd]:
+        """Entries that were opened, from ``at`` on up to ``behind``."""
+        case = self.cases[number]
+        codecs = self.view.cases[number].codecs
+        while at < behind:
+            rest = slice(at, behind)
+            inside, run, bad = self._plain(memory, codecs, whole.part(rest), wrong[rest])
             rows, counts, bad = places(
                 case, inside, run.start, run.end, run.count, bad, self.limits.elements
             )
@@ -323,13 +353,13 @@ class VectorDecoder:
     ) -> pa.RecordBatch:
         case = entries.case
         rows = int(counts.sum())
-        position = Fields(position=entries.start + entries.bias)
-        once = Fields(entry=entries.run.fields, position=position.position)
+        position, size = entries.start + entries.bias, entries.end - entries.start
+        once = Fields(entry=entries.run.fields, position=position, size=size)
         each = Fields(entry=_Each(entries.run.fields, counts), item=item)
         for name, fields in vars(ends).items():
             setattr(each, name, _Each(fields, counts[counts > 0]))
         if case.open is None:
-            each.position = position.position
+            each.position, each.size = position, size
         arrays = []
         for column in self.columns:
             kind = arrow_type(column)

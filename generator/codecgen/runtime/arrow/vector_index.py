@@ -41,6 +41,11 @@ def _refused(layout: Layout, lengths: Vector) -> Vector:
     return np.zeros(len(lengths), np.bool_) if layout.refuse is None else layout.refuse(lengths)
 
 
+def _order(kind: Kind) -> str:
+    """The order of the bytes of both numbers: that of the length is anything where it has one byte."""
+    return ">" if kind.endian == "big" else "<"
+
+
 def _at_once(
     kind: Kind, layout: Layout, memory: Memory, edges: Vector, size: int, most: int
 ) -> Vector:
@@ -51,7 +56,7 @@ def _at_once(
     places, _, behind = follow(layout.lead, memory, start, end, None)
     ends = np.append(places, behind)[1:]
     lead = layout.lead
-    form = f"{lead.order}{'i' if kind.signed else 'u'}{kind.size}"
+    form = f"{_order(kind)}{'i' if kind.signed else 'u'}{kind.size}"
     found = Walk(memory, places, ends, 0).at(form, kind.offset)
     good = np.logical_or.reduce([found == number for number in layout.kinds])
     good &= places <= size - max(kind.offset + kind.size, lead.head)
@@ -70,7 +75,7 @@ def _one_by_one(
         (kind.offset, kind.size, letter if kind.signed else letter.upper()),
         (lead.offset, lead.head - lead.offset, lead.format()),
     ]
-    form = lead.order
+    form = _order(kind)
     head = 0
     for offset, width, letter in sorted(numbers):
         form += f"{offset - head}x{letter}"

@@ -45,7 +45,7 @@ class Walk:
 
     def refuse(self, condition: Vector) -> None:
         """Note where a rule is broken."""
-        self.bad |= condition
+        self.bad |= np.asarray(condition, np.bool_)  # one of constants alone is no vector
 
     def zero(self) -> Vector:
         return np.zeros(len(self.p), np.int64)
@@ -74,7 +74,10 @@ class Walk:
                 self.p = self.p + size
                 return value
             block, at = self.memory.runs(self.p, BLOCK), 0
-        value = np.ndarray(len(self.p), kind, block, at, (BLOCK,)).astype(np.int64)
+        if len(self.p):
+            value = np.ndarray(len(self.p), kind, block, at, (BLOCK,)).astype(np.int64)
+        else:
+            value = self.zero()  # no block has a place to begin at
         self.p = self.p + size
         self._block = (block, at + size, self.p)
         return value
@@ -215,6 +218,7 @@ class Walk:
 
     def when(self, condition: Vector, read: Callable[[Walk], Any]) -> Any:
         """A field that is there where a condition holds; elsewhere it is 0, or null."""
+        condition = np.broadcast_to(np.asarray(condition, np.bool_), len(self.p))
         if condition.all():
             return read(self)
         rows = np.flatnonzero(condition)
@@ -235,9 +239,9 @@ class Walk:
             whole[rows] = found
         return whole
 
-    def numbers(self, count: Vector, size: int) -> None:
+    def numbers(self, count: Vector, size: int, *, at_least: int = 0) -> None:
         """Pass over an array of numbers of ``size`` bytes each."""
-        count = self._within(count, (count < 0) | (count > self.most))
+        count = self._within(count, (count < at_least) | (count > self.most))
         self.p = self.p + self._within(count * size, count < 0)
 
     def elements(

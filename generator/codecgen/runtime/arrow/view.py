@@ -51,8 +51,21 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where YAML has the field, or the rule, that kernels check."""
+
+    name: str
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
 class View:
-    """A view. ``kernels`` is the module that has them, ``vectors`` the one that does the same without a compiler."""
+    """A view. ``kernels`` is the module that has them, ``vectors`` the one that does the same without a compiler.
+    ``checks`` has what the kernels check, by the numbers that they give, from 1 on."""
 
     name: str
     kernels: str
@@ -60,7 +73,12 @@ class View:
     cases: tuple[Case, ...]
     row_size: int
     kind: Kind
+    checks: tuple[Place, ...] = ()
     vectors: str | None = None
+
+    def place(self, check: int) -> Place | None:
+        """What the check of a number is about; None for a number that no check has."""
+        return self.checks[check - 1] if 0 < check <= len(self.checks) else None
 
     def column(self, name: str) -> Column:
         """A column by its name. Raises ValueError."""

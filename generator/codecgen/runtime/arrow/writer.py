@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from codecgen.runtime.arrow.view import Codec, View
+from codecgen.runtime.arrow.view import Codec, Place, View
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What is in the way of a row: a column, by its index among the buffers (None: the size of the row), for the sake of
+    what has its ``place`` in YAML (None: it would not be read back)."""
+
+    column: int | None
+    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +45,7 @@ class Writer:
 
     ``defaults`` has a number, or the name of another column, for columns that rows may lack; ``places`` are columns that
     say where a row was read, which are not written, ``varying`` those that readers make of each row,
-    ``files`` the YAML that kernels name. ``slots`` are the numbers that the kernels keep of an entry.
+    ``checks`` what may be in the way of a row, by the numbers that the kernels give. ``slots`` are the numbers that the kernels keep of an entry.
     """
 
     view: View
@@ -44,6 +53,6 @@ class Writer:
     kinds: Mapping[int, WriteKind]
     defaults: Mapping[str, int | str]
     places: tuple[str, ...]
-    files: tuple[str, ...]
+    checks: tuple[Check, ...]
     varying: tuple[str, ...]
     slots: int

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import weakref
 
-from codecgen.runtime.arrow import native
-from codecgen.runtime.arrow.native import Library, call_5
-from codecgen.runtime.arrow.prelude import inner, jit, load_u8, load_u32_le
-from codecgen.runtime.arrow.runs import limit_of, place_of, put_run, run_of
+from codecgen.runtime.arrow.primitives import native
+from codecgen.runtime.arrow.primitives.compiling import inner, jit
+from codecgen.runtime.arrow.primitives.memory import load_u8, load_u32_le
+from codecgen.runtime.arrow.primitives.native import Library, call_5
+from codecgen.runtime.arrow.primitives.runs import limit_of, place_of, put_run, run_of
 from codecgen.runtime.compression import zstd
 
 _MAGIC = int.from_bytes(zstd.USUAL_START[:4], "little")

@@ -1,4 +1,4 @@
-"""snappy: blocks in the framing of the xerial library, or one raw block.
+"""snappy: one raw block, or, as variants, blocks in the framing of the xerial library.
 
 A block says its own length first. That number is compared with the limit, and with what the block can
 hold at all, before anything is allocated for it.
@@ -27,6 +27,9 @@ _MOST_PER_BYTE = 22
 _COPIED = 64 << 10
 _BLOCKS = {"xerial": 32 << 10, "xerial-1k": 1 << 10}
 
+XERIAL = "xerial"
+XERIAL_OR_RAW = "xerial-or-raw"
+
 
 def _library() -> ModuleType:
     try:
@@ -39,9 +42,11 @@ def _library() -> ModuleType:
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
     if not data:
         return Decompressed(b"", bad(_NAME, "no data", 0, 0))
-    framed = len(data) >= len(_HEADER) and bytes(data[: len(_MAGIC)]) == _MAGIC
+    framed = (
+        variant is not None and len(data) >= len(_HEADER) and bytes(data[: len(_MAGIC)]) == _MAGIC
+    )
     library = _library()
-    if variant == "raw" or (variant is None and not framed):
+    if not framed and variant != XERIAL:
         out = BytesIO()
         error = _block(library, data, 0, len(data), out, limit)
         return Decompressed(out.getvalue(), error)
@@ -153,15 +158,21 @@ def _declared(data: memoryview, start: int, end: int) -> tuple[int, int]:
 
 def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
     compress_raw = _library().snappy.compress_raw
-    if variant == "raw":
+    if variant is None:
         return bytes(compress_raw(data))
     parts: list[bytes] = [_HEADER]
-    step = _BLOCKS[variant or "xerial"]
+    step = _BLOCKS[variant]
     for at in range(0, len(data), step):
         block = bytes(compress_raw(data[at : at + step]))
         parts += (_CHUNK.pack(len(block)), block)
     return b"".join(parts)
 
 
-_VARIANTS = (*_BLOCKS, "raw")
-CODEC = Codec(_NAME, _read, _write, _PACKAGE, read_variants=_VARIANTS, write_variants=_VARIANTS)
+CODEC = Codec(
+    _NAME,
+    _read,
+    _write,
+    _PACKAGE,
+    read_variants=(XERIAL, XERIAL_OR_RAW),
+    write_variants=tuple(_BLOCKS),
+)

@@ -1,54 +1,36 @@
-"""Lines of Python, and what the parts of target arrow tell each other."""
+"""What the parts of target arrow tell each other: checks, what cannot be expressed, names of functions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from codecgen.plan import LayoutPlan
-from codecgen.plan.columns import Leaf
-from codecgen.schema.model import INTEGERS, Field
-from codecgen.targets.pycode import WIDTH
-
-
-class Code:
-    """Lines of Python."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.depth = 0
-
-    def add(self, text: str) -> None:
-        self.lines.append("    " * self.depth + text)
-
-    def call(self, head: str, *arguments: str) -> None:
-        """A call, in lines that are not too long."""
-        text = ", ".join(arguments)
-        if 4 * self.depth + len(head) + len(text) + 2 <= WIDTH:
-            self.add(f"{head}({text})")
-            return
-        self.add(f"{head}(")
-        self.add(f"    {text}")
-        self.add(")")
-
-    @contextmanager
-    def block(self, head: str) -> Iterator[None]:
-        self.add(head)
-        self.depth += 1
-        before = len(self.lines)
-        yield
-        if len(self.lines) == before:
-            self.add("pass")
-        self.depth -= 1
+from codecgen.schema.expression import Expression
+from codecgen.schema.model import INTEGERS, Field, Span
+from codecgen.targets.pycode import Call, call, string
+from codecgen.targets.pycode import Code as Tree
 
 
 @dataclass(frozen=True, slots=True)
-class Sinks:
-    """Where fields of an element go: ``leaves`` by the name of the field, ``lists`` by that of an array."""
+class Check:
+    """What a check is about: a field or a rule with its place in YAML, or a column (by its index), or both."""
 
-    leaves: Mapping[str, Leaf] = field(default_factory=dict)
-    lists: Mapping[str, tuple[Leaf, Mapping[str, Leaf]]] = field(default_factory=dict)
+    name: str = ""
+    place: Span | Expression | None = None
+    column: int | None = None
+
+
+class Checks:
+    """Numbers for what kernels check, in the order in which these name it: the same wherever the YAML has it."""
+
+    def __init__(self) -> None:
+        self.found: list[Check] = []
+
+    def number(self, check: Check) -> int:
+        """The number of a check, from 0 on."""
+        if check not in self.found:
+            self.found.append(check)
+        return self.found.index(check)
 
 
 class Unsupported(Exception):
@@ -71,3 +53,15 @@ def integer_of(f: Field) -> tuple[int, bool]:
     if name not in INTEGERS or name == "u64":
         raise Unsupported("a number that is none of fixed size", f)
     return INTEGERS[name]
+
+
+def tuple_of(items: list[Tree]) -> Call:
+    """A tuple of Python."""
+    return Call("", tuple(("", item) for item in items), "()")
+
+
+def place_of(check: Check) -> Tree:
+    """Where YAML has what a check is about, as the description of a view says it."""
+    if check.place is None:
+        return "None"
+    return call("Place", string(check.name), string(check.place.file), str(check.place.line))

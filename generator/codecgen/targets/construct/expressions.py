@@ -1,124 +1,135 @@
-"""Expressions of the schema language as Python."""
+"""Expressions as Python."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from codecgen.plan.names import element_layout, enum_of
-from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Null, Number, Path
-from codecgen.schema.model import Layout, Model
-
-COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+from codecgen.plan import nodes
+from codecgen.plan.nodes import Value
 
 
 class PythonExpressions:
-    """Writes expressions of one layout. ``symbol`` gives the Python name of an enum; the enums that were used
-    gather in ``used``. With ``bits`` sums wrap like two's complement numbers of that width."""
+    """Prints values as Python. ``symbol`` gives the Python name of an enum, ``this`` that of the fields; what it needs of
+    the runtime gathers in ``helpers``. With ``bits`` sums wrap like two's complement numbers of that width."""
 
     def __init__(
-        self,
-        layout: Layout,
-        model: Model,
-        symbol: Callable[[str], str],
-        *,
-        this: str = "this",
-        array: str | None = None,
-        bits: int | None = None,
+        self, symbol: Callable[[str], str], *, this: str = "this", bits: int | None = None
     ) -> None:
-        self.layout = layout
-        self.model = model
         self.symbol = symbol
         self.this = this
-        self.item = element_layout(layout, array, model)
         self.bits = bits
-        self.used: set[str] = set()
         self.helpers: set[str] = set()
 
-    def function(self, expression: Expression) -> str:
-        """The expression as a lambda of the fields."""
-        text = self.text(expression.node)
-        return f"lambda {self.this if self.this in text else '_'}: {text}"
+    def function(self, value: Value) -> str:
+        """The value as a lambda of the fields."""
+        needs = any(True for _ in nodes.fields_read(value)) or any(
+            isinstance(node, nodes.VersionValue) for node in nodes.walk(value)
+        )
+        return f"lambda {self.this if needs else '_'}: {self.text(value)}"
 
-    def statements(self, expression: Expression) -> list[str]:
-        """The expression as the lines of a function body; if/else chains become statements."""
+    def statements(self, value: Value) -> list[str]:
+        """The value as the lines of a function body; if/else chains become statements."""
         lines: list[str] = []
-        node = expression.node
-        while isinstance(node, If):
-            lines.append(f"if {self.text(node.condition)}:")
-            lines.append(f"    return {self.text(node.then)}")
-            node = node.otherwise
-        lines.append(f"return {self.text(node)}")
+        while isinstance(value, nodes.Conditional):
+            lines.append(f"if {self.text(value.condition)}:")
+            lines.append(f"    return {self.text(value.then)}")
+            value = value.otherwise
+        lines.append(f"return {self.text(value)}")
         return lines
 
-    def text(self, node: Node) -> str:
-        match node:
-            case Number(value):
-                return str(value)
-            case Null():
+    def text(self, value: Value) -> str:
+        match value:
+            case nodes.Literal(number, type_):
+                return str(bool(number)) if type_.kind == "bool" else str(number)
+            case nodes.Word(enum, name):
+                return f"{self.symbol(enum)}.{name.upper()}"
+            case nodes.NullValue():
                 return "None"
-            case Path():
-                return self.path(node)
-            case EndOf(end, array, path):
-                self.helpers.add("end_of")
-                names = "".join(f', "{name}"' for name in (path.names if path else ()))
-                return f"end_of({self.path(array)}, {0 if end == 'first' else -1}{names})"
-            case Not(operand):
+            case nodes.FieldValue(_, type_, owner, holders):
+                missing = owner in ("item", "end") and value.field.versions is not None
+                return self.path(owner, value.names, type_.nullable and (missing or bool(holders)))
+            case nodes.BitValue(word):
+                return self.path(word.owner, value.names, word.type.nullable)
+            case nodes.ElementValue():
+                return "item"
+            case nodes.VersionValue(_, field):
+                return f"{self.this}.{field}"
+            case nodes.EndValue(end, array, inner):
+                return self.end_of(end, array, inner)
+            case nodes.Negation(operand):
                 return f"not {self.wrapped(operand)}"
-            case If(condition, then, otherwise):
+            case nodes.Conditional(condition, then, otherwise):
                 parts = [self.wrapped(part) for part in (then, condition, otherwise)]
                 return f"{parts[0]} if {parts[1]} else {parts[2]}"
-            case Binary(operator, left, right):
-                return self.binary(operator, left, right)
+            case nodes.Comparison():
+                return self.comparison(value)
+            case nodes.Sum():
+                return self.sum(value)
+            case nodes.Logical(operator, left, right):
+                return f"{self.logical(operator, left)} {operator} {self.logical(operator, right)}"
+        raise TypeError(f"a reference codec has no {type(value).__name__}")
 
-    def binary(self, operator: str, left: Node, right: Node) -> str:
-        if operator in COMPARISONS:
-            return self.comparison(operator, left, right)
-        if operator in ("+", "-"):
-            # Modular sums: wrapping the whole is wrapping each step.
-            bits, self.bits = self.bits, None
-            text = f"{self.wrapped(left, sums=False)} {operator} {self.wrapped(right)}"
-            self.bits = bits
-            if bits is None:
-                return text
-            self.helpers.add("wrap")
-            return f"wrap({text}, {bits})"
-        return f"{self.logical(operator, left)} {operator} {self.logical(operator, right)}"
+    def help(self, name: str) -> str:
+        self.helpers.add(name)
+        return name
 
-    def comparison(self, operator: str, left: Node, right: Node) -> str:
-        if isinstance(right, Null) and operator in ("==", "!="):
+    def path(self, owner: str, names: tuple[str, ...], may_end: bool) -> str:
+        """A field by its names. ``may_end``: what holds it may not be there."""
+        start = "item" if owner == "item" else self.this
+        if not may_end:
+            return ".".join((start, *names))
+        return f"{self.help('value_at')}({', '.join((start, *map(_quoted, names)))})"
+
+    def end_of(
+        self,
+        end: str,
+        array: nodes.FieldValue,
+        inner: nodes.FieldValue | nodes.BitValue | nodes.ElementValue,
+    ) -> str:
+        names = () if isinstance(inner, nodes.ElementValue) else inner.names
+        arguments = (self.text(array), "0" if end == "first" else "-1", *map(_quoted, names))
+        return f"{self.help('end_of')}({', '.join(arguments)})"
+
+    def sum(self, value: nodes.Sum) -> str:
+        # Modular sums: wrapping the whole is wrapping each step.
+        bits, self.bits = self.bits, None
+        if value.type.nullable:
+            sides = f"{self.text(value.left)}, {self.text(value.right)}"
+            text = f"{self.help('plus' if value.operator == '+' else 'minus')}({sides})"
+        else:
+            left = self.wrapped(value.left, sums=False)
+            text = f"{left} {value.operator} {self.wrapped(value.right)}"
+        self.bits = bits
+        return text if bits is None else f"{self.help('wrap')}({text}, {bits})"
+
+    def comparison(self, value: nodes.Comparison) -> str:
+        operator, left, right = value.operator, value.left, value.right
+        if isinstance(right, nodes.NullValue):
             return f"{self.wrapped(left)} {'is' if operator == '==' else 'is not'} None"
-        for path, word in ((left, right), (right, left)):
-            if isinstance(path, Path) and isinstance(word, Path) and len(word.names) == 1:
-                enum = enum_of(path, self.layout, self.model, self.item)
-                if enum is not None and self.is_value(enum, word.names[0]):
-                    self.used.add(enum)
-                    value = f"{self.symbol(enum)}.{word.names[0].upper()}"
-                    sides = (self.path(path), value) if path is left else (value, self.path(path))
-                    return f"{sides[0]} {operator} {sides[1]}"
+        if operator in nodes.ORDERS and (left.type.nullable or right.type.nullable):
+            sides = f'{self.text(left)}, "{operator}", {self.text(right)}'
+            return f"{self.help('ordered')}({sides})"
         return f"{self.wrapped(left)} {operator} {self.wrapped(right)}"
 
-    def is_value(self, enum: str, name: str) -> bool:
-        return any(v.name == name for v in self.model.enums[enum].values)
-
-    def path(self, path: Path) -> str:
-        if path.names[0] == "item" and self.item is not None:
-            return str(path)
-        if path.names == ("version",) and not any(f.name == "version" for f in self.layout.fields):
-            return f"{self.this}.{self.layout.version_is}"
-        return f"{self.this}.{path}"
-
-    def wrapped(self, node: Node, sums: bool = True) -> str:
+    def wrapped(self, value: Value, sums: bool = True) -> str:
         """The text, in parentheses where Python would read it otherwise; ``sums`` need them too."""
-        text = self.text(node)
-        plain = isinstance(node, Number | Null | Path | EndOf)
-        is_sum = isinstance(node, Binary) and node.operator in ("+", "-")
-        return text if plain or (is_sum and (self.bits is not None or not sums)) else f"({text})"
+        text = self.text(value)
+        if isinstance(value, nodes.Sum):
+            plain = value.type.nullable or self.bits is not None or not sums
+        else:
+            plain = self.plain(value)
+        return text if plain else f"({text})"
 
-    def logical(self, operator: str, node: Node) -> str:
-        text = self.text(node)
-        mixed = isinstance(node, If) or (
-            isinstance(node, Binary)
-            and node.operator in ("and", "or")
-            and node.operator != operator
+    def plain(self, value: Value) -> bool:
+        """Whether the text of a value needs no parentheses anywhere."""
+        return isinstance(value, nodes.Leaf)
+
+    def logical(self, operator: str, value: Value) -> str:
+        mixed = isinstance(value, nodes.Conditional) or (
+            isinstance(value, nodes.Logical) and value.operator != operator
         )
-        return f"({text})" if mixed else text
+        return f"({self.text(value)})" if mixed else self.text(value)
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'

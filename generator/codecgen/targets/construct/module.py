@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan, Plan
-from codecgen.plan.names import enum_of
+from codecgen.plan.nodes import DerivedValue, Value
 from codecgen.runtime.compression import CODECS
-from codecgen.schema.expression import Expression, Path
+from codecgen.schema.expression import Expression
 from codecgen.schema.model import (
     INTEGERS,
     VARINTS,
@@ -160,8 +160,8 @@ class Module:
                 code = mapping([(k, v) for k, v in cases])
             self.parts.append(assign(name, code))
         self.defined.add(layout.name)
-        for derived in layout.derived:
-            self.derived(layout, derived)
+        for value in self.plan.derived[layout.name]:
+            self.derived(layout, value)
 
     def one(self, plan: LayoutPlan) -> str:
         name = symbol(plan.name, plan.version)
@@ -178,23 +178,21 @@ class Module:
     def field(self, plan: LayoutPlan, index: int) -> Call:
         fp = plan.fields[index]
         f = fp.field
-        expressions = self.expressions(plan.layout)
-        enum = f.type.enum if isinstance(f.type, ScalarType) else None
         return call(
             self.use("Field"),
             string(f.name),
             self.codec(plan, index),
             line=str(f.span.line),
-            when=self.function(expressions, f.when),
-            default=self.default(expressions, f.default, enum),
+            when=self.function(fp.when),
+            default=self.function(fp.default),
             const=None if f.const is None else str(f.const),
             version=str(plan.version) if f.is_version else None,
             measures=_run(fp.measures, plan),
             counts=None if f.counts is None else string(f.counts),
             checksum=None if f.checksum is None else string(f.checksum),
             covers=_run(fp.covers, plan),
-            valid=self.rule(expressions, f.valid),
-            refuse=self.rule(expressions, f.refuse),
+            valid=self.rule(f.valid, fp.valid),
+            refuse=self.rule(f.refuse, fp.refuse),
             spelled=self.spelled(f.name, f.spelled),
             hidden="True" if f.hidden else None,
         )
@@ -204,36 +202,19 @@ class Module:
         other = self.plan.spelling(name, spelled)
         return None if other == name else string(other)
 
-    def expressions(
-        self, layout: Layout, this: str = "this", array: str | None = None, bits: int | None = None
-    ) -> PythonExpressions:
-        return PythonExpressions(
-            layout,
-            self.plan.model,
-            lambda e: self.refer(e, class_name(e)),
-            this=this,
-            array=array,
-            bits=bits,
-        )
+    def expressions(self, this: str = "this", bits: int | None = None) -> PythonExpressions:
+        return PythonExpressions(lambda e: self.refer(e, class_name(e)), this=this, bits=bits)
 
-    def function(self, expressions: PythonExpressions, code: Expression | None) -> str | None:
-        if code is None:
+    def function(self, value: Value | None) -> str | None:
+        if value is None:
             return None
-        text = expressions.function(code)
+        expressions = self.expressions()
+        text = expressions.function(value)
         self.runtime |= expressions.helpers
         return text
 
-    def default(
-        self, expressions: PythonExpressions, code: Expression | None, enum: str | None
-    ) -> str | None:
-        """A default; a bare word is a value of the field's enum before it is a field."""
-        word = str(code.node) if code is not None and isinstance(code.node, Path) else None
-        if enum is not None and word in {v.name for v in self.plan.model.enums[enum].values}:
-            return f"lambda _: {self.refer(enum, class_name(enum))}.{str(word).upper()}"
-        return self.function(expressions, code)
-
-    def rule(self, expressions: PythonExpressions, code: Expression | None) -> Code | None:
-        function = self.function(expressions, code)
+    def rule(self, code: Expression | None, value: Value | None) -> Code | None:
+        function = self.function(value)
         if code is None or function is None:
             return None
         return call(self.use("Rule"), string(str(code)), function)
@@ -249,7 +230,8 @@ class Module:
                 return base if enum is None else self.enum_field(base, enum, only)
             case BitsType(base_name, members):
                 base = self.scalar(base_name, plan.layout, accepts)
-                return call(self.use("Bits"), base, *[self.bit(m, plan.layout) for m in members])
+                bits = [self.bit(m, plan.fields[index].bit_defaults.get(m.name)) for m in members]
+                return call(self.use("Bits"), base, *bits)
             case BytesType():
                 return self.bytes(f.type, plan.layout, accepts)
             case StructType(ref):
@@ -295,7 +277,7 @@ class Module:
             keep_unknown="True" if keep else None,
         )
 
-    def bit(self, m: BitMember, layout: Layout) -> Code:
+    def bit(self, m: BitMember, default: Value | None) -> Code:
         enum = m.enum
         keep = enum is not None and self.plan.model.enums[enum].keep_unknown
         return call(
@@ -307,7 +289,7 @@ class Module:
             only=None if enum is None else self.members(enum, m.only),
             keep_unknown="True" if keep else None,
             reserved="True" if m.reserved else None,
-            default=self.default(self.expressions(layout), m.default, m.enum),
+            default=self.function(default),
         )
 
     def length(self, name: str, layout: Layout, accepts: frozenset[str]) -> tuple[Code, str | None]:
@@ -374,7 +356,9 @@ class Module:
             length=None
             if type_.length is None
             else self.scalar(type_.length, plan.layout, accepts),
-            compressed=self.compressed(type_.compression, plan) if type_.compression else None,
+            compressed=self.compressed(type_.compression, plan, index)
+            if type_.compression
+            else None,
             closes="True" if measured and index == len(plan.fields) - 1 else None,
             nesting=None if type_.nesting is None else str(type_.nesting),
             at_least=str(type_.at_least) if type_.at_least else None,
@@ -382,9 +366,9 @@ class Module:
             accepts=call("frozenset", listing([string(f) for f in freedoms])) if freedoms else None,
         )
 
-    def compressed(self, c: Compression, plan: LayoutPlan) -> Code:
-        path = c.by.node
-        enum = enum_of(path, plan.layout, self.plan.model) if isinstance(path, Path) else None
+    def compressed(self, c: Compression, plan: LayoutPlan, index: int) -> Code:
+        by = plan.fields[index].codec
+        enum = None if by is None else by.type.enum
         if enum is None:
             self.refuse("what names a codec must be of an enum", plan.layout.span)
             return "None"
@@ -405,7 +389,7 @@ class Module:
                 variants.append((string(codec_name), pair))
         return call(
             self.use("Compressed"),
-            self.function(self.expressions(plan.layout), c.by) or "None",
+            self.function(by) or "None",
             mapping(codecs),
             limit=str(c.limit),
             variants=mapping(variants) if variants else None,
@@ -413,7 +397,8 @@ class Module:
 
     # ------------------------------------------------------------ derived values and choices
 
-    def derived(self, layout: Layout, d: Derived) -> None:
+    def derived(self, layout: Layout, derived: DerivedValue) -> None:
+        d = derived.derived
         name = d.name if d.array is None else f"{d.array}_{d.name}"
         if name in self.functions:
             self.refuse(
@@ -424,14 +409,14 @@ class Module:
             return
         self.functions[name] = d
         self.std.add("Container")
-        bits = INTEGERS[d.type][0] * 8
-        expressions = self.expressions(layout, layout.name, d.array, bits)
-        body = expressions.statements(d.value)
+        bits = derived.bits
+        expressions = self.expressions(layout.name, bits)
+        body = expressions.statements(derived.value)
         self.runtime |= expressions.helpers
         parameters = f"{layout.name}: Container"
         if d.array is not None:
             parameters += ", item: Container"
-        result = "int | None" if "null" in d.value.text.split() else "int"
+        result = "int | None" if derived.type.nullable else "int"
         unit = f", in {d.unit}" if d.unit else ""
         note = f"int{bits}{unit}; sums wrap. From {self.file}:{d.span.line}."
         if d.versions is not None:

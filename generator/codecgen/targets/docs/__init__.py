@@ -9,7 +9,7 @@ from codecgen.plan import Plan, as_of, make_plan
 from codecgen.plan.as_of import release_key
 from codecgen.plan.sizes import SizeError, overhead_rows
 from codecgen.schema.model import Span
-from codecgen.targets.docs import codecs as docs_codecs
+from codecgen.targets.construct.live import load
 from codecgen.targets.docs.examples import Worked, work
 from codecgen.targets.docs.html_site import ASSETS, NAMES, SEARCH, HtmlPages
 from codecgen.targets.docs.html_site import template_names as html_names
@@ -140,7 +140,7 @@ def _worked(plan: Plan) -> tuple[dict[str, list[Worked]], list[Diagnostic]]:
     """
     if not any(layout.examples for layout in plan.model.layouts.values()):
         return {}, []
-    codecs, refused = docs_codecs.load(plan)
+    codecs, refused = load(plan)
     if codecs is None:
         return {}, list(refused)
     out: dict[str, list[Worked]] = {}

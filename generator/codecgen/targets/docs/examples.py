@@ -1,29 +1,17 @@
-"""Examples: their bytes are parsed by the generated codecs, compared with what they mean, and shown field by field."""
+"""Worked examples: the bytes of an example field by field, and what is derived from them."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan, Plan
-from codecgen.runtime.errors import CodecError
-from codecgen.schema.model import (
-    ArrayType,
-    BitsType,
-    BytesType,
-    Example,
-    FieldType,
-    Layout,
-    Reference,
-    ScalarType,
-    Span,
-    StructType,
-)
-from codecgen.targets.docs.codecs import Codecs
+from codecgen.schema.model import Example, Layout
+from codecgen.targets.construct.examples import try_example
+from codecgen.targets.construct.live import Codecs
 from codecgen.targets.docs.hexdump import Stream, streams
 
 
@@ -36,79 +24,13 @@ class Worked:
     derived: tuple[tuple[str, object], ...]
 
 
-class Mismatch(Exception):
-    """The bytes and the values of an example do not fit each other. ``path`` is the value that it is about."""
-
-    def __init__(self, reason: str, path: str = "") -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.path = path
-
-
 def work(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Worked | Diagnostic:
     """The example worked out, or a diagnostic at its value that is wrong."""
-    try:
-        return _work(plan, codecs, layout, example)
-    except Mismatch as mismatch:
-        reason, path = mismatch.reason, mismatch.path
-    except CodecError as error:
-        reason, path = str(error), error.where.path or ""
-    message = f'example "{example.name}" of {layout.name}: {reason}'
-    return Diagnostic("C024", message, _place(example, path))
-
-
-def _place(example: Example, path: str) -> Span:
-    """Where a value of the example stands, or the nearest thing around it."""
-    places = [
-        place for place in example.places if place in ("is", f"is.{path}") or _holds(place, path)
-    ]
-    return example.places[max(places, key=len)] if places else example.span
-
-
-def _holds(place: str, path: str) -> bool:
-    inside = f"is.{path}"
-    return (
-        place.startswith("is.")
-        and inside.startswith(place)
-        and inside[len(place) :][:1] in ("", ".", "[")
-    )
-
-
-def _work(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Worked:
-    plans = plan.versions[layout.name]
-    if example.version is not None:
-        plans = tuple(p for p in plans if p.version == example.version)
-    if not plans:
-        raise Mismatch(f"there is no version {example.version}")
-    if len(plans) > 1 and layout.version_is is None:
-        raise Mismatch("which version the bytes are in is not said")
-    codec = codecs.layout(plans[0]) if len(plans) == 1 else codecs.any_version(plans[0])
-    given = example.value
-    data = example.data
-    if data is None:
-        data = codec.build(_Meant(plan).layout(plans[0], given))
-    trace: list[tuple[str, int, int, bool]] = []
-    parsed = codec.parse(data, trace=trace)
-    found = plans[0]
-    if len(plans) > 1:
-        found = next(p for p in plans if p.version == parsed[layout.version_is])
-    _compare(_Meant(plan), found, given, parsed)
-    found_streams = tuple(streams(plan, found, data, parsed, trace))
-    if len(found_streams) > 1:
-        if example.data is None:
-            raise Mismatch(
-                "compressors write different bytes on different machines: give the bytes (hex)"
-            )
-    else:
-        _built(codec.build(parsed), data)
-    return Worked(example, found_streams, tuple(_derived(codecs, found, parsed)))
-
-
-def _built(built: bytes, data: bytes) -> None:
-    if built != data:
-        pairs = enumerate(zip(built, data, strict=False))
-        place = next((i for i, (one, other) in pairs if one != other), min(len(built), len(data)))
-        raise Mismatch(f"the values build to other bytes, from byte {place} on")
+    tried = try_example(plan, codecs, layout, example)
+    if isinstance(tried, Diagnostic):
+        return tried
+    found = streams(plan, tried.plan, tried.data, tried.value, tried.trace)
+    return Worked(example, tuple(found), tuple(_derived(codecs, tried.plan, tried.value)))
 
 
 def _derived(codecs: Codecs, plan: LayoutPlan, parsed: Any) -> Iterator[tuple[str, object]]:
@@ -124,134 +46,3 @@ def _derived(codecs: Codecs, plan: LayoutPlan, parsed: Any) -> Iterator[tuple[st
             function = codecs.derived(file, f"{d.array}_{d.name}")
             for i, item in enumerate(parsed[d.array] or ()):
                 yield f"{d.array}[{i}].{d.name}", function(parsed, item)
-
-
-# ---------------------------------------------------------------- values of examples
-
-
-class _Meant:
-    """The values of an example as the builder takes them: text as bytes, uuids as such."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-
-    def layout(self, plan: LayoutPlan, given: object, path: str = "") -> dict[str, object]:
-        if not isinstance(given, Mapping):
-            raise Mismatch(
-                f"{path or plan.name}: a mapping of fields is needed, not {given!r}", path
-            )
-        out = {}
-        for name, value in given.items():
-            fp = plan.field(str(name))
-            if fp is None:
-                raise Mismatch(f"{plan.name} has no field {name!r} here", path)
-            out[str(name)] = self.value(plan, fp.field.type, value, _under(path, str(name)))
-        return out
-
-    def value(self, plan: LayoutPlan, type_: FieldType, given: object, path: str) -> object:
-        if given is None:
-            return None
-        match type_:
-            case ScalarType(_, str(enum)) if isinstance(given, str):
-                return _number(self.plan, enum, given, path)
-            case ScalarType("uuid"):
-                return _converted(uuid.UUID, given, "a uuid", path)
-            case ScalarType("f64"):
-                return _converted(float, given, "a number", path)
-            case BytesType(_, text):
-                if isinstance(given, bytes):
-                    return given
-                if not isinstance(given, str):
-                    raise Mismatch(
-                        f"{path}: text is needed, not {given!r}; put it into quotes", path
-                    )
-                return given if text else given.encode("utf-8")
-            case StructType(ref):
-                return self.layout(self.version(ref, plan, given), given, path)
-            case ArrayType(element):
-                if not isinstance(given, list):
-                    raise Mismatch(f"{path}: a list is needed, not {given!r}", path)
-                return [
-                    self.layout(self.version(element, plan, item), item, f"{path}[{i}]")
-                    if isinstance(element, Reference)
-                    else self.value(plan, element, item, f"{path}[{i}]")
-                    for i, item in enumerate(given)
-                ]
-            case _:
-                return given
-
-    def version(self, ref: Reference, around: LayoutPlan, value: object) -> LayoutPlan:
-        """The plan of a layout inside another, by what a value says of itself where the layout has versions."""
-        plans = self.plan.of(ref)
-        by = self.plan.model.layouts[ref.layout].version_is
-        if len(plans) > 1:
-            wanted = (
-                value.get(by, around.version)
-                if by and isinstance(value, Mapping)
-                else around.version
-            )
-            plans = tuple(p for p in plans if p.version == wanted) or plans
-        return plans[0]
-
-
-def _converted(convert: Any, given: object, what: str, path: str) -> object:
-    try:
-        return convert(given)
-    except (TypeError, ValueError):
-        raise Mismatch(f"{path}: {what} is needed, not {given!r}", path) from None
-
-
-def _number(plan: Plan, enum: str, name: str, path: str) -> int:
-    values = plan.model.enums[enum].values
-    number = next((v.value for v in values if name in (v.name, v.spelled)), None)
-    if number is None:
-        raise Mismatch(f"{path}: {enum} has no value {name!r}", path)
-    return number
-
-
-def _under(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
-
-
-def _compare(meant: _Meant, plan: LayoutPlan, given: object, parsed: Any, path: str = "") -> None:
-    """Raise for the first of the given values that the parsed ones do not have."""
-    if not isinstance(given, Mapping):
-        raise Mismatch(f"{path or plan.name}: a mapping of fields is needed, not {given!r}", path)
-    for name, value in given.items():
-        fp = plan.field(str(name))
-        if fp is None:
-            raise Mismatch(f"{plan.name} has no field {name!r} here", path)
-        here = _under(path, str(name))
-        _compare_value(meant, plan, fp.field.type, value, parsed[name], here)
-
-
-def _compare_value(
-    meant: _Meant, plan: LayoutPlan, type_: FieldType, given: object, parsed: Any, path: str
-) -> None:
-    match type_:
-        case ArrayType(Reference() as ref) if isinstance(given, list) and isinstance(parsed, list):
-            if len(given) != len(parsed):
-                raise Mismatch(f"{path} has {len(parsed)} elements, not {len(given)}", path)
-            for i, (one, other) in enumerate(zip(given, parsed, strict=True)):
-                inner = meant.version(ref, plan, other)
-                _compare(meant, inner, one, other, f"{path}[{i}]")
-        case StructType(ref) if parsed is not None and given is not None:
-            _compare(meant, meant.version(ref, plan, parsed), given, parsed, path)
-        case BitsType(_, members) if isinstance(given, Mapping):
-            enums = {m.name: m.enum for m in members}
-            for name, value in given.items():
-                if name not in enums:
-                    raise Mismatch(f"{path} has no bits {name!r}", path)
-                _same(meant.plan, enums[str(name)], value, parsed[name], f"{path}.{name}")
-        case ScalarType(_, enum) if enum is not None:
-            _same(meant.plan, enum, given, parsed, path)
-        case _:
-            _same(meant.plan, None, meant.value(plan, type_, given, path), parsed, path)
-
-
-def _same(plan: Plan, enum: str | None, given: object, parsed: Any, path: str) -> None:
-    if enum is not None and isinstance(given, str):
-        given = _number(plan, enum, given, path)
-    if given != parsed or isinstance(given, bool) != isinstance(parsed, bool):
-        shown = parsed if enum is None else getattr(parsed, "label", parsed)
-        raise Mismatch(f"{path} is {shown!r}, not {given!r}", path)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from codecgen.plan import LayoutPlan, Plan
-from codecgen.plan.bounds import possible
 from codecgen.plan.names import enum_of
 from codecgen.runtime.compression import decompress
 from codecgen.schema.expression import Path
@@ -212,7 +211,7 @@ class _Dumper:
                 start = after
 
     def version(self, ref: Reference, around: LayoutPlan, value: Any) -> LayoutPlan:
-        plans = possible(self.plan, ref, around)
+        plans = self.plan.held(ref, around)
         by = self.plan.model.layouts[ref.layout].version_is
         if len(plans) > 1 and by is not None:
             plans = tuple(p for p in plans if p.version == value[by])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
-from codecgen.plan.bounds import bounds, possible
+from codecgen.plan.bounds import bounds
 from codecgen.plan.names import element_layout
 from codecgen.schema import model
 from codecgen.targets.template import view, view_types
@@ -124,7 +124,7 @@ def _layout(plan: Plan, layout: model.Layout) -> view.Layout:
 def _version(plan: Plan, p: LayoutPlan) -> view.Version:
     found = bounds(plan, p)
     begin, end = p.layout.version_notes.get(p.version or 0, (None, None))
-    held = [q for ref in _references(p) for q in possible(plan, ref, p)]
+    held = [q for ref in _references(p) for q in plan.held(ref, p)]
     return view.Version(
         layout=p.name,
         number=p.version,

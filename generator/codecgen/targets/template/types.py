@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codecgen.plan import LayoutPlan, Plan
-from codecgen.plan.bounds import possible, scalar_bounds
+from codecgen.plan.bounds import scalar_bounds
 from codecgen.schema import model
 from codecgen.schema.expression import Expression, source
 from codecgen.targets.template import view_types as view
@@ -77,7 +77,7 @@ def _array(plan: Plan, around: LayoutPlan, array: model.ArrayType) -> view.Type:
 
 
 def _layout(plan: Plan, around: LayoutPlan, ref: model.Reference) -> view.Type:
-    names = tuple(version_name(p) for p in possible(plan, ref, around))
+    names = tuple(version_name(p) for p in plan.held(ref, around))
     return replace(_NOTHING, kind="layout", layout=ref.layout, versions=names)
 
 

@@ -2,263 +2,321 @@
 
 from __future__ import annotations
 
-import re
-
-from codecgen.plan import FieldPlan
+from codecgen.plan import FieldPlan, nodes
 from codecgen.plan.bounds import bounds
 from codecgen.plan.columns import CasePlan, Leaf
+from codecgen.plan.sources import BYTES_LIKE
 from codecgen.schema.model import ArrayType
-from codecgen.targets.arrow.code import Sinks, Unsupported, function_name
-from codecgen.targets.arrow.columns import BYTES_LIKE, WIDTHS, deferred
-from codecgen.targets.arrow.expressions import Operand
-from codecgen.targets.arrow.numba_decode.index import Index
-from codecgen.targets.arrow.numba_decode.values import names_needed
-from codecgen.targets.arrow.numba_decode.walk import Walk
-from codecgen.targets.arrow.scope import ENTRY, ITEM
+from codecgen.targets.arrow.arithmetic import Term
+from codecgen.targets.arrow.building import Builder
+from codecgen.targets.arrow.code import Unsupported
+from codecgen.targets.arrow.numba_decode.fields import ENTRY, ITEM, Variables
+from codecgen.targets.arrow.numba_decode.gives import Gives
+from codecgen.targets.arrow.numba_decode.index import Index, base_type
+from codecgen.targets.arrow.numba_decode.reader import Reader, load
+from codecgen.targets.arrow.numba_decode.view import Kernels, deferred
+from codecgen.targets.arrow.tree import (
+    TRUE,
+    Call,
+    Expr,
+    Function,
+    Pick,
+    Var,
+    any_of,
+    call,
+    invert,
+)
+from codecgen.targets.arrow.tree import variables as variables_of
 
 
-class Fill(Index):
-    """Writes the kernels that read rows. What they write counts when the state says so: all rows of an array at once,
+class Fill:
+    """Prints what reads the rows of one case. What it writes counts when the state says so: all rows of an array at once,
     entries that are rows one by one."""
 
-    def rows(self, case: CasePlan) -> None:
-        add = self.code.add
-        resolved = self.resolved[case.number]
-        self.function(
-            f"rows_{case.name}(row: int, out: int, state: int, room: int, most: int, bias: int) -> int",
-            "Check rows and write them. 0 when they are not as they should be, or there is no room.",
+    def __init__(self, kernels: Kernels, index: Index, case: CasePlan) -> None:
+        self.kernels = kernels
+        self.index = index
+        self.case = case
+        self.sources = kernels.sources[case.number]
+        self.rows_name = kernels.module.name(f"rows_{case.name}")
+        self.same_name = kernels.module.name(f"same_{case.name}")
+        self.code = Builder()
+        self.variables = Variables()
+        self.row, self.out, self.state, self.room, self.most, self.bias = map(
+            Var, ("row", "out", "state", "room", "most", "bias")
         )
-        add("p = load_i64_le(row + RUN)")
-        add("end = load_i64_le(row + RUN_END)")
-        add("at = load_i64_le(state + ROWS)")
-        add("rows_room = load_i64_le(room + ROWS)")
-        self.places(case)
-        for name, place in self.slots[case.number].items():
-            if name not in resolved.names.ends:
-                add(f"{ENTRY}{name} = load_i64_le(row + {place})")
+        self.p, self.end, self.at = Var("p"), Var("end"), Var("at")
+        self.gives = self.gives_to(self.code)
+
+    def gives_to(self, code: Builder) -> Gives:
+        return Gives(
+            code,
+            self.sources,
+            self.kernels.columns,
+            row=self.row,
+            most=self.most,
+            at=self.at,
+            check=self.kernels.module.check,
+        )
+
+    def start(self) -> None:
+        """Begin another function."""
+        self.code = Builder()
+        self.variables = Variables()
+        self.gives = self.gives_to(self.code)
+
+    def slot(self, table: Var, name: str) -> Expr:
+        slots = (
+            self.kernels.state if table is self.state or table is self.room else self.kernels.slots
+        )
+        return table + slots[name]
+
+    def loaded(self, table: Var, name: str) -> Expr:
+        return call("load_i64_le", self.slot(table, name))
+
+    # ------------------------------------------------------------ rows
+
+    def rows(self) -> None:
+        code, case = self.code, self.case
+        rows_room = Var("rows_room")
+        code.assign(self.p, self.loaded(self.row, "RUN"))
+        code.assign(self.end, self.loaded(self.row, "RUN_END"))
+        code.assign(self.at, self.loaded(self.state, "ROWS"))
+        code.assign(rows_room, self.loaded(self.room, "ROWS"))
+        there = [leaf for leaf in self.kernels.view.leaves if not self.sources.is_missing(leaf)]
+        self.gives.load(self.out, self.state, self.room, there)
+        for (part, name), slot in self.kernels.case_slots(case).items():
+            if part == ENTRY:
+                variable = self.noted(part, name)
+                code.assign(variable, call("load_i64_le", self.row + slot))
         if case.array is None:
-            self.rows_that_are_entries(case)
+            self.rows_that_are_entries(rows_room)
         else:
-            self.rows_of_array(case, case.array)
-            add("return 1")
+            self.rows_of_array(case.array, rows_room)
+            code.give(1)
+        doc = (
+            "Check rows and write them. 0 when they are not as they should be, or there is no room."
+        )
+        tables = (self.row, self.out, self.state, self.room, self.most, self.bias)
+        self.kernels.module.functions.append(
+            Function(self.rows_name, [(v, "int") for v in tables], "int", doc, code.body, "inner")
+        )
 
-    def places(self, case: CasePlan) -> None:
-        """Where the columns are written, how much of them there is, and how much there can be."""
-        add = self.code.add
-        resolved = self.resolved[case.number]
-        for leaf in self.view.leaves:
-            if self.is_missing(leaf, resolved):
-                continue
-            for k, part in enumerate(("data", "validity", "offsets")):
-                add(f"{leaf.name}_{part} = load_i64_le(out + {8 * (3 * leaf.index + k)})")
-            add(f"{leaf.name}_at = load_i64_le(state + {self.at(leaf)})")
-            add(f"{leaf.name}_room = load_i64_le(room + {self.at(leaf)})")
-            if leaf.column.nullable:
-                add(f"{leaf.name}_nulls = load_i64_le(state + {self.nulls_at(leaf)})")
+    def noted(self, part: str, name: str) -> Var:
+        key = (part, name)
+        if key not in self.variables.found:
+            self.variables.found[key] = Var(f"{part}_{name.replace(' ', '_')}")
+        return self.variables.found[key]
 
-    def rows_of_array(self, case: CasePlan, array: FieldPlan) -> None:
-        add = self.code.add
-        resolved = self.resolved[case.number]
+    def rows_of_array(self, array: FieldPlan, rows_room: Var) -> None:
+        code, case = self.code, self.case
         type_ = array.field.type
         assert isinstance(type_, ArrayType)
-        walk = Walk(self.plan, self.code, "rows")
-        checksums = deferred(case.entry)
-        for c in checksums:
-            place = f"{ENTRY}{c.name}_at"
-            condition = "load_i64_le(row + CHECKED) == 0 and "
-            walk.verify(c, ENTRY, place, f"end - {place}", condition)
-        self.find_ends(case, array)
-        needed = names_needed(case.element, True) | set(resolved.used(ITEM))
+        reader = Reader(self.kernels.plan, code, "rows", self.variables, self.p, self.gives)
+        unchecked = self.loaded(self.row, "CHECKED").eq(0)
+        for c in deferred(case.entry):
+            place = self.noted(ENTRY, f"start of {c.name}")
+            reader.verify(c, ENTRY, place, self.end - place, (unchecked,))
+        self.find_ends(array)
         counted = type_.count is not None or type_.counted_by is not None
-        add("first = at")
+        first, count = Var("first"), Var("count")
+        code.assign(first, self.at)
         if counted:
-            add("count = load_i64_le(row + COUNT)")
-            with self.code.block("if count > rows_room - first:"):
-                add("return 0")
-        loop = "for at in range(first, first + count):" if counted else "while p < end:"
-        with self.code.block(loop):
+            code.assign(count, self.loaded(self.row, "COUNT"))
+            with code.when(count > rows_room - first):
+                code.give(0)
+            loop = code.count(self.at, first, first + count)
+        else:
+            loop = code.loop(self.p < self.end)
+        with loop:
             if not counted:
-                with self.code.block("if at >= rows_room:"):
-                    add("return 0")
-            walk.fields(case.element, ITEM, "end", resolved.sinks, needed)
-            for leaf, value in self.numbers(case):
-                if self.varies(value, case):
-                    self.fill_number(leaf, value)
+                with code.when(self.at >= rows_room):
+                    code.give(0)
+            reader.layout(case.element, ITEM, self.end, self.kernels.item_fields(case))
+            self.numbers(varying=True)
             if not counted:
-                add("at += 1")
-                walk.fail("at - first > most", array.field)
+                code.add(self.at, 1)
+                reader.fail(self.at - first > self.most, array.field)
         if type_.at_least:
-            count = "count" if counted else "at - first"
-            walk.fail(f"{count} < {type_.at_least}", array.field)
-        walk.fail("p != end", array.field)
-        self.commit(case, "first + count" if counted else "at")
-        add("store_64(row + RUN, end)")
-        add("store_64(row + COUNT, 0)")
-        add("store_64(state + LAST, load_i64_le(row + START))")
-        add("store_64(state + NEXT, load_i64_le(row + END))")
+            number = count if counted else self.at - first
+            reader.fail(number < type_.at_least, array.field)
+        reader.fail(self.p.ne(self.end), array.field)
+        self.commit(first + count if counted else self.at)
+        code.do("store_64", self.slot(self.row, "RUN"), self.end)
+        code.do("store_64", self.slot(self.row, "COUNT"), 0)
+        code.do("store_64", self.slot(self.state, "LAST"), self.loaded(self.row, "START"))
+        code.do("store_64", self.slot(self.state, "NEXT"), self.loaded(self.row, "END"))
 
-    def find_ends(self, case: CasePlan, array: FieldPlan) -> None:
+    def find_ends(self, array: FieldPlan) -> None:
         """Look for the first and the last element, where columns are relative to these."""
-        add = self.code.add
-        ends = self.resolved[case.number].names.ends
+        code, case = self.code, self.case
+        ends = self.kernels.asked[case.number].ends
         if not ends:
             return
-        if bounds(self.plan, case.element).least == 0:
+        if bounds(self.kernels.plan, case.element).least == 0:
             raise Unsupported("an array of elements that may have no bytes", array.field)
-        walk = Walk(self.plan, self.code, "hop")
-        for variable in sorted(ends):
-            add(f"{variable} = 0")
-        add("start = p")
-        only_first = all(which == "first" for which, _ in ends.values())
-        with self.code.block("while p < end:"):
-            before = "p"
-            if not only_first and any(which == "first" for which, _ in ends.values()):
-                add("before = p")
-                before = "before"
-            needed = names_needed(case.element, False) | {name for _, name in ends.values()}
-            walk.fields(case.element, ITEM, "end", Sinks(), needed)
-            for variable, (which, name) in sorted(ends.items()):
-                if which == "last" or only_first:
-                    add(f"{variable} = {ITEM}{name}")
-                else:
-                    with self.code.block(f"if {before} == start:"):
-                        add(f"{variable} = {ITEM}{name}")
-            if only_first:
-                add("break")
-        add("p = start")
-        for variable in sorted(ends):
-            add(f"store_64(row + {self.slots[case.number][variable]}, {variable})")
-
-    def rows_that_are_entries(self, case: CasePlan) -> None:
-        add = self.code.add
-        resolved = self.resolved[case.number]
-        add("careful = load_i64_le(row + CHECKED)")
-        with self.code.block("while True:"):
-            add(f"behind = {function_name('frame', case.entry)}(p, end)")
-            with self.code.block(f"if behind <= 2 or not is_{case.name}(p, behind, careful):"):
-                add("return 1")
-            with self.code.block("if at >= rows_room:"):
-                add("return 0")
-            add("store_64(row + END, behind)")
-            add("start = p")
-            if resolved.names.position:
-                add("entry_position = p + bias")
-            if case.rows.head:
-                self.head_fields(case)
-                add("p = behind")
-            else:
-                needed = names_needed(case.element, True) | set(resolved.used(ITEM))
-                walk = Walk(self.plan, self.code, "rows")
-                walk.fields(case.element, ITEM, "behind", resolved.sinks, needed)
-                walk.fail("p != behind", case.entry.fields[-1].field)
-            for leaf, value in self.numbers(case):
-                if self.varies(value, case):
-                    self.fill_number(leaf, value)
-            add("at += 1")
-            self.commit(case, "at")
-            add("store_64(state + LAST, start)")
-            add("store_64(row + RUN, p)")
-            add("store_64(state + NEXT, p)")
-
-    def commit(self, case: CasePlan, rows: str) -> None:
-        """What was written counts from here on."""
-        add = self.code.add
-        add(f"store_64(state + ROWS, {rows})")
-        add("store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)")
-        for leaf in self.view.leaves:
-            if self.is_missing(leaf, self.resolved[case.number]):
-                continue
-            if leaf.column.type in (*BYTES_LIKE, "list"):
-                add(f"store_64(state + {self.at(leaf)}, {leaf.name}_at)")
-            if leaf.column.nullable and self.has_nulls_in_rows(leaf, case):
-                add(f"store_64(state + {self.nulls_at(leaf)}, {leaf.name}_nulls)")
-
-    def has_nulls_in_rows(self, leaf: Leaf, case: CasePlan) -> bool:
-        value = self.resolved[case.number].numbers.get(leaf.column.name)
-        if leaf.inside is not None or value is None:
-            return leaf.column.type in BYTES_LIKE
-        return value.null is not None and self.varies(value, case)
-
-    def same(self, case: CasePlan) -> None:
-        """The columns that have one value in all rows of what the index has as one."""
-        add = self.code.add
-        resolved = self.resolved[case.number]
-        self.function(
-            f"same_{case.name}(row: int, out: int, state: int, first: int, bias: int) -> None",
-            "Write the columns that are the same in all rows, from the first one on.",
+        wanted = []
+        for key in sorted(ends):
+            end = ends[key]
+            assert isinstance(end.value, nodes.FieldValue)
+            name = end.value.field.name
+            wanted.append((end.end, name, self.noted(end.end, name)))
+        for _, _, variable in wanted:
+            code.assign(variable, 0)
+        start, before = Var("start"), Var("before")
+        code.assign(start, self.p)
+        only_first = all(which == "first" for which, _, _ in wanted)
+        gives = Gives(
+            code, None, {}, row=self.row, most=self.most, at=self.at, check=self.gives.check
         )
-        before = len(self.code.lines)
-        for leaf in self.view.leaves:
-            if leaf.inside is None:
-                for k, part in enumerate(("data", "validity", "offsets")):
-                    add(f"{leaf.name}_{part} = load_i64_le(out + {8 * (3 * leaf.index + k)})")
-        for name, place in self.slots[case.number].items():
-            prefix = "" if name in resolved.names.ends else ENTRY
-            add(f"{prefix}{name} = load_i64_le(row + {place})")
-        if resolved.names.position and case.array is not None:
-            add("entry_position = load_i64_le(row + START) + bias")
-        for leaf in resolved.missing:
-            self.fill_missing(leaf)
-        for leaf, value in self.numbers(case):
-            if not self.varies(value, case):
-                self.fill_constant(leaf, value)
-        if any(re.search(r"\bcount\b", line) for line in self.code.lines[before:]):
-            self.code.lines.insert(before, "    count = load_i64_le(state + ROWS) - first")
-        if len(self.code.lines) == before:
-            add("return")
+        reader = Reader(self.kernels.plan, code, "hop", self.variables, self.p, gives)
+        with code.loop(self.p < self.end):
+            code.assign(before, self.p)
+            reader.layout(case.element, ITEM, self.end, {name for _, name, _ in wanted})
+            for which, name, variable in wanted:
+                value = self.variables.of(ITEM, name)
+                if which == "last" or only_first:
+                    code.assign(variable, value)
+                else:
+                    with code.when(before.eq(start)):
+                        code.assign(variable, value)
+            if only_first:
+                code.leave()
+        code.assign(self.p, start)
+        slots = self.kernels.case_slots(case)
+        for which, name, variable in wanted:
+            code.do("store_64", self.row + slots[which, name], variable)
 
-    def fill_missing(self, leaf: Leaf) -> None:
-        if leaf.column.nullable:
-            self.add_nulls(leaf)
-            with self.code.block(f"if {leaf.name}_validity:"):
-                self.code.add(f"fill_false({leaf.name}_validity, first, count)")
-        if leaf.column.type in (*BYTES_LIKE, "list"):
-            with self.code.block(f"if {leaf.name}_offsets:"):
-                at = f"load_i64_le(state + {self.at(leaf)})"
-                self.code.call("fill_32", f"{leaf.name}_offsets", "first + 1", "count", at)
+    def rows_that_are_entries(self, rows_room: Var) -> None:
+        code, case = self.code, self.case
+        careful, behind, start = Var("careful"), Var("behind"), Var("start")
+        code.assign(careful, self.loaded(self.row, "CHECKED"))
+        own = Call(self.index.is_row[case.number], (self.p, behind, careful))
+        with code.loop(TRUE):
+            code.assign(behind, Call(self.index.frame, (self.p, self.end)))
+            with code.when(any_of([behind <= 2, invert(own)])):
+                code.give(1)
+            with code.when(self.at >= rows_room):
+                code.give(0)
+            code.do("store_64", self.slot(self.row, "END"), behind)
+            code.assign(start, self.p)
+            code.assign(self.variables.of("place", "position"), self.p + self.bias)
+            code.assign(self.variables.of("place", "size"), behind - self.p)
+            if case.rows.head:
+                self.head_fields()
+                code.assign(self.p, behind)
+            else:
+                reader = Reader(self.kernels.plan, code, "rows", self.variables, self.p, self.gives)
+                needed = self.kernels.item_fields(case)
+                reader.layout(case.entry, ITEM, behind, needed)
+                reader.fail(self.p.ne(behind), case.entry.fields[-1].field)
+            self.numbers(varying=True)
+            code.add(self.at, 1)
+            self.commit(self.at)
+            code.do("store_64", self.slot(self.state, "LAST"), start)
+            code.do("store_64", self.slot(self.row, "RUN"), self.p)
+            code.do("store_64", self.slot(self.state, "NEXT"), self.p)
 
-    def add_nulls(self, leaf: Leaf) -> None:
-        place = f"state + {self.nulls_at(leaf)}"
-        self.code.add(f"store_64({place}, load_i64_le({place}) + count)")
+    def head_fields(self) -> None:
+        """Load the fields that are asked for from their places."""
+        entry = self.case.entry
+        for name in sorted(self.kernels.item_fields(self.case)):
+            fp = entry.field(name)
+            if fp is None or fp.offset is None or fp.when is not None:
+                blamed = entry.fields[0].field if fp is None else fp.field
+                raise Unsupported("in a view of heads, but at no fixed place", blamed)
+            place = self.p + fp.offset if fp.offset else self.p
+            value = load(base_type(fp.field), entry, place, fp.field)
+            self.code.assign(self.variables.of(ITEM, name), value)
 
-    def fill_constant(self, leaf: Leaf, value: Operand) -> None:
-        if leaf.column.type == "bool":
-            with self.code.block(f"if {leaf.name}_data and not ({value.text}):"):
-                self.code.add(f"fill_false({leaf.name}_data, first, count)")
-        else:
-            with self.code.block(f"if {leaf.name}_data:"):
-                width = WIDTHS[leaf.column.type]
-                text = self.text_of(value)
-                self.code.call(f"fill_{width}", f"{leaf.name}_data", "first", "count", text)
-        if leaf.column.nullable and value.null is not None:
-            with self.code.block(f"if {value.null}:"):
-                self.add_nulls(leaf)
-                with self.code.block(f"if {leaf.name}_validity:"):
-                    self.code.add(f"fill_false({leaf.name}_validity, first, count)")
+    def commit(self, rows: Expr) -> None:
+        """What was written counts from here on."""
+        code = self.code
+        code.do("store_64", self.slot(self.state, "ROWS"), rows)
+        entries = self.slot(self.state, "ENTRIES")
+        code.do("store_64", entries, call("load_i64_le", entries) + 1)
+        for leaf in self.kernels.view.leaves:
+            if self.sources.is_missing(leaf):
+                continue
+            target, slots = self.gives.of(leaf), self.kernels.columns[leaf.index]
+            if leaf.column.type in (*BYTES_LIKE, "list"):
+                code.do("store_64", self.state + slots.at, target.at)
+            if leaf.column.nullable and self.has_nulls_in_rows(leaf):
+                code.do("store_64", self.state + slots.nulls, target.nulls)
 
-    def fill_number(self, leaf: Leaf, value: Operand) -> None:
-        if leaf.column.type == "bool":
-            with self.code.block(f"if {leaf.name}_data and not ({value.text}):"):
-                self.code.add(f"clear_bit({leaf.name}_data, at)")
-        else:
-            with self.code.block(f"if {leaf.name}_data:"):
-                width = WIDTHS[leaf.column.type]
-                step = f"{width // 8} * at" if width > 8 else "at"
-                text = self.text_of(value)
-                self.code.call(f"store_{width}", f"{leaf.name}_data + {step}", text)
-        if leaf.column.nullable and value.null is not None:
-            with self.code.block(f"if {value.null}:"):
-                self.code.add(f"{leaf.name}_nulls += 1")
-                with self.code.block(f"if {leaf.name}_validity:"):
-                    self.code.add(f"clear_bit({leaf.name}_validity, at)")
+    # ------------------------------------------------------------ numbers
 
-    def text_of(self, value: Operand) -> str:
-        """A value as one expression; what has branches is worked out before."""
-        if not value.branches:
-            return value.text
-        word = "if"
-        for test, text in value.branches:
-            with self.code.block(f"{word} {test}:" if test else "else:"):
-                self.code.add(f"value = {text}")
-            word = "elif"
-        return "value"
+    def terms(self) -> list[tuple[Leaf, Term]]:
+        """The numbers of the row."""
+        fields = self.kernels.fields(self.case, self.variables)
+        numbers = self.sources.numbers
+        return [
+            (leaf, self.kernels.term(fields, self.case, value, leaf.name))
+            for leaf, value in numbers
+        ]
+
+    def varies(self, term: Term) -> bool:
+        """Whether a number differs from row to row of what the index has as one."""
+        own = {v for (part, _), v in self.variables.found.items() if part == ITEM}
+        if self.case.array is None:
+            own |= {v for (part, _), v in self.variables.found.items() if part == "place"}
+        read = variables_of(term.value) | (set() if term.null is None else variables_of(term.null))
+        return bool(own & read)
+
+    def has_nulls_in_rows(self, leaf: Leaf) -> bool:
+        if leaf.inside is not None or leaf.column.type in (*BYTES_LIKE, "list"):
+            return leaf.column.type in BYTES_LIKE
+        found = [term for own, term in self.terms() if own is leaf]
+        return any(term.null is not None and self.varies(term) for term in found)
+
+    def numbers(self, *, varying: bool) -> None:
+        for leaf, term in self.terms():
+            if self.varies(term) is varying:
+                self.number(leaf, term)
+
+    def number(self, leaf: Leaf, term: Term) -> None:
+        value, truth = term.value, term.value
+        if term.truth and leaf.column.type != "bool":
+            value = call("int", term.value)
+        elif isinstance(value, Pick) and leaf.column.type != "bool":
+            value = self.branches(value, leaf)
+        self.gives.number(leaf, value, term.null, truth)
+
+    def branches(self, value: Pick, leaf: Leaf) -> Expr:
+        """A value with conditions, worked out where the column is wanted."""
+        made = Var("value")
+        with self.code.when(self.gives.of(leaf).data):
+            self.code.choose(made, value)
+        return made
+
+    # ------------------------------------------------------------ the same in all rows
+
+    def same(self) -> None:
+        """The columns that have one value in all rows of what the index has as one."""
+        self.start()
+        code, case = self.code, self.case
+        first, count = Var("first"), Var("count")
+        code.assign(count, self.loaded(self.state, "ROWS") - first)
+        own = [leaf for leaf in self.kernels.view.leaves if leaf.inside is None]
+        self.gives.load(self.out, self.state, None, own)
+        for (part, name), slot in self.kernels.case_slots(case).items():
+            code.assign(self.noted(part, name), call("load_i64_le", self.row + slot))
+        start, end = self.loaded(self.row, "START"), self.loaded(self.row, "END")
+        code.assign(self.variables.of("place", "position"), start + self.bias)
+        code.assign(self.variables.of("place", "size"), end - start)
+        for leaf in self.sources.missing:
+            self.gives.missing(leaf, self.state, (first, count))
+        for leaf, term in self.terms():
+            if self.varies(term):
+                continue
+            value = term.value
+            if isinstance(value, Pick) and leaf.column.type != "bool":
+                value = self.branches(value, leaf)
+            if term.truth and leaf.column.type != "bool":
+                value = call("int", value)
+            self.gives.same_number(leaf, value, term.null, term.value, self.state, (first, count))
+        doc = "Write the columns that are the same in all rows, from the first one on."
+        tables = (self.row, self.out, self.state, first, self.bias)
+        self.kernels.module.functions.append(
+            Function(self.same_name, [(v, "int") for v in tables], "None", doc, code.body, "inner")
+        )

@@ -1,4 +1,4 @@
-"""The first kernel: where the entries are, and what their heads say."""
+"""The first kernel: where the entries are, and what their headers say."""
 
 from __future__ import annotations
 
@@ -7,13 +7,43 @@ from dataclasses import dataclass
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.bounds import bounds
 from codecgen.plan.columns import CasePlan
-from codecgen.schema.model import ArrayType
-from codecgen.targets.arrow.code import Sinks, Unsupported, function_name, integer_of
-from codecgen.targets.arrow.columns import Columns
-from codecgen.targets.arrow.expressions import Operand, negated
-from codecgen.targets.arrow.numba_decode.values import names_needed
-from codecgen.targets.arrow.numba_decode.walk import Walk
-from codecgen.targets.arrow.scope import ENTRY, Names
+from codecgen.plan.nodes import Value
+from codecgen.plan.program import fields_needed, read_program
+from codecgen.schema.model import ArrayType, BitsType, Field, ScalarType
+from codecgen.targets.arrow.arithmetic import Refused
+from codecgen.targets.arrow.building import Builder
+from codecgen.targets.arrow.code import Unsupported, function_name, integer_of
+from codecgen.targets.arrow.numba_decode.fields import ENTRY, Fields, Variables
+from codecgen.targets.arrow.numba_decode.gives import Gives
+from codecgen.targets.arrow.numba_decode.reader import Reader, check_number, load
+from codecgen.targets.arrow.numba_decode.view import Kernels
+from codecgen.targets.arrow.tree import (
+    FALSE,
+    TRUE,
+    Call,
+    Expr,
+    Function,
+    Global,
+    Num,
+    Pick,
+    Several,
+    Var,
+    all_of,
+    any_of,
+    call,
+    effect,
+    invert,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """When an entry holds the rows of a case, and when it is one to be careful with (None: always, never)."""
+
+    case: CasePlan
+    when: Expr | None
+    care: Expr | None
+    used: frozenset[str]
 
 
 def least_of(plan: Plan, case: CasePlan) -> int:
@@ -21,283 +51,385 @@ def least_of(plan: Plan, case: CasePlan) -> int:
     return max(1, bounds(plan, case.element).least)
 
 
-@dataclass(frozen=True, slots=True)
-class Test:
-    """When an entry holds the rows of a case, when it is one to be careful with, and the fields that say so."""
+def size_of(entry: LayoutPlan) -> tuple[FieldPlan, int]:
+    """The field that says how long an entry is, and how many bytes it does not count."""
+    last = (None, entry.fields[-1].name)
+    found = (m for m in entry.fields if m.measures is not None and m.measures.last in last)
+    f = next(found, None)
+    if f is None or f.measures is None or f.offset is None or f.size is None:
+        raise Unsupported("an entry whose length is not at a fixed place", entry.fields[0].field)
+    if f.when is not None:
+        raise Unsupported("an entry whose length may be left out", f.field)
+    first = entry.field(f.measures.first)
+    if first is None or first.offset is None:
+        raise Unsupported("a length that begins at no fixed place", f.field)
+    return f, first.offset
 
-    case: CasePlan
-    when: Operand | None
-    care: Operand | None
-    used: tuple[str, ...]
+
+def bytes_to_fixed(entry: LayoutPlan) -> int:
+    """Bytes of an entry up to the last field at a fixed place."""
+    return max(
+        (fp.offset or 0) + (fp.size or 0)
+        for fp in entry.fields
+        if fp.offset is not None and fp.size is not None and fp.when is None
+    )
 
 
-class Index(Columns):
-    """Writes the kernel that finds entries."""
+def base_type(f: Field) -> str:
+    """The type of the number that a field is."""
+    integer_of(f)
+    return f.type.base if isinstance(f.type, BitsType) else getattr(f.type, "name", "")
 
-    # ------------------------------------------------------------ pass 1: entries
 
-    def size_of(self, entry: LayoutPlan) -> tuple[FieldPlan, int]:
-        """The field that says how long an entry is, and how many bytes it does not count."""
-        last = (None, entry.fields[-1].name)
-        found = (m for m in entry.fields if m.measures is not None and m.measures.last in last)
-        f = next(found, None)
-        if f is None or f.measures is None or f.offset is None or f.size is None:
-            raise Unsupported(
-                "an entry whose length is not at a fixed place", entry.fields[0].field
-            )
-        first = entry.field(f.measures.first)
-        if first is None or first.offset is None:
-            raise Unsupported("a length that begins at no fixed place", f.field)
-        return f, first.offset
+def condition_of(fields: Fields, value: Value | None, f: Field) -> Expr | None:
+    """A condition of a view on the entry."""
+    if value is None:
+        return None
+    try:
+        return fields.arithmetic().condition(fields.folded(value))
+    except Refused as error:
+        raise Unsupported(error.reason, f) from None
 
-    def load(self, entry: LayoutPlan, fp: FieldPlan, start: str) -> str:
+
+class Index:
+    """Prints the functions that find entries of one layout."""
+
+    def __init__(self, kernels: Kernels, entry: LayoutPlan, keys: list[int]) -> None:
+        self.kernels = kernels
+        self.module = kernels.module
+        self.entry = entry
+        self.keys = keys
+        self.length, self.uncounted = size_of(entry)
+        self.cases = kernels.view.cases_of(entry)
+        self.frame = Global(self.module.name(function_name("frame", entry)))
+        self.opener = Global(self.module.name(function_name("open", entry)))
+        self.is_row = {
+            case.number: Global(self.module.name(f"is_{case.name}"))
+            for case in self.cases
+            if case.array is None
+        }
+
+    def emit(self) -> str:
+        """All of them. The name of the one that finds entries."""
+        self.open()
+        self.find_end()
+        for case in self.cases:
+            if case.array is None:
+                self.row_test(case)
+        return self.find()
+
+    def at_fixed_place(self, fp: FieldPlan, start: Expr) -> Expr:
         """A number at a fixed place."""
-        size, signed = integer_of(fp.field)
-        order = "_le" if entry.layout.endian == "little" and size > 1 else ""
-        return f"load_{'i' if signed else 'u'}{8 * size}{order}({start} + {fp.offset})"
+        place = start + fp.offset if fp.offset else start
+        return load(base_type(fp.field), self.entry, place, fp.field)
 
-    def least(self, entry: LayoutPlan) -> int:
-        """Bytes of an entry up to the last field at a fixed place."""
-        return max(
-            (fp.offset or 0) + (fp.size or 0)
-            for fp in entry.fields
-            if fp.offset is not None and fp.size is not None and fp.field.when is None
-        )
-
-    def tests(self, entry: LayoutPlan, walk: Walk) -> list[Test]:
+    def tests(self, variables: Variables) -> list[Test]:
         """When an entry holds rows of each case, and when it is looked at with more care."""
-        first = entry.fields[0].field
-        names = Names(self.plan, entry, ENTRY)
+        first = self.entry.fields[0].field
         out = []
-        for case in self.view.cases_of(entry):
-            when, careful = case.rows.when, case.rows.careful
-            test = None if when is None else walk.boolean(names, when, first)
-            care = None if careful is None else walk.boolean(names, careful, first)
-            out.append(Test(case, test, care, tuple(sorted(name for _, name in names.used))))
+        for case in self.cases:
+            fields = Fields(self.kernels.plan, self.entry, ENTRY, variables)
+            when = condition_of(fields, case.when, first)
+            care = condition_of(fields, case.careful, first)
+            out.append(Test(case, when, care, frozenset(name for _, name in fields.used)))
         return out
 
-    def fixed(self, entry: LayoutPlan, tests: list[Test], start: str) -> None:
+    def load_tested(
+        self, code: Builder, tests: list[Test], start: Expr, variables: Variables
+    ) -> None:
         """Load what the tests ask for."""
-        for used in tests[-1].used if tests else ():
-            fp = entry.field(used)
+        for name in sorted({name for test in tests for name in test.used}):
+            fp = self.entry.field(name)
             if fp is None or fp.offset is None or fp.size is None:
-                blamed = fp.field if fp else entry.fields[0].field
+                blamed = fp.field if fp else self.entry.fields[0].field
                 raise Unsupported("a condition on what lies at no fixed place", blamed)
-            self.code.add(f"{ENTRY}{used} = {self.load(entry, fp, start)}")
+            code.assign(variables.of(ENTRY, name), self.at_fixed_place(fp, start))
 
-    def open(self, entry: LayoutPlan) -> None:
-        add = self.code.add
-        size, _ = self.size_of(entry)
-        self.function(
-            f"{function_name('open', entry)}(p: int, end: int, row: int, most: int, careful: int) -> int",
-            f"{entry.layout.span.file}: which rows an entry holds, and what they need of it. 0 when it is not as it should "
-            "be.",
-        )
-        add("start = p")
-        add("store_64(row + STATUS, 0)")
-        add("store_64(row + START, start)")
-        add("store_64(row + END, end)")
-        add("store_64(row + CODEC, 0)")
-        add("store_64(row + RUN, end)")
-        add("store_64(row + RUN_END, end)")
-        add("store_64(row + COUNT, 0)")
-        with self.code.block(f"if end - p < {self.least(entry)}:"):
-            add(f"return fail(row, {size.field.span.line}, p)")
-        walk = Walk(self.plan, self.code, "open")
-        tests = self.tests(entry, walk)
+    # ------------------------------------------------------------ one entry
+
+    def open(self) -> None:
+        slots, module = self.kernels.slots, self.module
+        p, end, row, most, careful = map(Var, ("p", "end", "row", "most", "careful"))
+        start = Var("start")
+        code, variables = Builder(), Variables()
+        code.assign(start, p)
+        for slot, value in (
+            ("STATUS", Num(0)), ("START", start), ("END", end), ("CODEC", Num(0)),
+            ("RUN", end), ("RUN_END", end), ("COUNT", Num(0)),
+        ):  # fmt: skip
+            code.do("store_64", row + slots[slot], value)
+        length = self.length.field
+        with code.when(end - p < bytes_to_fixed(self.entry)):
+            code.give(effect("fail", row, module.check(length), p), length.name)
+        tests = self.tests(variables)
         if any(test.case.array is not None or test.care is not None for test in tests):
-            self.fixed(entry, tests, "start")
+            self.load_tested(code, tests, start, variables)
+        closed = False
         for test in tests:
-            case, when, care = test.case, test.when, test.care
-            if when is not None and when.constant == 0:
+            if test.when == FALSE:
                 continue
-            if when is None or when.constant is not None:
-                if self.open_case(case, walk, care):
-                    return
+            if test.when is None or test.when == TRUE:
+                self.open_case(code, test, variables, p, end, row, most, careful, start)
+                closed = test.case.array is not None
                 break
-            if case.array is not None or care is not None:
-                with self.code.block(f"if {when.text}:"):
-                    self.open_case(case, walk, care)
-        add(f"return fail(row, {entry.layout.span.line}, start)")
+            if test.case.array is not None or test.care is not None:
+                with code.when(test.when):
+                    self.open_case(code, test, variables, p, end, row, most, careful, start)
+        if not closed:
+            check = module.check(length, self.entry.layout.span, self.entry.name)
+            code.give(effect("fail", row, check, start), self.entry.name)
+        doc = f"{self.entry.layout.span.file}: which rows an entry holds, and what they need of it. 0 when it is not as it should be."
+        parameters = [(v, "int") for v in (p, end, row, most, careful)]
+        module.functions.append(
+            Function(self.opener.name, parameters, "int", doc, code.body, "inner")
+        )
 
-    def open_case(self, case: CasePlan, walk: Walk, care: Operand | None) -> bool:
-        """False when there was nothing to write: the entry is a row, which the index has seen to."""
-        add = self.code.add
-        if care is not None:
-            with self.code.block(f"if careful and {care.text}:"):
-                add(f"return fail(row, {case.rows.span.line}, start)")
-        if case.array is None:
-            return False
-        add(f"store_64(row + CASE, {case.number})")
+    def open_case(
+        self,
+        code: Builder,
+        test: Test,
+        variables: Variables,
+        p: Var,
+        end: Var,
+        row: Var,
+        most: Var,
+        careful: Var,
+        start: Var,
+    ) -> None:
+        case, module = test.case, self.module
+        if test.care is not None:
+            with code.when(all_of([careful, test.care])):
+                check = module.check(case.entry.fields[0].field, case.rows.span, "careful")
+                code.give(effect("fail", row, check, start), "careful")
+        if case.array is not None:
+            gives = Gives(code, None, {}, row=row, most=most, at=Var("at"), check=module.check)
+            reader = Reader(self.kernels.plan, code, "open", variables, p, gives)
+            ArrayOpener(self.kernels, case, code, reader, variables, row, most).emit(end)
+
+    # ------------------------------------------------------------ where it ends
+
+    def find_end(self) -> None:
+        kernels, length = self.kernels, self.length
+        offset, size, signed, endian = kernels.kind()
+        order = "_le" if endian == "little" and size > 1 else ""
+        head = offset + size
+        for m in self.entry.fields:
+            if m.measures is not None and m.offset is not None:
+                head = max(head, m.offset + (m.size or 0))
+        p, end = Var("p"), Var("end")
+        kind, behind = Var("kind"), Var("behind")
+        code, variables = Builder(), Variables()
+        fields = Fields(kernels.plan, self.entry, ENTRY, variables)
+        measured = variables.of(ENTRY, length.name)
+        odd: list[Expr] = [measured < 0]
+        refused = condition_of(fields, length.refuse, length.field)
+        if refused is not None:
+            odd.append(refused)
+            if fields.used - {(ENTRY, length.name)}:
+                reason = "a length that is refused for the sake of another field"
+                raise Unsupported(reason, length.field)
+        with code.when(end - p < head):
+            code.give(0)
+        code.assign(kind, call(f"load_{'i' if signed else 'u'}{8 * size}{order}", p + offset))
+        with code.when(all_of([kind.ne(key) for key in self.keys])):
+            code.give(2)
+        code.assign(measured, self.at_fixed_place(length, p))
+        with code.when(any_of(odd)):
+            code.give(-1)
+        code.assign(behind, p + self.uncounted + measured)
+        code.give(Pick(behind <= end, behind, Num(0)))
+        doc = "Where the entry at an address ends; 2 when it is one of another kind, 0 when the bytes end before it does, -1 when it is no entry."
+        self.module.functions.append(
+            Function(self.frame.name, [(p, "int"), (end, "int")], "int", doc, code.body, "inner")
+        )
+
+    def row_test(self, case: CasePlan) -> None:
+        """Whether an entry is a row itself."""
+        p, behind, careful = map(Var, ("p", "behind", "careful"))
+        code, variables = Builder(), Variables()
+        tests = self.tests(variables)
+        test = next(t for t in tests if t.case is case)
+        least = bytes_to_fixed(self.entry)
+        conditions = [] if test.when is None or test.when == TRUE else [test.when]
+        if test.care is not None:
+            conditions.append(invert(all_of([careful, test.care])))
+        if not conditions:
+            code.give(behind - p >= least)
+        else:
+            with code.when(behind - p < least):
+                code.give(FALSE)
+            self.load_tested(code, tests, p, variables)
+            code.give(all_of(conditions))
+        parameters = [(v, "int") for v in (p, behind, careful)]
+        doc = "Whether an entry is a row of its own."
+        name = self.is_row[case.number].name
+        self.module.functions.append(Function(name, parameters, "bool", doc, code.body, "inner"))
+
+    # ------------------------------------------------------------ many entries
+
+    def find(self) -> str:
+        slots, code = self.kernels.slots, Builder()
+        table, capacity, p, end, most, careful = map(
+            Var, ("table", "capacity", "p", "end", "most", "careful")
+        )
+        n, rows, behind, row, count = map(Var, ("n", "rows", "behind", "row", "count"))
+        code.assign(n, 0)
+        code.assign(rows, 0)
+
+        def stop(why: Expr | int, said: Expr | int = rows) -> None:
+            code.give(Several((n, p, _expr(why), _expr(said))))
+
+        with code.loop(TRUE):
+            code.assign(behind, Call(self.frame, (p, end)))
+            with code.when(behind <= 2):
+                stop(behind)
+            with code.when(n.eq(capacity)):
+                stop(1)
+            ahead = Num(2) * behind - p
+            code.do("fetch_around", ahead, remark="a head to come, if entries are of like size")
+            code.assign(row, table + n * self.kernels.row_size)
+            code.add(n, 1)
+            for case in self.cases:
+                if case.array is not None:
+                    continue
+                with code.when(Call(self.is_row[case.number], (p, behind, careful))):
+                    for slot, value in (
+                        ("STATUS", Num(0)), ("CASE", Num(case.number)), ("START", p),
+                        ("CODEC", Num(0)), ("RUN", p), ("RUN_END", end), ("COUNT", Num(-1)),
+                        ("CHECKED", careful),
+                    ):  # fmt: skip
+                        code.do("store_64", row + slots[slot], value)
+                    stop(3, -1)
+            opened = Call(self.opener, (p, behind, row, most, careful), (), False)
+            with code.when(all_of([opened, rows >= 0])):
+                code.assign(count, call("load_i64_le", row + slots["COUNT"]))
+                codec = call("load_i64_le", row + slots["CODEC"])
+                code.assign(rows, Pick(any_of([count < 0, codec]), Num(-1), rows + count))
+            code.assign(p, behind)
+        doc = (
+            "Pass 1: a row of the table for each whole entry. How many there are, where they end, and why: 3 from the last one "
+            "on entries are rows themselves, 2 an entry of another kind, 1 the table is full, 0 the bytes end, -1 what "
+            "follows is no entry. And how many rows they say they have; -1 when some are compressed, or do not say."
+        )
+        name = self.module.name(function_name("index", self.entry))
+        parameters = [(v, "int") for v in (table, capacity, p, end, most, careful)]
+        result = "tuple[int, int, int, int]"
+        self.module.functions.append(Function(name, parameters, result, doc, code.body, "jit"))
+        return name
+
+
+def _expr(value: Expr | int) -> Expr:
+    return Num(value) if isinstance(value, int) else value
+
+
+class ArrayOpener:
+    """Prints what the index notes of an entry whose array holds rows."""
+
+    def __init__(
+        self,
+        kernels: Kernels,
+        case: CasePlan,
+        code: Builder,
+        reader: Reader,
+        variables: Variables,
+        row: Var,
+        most: Var,
+    ) -> None:
+        self.kernels = kernels
+        self.case = case
+        self.code = code
+        self.reader = reader
+        self.variables = variables
+        self.row = row
+        self.most = most
+
+    def emit(self, end: Expr) -> None:
+        case, code, reader, slots = self.case, self.code, self.reader, self.kernels.slots
+        assert case.array is not None
         f = case.array.field
         type_ = f.type
         if case.entry.fields[-1] is not case.array or not isinstance(type_, ArrayType):
             raise Unsupported("rows from what is no array at the end of its layout", f)
-        resolved = self.resolved[case.number]
-        needed = names_needed(case.entry, True) | set(resolved.used(ENTRY))
-        if type_.counted_by is not None:
-            needed.add(type_.counted_by)
-        end = walk.fields(case.entry, ENTRY, "end", Sinks(), needed, stop=f.name)
-        names = Names(self.plan, case.entry, ENTRY)
-        if f.when is not None:
-            there = walk.boolean(names, f.when, f)
-            if there.constant != 1:
-                walk.fail(negated(there), f)
-        count = "-1"
-        if type_.count is not None:
-            count = "count"
-            walk.number(type_.count, case.entry, count, end, f, False)
-        elif type_.counted_by is not None:
-            count = ENTRY + type_.counted_by
-        if count != "-1":
-            walk.fail(f"{count} < 0 or {count} > most", f)
-        codec = "0"
+        if isinstance(type_.element, ScalarType):
+            raise Unsupported("rows from an array of numbers", f)
+        code.do("store_64", self.row + slots["CASE"], case.number)
+        needed = self.kernels.entry_fields(case)
+        needed |= fields_needed(read_program(self.kernels.plan, case.entry).ops, checks=True)
+        end = reader.layout(case.entry, ENTRY, end, needed, stop=f.name)
+        fields = Fields(self.kernels.plan, case.entry, ENTRY, self.variables)
+        if case.array.when is not None:
+            there = condition_of(fields, case.array.when, f)
+            if there is not None and there != TRUE:
+                reader.fail(invert(there), f)
+        count = self.count(type_, f, end)
+        codec: Expr = Num(0)
         if type_.compression is not None:
-            if case.codecs.get(0, type_) is not None:
-                raise Unsupported("compressed by an enum whose 0 is not none", f)
-            codec = "codec"
-            add(f"codec = {walk.boolean(names, type_.compression.by, f).text}")
+            codec = Var("codec")
+            self.name_codec(codec, fields, f)
         if type_.length is not None:
-            walk.number(type_.length, case.entry, "length", end, f, False)
-            walk.fail(f"length < 0 or length != {end} - p", f)
-        if count != "-1" and type_.compression is not None and type_.length is None:
-            with self.code.block(f"if {count} == 0:"):
-                walk.fail(f"p != {end}", f)
-                add("codec = 0")
-        if count != "-1":
-            test = f"{count} > ({end} - p) // {least_of(self.plan, case)}"
-            with self.code.block(f"if {test}:" if codec == "0" else f"if codec == 0 and {test}:"):
-                add("return fail(row, -1, 0)  # more rows than there are bytes for")
-        self.checksums(walk, end, codec)
-        add(f"store_64(row + CODEC, {codec})")
-        add("store_64(row + RUN, p)")
-        add(f"store_64(row + RUN_END, {end})")
-        add(f"store_64(row + COUNT, {count})")
-        for name, at in self.slots[case.number].items():
-            if name not in resolved.names.ends:
-                add(f"store_64(row + {at}, {ENTRY}{name})")
-        add("return 1")
-        return True
+            length = Var("length")
+            reader.number(type_.length, case.entry, length, end, f)
+            reader.fail(any_of([length < 0, length.ne(end - reader.p)]), f)
+            reader.loose = 0
+        if count is not None and isinstance(codec, Var) and type_.length is None:
+            with code.when(count.eq(0)):
+                reader.fail(reader.p.ne(end), f)
+                code.assign(codec, 0)
+        if count is not None:
+            test = count > (end - reader.p) // least_of(self.kernels.plan, case)
+            if isinstance(codec, Var):
+                test = all_of([codec.eq(0), test])
+            with code.when(test):
+                failed = effect("fail", self.row, -1, 0)
+                code.give(failed, "more rows than there are bytes for")
+        self.checksums(end, codec)
+        code.do("store_64", self.row + slots["CODEC"], codec)
+        code.do("store_64", self.row + slots["RUN"], reader.p)
+        code.do("store_64", self.row + slots["RUN_END"], end)
+        code.do("store_64", self.row + slots["COUNT"], Num(-1) if count is None else count)
+        for (part, name), slot in self.kernels.case_slots(case).items():
+            if part == ENTRY:
+                code.do("store_64", self.row + slot, self.variables.found[ENTRY, name])
+        code.give(1)
 
-    def checksums(self, walk: Walk, end: str, codec: str) -> None:
+    def count(self, type_: ArrayType, f: Field, end: Expr) -> Expr | None:
+        """How many elements the entry says there are."""
+        found: Expr | None = None
+        if type_.count is not None:
+            number = Var("count")
+            self.reader.number(type_.count, self.case.entry, number, end, f)
+            self.reader.tighten(end, f)
+            found = number
+        elif type_.counted_by is not None:
+            counted = self.case.entry.field(type_.counted_by)
+            assert counted is not None
+            check_number(counted.field)
+            found = self.variables.of(ENTRY, type_.counted_by)
+        if found is not None:
+            self.reader.fail(any_of([found < 0, found > self.most]), f)
+        return found
+
+    def name_codec(self, codec: Var, fields: Fields, f: Field) -> None:
+        assert self.case.array is not None and self.case.array.codec is not None
+        if 0 in self.case.codecs and self.case.codecs[0] is not None:
+            raise Unsupported("compressed by an enum whose 0 is not none", f)
+        try:
+            value = fields.arithmetic().number(fields.folded(self.case.array.codec))
+        except Refused as error:
+            raise Unsupported(error.reason, f) from None
+        self.code.assign(codec, value)
+
+    def checksums(self, end: Expr, codec: Expr) -> None:
         """Verify checksums before anything is decompressed; without compression that comes when the rows are read."""
-        add = self.code.add
-        for c, behind in walk.pending:
+        code, reader, checked = self.code, self.reader, self.row + self.kernels.slots["CHECKED"]
+        for c, behind in reader.pending:
             if behind != end:
                 raise Unsupported("a checksum whose run ends where the rows do not", c.field)
-        if codec == "0":
-            add("store_64(row + CHECKED, 0)")
+        if isinstance(codec, Var):
+            for c, _ in reader.pending:
+                place = reader.place(ENTRY, f"start of {c.name}")
+                reader.verify(c, ENTRY, place, end - place, (codec,))
+            code.do("store_64", checked, codec)
         else:
-            for c, _ in walk.pending:
-                place = f"{ENTRY}{c.name}_at"
-                walk.verify(c, ENTRY, place, f"{end} - {place}", "codec and ")
-            add("store_64(row + CHECKED, codec)")
-        walk.pending.clear()
-
-    def kind(self) -> tuple[int, int, bool, str]:
-        """Where the number lies that tells entries apart: byte, size, sign, order of bytes."""
-        _, entry = self.view.entries[0]
-        fp = entry.field(self.view.choice.by or "")
-        if fp is None or fp.offset is None:
-            raise Unsupported("told apart by what lies at no fixed place", entry.fields[0].field)
-        return (fp.offset, *integer_of(fp.field), entry.layout.endian)
-
-    def frame(self, entry: LayoutPlan, keys: list[int]) -> None:
-        """Where an entry ends, by what the reading of it cannot do without."""
-        add = self.code.add
-        offset, size, signed, endian = self.kind()
-        order = "_le" if endian == "little" and size > 1 else ""
-        head = offset + size
-        for m in entry.fields:
-            if m.measures is not None and m.offset is not None:
-                head = max(head, m.offset + (m.size or 0))
-        self.function(
-            f"{function_name('frame', entry)}(p: int, end: int) -> int",
-            "Where the entry at an address ends; 2 when it is one of another kind, 0 when the bytes end before it does, -1 "
-            "when it is no entry.",
-        )
-        walk = Walk(self.plan, self.code, "open")
-        length, uncounted = self.size_of(entry)
-        names = Names(self.plan, entry, ENTRY)
-        measured = ENTRY + length.name
-        odd = f"{measured} < 0"
-        if length.field.refuse is not None:
-            odd += f" or {walk.boolean(names, length.field.refuse, length.field).text}"
-            if names.used - {(ENTRY, length.name)}:
-                reason = "a length that is refused for the sake of another field"
-                raise Unsupported(reason, length.field)
-        with self.code.block(f"if end - p < {head}:"):
-            add("return 0")
-        add(f"kind = load_{'i' if signed else 'u'}{8 * size}{order}(p + {offset})")
-        with self.code.block("if " + " and ".join(f"kind != {key}" for key in keys) + ":"):
-            add("return 2")
-        add(f"{measured} = {self.load(entry, length, 'p')}")
-        with self.code.block(f"if {odd}:"):
-            add("return -1")
-        add(f"behind = p + {uncounted} + {measured}")
-        add("return behind if behind <= end else 0")
-
-    def is_row(self, test: Test, tests: list[Test]) -> None:
-        """Whether an entry is a row itself."""
-        entry = test.case.entry
-        self.function(
-            f"is_{test.case.name}(p: int, behind: int, careful: int) -> bool",
-            "Whether an entry is a row of its own.",
-        )
-        conditions = []
-        if test.when is not None and test.when.constant is None:
-            conditions.append(test.when.text)
-        elif test.when is not None and test.when.constant == 0:
-            conditions.append("False")
-        if test.care is not None:
-            conditions.append(f"not (careful and {test.care.text})")
-        if not conditions:
-            self.code.add(f"return behind - p >= {self.least(entry)}")
-            return
-        with self.code.block(f"if behind - p < {self.least(entry)}:"):
-            self.code.add("return False")
-        self.fixed(entry, tests, "p")
-        self.code.add(f"return {' and '.join(conditions)}")
-
-    def index(self, entry: LayoutPlan) -> None:
-        add = self.code.add
-        tests = self.tests(entry, Walk(self.plan, self.code, "open"))
-        own = [t for t in tests if t.case.array is None]
-        for test in own:
-            self.is_row(test, tests)
-        parameters = "table: int, capacity: int, p: int, end: int, most: int, careful: int"
-        self.function(
-            f"{function_name('index', entry)}({parameters}) -> tuple[int, int, int, int]",
-            "Pass 1: a row of the table for each whole entry. How many there are, where they end, and why: 3 from the last one "
-            "on entries are rows themselves, 2 an entry of another kind, 1 the table is full, 0 the bytes end, -1 what "
-            "follows is no entry. And how many rows they say they have; -1 when some are compressed, or do not say.",
-            inner=False,
-        )
-        add("n = 0")
-        add("rows = 0")
-        with self.code.block("while True:"):
-            add(f"behind = {function_name('frame', entry)}(p, end)")
-            with self.code.block("if behind <= 2:"):
-                add("return n, p, behind, rows")
-            with self.code.block("if n == capacity:"):
-                add("return n, p, 1, rows")
-            add("fetch_around(2 * behind - p)  # a head to come, if entries are of like size")
-            add("row = table + n * ROW_SIZE")
-            add("n += 1")
-            for test in own:
-                with self.code.block(f"if is_{test.case.name}(p, behind, careful):"):
-                    add("store_64(row + STATUS, 0)")
-                    add(f"store_64(row + CASE, {test.case.number})")
-                    add("store_64(row + START, p)")
-                    add("store_64(row + CODEC, 0)")
-                    add("store_64(row + RUN, p)")
-                    add("store_64(row + RUN_END, end)")
-                    add("store_64(row + COUNT, -1)")
-                    add("store_64(row + CHECKED, careful)")
-                    add("return n, p, 3, -1")
-            with self.code.block(
-                f"if {function_name('open', entry)}(p, behind, row, most, careful) and rows >= 0:"
-            ):
-                add("count = load_i64_le(row + COUNT)")
-                add("rows = -1 if count < 0 or load_i64_le(row + CODEC) else rows + count")
-            add("p = behind")
+            code.do("store_64", checked, 0)
+        reader.pending.clear()

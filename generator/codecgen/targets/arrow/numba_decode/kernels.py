@@ -2,82 +2,63 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-
-from codecgen.plan import LayoutPlan
-from codecgen.plan.columns import CasePlan
+from codecgen.plan import LayoutPlan, Plan
+from codecgen.plan.columns import ViewPlan
+from codecgen.targets.arrow.building import Builder
 from codecgen.targets.arrow.code import function_name
-from codecgen.targets.arrow.columns import SLOTS, STATE
 from codecgen.targets.arrow.numba_decode.fill import Fill
+from codecgen.targets.arrow.numba_decode.index import Index
+from codecgen.targets.arrow.numba_decode.view import Kernels
+from codecgen.targets.arrow.tree import Call, Function, Global, Var, call
 
 
-class Kernels(Fill):
-    """Writes the kernels of one view."""
-
-    def text(self) -> str:
-        add = self.code.add
-        for i, slot in enumerate(SLOTS):
-            add(f"{slot} = {8 * i}")
-        add(f"ROW_SIZE = {8 * self.width}")
-        add("")
-        for i, name in enumerate(STATE):
-            add(f"{name} = {8 * i}")
-        kernels = []
-        for entry, keys in self.view.layouts():
-            cases = list(self.view.cases_of(entry))
-            self.open(entry)
-            self.frame(entry, keys)
-            self.index(entry)
-            for case in cases:
-                self.rows(case)
-                self.same(case)
-            self.decode(entry, cases)
-            two = ", ".join(function_name(verb, entry) for verb in ("index", "decode_all"))
-            kernels += [f"    {key}: ({two})," for key in keys]
-        self.code.depth = 0
-        self.code.lines += ["", "", "KERNELS: dict[int, tuple[Any, Any]] = {", *kernels, "}"]
-        self.code.lines.append('"""The two passes, by the number that tells entries apart."""')
-        return "\n".join(_pruned(self.code.lines)) + "\n"
-
-    def decode(self, entry: LayoutPlan, cases: list[CasePlan]) -> None:
-        add = self.code.add
-        parameters = "table: int, first: int, last: int, most: int, bias: int, out: int, state: int"
-        self.function(
-            f"{function_name('decode_all', entry)}({parameters}, room: int) -> int",
-            "Pass 2: check the rows of entries and write them, until one is not as it should be or does not fit. The first "
-            "entry that is not done.",
-            inner=False,
-        )
-        with self.code.block("for i in range(first, last):"):
-            add("row = table + i * ROW_SIZE")
-            with self.code.block("if load_i64_le(row + STATUS):"):
-                add("return i")
-            add("case = load_i64_le(row + CASE)")
-            add("at = load_i64_le(state + ROWS)")
-            add("done = 0")
-            for case in cases:
-                with self.code.block(f"if case == {case.number}:"):
-                    add(f"done = rows_{case.name}(row, out, state, room, most, bias)")
-                    add(f"same_{case.name}(row, out, state, at, bias)")
-            with self.code.block("if done == 0:"):
-                add("return i")
-        add("return last")
+def kernels_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Kernels, str]:
+    """The kernels of a view, and their module. Raises :class:`Unsupported`."""
+    kernels = Kernels(plan, view)
+    passes = []
+    for entry, keys in view.layouts():
+        index = Index(kernels, entry, keys)
+        names = [index.emit(), ""]
+        fills = [Fill(kernels, index, case) for case in view.cases_of(entry)]
+        for fill in fills:
+            fill.rows()
+            fill.same()
+        names[1] = decode(kernels, entry, fills)
+        passes += [f"    {key}: ({', '.join(names)})," for key in keys]
+    table = ["KERNELS: dict[int, tuple[Any, Any]] = {", *passes, "}"]
+    table.append('"""The two passes, by the number that tells entries apart."""')
+    return kernels, kernels.module.text(table, doc[0], *doc[1:])
 
 
-_LOAD = re.compile(r" +(\w+) = load_\w+\(\w+( [+] \w+)?\)( [+] bias)?\Z")
-
-
-def _pruned(lines: list[str]) -> list[str]:
-    """The lines without loads whose values their function does not use."""
-    out: list[str] = []
-    function: list[str] = []
-    for line in [*lines, "@"]:
-        if line.startswith("@"):
-            words = Counter(re.findall(r"\w+", "\n".join(function)))
-            loads = [_LOAD.match(text) for text in function]
-            pairs = zip(function, loads, strict=True)
-            out += [text for text, load in pairs if load is None or words[load[1]] > 1]
-            function = []
-        function.append(line)
-    return out
+def decode(kernels: Kernels, entry: LayoutPlan, fills: list[Fill]) -> str:
+    """Pass 2 over many entries. Its name."""
+    code, slots = Builder(), kernels.slots
+    parameters = [
+        Var(n) for n in ("table", "first", "last", "most", "bias", "out", "state", "room")
+    ]
+    table, first, last, most, bias, out, state, room = parameters
+    i, row, case, at, done = map(Var, ("i", "row", "case", "at", "done"))
+    with code.count(i, first, last):
+        code.assign(row, table + i * kernels.row_size)
+        with code.when(call("load_i64_le", row + slots["STATUS"])):
+            code.give(i)
+        code.assign(case, call("load_i64_le", row + slots["CASE"]))
+        code.assign(at, call("load_i64_le", state + kernels.state["ROWS"]))
+        code.assign(done, 0)
+        for fill in fills:
+            with code.when(case.eq(fill.case.number)):
+                arguments = (row, out, state, room, most, bias)
+                code.assign(done, Call(Global(fill.rows_name), arguments, (), False))
+                same = (row, out, state, at, bias)
+                code.do_call(Call(Global(fill.same_name), same, (), False))
+        with code.when(done.eq(0)):
+            code.give(i)
+    code.give(last)
+    name = kernels.module.name(function_name("decode_all", entry))
+    doc = (
+        "Pass 2: check the rows of entries and write them, until one is not as it should be or does not fit. The first "
+        "entry that is not done."
+    )
+    typed = [(parameter, "int") for parameter in parameters]
+    kernels.module.functions.append(Function(name, typed, "int", doc, code.body, "jit"))
+    return name

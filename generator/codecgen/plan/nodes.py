@@ -1,0 +1,290 @@
+"""Expressions in which every name is settled: what the targets print.
+
+Null is a value of its own: a sum with null is null, a comparison of order with null is false, and ``==`` and ``!=``
+compare null as they compare numbers. Conditions are two-valued, so that ``not`` of a comparison with null is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal as OneOf
+
+from codecgen.plan.types import BOOL, INT, NULL, Type
+from codecgen.schema.model import BitMember, Column, Derived, Field
+
+Owner = OneOf["own", "item", "end", "entry"]
+"""Whose field it is: of the layout that the expression belongs to, of the element at hand, of the first or the last
+element, of the entry around the rows that are written."""
+
+End = OneOf["first", "last"]
+Which = OneOf["row", "first", "last", "max", "min"]
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number, true (1) or false (0)."""
+
+    value: int
+    type: Type = INT
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A value of an enum, by its name."""
+
+    enum: str
+    name: str
+    value: int
+
+    @property
+    def type(self) -> Type:
+        return Type("enum", self.enum)
+
+
+@dataclass(frozen=True, slots=True)
+class NullValue:
+    @property
+    def type(self) -> Type:
+        return NULL
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValue:
+    """A field. ``holders`` are the fields that hold the layouts on the way to it (``inner.x``: inner)."""
+
+    field: Field
+    type: Type
+    owner: Owner = "own"
+    holders: tuple[Field, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*(f.name for f in self.holders), self.field.name)
+
+
+@dataclass(frozen=True, slots=True)
+class BitValue:
+    """Bits of a field."""
+
+    word: FieldValue
+    member: BitMember
+    type: Type
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.word.names, self.member.name)
+
+
+@dataclass(frozen=True, slots=True)
+class ElementValue:
+    """An element of an array of numbers, by itself."""
+
+    type: Type
+    owner: Owner = "item"
+
+
+@dataclass(frozen=True, slots=True)
+class EndValue:
+    """What the first or the last element of an array has. Null where there is none."""
+
+    end: End
+    array: FieldValue
+    value: FieldValue | BitValue | ElementValue
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class VersionValue:
+    """The version of the layout; ``version`` None where the expression stands for all of them."""
+
+    version: int | None
+    field: str
+
+    @property
+    def type(self) -> Type:
+        return INT
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedValue:
+    """A derived value, with what it is made of. ``bits``: the width in which its sums wrap."""
+
+    derived: Derived
+    value: Value
+    bits: int
+
+    @property
+    def type(self) -> Type:
+        return self.value.type
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceValue:
+    """What a reader knows of an entry beside its fields: its ``position`` in the file, and its ``size`` in bytes."""
+
+    name: OneOf["position", "size"]
+
+    @property
+    def type(self) -> Type:
+        return INT
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnValue:
+    """A column of the rows that are written: of the row at hand, of the first or last row of an entry, or the largest or
+    smallest value in it."""
+
+    column: Column
+    which: Which
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """``+`` or ``-``."""
+
+    operator: OneOf["+", "-"]
+    left: Value
+    right: Value
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    operator: OneOf["==", "!=", "<", "<=", ">", ">="]
+    left: Value
+    right: Value
+
+    @property
+    def type(self) -> Type:
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """Whether a value is one of some numbers (in order)."""
+
+    value: FieldValue | BitValue
+    allowed: tuple[int, ...]
+
+    @property
+    def type(self) -> Type:
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Logical:
+    operator: OneOf["and", "or"]
+    left: Value
+    right: Value
+
+    @property
+    def type(self) -> Type:
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    operand: Value
+
+    @property
+    def type(self) -> Type:
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """``if condition then .. else ..``."""
+
+    condition: Value
+    then: Value
+    otherwise: Value
+    type: Type
+
+
+Leaf = (
+    Literal | Word | NullValue | FieldValue | BitValue | ElementValue | EndValue | VersionValue
+    | PlaceValue | ColumnValue
+)  # fmt: skip
+Value = Leaf | DerivedValue | Sum | Comparison | Membership | Logical | Negation | Conditional
+
+ORDERS = ("<", "<=", ">", ">=")
+OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+def children(value: Value) -> tuple[Value, ...]:
+    """The values that a value is made of."""
+    match value:
+        case DerivedValue():
+            return (value.value,)
+        case Sum() | Comparison() | Logical():
+            return (value.left, value.right)
+        case Negation():
+            return (value.operand,)
+        case Membership():
+            return (value.value,)
+        case Conditional():
+            return (value.condition, value.then, value.otherwise)
+        case _:
+            return ()
+
+
+def walk(value: Value) -> Iterator[Value]:
+    """The value, and all that it is made of."""
+    yield value
+    for child in children(value):
+        yield from walk(child)
+
+
+def rebuilt(value: Value, change: Callable[[Value], Value]) -> Value:
+    """The value with its children changed."""
+    match value:
+        case DerivedValue():
+            return replace(value, value=change(value.value))
+        case Sum() | Comparison() | Logical():
+            return replace(value, left=change(value.left), right=change(value.right))
+        case Negation():
+            return Negation(change(value.operand))
+        case Conditional():
+            parts = (change(value.condition), change(value.then), change(value.otherwise))
+            return Conditional(*parts, value.type)
+        case _:
+            return value
+
+
+def fields_read(value: Value) -> Iterator[FieldValue]:
+    """The fields that must be read before a value can be worked out: also the arrays whose ends it asks for."""
+    for node in walk(value):
+        if isinstance(node, FieldValue):
+            yield node
+        elif isinstance(node, BitValue):
+            yield node.word
+        elif isinstance(node, EndValue):
+            yield node.array
+
+
+def ends_read(value: Value) -> Iterator[EndValue]:
+    """The ends of arrays that a value asks for."""
+    return (node for node in walk(value) if isinstance(node, EndValue))
+
+
+def columns_read(value: Value) -> Iterator[ColumnValue]:
+    """The columns that a value is made of."""
+    return (node for node in walk(value) if isinstance(node, ColumnValue))
+
+
+def negated(value: Value) -> Value:
+    """The opposite condition, without ``not`` where a comparison can be turned round: that is so where neither side can
+    be null."""
+    match value:
+        case Negation(operand):
+            return operand
+        case Literal(number, type_) if type_.kind == "bool":
+            return Literal(int(not number), BOOL)
+        case Comparison(operator, left, right) if operator in ("==", "!=") or not (
+            left.type.nullable or right.type.nullable
+        ):
+            return Comparison(OPPOSITE[operator], left, right)  # type: ignore[arg-type]
+        case _:
+            return Negation(value)

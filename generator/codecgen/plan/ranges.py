@@ -1,0 +1,74 @@
+"""The smallest and the largest number that a value can be."""
+
+from __future__ import annotations
+
+from codecgen.plan import nodes
+from codecgen.plan.nodes import Value
+from codecgen.schema.lookup import integer_range
+from codecgen.schema.model import BitsType, ScalarType
+
+Range = tuple[int, int]
+
+I64: Range = (-(1 << 63), (1 << 63) - 1)
+_COLUMNS = {"int8": 8, "int16": 16, "int32": 32, "bool": 1}
+
+
+def bits_range(bits: int) -> Range:
+    """The numbers that two's complement of so many bits holds."""
+    return -(1 << bits - 1), (1 << bits - 1) - 1
+
+
+def column_range(type_: str) -> Range:
+    """The numbers that a column of a type holds."""
+    bits = _COLUMNS.get(type_, 64)
+    return (0, 1) if bits == 1 else bits_range(bits)
+
+
+def exact_range(value: Value) -> Range:
+    """The numbers that a value can be, before anything wraps. Null counts for nothing."""
+    match value:
+        case nodes.Literal(number) | nodes.Word(value=number):
+            return number, number
+        case nodes.VersionValue(version) if version is not None:
+            return version, version
+        case nodes.FieldValue(f):
+            if f.const is not None:
+                return f.const, f.const
+            match f.type:
+                case ScalarType(name) | BitsType(name):
+                    return integer_range(name) or (0, 1)
+            return I64
+        case nodes.BitValue(member=m):
+            return 0, (1 << m.width) - 1
+        case nodes.ElementValue(type_):
+            return (0, 1) if type_.kind == "bool" else I64
+        case nodes.EndValue(value=inner):
+            return exact_range(inner)
+        case nodes.ColumnValue(column):
+            return column_range(column.type)
+        case nodes.DerivedValue(_, inner, bits):
+            return wrapped_range(exact_range(inner), bits)
+        case nodes.Sum(operator, left, right):
+            (a, b), (c, d) = exact_range(left), exact_range(right)
+            return (a + c, b + d) if operator == "+" else (a - d, b - c)
+        case nodes.Conditional(_, then, otherwise):
+            sides = [s for s in (then, otherwise) if not isinstance(s, nodes.NullValue)]
+            ranges = [exact_range(side) for side in sides] or [(0, 0)]
+            return min(low for low, _ in ranges), max(high for _, high in ranges)
+        case nodes.Comparison() | nodes.Logical() | nodes.Negation():
+            return 0, 1
+        case nodes.NullValue():
+            return 0, 0
+        case _:
+            return I64
+
+
+def wrapped_range(exact: Range, bits: int) -> Range:
+    """The numbers that are left when they wrap in two's complement of so many bits."""
+    low, high = bits_range(bits)
+    return exact if low <= exact[0] and exact[1] <= high else (low, high)
+
+
+def range_of(value: Value) -> Range:
+    """The numbers that a value can be; sums wrap in 64 bits."""
+    return wrapped_range(exact_range(value), 64)

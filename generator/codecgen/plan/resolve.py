@@ -1,0 +1,427 @@
+"""What an expression means: every name in it is settled once, with its type, or there is a finding about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from codecgen.diagnostics import Diagnostic
+from codecgen.plan import nodes
+from codecgen.plan.narrowing import Facts, after, decided
+from codecgen.plan.nodes import Value
+from codecgen.plan.types import BOOL, INT, NULL, Type, bit_type, scalar_type
+from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Null, Number, Path
+from codecgen.schema.lookup import exists_in, field_of, field_spans, members, spread
+from codecgen.schema.model import (
+    ArrayType,
+    BitsType,
+    BytesType,
+    Field,
+    Layout,
+    Model,
+    Reference,
+    ScalarType,
+    Since,
+    Span,
+    StructType,
+)
+from codecgen.spans import expression_span, hint
+
+_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What an expression may name: the fields of ``layout`` in ``version``, as far as ``before`` (an index; None: all).
+
+    ``version`` None stands for all versions. ``owner`` is the name of the field that the expression belongs to,
+    ``item`` what stands in the array ``array`` whose element is at hand: there is a first and a last one then.
+    ``since`` is when the owner began to exist. With ``built`` the expression is worked out by the builder, which knows
+    all arrays from the start. ``holds`` are conditions that are known to hold where the expression is worked out.
+    """
+
+    model: Model
+    layout: Layout
+    version: int | None
+    before: int | None = None
+    owner: str = ""
+    item: Reference | ScalarType | None = None
+    array: str | None = None
+    built: bool = False
+    since: Since | None = None
+    holds: tuple[Value, ...] = field(default=(), compare=False)
+
+    def versions_of(self, ref: Reference) -> frozenset[int | None]:
+        """The versions that a layout can be of where it is held."""
+        held = self.model.layouts[ref.layout]
+        if ref.version is not None:
+            return frozenset({ref.version})
+        every = held.all_versions()
+        if held.version_is is None and self.version in every:
+            return frozenset({self.version})
+        return frozenset(every)
+
+
+class Stop(Exception):
+    """A part that has been reported: nothing more can be said about what is around it."""
+
+
+class Resolver:
+    """Settles one expression. Findings gather in ``found``, and in ``uses`` what it names that does not exist from the
+    first release on: (name, since, path)."""
+
+    def __init__(self, expression: Expression, scope: Scope) -> None:
+        self.expression = expression
+        self.scope = scope
+        self.found: list[Diagnostic] = []
+        self.uses: list[tuple[str, Since, Path]] = []
+        self.facts = Facts()
+        for condition in scope.holds:
+            self.facts = after(self.facts, condition, True)
+
+    def value(self, expected_enum: str | None = None) -> Value | None:
+        """What the expression means, or None after a finding. A word is a value of ``expected_enum`` before it is a
+        field."""
+        try:
+            return self.node(self.expression.node, expected_enum)
+        except Stop:
+            return None
+
+    def span(self, path: Path | None = None) -> Span:
+        if path is None:
+            return expression_span(self.scope.model, self.expression)
+        return expression_span(self.scope.model, self.expression, path.column, len(path.names[0]))
+
+    def use(self, name: str, since: Since | None, path: Path) -> None:
+        if since is not None and since.release is not None:
+            self.uses.append((name, since, path))
+
+    def fail(self, code: str, message: str, path: Path | None = None, help: str = "") -> Stop:
+        self.found.append(Diagnostic(code, message, self.span(path), help=help))
+        return Stop()
+
+    # ------------------------------------------------------------ nodes
+
+    def node(self, node: Node, expected: str | None = None) -> Value:
+        match node:
+            case Number(value):
+                return nodes.Literal(value, INT if expected is None else Type("enum", expected))
+            case Null():
+                return nodes.NullValue()
+            case Path():
+                word = None if expected is None else self.enum_word(node, expected)
+                return self.path(node) if word is None else word
+            case EndOf():
+                return self.end_of(node)
+            case Not(operand):
+                return nodes.Negation(self.condition(operand, "not"))
+            case If(condition, then, otherwise):
+                return self.branches(condition, then, otherwise, expected)
+            case Binary("and" | "or" as operator, left, right):
+                return self.logical(operator, left, right)
+            case Binary(operator, left, right) if operator in _COMPARISONS:
+                return self.comparison(operator, left, right)
+            case Binary(operator, left, right):
+                one, other = self.term(operator, left), self.term(operator, right)
+                type_ = INT.or_null(one.type.nullable or other.type.nullable)
+                return nodes.Sum(operator, one, other, type_)  # type: ignore[arg-type]
+
+    def term(self, operator: str, node: Node) -> Value:
+        value = self.node(node)
+        if value.type.kind != "int":
+            path = node if isinstance(node, Path) else None
+            raise self.fail("C022", f'"{operator}" needs numbers, not {value.type}', path)
+        return value
+
+    def condition(self, node: Node, what: str) -> Value:
+        value = self.node(node)
+        if value.type.kind != "bool":
+            path = node if isinstance(node, Path) else None
+            help = "compare it with something: `x != 0`" if value.type.kind == "int" else ""
+            raise self.fail("C022", f'"{what}" needs true or false, not {value.type}', path, help)
+        return value
+
+    def logical(self, operator: str, left: Node, right: Node) -> Value:
+        one = self.condition(left, operator)
+        decisive = operator == "or"
+        if decided(one) is decisive:  # the right side is never looked at
+            return one
+        outer = self.facts
+        self.facts = after(outer, one, not decisive)
+        other = self.condition(right, operator)
+        self.facts = outer
+        return nodes.Logical(operator, one, other)  # type: ignore[arg-type]
+
+    def branches(self, condition: Node, then: Node, otherwise: Node, expected: str | None) -> Value:
+        test = self.condition(condition, "if")
+        known = decided(test)
+        if known is not None:  # the other branch is about another version
+            return self.node(then if known else otherwise, expected)
+        outer = self.facts
+        self.facts = after(outer, test, True)
+        one = self.node(then, expected)
+        self.facts = after(outer, test, False)
+        other = self.node(otherwise, expected)
+        self.facts = outer
+        return nodes.Conditional(test, one, other, self.joined(one.type, other.type))
+
+    def joined(self, one: Type, other: Type) -> Type:
+        if one.kind == "null" or other.kind == "null":
+            return (other if one.kind == "null" else one).or_null()
+        if (one.kind, one.enum) != (other.kind, other.enum):
+            raise self.fail("C022", f"one branch gives {one}, the other {other}")
+        return one.or_null(other.nullable)
+
+    def comparison(self, operator: str, left: Node, right: Node) -> Value:
+        for path, word, first in ((left, right, True), (right, left, False)):
+            if isinstance(path, Path) and isinstance(word, Path) and len(word.names) == 1:
+                enum = self.enum_of(path)
+                named = None if enum is None else self.word_beside(word, enum)
+                if named is not None:
+                    if operator not in ("==", "!="):
+                        message = f'values of an enum have no order: "{operator}"'
+                        raise self.fail("C022", message, word)
+                    value = self.path(path)
+                    sides = (value, named) if first else (named, value)
+                    return nodes.Comparison(operator, *sides)  # type: ignore[arg-type]
+        one, other = self.node(left), self.node(right)
+        paths = [side for side in (left, right) if isinstance(side, Path)]
+        where = paths[0] if paths else None
+        if NULL.kind in (one.type.kind, other.type.kind):
+            self.with_null(operator, one.type, other.type, where)
+        else:
+            self.comparable(operator, one.type, other.type, where)
+        return nodes.Comparison(operator, one, other)  # type: ignore[arg-type]
+
+    def comparable(self, operator: str, one: Type, other: Type, where: Path | None) -> None:
+        kinds = {one.kind, other.kind}
+        same = one.kind == other.kind and one.enum == other.enum
+        alike = same or kinds in ({"int", "float"}, {"int", "enum"})
+        if not alike or kinds & {"array", "layout", "bits"}:
+            raise self.fail("C022", f"{one} cannot be compared with {other}", where)
+        if operator not in ("==", "!=") and not kinds <= {"int", "float"}:
+            wrong = one if one.kind not in ("int", "float") else other
+            raise self.fail("C022", f'"{operator}" needs numbers, not {wrong}', where)
+
+    def with_null(self, operator: str, one: Type, other: Type, where: Path | None) -> None:
+        if operator not in ("==", "!="):
+            raise self.fail("C022", f'null has no order: "{operator}"', where)
+        if one.kind == "null":
+            raise self.fail("C022", "null stands on the right of a comparison", where)
+        if not one.nullable:
+            raise self.fail("C022", "it is never null: the comparison says nothing", where)
+
+    # ------------------------------------------------------------ words of enums
+
+    def enum_word(self, path: Path, enum: str) -> nodes.Word | None:
+        """A single word as a value of an enum. A field of that name is meant only where it could be."""
+        declared = self.scope.model.enums.get(enum)
+        if declared is None or len(path.names) != 1:
+            return None
+        value = next((v for v in declared.values if v.name == path.names[0]), None)
+        if value is None:
+            return None
+        f = field_of(self.scope.layout, path.names[0])
+        if f is not None and isinstance(f.type, ScalarType) and f.type.enum == enum:
+            message = f'"{path}" is a field and a value of the enum "{enum}"'
+            help = f"the field is at {f.span}; give one another name"
+            raise self.fail("C022", message, path, help)
+        self.use(value.name, value.since, path)
+        return nodes.Word(enum, value.name, value.value)
+
+    def word_beside(self, path: Path, enum: str) -> nodes.Word | None:
+        """A word beside a field with an enum, if it is one of its values; a finding when it is nothing at all."""
+        word = self.enum_word(path, enum)
+        if word is not None:
+            return word
+        declared = self.scope.model.enums.get(enum)
+        names = {f.name for f in self.scope.layout.fields} | {"item", "version"}
+        if declared is None or path.names[0] in names:
+            return None
+        spans = {value.name: value.span for value in declared.values}
+        message = f'"{path}" is neither a value of the enum "{enum}" nor a field'
+        raise self.fail("C012", message, path, hint(path.names[0], spans))
+
+    def enum_of(self, path: Path) -> str | None:
+        """The enum of what a path names, without findings."""
+        found, uses = list(self.found), list(self.uses)
+        try:
+            return self.path(path).type.enum
+        except Stop:
+            return None
+        finally:
+            self.found, self.uses = found, uses
+
+    # ------------------------------------------------------------ paths
+
+    def path(self, path: Path) -> Value:
+        name = path.names[0]
+        scope = self.scope
+        if name == "item":
+            return self.item(path)
+        layout = scope.layout
+        index = next((i for i, f in enumerate(layout.fields) if f.name == name), None)
+        if index is None and path.names == ("version",) and layout.version_is is not None:
+            return nodes.VersionValue(scope.version, layout.version_is)
+        if index is None:
+            spans = field_spans(layout)
+            message = f'"{layout.name}" has no field "{name}"'
+            raise self.fail("C014", message, path, hint(name, spans))
+        f = layout.fields[index]
+        self.read_by_now(f, index, path)
+        if not exists_in(f, scope.version):
+            message = f'"{name}" is not there in version {scope.version}'
+            help = f"it is in versions {f.versions} ({f.span}); ask for the version first, or give `versions`"
+            raise self.fail("C020", message, path, help)
+        if f.is_version and len(path.names) == 1:
+            self.use(f.name, f.since, path)
+            return nodes.VersionValue(scope.version, f.name)
+        return self.inside(f, path.names[1:], "own", (), {scope.version}, path)
+
+    def read_by_now(self, f: Field, index: int, path: Path) -> None:
+        """A finding unless the field is known where the expression is worked out."""
+        scope = self.scope
+        early = scope.built and isinstance(f.type, ArrayType)
+        if scope.before is not None and index >= scope.before and not early:
+            message = f'"{f.name}" is not read yet: it lies after "{scope.owner}"'
+            if f.name == scope.owner:
+                message = f'"{f.name}" cannot depend on itself'
+            raise self.fail("C016", message, path, f"it is declared at {f.span}")
+        late = f.measures is not None or f.checksum is not None
+        if late and scope.before is not None and f.name != scope.owner:
+            raise self.late(f, path)
+
+    def late(self, f: Field, path: Path) -> Stop:
+        message = (
+            f'"{f.name}" is worked out when all fields are there: a builder does not have it here'
+        )
+        return self.fail("C016", message, path, f"it is declared at {f.span}")
+
+    def inside(
+        self,
+        f: Field,
+        names: tuple[str, ...],
+        owner: nodes.Owner,
+        holders: tuple[Field, ...],
+        versions: Iterable[int | None],
+        path: Path,
+        nullable: bool = False,
+    ) -> nodes.FieldValue | nodes.BitValue:
+        """A field, or what is in it. ``versions`` are those that its layout may be of, ``nullable`` tells that what
+        holds it may not be there."""
+        self.use(f.name, f.since, path)
+        nullable = nullable or f.when is not None
+        match f.type:
+            case StructType(ref) if names:
+                inner = self.field_in(ref, names, path)
+                held = self.scope.versions_of(ref)
+                nullable = nullable or not all(exists_in(inner, v) for v in held)
+                return self.inside(inner, names[1:], owner, (*holders, f), held, path, nullable)
+            case BitsType():
+                type_ = Type("bits")
+            case _ if names:
+                message = f'there is nothing called "{names[0]}" in "{f.name}"'
+                raise self.fail("C014", message, path)
+            case ScalarType():
+                type_ = scalar_type(f.type)
+            case BytesType():
+                type_ = Type("text" if f.type.text else "bytes")
+                nullable = nullable or f.type.null is not None
+            case ArrayType():
+                type_ = Type("array")
+            case StructType():
+                type_ = Type("layout")
+        value = nodes.FieldValue(f, type_, owner, holders)
+        nullable = nullable and not self.facts.there(value)
+        value = replace(value, type=type_.or_null(nullable))
+        return self.bit(value, names, versions, path) if names else value
+
+    def bit(
+        self,
+        word: nodes.FieldValue,
+        names: tuple[str, ...],
+        versions: Iterable[int | None],
+        path: Path,
+    ) -> nodes.BitValue:
+        f = word.field
+        spans = {m.name: m.span for m in members(f)}
+        found = next((m for m in members(f) if m.name == names[0]), None)
+        if found is None or len(names) > 1:
+            name = names[0] if found is None else names[1]
+            raise self.fail("C014", f'"{f.name}" has no member "{name}"', path, hint(name, spans))
+        for version in versions:
+            if not exists_in(found, version):
+                message = f'"{f.name}.{names[0]}" is not there in version {version}'
+                help = f"it is in versions {found.versions} ({found.span})"
+                raise self.fail("C020", message, path, help)
+        self.use(f"{f.name}.{names[0]}", found.since, path)
+        if found.reserved and isinstance(f.type, BitsType):
+            there = [m for m in f.type.members if all(exists_in(m, v) for v in versions)]
+            found = next((m for m in spread(f.type.base, there) if m.reserved), found)
+        return nodes.BitValue(word, found, bit_type(found).or_null(word.type.nullable))
+
+    def field_in(self, ref: Reference, names: tuple[str, ...], path: Path) -> Field:
+        """What a path names in another layout, in any version that it can be there in."""
+        layout = self.scope.model.layouts.get(ref.layout)
+        if layout is None:
+            raise Stop
+        f = field_of(layout, names[0])
+        if f is None or (ref.version is not None and not exists_in(f, ref.version)):
+            message = f'"{ref}" has no field "{names[0]}"'
+            raise self.fail("C014", message, path, hint(names[0], field_spans(layout)))
+        if self.scope.before is not None and (f.measures is not None or f.checksum is not None):
+            raise self.late(f, path)
+        return f
+
+    def element(
+        self,
+        element: Reference | ScalarType,
+        names: tuple[str, ...],
+        owner: nodes.Owner,
+        path: Path,
+    ) -> nodes.FieldValue | nodes.BitValue | nodes.ElementValue:
+        """An element of an array, or what is in it."""
+        if isinstance(element, Reference) and names:
+            f = self.field_in(element, names, path)
+            versions = self.facts.versions(owner, self.scope.versions_of(element))
+            absent = not all(exists_in(f, v) for v in versions)
+            there = [v for v in versions if exists_in(f, v)]
+            return self.inside(f, names[1:], owner, (), there, path, absent)
+        if isinstance(element, Reference):
+            return nodes.ElementValue(Type("layout"), owner)
+        if names:
+            message = f'the elements are {element.name}: they have no "{names[0]}"'
+            raise self.fail("C014", message, path)
+        return nodes.ElementValue(scalar_type(element), owner)
+
+    def item(self, path: Path) -> Value:
+        if self.scope.item is None:
+            message = '"item" is an element of an array: it has a meaning in values derived for elements only'
+            raise self.fail("C022", message, path)
+        return self.element(self.scope.item, path.names[1:], "item", path)
+
+    def end_of(self, node: EndOf) -> Value:
+        if node.end in ("max", "min"):
+            message = f'"{node.end}" is about a column of the rows that are written'
+            raise self.fail("C022", message, node.array)
+        array = self.path(node.array)
+        if not isinstance(array, nodes.FieldValue) or not isinstance(array.field.type, ArrayType):
+            message = f'"{node.end}" is about arrays, which "{node.array}" is not'
+            raise self.fail("C022", message, node.array)
+        names = node.path.names if node.path is not None else ()
+        value = self.element(array.field.type.element, names, "end", node.path or node.array)
+        there = self.scope.array == array.field.name and not array.holders
+        type_ = value.type.or_null(not there)
+        return nodes.EndValue(node.end, array, value, type_)  # type: ignore[arg-type]
+
+
+def settled(expression: Expression, scope: Scope, expected_enum: str | None = None) -> Value:
+    """What an expression of a model without faults means."""
+    resolver = Resolver(expression, scope)
+    value = resolver.value(expected_enum)
+    if value is None:
+        raise ValueError(f"{resolver.found[0].span}: {resolver.found[0].message}")
+    return value
+
+
+__all__ = ["BOOL", "Resolver", "Scope", "Stop", "settled"]

@@ -1,0 +1,56 @@
+"""Types of values: what a field holds, and what an expression gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from codecgen.schema.model import BitMember, ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """``kind``: int, float, bool, enum, bytes, text, uuid, bits, array, layout, or null. ``nullable``: may be null."""
+
+    kind: str
+    enum: str | None = None
+    nullable: bool = False
+
+    def __str__(self) -> str:
+        words = {
+            "int": "a number",
+            "float": "a number with a fraction",
+            "bool": "true or false",
+            "enum": f'a value of the enum "{self.enum}"',
+            "text": "text",
+            "uuid": "a uuid",
+            "bits": "a set of bits",
+            "array": "an array",
+            "layout": "a layout",
+        }
+        return words.get(self.kind, self.kind)
+
+    def or_null(self, nullable: bool = True) -> Type:
+        """The same type, which may be null as well."""
+        return replace(self, nullable=True) if nullable else self
+
+    def not_null(self) -> Type:
+        return replace(self, nullable=False)
+
+
+INT, BOOL, NULL = Type("int"), Type("bool"), Type("null", nullable=True)
+
+_KINDS = {"f64": "float", "bool": "bool", "uuid": "uuid"}
+
+
+def bit_type(m: BitMember) -> Type:
+    """A single bit without an enum is true or false, several are a number."""
+    if m.enum is not None:
+        return Type("enum", m.enum)
+    return BOOL if m.width == 1 and not m.reserved else INT
+
+
+def scalar_type(type_: ScalarType, nullable: bool = False) -> Type:
+    """The type of the values of a scalar field."""
+    if type_.enum is not None:
+        return Type("enum", type_.enum, nullable)
+    return Type(_KINDS.get(type_.name, "int"), None, nullable)

@@ -1,0 +1,1 @@
+"""Primitives of the kernels: small functions that compiled code is made of, wherever it is used."""

@@ -1,0 +1,87 @@
+"""Functions as machine code, by numba where it is there; without it, or with NUMBA_DISABLE_JIT=1, they stay plain Python.
+
+Compiled kernels are kept on disk by numba, which notices a change in the file of a kernel, and in no other. The primitives
+are parts of all kernels, so a digest of their text is in the names of the files that are kept: what was compiled with other
+primitives is never found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+try:
+    numba: Any = importlib.import_module("numba")
+    ir: Any = importlib.import_module("llvmlite.ir")
+    types: Any = numba.core.types
+    intrinsic: Any = importlib.import_module("numba.extending").intrinsic
+    JIT = not numba.config.DISABLE_JIT
+except ImportError:
+    numba = ir = types = intrinsic = None
+    JIT = False
+
+
+def jit(function: F) -> F:
+    """The function as machine code that runs without the GIL, kept on disk where there is a place for it."""
+    if not JIT:
+        return function
+    compiled = numba.njit(function, nogil=True, error_model="numpy")
+    keep(compiled)
+    return cast(F, compiled)
+
+
+def inner(function: F) -> F:
+    """The function as machine code that other such functions call, and nobody else."""
+    if not JIT:
+        return function
+    options = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return cast(F, numba.njit(function, error_model="numpy", **options))
+
+
+def inlined(function: F) -> F:
+    """The function as machine code in the place of each call: calls take longer than what small ones do."""
+    if not JIT:
+        return function
+    options = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return cast(F, numba.njit(function, error_model="numpy", forceinline=True, **options))
+
+
+def _digest() -> str | None:
+    """A digest of the text of all primitives; None where only their bytecode is installed."""
+    digest = hashlib.sha256()
+    texts = [file for file in files(__package__).iterdir() if file.name.endswith(".py")]
+    for file in sorted(texts, key=lambda file: file.name):
+        digest.update(f"{file.name}\n".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16] if texts else None
+
+
+if JIT:
+    PRIMITIVES = _digest()
+    caching: Any = importlib.import_module("numba.core.caching")
+
+    class _NamedFiles(caching.CompileResultCacheImpl):
+        """Where the machine code of a function is kept."""
+
+        def get_filename_base(self, fullname: str, abiflags: str) -> str:
+            """The start of the names of files: that of numba, and the digest of the primitives."""
+            return f"{super().get_filename_base(fullname, abiflags)}-{PRIMITIVES}"
+
+    class _Cache(caching.FunctionCache):
+        """Machine code that is kept on disk."""
+
+        _impl_class = _NamedFiles
+
+    def keep(compiled: Any) -> None:
+        """Have the machine code of a function kept on disk."""
+        if PRIMITIVES is None:
+            return
+        try:
+            compiled._cache = _Cache(compiled.py_func)
+        except RuntimeError:  # neither the package nor the user's cache can be written to
+            return

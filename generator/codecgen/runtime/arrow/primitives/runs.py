@@ -1,0 +1,56 @@
+"""What kernels that decompress share: the runs that the index names, and copies within what was written."""
+
+from __future__ import annotations
+
+from codecgen.runtime.arrow.primitives.compiling import inner
+from codecgen.runtime.arrow.primitives.memory import copy, load_i64_le, load_u8, store_8, store_64
+
+NUMBERS = 16
+"""How many numbers of codecs each case has in the tables of kinds and limits."""
+
+_STATUS, _CASE, _CODEC, _RUN, _RUN_END = 0, 16, 40, 48, 56
+
+
+@inner
+def place_of(row: int) -> int:
+    """Where the tables have what holds for the run of a row; -1 when nothing is to be decompressed."""
+    codec = load_i64_le(row + _CODEC)
+    if load_i64_le(row + _STATUS) != 0 or codec == 0:
+        return -1
+    if codec < 0 or codec >= NUMBERS:
+        return 0  # number 0 is no compression, for which the tables have nothing
+    return int(8 * (NUMBERS * load_i64_le(row + _CASE) + codec))
+
+
+@inner
+def limit_of(table: int, place: int) -> int:
+    """What a table has at a place."""
+    return int(load_i64_le(table + place))
+
+
+@inner
+def run_of(row: int) -> tuple[int, int]:
+    """The addresses of a run."""
+    return load_i64_le(row + _RUN), load_i64_le(row + _RUN_END)
+
+
+@inner
+def put_run(row: int, start: int, end: int) -> None:
+    """Note where the bytes of a run are without compression."""
+    store_64(row + _CODEC, 0)
+    store_64(row + _RUN, start)
+    store_64(row + _RUN_END, end)
+
+
+@inner
+def repeat(to: int, offset: int, size: int) -> None:
+    """Copy bytes from shortly before, which may be among those that are written."""
+    if offset >= 32:
+        copy(to, to - offset, size)
+        return
+    if offset >= 8:
+        for i in range(0, size, 8):
+            store_64(to + i, load_i64_le(to - offset + i))
+        return
+    for i in range(size):
+        store_8(to + i, load_u8(to - offset + i))

@@ -1,0 +1,170 @@
+"""Rows of a view from what the codecs have parsed: what generated functions of rows stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import construct
+
+from codecgen.runtime.bits import Bits
+from codecgen.runtime.errors import TruncatedError
+from codecgen.runtime.fields import Field
+from codecgen.runtime.layout import Choice, Layout
+from codecgen.runtime.parsing import Opened
+from codecgen.runtime.source import Condition, Source
+
+__all__ = ["Case", "Column", "Header", "Place", "RowView", "bits_of"]
+
+
+class Place(NamedTuple):
+    """Where an entry lies: its first byte in the file, and its length in bytes."""
+
+    position: int
+    size: int
+
+
+Value = Callable[[Any, Any, Place], Any]
+"""A value of a row: from the fields of an entry, those of one of its elements, and the place of the entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """How a column is worked out. ``paths`` are the fields of the entry that it takes (``flags.codec``)."""
+
+    value: Value
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """Rows of one layout, where ``when`` holds: the elements of the array ``each``, or (None) the entry itself.
+
+    With ``head`` the fields at fixed places are enough. With ``whole`` columns take the first or the last element, so that
+    all elements have to be there before the first row.
+    """
+
+    layout: Layout
+    columns: Mapping[str, Column]
+    each: str | None = None
+    when: Condition | None = None
+    head: bool = False
+    whole: bool = False
+
+    def values(self, names: Sequence[str]) -> tuple[Value, ...]:
+        """What works out columns, in their order."""
+        return tuple(self.columns[name].value for name in names)
+
+    def fields(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The fields of the entry that columns take, in the order of the bytes."""
+        wanted = {path.partition(".")[0] for name in names for path in self.columns[name].paths}
+        return tuple(f.name for f in self.layout.fields if f.name in wanted)
+
+
+class RowView:
+    """How entries become rows. ``columns`` are their names, in order; values are plain: timestamps are in milliseconds, an
+    element of a list is a tuple of its members."""
+
+    def __init__(
+        self, name: str, *, of: Choice, columns: tuple[str, ...], cases: tuple[Case, ...]
+    ) -> None:
+        self.name = name
+        self.of = of
+        self.columns = columns
+        self.cases = cases
+        self._of_layout: dict[int, list[Case]] = {}
+        for case in cases:
+            self._of_layout.setdefault(id(case.layout), []).append(case)
+
+    def case(self, layout: Layout, fields: Any) -> Case | None:
+        """What an entry's rows are, by the fields that say so. None: it has none."""
+        for case in self._of_layout.get(id(layout), ()):
+            if case.when is None or case.when(fields):
+                return case
+        return None
+
+    def rows(
+        self, layout: Layout, opened: Opened, place: Place, columns: Sequence[str] | None = None
+    ) -> Iterator[tuple[Any, ...]]:
+        """The rows of an entry that was opened. Raises the errors of its elements."""
+        case = self.case(layout, opened.fields)
+        if case is None:
+            return
+        values = case.values(self.columns if columns is None else columns)
+        entry = opened.fields
+        for item in elements(case, opened):
+            yield tuple([value(entry, item, place) for value in values])
+
+    def header(self, columns: Sequence[str]) -> Header:
+        """What makes rows of entries from their fields at fixed places alone."""
+        return Header(self.cases, columns)
+
+
+class Header:
+    """Rows of entries from their fields at fixed places. Nothing is verified."""
+
+    def __init__(self, cases: Sequence[Case], columns: Sequence[str]) -> None:
+        self._of_layout: dict[int, list[_HeadCase]] = {}
+        for case in cases:
+            if case.head:
+                known = self._of_layout.setdefault(id(case.layout), [])
+                known.append(_HeadCase(case.when, _places(case, columns), case.values(columns)))
+
+    def row(self, layout: Layout, source: Source, place: Place) -> tuple[Any, ...] | None:
+        """The row of the entry that begins a source; None when it has none. Raises TruncatedError when bytes are missing."""
+        for case in self._of_layout.get(id(layout), ()):
+            entry = construct.Container()
+            start = source.pos
+            for f, offset, size in case.fields:
+                source.pos = start + offset
+                if source.pos + size > source.end:
+                    source.pos = start
+                    raise TruncatedError("the header is cut off", source.where()).located(
+                        path=f.name, schema=f"{layout.source_file}:{f.line}"
+                    )
+                entry[f.name] = f.codec.read(source, entry)
+            source.pos = start
+            if case.when is None or case.when(entry):
+                return tuple([value(entry, None, place) for value in case.values])
+        return None
+
+
+class _HeadCase(NamedTuple):
+    when: Condition | None
+    fields: tuple[tuple[Field, int, int], ...]
+    values: tuple[Value, ...]
+
+
+def _places(case: Case, columns: Sequence[str]) -> tuple[tuple[Field, int, int], ...]:
+    """The fields that columns and the condition take, with their bytes. KeyError for one at no fixed place."""
+    layout = case.layout
+    names = case.fields(columns)
+    if case.when is not None:  # it may ask for any
+        names = tuple(f.name for f in layout.fields if layout.is_fixed(f.name))
+    return tuple((layout.by_name[n], layout.offset_of(n), layout.size_of(n)) for n in names)
+
+
+def elements(case: Case, opened: Opened) -> Iterator[Any]:
+    """What the rows of an opened entry are made of; its fields have the array too where columns need it."""
+    if case.each is None:
+        whole(opened)
+        return iter((opened.fields,))
+    if not case.whole:
+        return opened.items
+    opened.fields[case.each] = construct.ListContainer(opened.items)
+    return iter(opened.fields[case.each])
+
+
+def whole(opened: Opened) -> None:
+    """Parse what is left of an entry that is a row itself: nothing may follow."""
+    for _ in opened.items:
+        pass
+
+
+def bits_of(layout: Layout, fields: Any, name: str) -> int:
+    """The number that a field of bits was parsed from."""
+    codec = layout.by_name[name].codec
+    if not isinstance(codec, Bits):
+        raise TypeError(f"{name} is no field of bits")
+    return codec.raw(fields[name])

@@ -1,0 +1,50 @@
+"""What a generated module was made for, and whether this runtime is that."""
+
+from __future__ import annotations
+
+LANGUAGE = 1
+"""The version of the schema language."""
+
+RUNTIME = (1, 0)
+"""The version of what generated modules import. The first number changes when modules that were generated before do
+not work any more, the second when modules that are generated from now on need more than there was."""
+
+RELEASE = "0.1.0"
+"""The first release that has this runtime."""
+
+
+class MadeForAnother(ImportError):
+    """A generated module does not fit the runtime that is installed. ``name`` is the module; ``language``, ``runtime`` and
+    ``release`` are what it was made for."""
+
+    def __init__(
+        self, module: str, language: int, runtime: tuple[int, int], release: str, advice: str
+    ) -> None:
+        made, here = (".".join(map(str, version)) for version in (runtime, RUNTIME))
+        super().__init__(
+            f"{module} was generated for version {made} of the runtime and {language} of the language, but the runtime "
+            f"here is {here} and knows language {LANGUAGE}: {advice}",
+            name=module,
+        )
+        self.language = language
+        self.runtime = runtime
+        self.release = release
+
+
+def made_for(module: str, *, language: int, runtime: tuple[int, int], release: str) -> None:
+    """Raise :class:`MadeForAnother` when a module was generated for a runtime that this one cannot stand for."""
+    if language <= LANGUAGE and runtime[0] == RUNTIME[0] and runtime[1] <= RUNTIME[1]:
+        return
+    later = language > LANGUAGE or runtime > RUNTIME
+    advice = f"install {_distribution()} {release}" + (" or a later one" if later else "")
+    if not later:
+        advice = f"generate it again (codecgen generate), or {advice}"
+    raise MadeForAnother(module, language, runtime, release, advice)
+
+
+def _distribution() -> str:
+    """What pip calls the package that brings this runtime."""
+    from importlib.metadata import packages_distributions
+
+    package = __name__.partition(".")[0]
+    return packages_distributions().get(package, [package])[0]

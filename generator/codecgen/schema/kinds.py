@@ -1,0 +1,147 @@
+"""What the keys of the schema language can hold, and the forms that are made of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Any text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A snake_case name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Text without blanks: a spelling that the format's own documents use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of a few words."""
+
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """An expression."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A version range: ``1``, ``0-2``, ``1+``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """A range of bits: ``3``, ``0..2``."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutName:
+    """A layout, perhaps in one version: ``message@0``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A release: ``0.11.0``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hex:
+    """Bytes in hexadecimal digits, with blanks where one likes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anything:
+    """Any YAML (the values of an example)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list; a single value stands for a list of one."""
+
+    item: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """A mapping from names (or numbers) to values of one kind, in order."""
+
+    value: Kind
+    numbers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """The first kind that fits: text or number, mapping, list."""
+
+    kinds: tuple[Kind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A form (a mapping with known keys)."""
+
+    form: str
+
+
+Kind = (
+    Text
+    | Name
+    | Word
+    | Integer
+    | Boolean
+    | OneOf
+    | Code
+    | Range
+    | Bits
+    | LayoutName
+    | Release
+    | Hex
+    | Anything
+    | ListOf
+    | MapOf
+    | Either
+    | Use
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of a form. ``write`` is the line to add where a required key is missing."""
+
+    kind: Kind
+    doc: str
+    required: bool = False
+    write: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A mapping with known keys. ``one_of``: groups of keys of which exactly one must be there."""
+
+    doc: str
+    keys: Mapping[str, Key]
+    one_of: tuple[tuple[str, ...], ...] = ()
+    together: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+DOC = Key(Text(), "What it is, in a sentence. Plain text.")
+SINCE = Key(Use("since"), "From which release on it exists, and which documents brought it.")

@@ -1,0 +1,87 @@
+"""Places in the YAML, and hints at them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Protocol
+
+from codecgen.diagnostics import did_you_mean, lines_of
+from codecgen.schema.expression import Expression
+from codecgen.schema.model import Model, Span
+
+
+class Placed(Protocol):
+    """Anything of the model that keeps the places of its keys."""
+
+    @property
+    def span(self) -> Span: ...
+    @property
+    def places(self) -> Mapping[str, Span]: ...
+
+
+def hint(word: str, declared: Mapping[str, Span]) -> str:
+    """``did you mean "x"? (file:line)``, or what there is."""
+    guess = did_you_mean(word, declared)
+    if guess:
+        name = guess.split('"')[1]
+        return f"{guess} ({declared[name]})"
+    if not declared:
+        return "none is declared"
+    if len(declared) <= 8:
+        return f"known here: {', '.join(declared)}"
+    return ""
+
+
+def place(thing: Placed, key: str) -> Span:
+    """Where the value of a key stands; the thing itself when the key is not given."""
+    return thing.places.get(key, thing.span)
+
+
+_INDICATOR = re.compile(r"[|>][-+0-9]*[ \t]*(#[^\n]*)?\n|[\"']")
+
+
+def expression_span(
+    model: Model, expression: Expression, column: int | None = None, width: int = 1
+) -> Span:
+    """Where a word of an expression stands in the YAML: ``column`` counts in the expression's text.
+
+    Without a column the whole expression is meant. Blocks and folded lines are followed as far as the text agrees;
+    where it does not, the place is that where the expression begins.
+    """
+    whole = column is None
+    text = expression.text
+    if column is None:
+        stripped = text.strip()
+        column = text.index(stripped) if stripped else 0
+        width = max(len(stripped), 1)
+    file = model.files.get(expression.file, "")
+    lines = lines_of(file)
+    start = Span(expression.file, expression.line, expression.column, expression.column + 1)
+    if not 0 < expression.line <= len(lines):
+        return start
+    rest = "\n".join(lines[expression.line - 1 :])[expression.column - 1 :]
+    found = _INDICATOR.match(rest)
+    at = found.end() if found else 0
+    for character in text[:column]:
+        if character.isspace():
+            continue
+        while at < len(rest) and rest[at].isspace():
+            at += 1
+        if at >= len(rest) or rest[at] != character:
+            return start
+        at += 1
+    while at < len(rest) and rest[at].isspace():
+        at += 1
+    if rest[at : at + 1] != text[column : column + 1]:
+        return start
+    before = rest[:at]
+    line = expression.line + before.count("\n")
+    newline = before.rfind("\n")
+    first = expression.column + at if newline < 0 else at - newline
+    if whole:
+        same = 0
+        while same < width and rest[at + same : at + same + 1] == text[column + same]:
+            same += 1
+        width = max(same, 1)
+    return Span(expression.file, line, first, first + width)

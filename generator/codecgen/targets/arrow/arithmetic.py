@@ -1,0 +1,190 @@
+"""Values as the arithmetic of kernels: 64-bit integers, and beside them whether they are null."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from codecgen.plan import nodes
+from codecgen.plan.nodes import Value
+from codecgen.plan.ranges import I64, exact_range
+from codecgen.targets.arrow.tree import (
+    FALSE,
+    TRUE,
+    Expr,
+    Num,
+    Op,
+    Pick,
+    all_of,
+    any_of,
+    call,
+    invert,
+)
+
+
+class Refused(Exception):
+    """Something that a target cannot express."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A number or a condition. ``null`` is the condition that it is null (None: it never is); the value is 0 then, or
+    whatever lies there."""
+
+    value: Expr
+    null: Expr | None = None
+    truth: bool = False
+
+    @property
+    def constant(self) -> int | None:
+        return self.value.value if isinstance(self.value, Num) else None
+
+
+Leaf = Callable[[Value], Term]
+"""What a field, bits, an end of an array, a column or a place is in the function at hand. Raises :class:`Refused`."""
+
+
+class Arithmetic:
+    """Prints values as trees. ``leaf`` gives what the names stand for.
+
+    Sums wrap in ``bits``, as a whole: that is the same as wrapping each step. Without ``bits`` values wrap in 64, and
+    sums that are compared are exact.
+    """
+
+    def __init__(self, leaf: Leaf, bits: int | None = None) -> None:
+        self.leaf = leaf
+        self.bits = bits
+
+    def term(self, value: Value) -> Term:
+        """A value."""
+        match value:
+            case nodes.Literal(number) | nodes.Word(value=number):
+                return Term(Num(number))
+            case nodes.NullValue():
+                return Term(Num(0), TRUE)
+            case nodes.DerivedValue(_, inner, width):
+                return Arithmetic(self.leaf, width).term(inner)
+            case nodes.Sum():
+                nulls: list[Expr] = []
+                total = self.sum(value, nulls)
+                return Term(
+                    call(f"wrap_{self.bits or 64}", total), any_of(nulls) if nulls else None
+                )
+            case nodes.Conditional(condition, then, otherwise):
+                return self.conditional(condition, then, otherwise)
+            case nodes.Comparison() | nodes.Logical() | nodes.Negation() | nodes.Membership():
+                return Term(self.condition(value), truth=True)
+        return self.leaf(value)
+
+    def number(self, value: Value) -> Expr:
+        """A value as a number: conditions as 1 and 0."""
+        term = self.term(value)
+        return call("int", term.value) if term.truth and term.constant is None else term.value
+
+    def sum(self, value: Value, nulls: list[Expr]) -> Expr:
+        if isinstance(value, nodes.Sum):
+            left, right = self.sum(value.left, nulls), self.sum(value.right, nulls)
+            return Op(value.operator, left, right)
+        term = self.term(value)
+        if term.null is not None and value.type.nullable:
+            nulls.append(term.null)
+        return term.value
+
+    def conditional(self, condition: Value, then: Value, otherwise: Value) -> Term:
+        test = self.condition(condition)
+        one, other = self.term(then), self.term(otherwise)
+        truth = one.truth and other.truth
+        null: Expr | None = None
+        if one.null is not None or other.null is not None:
+            sides = (one.null or FALSE, other.null or FALSE)
+            if sides == (FALSE, TRUE):
+                null = invert(test)
+            elif sides == (TRUE, FALSE):
+                null = test
+            else:
+                null = Pick(test, *sides)
+        return Term(Pick(test, one.value, other.value), null, truth)
+
+    # ------------------------------------------------------------ conditions
+
+    def condition(self, value: Value) -> Expr:
+        """A condition; bits and columns that are true or false hold when they are not 0."""
+        match value:
+            case nodes.Literal(number):
+                return TRUE if number else FALSE
+            case nodes.Negation(operand):
+                return invert(self.condition(operand))
+            case nodes.Logical("and", left, right):
+                return all_of([self.condition(left), self.condition(right)])
+            case nodes.Logical(_, left, right):
+                return any_of([self.condition(left), self.condition(right)])
+            case nodes.Comparison():
+                return self.comparison(value)
+            case nodes.Membership(of, allowed):
+                return is_member(self.term(of).value, allowed)
+        term = self.term(value)
+        if term.null is None or not value.type.nullable:
+            return term.value
+        return all_of([invert(term.null), term.value])
+
+    def comparison(self, value: nodes.Comparison) -> Expr:
+        operator = value.operator
+        if isinstance(value.right, nodes.NullValue):
+            null = self.term(value.left).null or FALSE
+            return null if operator == "==" else invert(null)
+        for side in (value.left, value.right) if self.bits is None else ():
+            low, high = exact_range(side)
+            if low < I64[0] or high > I64[1]:
+                raise Refused("checked by a sum that 64 bits may not hold")
+        one, other = self.term(value.left), self.term(value.right)
+        found = Op(operator, one.value, other.value)
+        nulls = [
+            term.null
+            for term, side in ((one, value.left), (other, value.right))
+            if term.null is not None and side.type.nullable
+        ]
+        if not nulls:
+            return found
+        if operator != "!=":
+            both = all_of([*(invert(null) for null in nulls), found])
+            if operator == "==" and len(nulls) == 2:
+                return any_of([all_of(nulls), both])
+            return both
+        if len(nulls) == 1:
+            return any_of([nulls[0], found])
+        differ = any_of([invert(nulls[0]), invert(nulls[1])])
+        return all_of([differ, any_of([*nulls, found])])
+
+
+def is_member(value: Expr, allowed: tuple[int, ...], *, unsigned: bool = False) -> Expr:
+    """Whether a number is one of those (in order). ``unsigned``: it is never negative."""
+    return invert_member(value, allowed, inside=True, unsigned=unsigned)
+
+
+def invert_member(
+    value: Expr, allowed: tuple[int, ...], *, inside: bool = False, unsigned: bool = False
+) -> Expr:
+    """Whether a number is none of those, or (``inside``) one of them."""
+    low, high = allowed[0], allowed[-1]
+    if len(allowed) == high - low + 1:
+        tests = [value < low] if low or not unsigned else []
+        outside = any_of([*tests, value > high])
+        if not inside:
+            return outside
+        return all_of([*(invert(test) for test in tests), value <= high])
+    if inside:
+        return any_of([value.eq(number) for number in allowed])
+    return all_of([value.ne(number) for number in allowed])
+
+
+def negated_condition(arithmetic: Arithmetic, value: Value) -> Expr:
+    """The condition that another one does not hold."""
+    match value:
+        case nodes.Membership(of, allowed):
+            bits = isinstance(of, nodes.BitValue)
+            return invert_member(arithmetic.term(of).value, allowed, unsigned=bits)
+    return invert(arithmetic.condition(value))

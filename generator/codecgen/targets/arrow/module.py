@@ -1,0 +1,61 @@
+"""A module of kernels: constants, functions, and the primitives that these call."""
+
+from __future__ import annotations
+
+from codecgen.schema.model import Field, Span
+from codecgen.targets.arrow.code import Check, Checks
+from codecgen.targets.arrow.primitives import NAMES, imports
+from codecgen.targets.arrow.printing import Names, function_text, pruned
+from codecgen.targets.arrow.tree import Function, Global, Num, globals_of
+from codecgen.targets.pycode import docstring
+
+_MODULE = ("Any", "KERNELS", "JIT", "annotations")
+
+
+class KernelModule:
+    """Gathers what a module of kernels is made of. Names are given here, so that none meets another."""
+
+    def __init__(self) -> None:
+        self.names = Names({*NAMES, *_MODULE})
+        self.groups: list[tuple[str, list[tuple[str, int]]]] = []
+        self.functions: list[Function] = []
+        self.checks = Checks()
+
+    def group(self, title: str) -> None:
+        """Begin a group of constants."""
+        self.groups.append((title, []))
+
+    def constant(self, wanted: str, value: int) -> Global:
+        """A number of the module by its name."""
+        name = self.names.new(wanted)
+        self.groups[-1][1].append((name, value))
+        return Global(name)
+
+    def name(self, wanted: str) -> str:
+        """A name for a function."""
+        return self.names.new(wanted)
+
+    def check(self, f: Field, place: Span | None = None, name: str = "") -> Num:
+        """The number that a kernel gives for what a field, or a rule, says."""
+        return Num(self.checks.number(Check(name or f.name, place or f.span)) + 1)
+
+    def text(self, kernels: list[str], doc: str, *docs: str) -> str:
+        """The module. ``kernels`` are the lines of the table of its entry points."""
+        for function in self.functions:
+            function.body = pruned(function.body)
+        used = {name for function in self.functions for name in globals_of(function.body)}
+        used |= {function.decorator for function in self.functions}
+        taken = frozenset(self.names.taken)
+        parts = [
+            docstring(doc, *docs),
+            "from __future__ import annotations",
+            f"from typing import Any\n\n{imports(used)}".rstrip("\n"),
+            '__all__ = ["JIT", "KERNELS"]',
+        ]
+        for title, constants in self.groups:
+            lines = [f"{name} = {value}" for name, value in constants if name in used]
+            if lines:
+                parts.append("\n".join([f"# {title}", *lines]))
+        text = "\n\n".join(parts)
+        text += "".join(f"\n\n\n{function_text(f, taken)}" for f in self.functions)
+        return text + "\n\n\n" + "\n".join(kernels) + "\n"

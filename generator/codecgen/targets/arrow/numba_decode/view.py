@@ -1,0 +1,134 @@
+"""What all kernels of a view share: the module, the slots of its tables, what the columns of each case are made of."""
+
+from __future__ import annotations
+
+from codecgen.plan import FieldPlan, LayoutPlan, Plan, nodes
+from codecgen.plan.columns import CasePlan, ViewPlan
+from codecgen.plan.sources import SourceError, Sources, blamed, sources
+from codecgen.targets.arrow.arithmetic import Refused, Term
+from codecgen.targets.arrow.code import Unsupported, integer_of
+from codecgen.targets.arrow.module import KernelModule
+from codecgen.targets.arrow.numba_decode.fields import ENTRY, ITEM, Fields, Variables
+from codecgen.targets.arrow.numba_decode.gives import Slots
+from codecgen.targets.arrow.tree import Global
+
+INDEX = ("STATUS", "AT", "CASE", "START", "END", "CODEC", "RUN", "RUN_END", "COUNT", "CHECKED")
+"""What the index says of an entry, before the values of its fields."""
+
+STATE = ("ROWS", "ENTRIES", "LAST", "NEXT")
+"""What has been written so far, before the sizes and the nulls of the columns."""
+
+
+def deferred(entry: LayoutPlan) -> list[FieldPlan]:
+    """The checksums over all that follows them: they are verified when the rows are read, while these are in the cache."""
+    last = (None, entry.fields[-1].name)
+    return [
+        c
+        for c in entry.fields
+        if c.covers is not None and c.field.checksum is not None and c.covers.last in last
+    ]
+
+
+class Kernels:
+    """One view, with the module that its kernels go to."""
+
+    def __init__(self, plan: Plan, view: ViewPlan) -> None:
+        self.plan = plan
+        self.view = view
+        self.module = KernelModule()
+        try:
+            self.sources = {case.number: sources(view, case) for case in view.cases}
+        except SourceError as error:
+            raise Unsupported(error.reason, error.field) from None
+        self.asked = {case.number: self.ask(case) for case in view.cases}
+        self.module.group(
+            "The index: where its numbers of an entry lie, and how many bytes it has for each"
+        )
+        self.slots = {name: self.module.constant(name, 8 * i) for i, name in enumerate(INDEX)}
+        named = sorted({key for case in view.cases for key in self.noted(case)})
+        self.fields_at: dict[tuple[str, str], Global] = {}
+        for i, (part, name) in enumerate(named):
+            wanted = f"{part}_{name.replace(' ', '_')}".upper()
+            self.fields_at[part, name] = self.module.constant(wanted, 8 * (len(INDEX) + i))
+        self.width = len(INDEX) + len(named)
+        self.row_size = self.module.constant("ROW_SIZE", 8 * self.width)
+        self.module.group("The state: what has been written so far")
+        self.state = {name: self.module.constant(name, 8 * i) for i, name in enumerate(STATE)}
+        self.module.group(
+            "Columns: addresses of their buffers, how much of each is written, how many nulls"
+        )
+        self.columns = self.column_slots()
+
+    def column_slots(self) -> dict[int, Slots]:
+        """Where ``out`` has the addresses of a column, and ``state`` and ``room`` how much of it there is."""
+        out = {}
+        count = len(self.view.leaves)
+        for leaf in self.view.leaves:
+            places = (
+                ("DATA", 8 * (3 * leaf.index)),
+                ("VALIDITY", 8 * (3 * leaf.index + 1)),
+                ("OFFSETS", 8 * (3 * leaf.index + 2)),
+                ("AT", 8 * (len(STATE) + leaf.index)),
+                ("NULLS", 8 * (len(STATE) + count + leaf.index)),
+            )
+            made = [self.module.constant(f"{leaf.name}_{w}".upper(), at) for w, at in places]
+            out[leaf.index] = Slots(*made)
+        return out
+
+    # ------------------------------------------------------------ cases
+
+    def fields(self, case: CasePlan, variables: Variables) -> Fields:
+        """What the values of a case's columns mean."""
+        part = ITEM if case.array is None else ENTRY
+        return Fields(self.plan, case.entry, part, variables, case)
+
+    def ask(self, case: CasePlan) -> Fields:
+        """What the columns of a case ask for."""
+        fields = self.fields(case, Variables())
+        for leaf, value in self.sources[case.number].numbers:
+            self.term(fields, case, value, leaf.column.name)
+        return fields
+
+    def term(self, fields: Fields, case: CasePlan, value: nodes.Value, column: str) -> Term:
+        """A column of numbers in terms of fields."""
+        del column
+        try:
+            return fields.arithmetic().term(fields.folded(value))
+        except Refused as error:
+            raise Unsupported(error.reason, blamed(case, value)) from None
+
+    def noted(self, case: CasePlan) -> set[tuple[str, str]]:
+        """What the index notes of an entry for the rows in it: fields, and the ends of the array."""
+        if case.array is None:
+            return set()
+        asked = self.asked[case.number]
+        out = {(part, name) for part, name in asked.used if part == ENTRY}
+        for c in deferred(case.entry):
+            out |= {(ENTRY, c.name), (ENTRY, f"start of {c.name}")}
+        for end in asked.ends.values():
+            assert isinstance(end.value, nodes.FieldValue)
+            out.add((end.end, end.value.field.name))
+        return out
+
+    def entry_fields(self, case: CasePlan) -> set[str]:
+        """The fields of an entry that the rows in it ask for."""
+        return {name for part, name in self.noted(case) if part == ENTRY and " " not in name}
+
+    def item_fields(self, case: CasePlan) -> set[str]:
+        """The fields of a row that its columns ask for."""
+        return {name for part, name in self.asked[case.number].used if part == ITEM}
+
+    def case_slots(self, case: CasePlan) -> dict[tuple[str, str], Global]:
+        """Where the index keeps what it notes of an entry."""
+        return {key: self.fields_at[key] for key in sorted(self.noted(case))}
+
+    def kind(self) -> tuple[int, int, bool, str]:
+        """Where the number lies that tells entries apart: byte, size, sign, order of bytes."""
+        _, entry = self.view.entries[0]
+        fp = entry.field(self.view.choice.by or "")
+        if fp is None or fp.offset is None:
+            raise Unsupported("told apart by what lies at no fixed place", entry.fields[0].field)
+        return (fp.offset, *integer_of(fp.field), entry.layout.endian)
+
+
+__all__ = ["INDEX", "STATE", "Kernels", "Sources", "deferred"]

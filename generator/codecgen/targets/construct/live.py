@@ -1,0 +1,95 @@
+"""The generated codecs of a plan as live objects: imported from memory, never from files."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_loader
+from types import ModuleType
+from typing import Any
+
+from codecgen.diagnostics import Diagnostic
+from codecgen.plan import LayoutPlan, Plan
+from codecgen.targets import construct
+from codecgen.targets.construct.module import symbol
+
+
+class Codecs:
+    """Modules of target construct, by YAML file."""
+
+    def __init__(self, modules: Mapping[tuple[str, ...], ModuleType]) -> None:
+        self._modules = modules
+
+    def layout(self, plan: LayoutPlan) -> Any:
+        """The codec of a layout in a version."""
+        return getattr(self.module(plan.layout.span.file), symbol(plan.name, plan.version))
+
+    def any_version(self, plan: LayoutPlan) -> Any:
+        """The codec that finds the version in the bytes."""
+        return getattr(self.module(plan.layout.span.file), symbol(plan.name))
+
+    def derived(self, file: str, name: str) -> Any:
+        """The function of a derived value."""
+        return getattr(self.module(file), name)
+
+    def module(self, file: str) -> ModuleType:
+        """The module of a YAML file."""
+        return self._modules[construct.module_path(file)]
+
+
+class _Memory(MetaPathFinder, Loader):
+    """Finds and runs modules whose source is at hand."""
+
+    def __init__(self, sources: Mapping[str, tuple[str, bool]]) -> None:
+        self.sources = sources
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname not in self.sources:
+            return None
+        return spec_from_loader(fullname, self, is_package=self.sources[fullname][1])
+
+    def exec_module(self, module: ModuleType) -> None:
+        source = self.sources[module.__name__][0]
+        exec(compile(source, f"<{module.__name__}>", "exec"), module.__dict__)
+
+
+def load(plan: Plan) -> tuple[Codecs | None, tuple[Diagnostic, ...]]:
+    """The codecs of a plan, or why target construct cannot make them.
+
+    The package gets a name that nobody else has, and leaves ``sys.modules`` again, so that many threads can do
+    this, and a package of the same name that is installed is not touched.
+    """
+    for file, things in plan.modules().items():
+        # Code is about to be run: what names it must be names, whether or not a check has said so.
+        if not all(part.isidentifier() for part in construct.module_path(file)):
+            message = "the name of the file cannot be that of a module"
+            return None, (Diagnostic("C027", message, things[0].span),)
+    package = f"_codecgen_{uuid.uuid4().hex}"
+    manifest = replace(plan.manifest, package=package)
+    emitted = construct.emit(replace(plan, model=replace(plan.model, manifest=manifest)))
+    if emitted.diagnostics:
+        return None, emitted.diagnostics
+    sources = {}
+    for path, text in emitted.files.items():
+        if path.endswith(".py"):
+            name = path.removesuffix(".py").replace("/", ".")
+            sources[name.removesuffix(".__init__")] = (text, name.endswith(".__init__"))
+    finder = _Memory(sources)
+    sys.meta_path.insert(0, finder)
+    try:
+        homes = {construct.module_path(file) for file in plan.modules()}
+        modules = {
+            home: importlib.import_module(".".join((package, *home))) for home in sorted(homes)
+        }
+    finally:
+        sys.meta_path.remove(finder)
+        for name in [name for name in list(sys.modules) if name.split(".")[0] == package]:
+            del sys.modules[name]
+    return Codecs(modules), ()

@@ -1,0 +1,70 @@
+"""One walk over the headers of a file of batches: their columns of the view batches, and nothing else of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from codecgen.runtime.errors import ValueRefused
+from codecgen.runtime.rows import Place
+from codecgen.runtime.source import Session, Source
+from kafka_codecs import LOG_ENTRY
+from kafka_codecs.rows.batches import BATCHES
+from kafka_log import framing
+
+HEAD = max(framing.HEAD, *(layout.head_size for layout in LOG_ENTRY.cases.values()))
+"""Bytes of an entry that have all of its header, whatever it is."""
+
+
+class Head(NamedTuple):
+    """The beginning of an entry that lies at ``position``: as many bytes as there are, or :data:`HEAD`."""
+
+    position: int
+    frame: framing.Frame
+    data: bytes
+
+
+class Columns:
+    """Columns of the view batches, of one header after the other. Nothing is verified."""
+
+    def __init__(self, names: Sequence[str], file: str) -> None:
+        self.header = BATCHES.header(names)
+        self.session = Session(strict=False, file=file)
+
+    def of(self, head: Head) -> tuple[Any, ...]:
+        """Those of one entry. Raises ParseError when its header is cut off, or it is no batch."""
+        size, data = head.frame.size, head.data
+        source = Source(data, self.session, end=min(len(data), size), origin=head.position)
+        row = self.header.row(head.frame.layout, source, Place(head.position, size))
+        self.session.findings.clear()  # a file may have more oddities than a session takes
+        if row is None:
+            name = head.frame.layout.layout_name
+            raise ValueRefused(f"{name} is no batch", source.where())
+        return row
+
+
+def heads(path: Path) -> Iterator[Head]:
+    """The beginning of each entry of a file, in order. Where the bytes end before an entry does, it ends quietly;
+    ParseError is raised for what is no entry."""
+    name = os.fspath(path)
+    with path.open("rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        position = 0
+        while position + framing.HEAD < size:
+            file.seek(position)
+            data = file.read(HEAD)
+            if len(data) < framing.HEAD:
+                return  # the file became shorter
+            frame = framing.frame_of(data, position, name)
+            if frame.size > size - position:
+                return
+            yield Head(position, frame, data)
+            position += frame.size
+
+
+def headers(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Columns of the view batches for each entry of a file. See :func:`heads`."""
+    wanted = Columns(columns, os.fspath(path))
+    return map(wanted.of, heads(path))

@@ -1,0 +1,50 @@
+"""Where YAML has something is no part of the kernels: their compiled code outlives a comment in a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from codecgen.check import run
+from codecgen.diagnostics import render
+from codecgen.plan import make_plan
+from codecgen.schema import loader
+from codecgen.targets import arrow
+from tests.paths import ROOT
+
+SCHEMAS = ROOT / "schemas"
+
+
+def emitted(files: Mapping[str, str]) -> Mapping[str, str]:
+    model, found = loader.load(dict(files))
+    assert model is not None
+    assert render(found + run(model), dict(files)) == ""
+    result = arrow.emit(make_plan(model))
+    assert not result.diagnostics
+    return result.files
+
+
+def is_description(path: str) -> bool:
+    """Whether a module describes a view: what is in it is data, and it has no compiled code."""
+    return not PurePosixPath(path).stem.endswith(("_kernels", "_encoders", "_vectors"))
+
+
+def test_a_comment_on_top_of_a_schema_changes_no_kernel() -> None:
+    files = loader.read_files(SCHEMAS)
+    before = emitted(files)
+    assert sum(not is_description(path) for path in before) >= 5
+    for name in files:
+        after = emitted(files | {name: "# a comment\n" + files[name]})
+        changed = {path for path in before if after[path] != before[path]}
+        assert all(map(is_description, changed)), (name, changed)
+
+
+def test_the_descriptions_know_the_lines() -> None:
+    files = loader.read_files(SCHEMAS)
+    name = "records/record.yaml"
+    after = emitted(files | {name: "# a comment\n" + files[name]})
+    before = emitted(files)
+    for path in ("kafka_codecs/arrow/records.py", "kafka_codecs/arrow/records_writer.py"):
+        line = next(i for i, text in enumerate(files[name].split("\n"), 1) if "  headers:" in text)
+        assert f'Place("headers", "{name}", {line})' in before[path]
+        assert f'Place("headers", "{name}", {line + 1})' in after[path]

@@ -1,0 +1,139 @@
+"""The primitives of the kernels against Python's own, the reference codecs and zlib."""
+
+from __future__ import annotations
+
+import importlib
+import random
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from crc32c import crc32c
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codecgen.runtime.arrow.primitives import checksums, compiling, utf8, varints
+from codecgen.runtime.arrow.primitives.memory import SLACK
+from codecgen.runtime.errors import CodecError
+from codecgen.runtime.primitives import Varint
+from codecgen.runtime.source import Session, Source
+from codecgen.targets.arrow import primitives
+
+
+@compiling.jit
+def varint(p: int) -> tuple[int, int, bool]:
+    return varints.varint(p)
+
+
+@compiling.jit
+def varlong(p: int) -> tuple[int, int, bool]:
+    return varints.varlong(p)
+
+
+@compiling.jit
+def uvarint(p: int) -> tuple[int, int, bool]:
+    return varints.uvarint(p)
+
+
+@compiling.jit
+def is_utf8(p: int, size: int) -> bool:
+    return utf8.is_utf8(p, size)
+
+
+@compiling.jit
+def crc_32c(p: int, size: int) -> int:
+    return checksums.crc32c(p, size)
+
+
+@compiling.jit
+def crc_32(p: int, size: int) -> int:
+    return checksums.crc32(p, size)
+
+
+@compiling.jit
+def by_tables(p: int, size: int, table: Any) -> int:
+    return checksums._sliced(p, size, table)
+
+
+VARINTS = [
+    (varint, Varint(32)),
+    (varlong, Varint(64)),
+    (uvarint, Varint(32, signed=False)),
+]
+
+
+def memory(data: bytes) -> Any:
+    return np.frombuffer(data + bytes(SLACK), np.uint8)
+
+
+LENGTHS = [*range(600), 1000, 1151, 1152, 1153, 4096, 16384, 99_999]
+
+
+def test_checksums_of_all_lengths() -> None:
+    data = random.Random(1).randbytes(100_100)
+    array = memory(data)
+    for i, n in enumerate(LENGTHS):
+        start = i % 17
+        part = data[start : start + n]
+        address = array.ctypes.data + start
+        assert crc_32c(address, n) == crc32c(part)
+        assert crc_32(address, n) == zlib.crc32(part)
+
+
+@pytest.mark.skipif(not compiling.JIT, reason="there is no compiler")
+def test_checksums_by_tables() -> None:
+    data = random.Random(2).randbytes(300)
+    array = memory(data)
+    for n in range(300):
+        start = array.ctypes.data
+        assert by_tables(start, n, checksums._CRC32C) == crc32c(data[:n])
+        assert by_tables(start, n, checksums._CRC32) == zlib.crc32(data[:n])
+
+
+@pytest.mark.parametrize(("function", "codec"), VARINTS)
+def test_varints_are_those_of_the_reference(
+    function: Callable[[int], tuple[int, int, bool]], codec: Varint
+) -> None:
+    r = random.Random(3)
+    seen = {True: 0, False: 0}
+    for _ in range(5000):
+        head = [r.choice((0x80, 0xFF, 0x80 | r.getrandbits(7))) for _ in range(r.randrange(11))]
+        data = bytes([*head, r.choice((0, 1, 2, 15, 16, 127, r.getrandbits(7)))])
+        source = Source(data, Session())
+        expected: tuple[int, int] | None
+        try:
+            expected = (codec.read(source, None), source.pos)
+        except CodecError:
+            expected = None
+        array = memory(data)
+        value, behind, shortest = function(array.ctypes.data)
+        found = (value, behind - array.ctypes.data) if shortest else None
+        assert found == expected, data.hex()
+        seen[expected is None] += 1
+    assert min(seen.values()) > 500
+
+
+PIECES = st.sampled_from(
+    [b"plain text", b"\xc3\xa4", b"\xe2\x82\xac", b"\xf0\x9f\x98\x80", b"\xed\xa0\x80", b"\xc0\x80",
+     b"\xf4\x90\x80\x80", b"\xe0\x80\x80", b"\x80", b"\xff", b"\xe2\x82", b"\xf0\x9f"]
+)  # fmt: skip
+
+
+@given(st.lists(PIECES | st.binary(max_size=3), max_size=5).map(b"".join))
+def test_utf8_is_that_of_python(data: bytes) -> None:
+    try:
+        data.decode("utf-8")
+        good = True
+    except UnicodeDecodeError:
+        good = False
+    array = memory(data + b"\x80\xff")  # what lies behind has no say
+    assert bool(is_utf8(array.ctypes.data, len(data))) == good
+
+
+def test_the_generator_knows_where_primitives_are() -> None:
+    package = "codecgen.runtime.arrow.primitives"
+    for module, names in primitives.MODULES.items():
+        found = vars(importlib.import_module(f"{package}.{module}"))
+        assert [name for name in names if name not in found] == []

@@ -1,0 +1,16 @@
+"""The committed values of control records are those that Kafka's classes write and read today."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from .control_values import FILE, READ, WRITTEN, answers
+
+pytestmark = pytest.mark.broker
+
+
+def test_the_committed_values_are_those_of_kafka() -> None:
+    committed = [json.loads(line) for line in FILE.read_text("utf-8").splitlines()]
+    assert answers([*WRITTEN, *READ]) == committed

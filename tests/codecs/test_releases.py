@@ -1,0 +1,169 @@
+"""When each part of the formats came, and by which proposal, beside what Kafka's release notes and proposals say.
+
+- KIP-31, KIP-32 (message format 1): 0.10.0. KIP-33 (time index): 0.10.1. Format 0: 0.8.0, with offset indexes.
+- LZ4: 0.8.2. zstd, KIP-110: 2.1.0.
+- KIP-98 (record batches, transactions): 0.11.0; KIP-82 (headers): 0.11.0.
+- KIP-482 (tagged fields): 2.4.0.
+- KIP-595 and KIP-630 were previews until 2.8; control record types 2 to 4 have their numbers since 3.0.0.
+- KIP-534 (delete horizon, KAFKA-8522): 3.1.0, which also renamed firstTimestamp to baseTimestamp.
+- KIP-853: KRAFT_VERSION and KRAFT_VOTERS are in ControlRecordType since 3.8.0.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+from typing import Any
+
+import pytest
+
+from codecgen.plan import as_of, make_plan
+from codecgen.schema.loader import load, read_files
+from codecgen.schema.model import BitsType, Model, Since
+from tests.codecgen.test_docs_message_format import (
+    RELEASES,
+    Difference,
+    compare,
+    misprints,
+    page,
+    plan_of,
+)
+from tests.paths import SCHEMAS
+
+FIRST: dict[str, tuple[str, tuple[int, ...]]] = {
+    "message": ("0.8.0", ()),
+    "message@0": ("0.8.0", ()),
+    "message@1": ("0.10.0", (31, 32)),
+    "offset_index_entry": ("0.8.0", ()),
+    "time_index_entry": ("0.10.1", (33,)),
+    "transaction_index_entry": ("0.11.0", (98,)),
+    "record_batch": ("0.11.0", (98,)),
+    "record": ("0.11.0", (98,)),
+    "header": ("0.11.0", (82,)),
+    "control_record_key": ("0.11.0", (98,)),
+    "end_txn_marker": ("0.11.0", (98,)),
+    "tagged_field": ("2.4.0", (482,)),
+    "leader_change_message": ("3.0.0", (595,)),
+    "voter": ("3.0.0", (595,)),
+    "snapshot_header_record": ("3.0.0", (630,)),
+    "snapshot_footer_record": ("3.0.0", (630,)),
+    "kraft_version_record": ("3.8.0", (853,)),
+    "voters_record": ("3.8.0", (853,)),
+    "voters_record_voter": ("3.8.0", (853,)),
+    "voters_record_endpoint": ("3.8.0", (853,)),
+    "kraft_version_feature": ("3.8.0", (853,)),
+    "compression.gzip": ("0.8.0", ()),
+    "compression.snappy": ("0.8.0", ()),
+    "compression.lz4": ("0.8.2", ()),
+    "compression.zstd": ("2.1.0", (110,)),
+    "control_record_type.abort": ("0.11.0", ()),
+    "control_record_type.commit": ("0.11.0", ()),
+    "control_record_type.leader_change": ("3.0.0", (595,)),
+    "control_record_type.snapshot_header": ("3.0.0", (630,)),
+    "control_record_type.snapshot_footer": ("3.0.0", (630,)),
+    "control_record_type.kraft_version": ("3.8.0", (853,)),
+    "control_record_type.kraft_voters": ("3.8.0", (853,)),
+    "record_batch.is_control": ("0.11.0", ()),
+    "record_batch.has_delete_horizon": ("3.1.0", (534,)),
+    "record_batch.delete_horizon": ("3.1.0", ()),
+}
+"""The release that first had it, and the proposals. A part of something has none of its own when it came with it."""
+
+WRITTEN_UNTIL = {0: "0.10.0", 1: "0.11.0"}
+"""Format 0 was written by 0.8.0 to 0.9, format 1 by 0.10.0 to 0.10.2."""
+
+
+@cache
+def model() -> Model:
+    found, diagnostics = load(read_files(SCHEMAS))
+    assert found is not None and not diagnostics
+    return found
+
+
+def parts(found: Model) -> dict[str, Since | None]:
+    """What is there in a model, with its own ``since``."""
+    out: dict[str, Since | None] = {}
+    for layout in found.layouts.values():
+        out[layout.name] = layout.since
+        for version, (since, _) in layout.version_notes.items():
+            out[f"{layout.name}@{version}"] = since
+        for value in layout.derived:
+            out[f"{layout.name}.{value.name}"] = value.since
+        for field in layout.fields:
+            if isinstance(field.type, BitsType):
+                for member in field.type.members:
+                    out[f"{layout.name}.{member.name}"] = member.since
+    for enum in found.enums.values():
+        for value in enum.values:
+            out[f"{enum.name}.{value.name}"] = value.since
+    return out
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_the_release_that_first_had_it(name: str) -> None:
+    release, proposals = FIRST[name]
+    every = model().manifest.releases
+    there = [r for r in every if name in parts(as_of(model(), r))]
+    assert there == list(every[list(every).index(release) :])
+    since = parts(model())[name]
+    references: Any = dict(since.references) if since else {}
+    assert references.get("kip", ()) == proposals
+
+
+def test_all_layouts_and_values_are_listed() -> None:
+    """But for the draft, and names that came with the enum or the layout that they are in."""
+    listed = {name.partition("@")[0] for name in FIRST}
+    assert {name for name in model().layouts if not name.startswith("kip_98")} <= listed
+    for enum in ("compression", "control_record_type"):
+        values = {f"{enum}.{v.name}" for v in model().enums[enum].values}
+        assert values - {"compression.none"} <= listed
+
+
+def test_the_draft_is_that_of_kip_98() -> None:
+    drafts = {name: layout.draft for name, layout in model().layouts.items() if layout.draft}
+    assert set(drafts) == {"kip_98_message_set", "kip_98_message", "kip_98_control_message_key"}
+    assert {draft.references for draft in drafts.values()} == {(("kip", (98,)),)}
+
+
+def test_until_when_messages_were_written() -> None:
+    notes = model().layouts["message"].version_notes
+    assert {version: until.release for version, (_, until) in notes.items()} == WRITTEN_UNTIL
+
+
+@pytest.mark.parametrize(
+    ("release", "name"),
+    [("2.8.0", "firstTimestamp"), ("3.0.0", "firstTimestamp"), ("3.1.0", "baseTimestamp")],
+)
+def test_the_base_timestamp_was_the_first_one(release: str, name: str) -> None:
+    plan = make_plan(as_of(model(), release), release)
+    fields = {f.name: f for f in plan.model.layouts["record_batch"].fields}
+    assert plan.spelling("base_timestamp", fields["base_timestamp"].spelled) == name
+
+
+def test_a_misprint_of_a_version_is_that_versions() -> None:
+    """The page of format 0 leaves LZ4 out; that of format 1 has it. A CRC is wrong in both."""
+    checked = set()
+    for release in RELEASES:
+        listed = page(release)
+        differences = {(d.where, d.version) for d in compare(plan_of(model(), release), listed)}
+        for name, (where, misprint) in product(listed, misprints(model()).items()):
+            layout, at, version = name.partition("@")
+            if at and where.startswith(f"{layout}."):
+                one = Difference(where, misprint.shown, misprint, int(version))
+                assert one.excused(release) == ((where, int(version)) in differences), one
+                checked.add((where, int(version)))
+    assert checked == {
+        (f"message.{where}", version)
+        for where in ("crc", "attributes.compression")
+        for version in (0, 1)
+    }
+
+
+@pytest.mark.parametrize(("release", "type_"), [("2.4.0", "varint"), ("2.7.0", "varint"), ("2.8.0", "varlong")])  # fmt: skip
+def test_until_when_the_page_had_varint(release: str, type_: str) -> None:
+    """timestampDelta on the pages "Message Format" of 2.4, 2.7 and 2.8: pull request 8870 mended it after 2.7 was cut."""
+    (misprint,) = (
+        m for where, m in misprints(model()).items() if where == "record.timestamp_delta"
+    )
+    difference = Difference("record.timestamp_delta", "varint", misprint, None)
+    assert difference.excused(release) == (type_ == "varint")

@@ -1,0 +1,211 @@
+"""The bytes of values, by the laws' own reading of the language: what builders must write."""
+
+from __future__ import annotations
+
+import struct
+import uuid
+import zlib
+from typing import Any
+
+import crc32c
+
+from codecgen.runtime.compression import compress
+from tests.laws.meaning import Meaning, look_in, words_of
+from tests.laws.world import (
+    INTEGERS,
+    VARINTS,
+    Facts,
+    Tree,
+    bits_of,
+    fields_of_run,
+    free_bits,
+    in_range,
+    parsed,
+    reach,
+)
+
+
+class Unfit(Exception):
+    """The values do not fit the layout: a builder refuses them."""
+
+
+def built(facts: Facts, layout: str, version: int | None, values: Any) -> bytes:
+    """The bytes of a layout. ``values`` has all fields but lengths and checksums. Raises Unfit."""
+    fields = facts.fields(layout, version)
+    names = [name for name, _ in fields]
+    endian = facts.layouts[layout].get("endian", "big")
+    meaning = Meaning(look_in(values, version), words_of(facts, layout))
+    there = {name: "when" not in spec or meaning.holds(spec["when"]) for name, spec in fields}
+    parts = [
+        _part(facts, layout, spec, name, values, endian, version) if there[name] else b""
+        for name, spec in fields
+    ]
+    for i in reversed(range(len(fields))):
+        name, spec = fields[i]
+        if "measures" in spec and there[name]:
+            size = sum(len(parts[j]) for j in fields_of_run(names, name, spec["measures"]))
+            parts[i] = number(spec["type"], size, endian)
+    sums = [i for i, (name, spec) in enumerate(fields) if "checksum" in spec and there[name]]
+    for i in _inner_first(sums, fields, names):
+        name, spec = fields[i]
+        data = b"".join(parts[j] for j in fields_of_run(names, name, spec["covers"]))
+        total = zlib.crc32(data) if spec["checksum"] == "crc32" else crc32c.crc32c(data)
+        parts[i] = number("u32", total, endian)
+    return b"".join(parts)
+
+
+def _inner_first(sums: list[int], fields: list[tuple[str, Tree]], names: list[str]) -> list[int]:
+    """A checksum that another one covers comes first."""
+    out: list[int] = []
+    while sums:
+        for i in sums:
+            run = fields_of_run(names, names[i], fields[i][1]["covers"])
+            if not any(j in run for j in sums):
+                out.append(i)
+                sums = [j for j in sums if j != i]
+                break
+        else:
+            raise AssertionError("checksums over each other")
+    return out
+
+
+def _part(
+    facts: Facts, layout: str, spec: Tree, name: str, values: Any, endian: str, version: int | None
+) -> bytes:
+    if "measures" in spec or "checksum" in spec:
+        return b"\0" * (INTEGERS[spec["type"]][0] if spec["type"] in INTEGERS else 0)
+    value = values[name]
+    if "type" in spec:
+        return scalar(spec["type"], value, endian)
+    if "bits" in spec:
+        return number(spec["bits"], _signed(spec["bits"], bits(spec, value, version)), endian)
+    for key in ("bytes", "string"):
+        if key in spec:
+            return _text(spec[key], spec.get("null"), value, endian)
+    if "layout" in spec:
+        return _held(facts, spec["layout"], version, value)
+    return _array(facts, layout, spec, value, values, endian, version)
+
+
+def bits(spec: Tree, value: Any, version: int | None) -> int:
+    """The number that bits are written as."""
+    raw = 0
+    for name, member in spec["members"].items():
+        if in_range(member.get("versions"), version):
+            low, high = bits_of(member["at"]) if "at" in member else free_bits(spec, version)
+            if not 0 <= int(value[name]) < 1 << high - low + 1:
+                raise Unfit(name)
+            raw |= int(value[name]) << low
+    return raw
+
+
+def _signed(type_: str, raw: int) -> int:
+    size, signed = INTEGERS[type_]
+    return raw - (1 << 8 * size) if signed and raw >> 8 * size - 1 else raw
+
+
+def number(type_: str, value: int, endian: str) -> bytes:
+    low, high = reach(type_)
+    if not low <= value <= high:
+        raise Unfit(f"{value} in {type_}")
+    if type_ in INTEGERS:
+        size, signed = INTEGERS[type_]
+        return value.to_bytes(size, endian, signed=signed)  # type: ignore[arg-type]
+    _, signed = VARINTS[type_]
+    raw = (2 * value if value >= 0 else -2 * value - 1) if signed else value
+    out = bytearray()
+    while raw > 127:
+        out.append(raw % 128 + 128)
+        raw //= 128
+    return bytes([*out, raw])
+
+
+def scalar(type_: str, value: Any, endian: str) -> bytes:
+    if type_ == "f64":
+        return struct.pack(">d" if endian == "big" else "<d", value)
+    if type_ == "bool":
+        return bytes([value])
+    if type_ == "uuid":
+        assert isinstance(value, uuid.UUID)
+        return value.bytes
+    return number(type_, int(value), endian)
+
+
+def length(type_: str, value: int, endian: str) -> bytes:
+    return (
+        number("uvarint", value + 1, endian) if type_ == "compact" else number(type_, value, endian)
+    )
+
+
+def _text(type_: Any, null: int | None, value: Any, endian: str) -> bytes:
+    if value is None:
+        if null is None:
+            raise Unfit("null")
+        return number("uvarint" if type_ == "compact" else type_, null, endian)
+    data = value.encode() if isinstance(value, str) else bytes(value)
+    if type_ == "rest":
+        return data
+    if isinstance(type_, int):
+        if len(data) != type_:
+            raise Unfit("another length")
+        return data
+    head = length(type_, len(data), endian)
+    if null is not None and head == _text(type_, null, None, endian):
+        raise Unfit("as long as null")
+    return head + data
+
+
+def _held(facts: Facts, reference: str, holder: int | None, value: Any) -> bytes:
+    name, _, _ = reference.partition("@")
+    return built(facts, name, version_of(facts, reference, holder, value), value)
+
+
+def version_of(facts: Facts, reference: str, holder: int | None, value: Any) -> int | None:
+    """The version that a value of a held layout is in."""
+    name = reference.partition("@")[0]
+    own = facts.layouts[name].get("version_is")
+    if own is not None and "@" not in reference:
+        return int(value[own])
+    return facts.held(reference, holder)[0]
+
+
+def _array(
+    facts: Facts, layout: str, spec: Tree, items: Any, values: Any, endian: str, version: int | None
+) -> bytes:
+    element = spec["array"]
+    if len(items) < spec.get("at_least", 0):
+        raise Unfit("too few")
+    if element.partition("@")[0] in facts.layouts:
+        data = b"".join(_held(facts, element, version, item) for item in items)
+    else:
+        data = b"".join(scalar(element, item, endian) for item in items)
+    if "compressed" in spec and not (counted(spec) and not items):
+        codec = codec_of(facts, layout, spec["compressed"], values, version)
+        if codec is not None:
+            data = compress(codec[0], data, variant=codec[1])
+    if "length" in spec:
+        data = number(spec["length"], len(data), endian) + data
+    if "count" in spec:
+        data = length(spec["count"], len(items), endian) + data
+    return data
+
+
+def counted(spec: Tree) -> bool:
+    """Whether a number says how many elements there are."""
+    return "count" in spec or not {"length", "until"} & set(spec)
+
+
+def codec_of(
+    facts: Facts, layout: str, compressed: Tree, values: Any, version: int | None
+) -> tuple[str, str | None] | None:
+    """The codec that values name, and its variant for writing; None for none. Raises Unfit."""
+    path = parsed(compressed["by"]).names  # type: ignore[union-attr]
+    number = look_in(values, version)(path)
+    known = words_of(facts, layout)[path]
+    name = next((n for n, v in known.items() if v == number), None)
+    if name is None or name in compressed.get("refuses", ()):
+        raise Unfit("a codec that is refused")
+    variant = compressed.get("variants", {}).get(name)
+    if variant is not None and not in_range(variant.get("versions"), version):
+        variant = None
+    return None if name == "none" else (name, None if variant is None else variant["write"])

@@ -1,0 +1,150 @@
+"""Laws about parsers and builders of any layout."""
+
+from __future__ import annotations
+
+import random
+import struct
+import time
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+from codecgen.runtime.errors import BuildError, CodecError
+from codecgen.runtime.source import Limits
+from tests.laws import bytes_of
+from tests.laws.bytes_of import Unfit
+from tests.laws.made import Generated
+from tests.laws.memory import Broken
+from tests.laws.mutations import mutated
+from tests.laws.values import Full, NoValue, Values, given
+
+LIMITS = Limits(decompressed=1 << 16, elements=2000, findings=200)
+SECONDS = 2.0
+"""The time that one parse of a few bytes may take at most."""
+
+
+def codec_laws(
+    made: Generated, package: ModuleType, r: random.Random, values: int = 3, mutants: int = 6
+) -> None:
+    """Every layout builds what it parses, parses what it builds, and refuses with a CodecError. Raises Broken."""
+    for name in made.facts.layouts:
+        for version in made.facts.versions(name):
+            codec = codec_of(package, name, version)
+            for full, data in samples(made, name, version, r, values):
+                one_value(made, codec, name, version, full, data)
+                if data is not None:
+                    for bad in mutated(data, r, mutants):
+                        parse_or_refuse(codec, bad)
+
+
+def codec_of(package: ModuleType, name: str, version: int | None) -> Any:
+    return getattr(package, name.upper() if version is None else f"{name.upper()}_V{version}")
+
+
+def samples(
+    made: Generated, name: str, version: int | None, r: random.Random, number: int
+) -> Iterator[tuple[Full, bytes | None]]:
+    """Values of a layout, and their bytes; None where they do not fit."""
+    for _ in range(number):
+        try:
+            full = Values(made.facts, r).layout(name, version)
+        except NoValue:
+            continue
+        try:
+            data = bytes_of.built(made.facts, name, version, full)
+        except Unfit:
+            yield full, None
+        else:
+            yield full, data
+
+
+def one_value(
+    made: Generated, codec: Any, name: str, version: int | None, full: Full, data: bytes | None
+) -> None:
+    """parse(build(x)) = x, and build(parse(b)) = b."""
+    wanted = given(full)
+    try:
+        built = codec.build(wanted)
+    except BuildError as error:
+        if data is None:
+            return
+        raise Broken(f"{name}@{version}: build({wanted}) is refused: {error}") from error
+    if data is None:
+        raise Broken(f"{name}@{version}: build({wanted}) gives {built.hex()}, and it does not fit")
+    if built != data:
+        raise Broken(f"{name}@{version}: build({wanted}) gives {built.hex()}, not {data.hex()}")
+    try:
+        parsed = codec.parse(data, limits=LIMITS)
+    except CodecError as error:
+        raise Broken(
+            f"{name}@{version}: what {wanted} was built to, {data.hex()}, is refused: {error}"
+        ) from error
+    if wrong := difference(full, parsed):
+        raise Broken(f"{name}@{version}: {data.hex()} of {wanted} is read with {wrong}")
+    again = codec.build(parsed)
+    if again != data:
+        raise Broken(f"{name}@{version}: {data.hex()} is built again as {again.hex()}")
+    for cut in {0, len(data) // 2, len(data) - 1} - {-1, len(data)}:
+        parse_or_refuse(codec, data[:cut])
+
+
+def parse_or_refuse(codec: Any, data: bytes) -> None:
+    """Both ways of reading give a value or a CodecError, in time. Raises Broken."""
+    for strict in (True, False):
+        begin = time.perf_counter()
+        try:
+            parsed = codec.parse(data, strict=strict, limits=LIMITS)
+        except CodecError:
+            continue
+        except Exception as error:
+            raise Broken(
+                f"{type(error).__name__} from the {'strict' if strict else 'lenient'} parser of {data.hex()}: {error}"
+            ) from error
+        finally:
+            taken = time.perf_counter() - begin
+            if taken > SECONDS:
+                raise Broken(f"{taken:.1f} s to parse {data.hex()}")
+        if strict:
+            build_or_refuse(codec, parsed, data)
+
+
+def build_or_refuse(codec: Any, parsed: Any, data: bytes) -> None:
+    try:
+        codec.build(parsed)
+    except BuildError:
+        pass
+    except Exception as error:
+        raise Broken(
+            f"{type(error).__name__} from the builder of what {data.hex()} is: {error}"
+        ) from error
+
+
+def difference(expected: Any, found: Any, path: str = "") -> str:
+    """Where two values differ, or nothing. Lengths and checksums, which only a parser has, are passed over."""
+    if isinstance(expected, Full):
+        for name, value in expected.items():
+            if name not in found:
+                return f"no {path}{name}"
+            worked_out = value == 0 and name in expected.left
+            if not worked_out and (wrong := difference(value, found[name], f"{path}{name}.")):
+                return wrong
+        return ""
+    if isinstance(expected, Mapping):
+        names = {n for n in found if not str(n).startswith("_")}
+        if names != set(expected):
+            return f"{path} with {sorted(names)}"
+        return next(
+            (w for n, v in expected.items() if (w := difference(v, found[n], f"{path}{n}."))), ""
+        )
+    if isinstance(expected, list):
+        if not isinstance(found, list) or len(found) != len(expected):
+            return f"{path} = {found!r}"
+        return next(
+            (w for i, v in enumerate(expected) if (w := difference(v, found[i], f"{path}{i}."))), ""
+        )
+    if isinstance(expected, float):
+        same = isinstance(found, float) and struct.pack(">d", expected) == struct.pack(">d", found)
+        return "" if same else f"{path} = {found!r}"
+    return (
+        "" if expected == found and (expected is None) == (found is None) else f"{path} = {found!r}"
+    )

@@ -1,0 +1,146 @@
+"""Which constructs of the language random schemas use, and which ones there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from codecgen.schema import grammar
+from codecgen.schema.expression import (
+    Binary,
+    EndOf,
+    ExpressionError,
+    If,
+    Node,
+    Not,
+    Null,
+    Number,
+    Path,
+)
+from codecgen.schema.expression import parse as parse_expression
+from tests.laws.world import World
+
+EXPRESSIONS = (
+    "number",
+    "null",
+    "path",
+    "path in bits",
+    "item",
+    "first",
+    "last",
+    "max",
+    "min",
+    "not",
+    "if",
+    "and",
+    "or",
+    "+",
+    "-",
+    "==",
+    "!=",
+    "<",
+    "<=",
+    ">",
+    ">=",
+)
+NOT_ASKED = frozenset({"manifest.package", "manifest.title", "manifest.language"})
+"""Constructs that each directory has, and that say nothing."""
+
+
+def constructs() -> frozenset[str]:
+    """All constructs of the language: each key of each form, each word that a key can have, each kind of expression."""
+    out = {f"expression: {name}" for name in EXPRESSIONS}
+    for form, spec in grammar.FORMS.items():
+        for key, value in spec.keys.items():
+            out.add(f"{form}.{key}")
+            out |= {f"{form}.{key}: {word}" for word in _words(value.kind)}
+    return frozenset(out - NOT_ASKED)
+
+
+def _words(kind: grammar.Kind) -> Iterator[str]:
+    match kind:
+        case grammar.OneOf(words):
+            yield from words
+        case grammar.Either(kinds):
+            for one in kinds:
+                yield from _words(one)
+        case grammar.ListOf(item) | grammar.MapOf(item):
+            yield from _words(item)
+        case _:
+            return
+
+
+def used(world: World) -> frozenset[str]:
+    """The constructs that a directory uses."""
+    out: set[str] = set()
+    _form("manifest", world.manifest, out)
+    for document in world.documents():
+        _form(next(kind for kind in grammar.DOCUMENTS if kind in document), document, out)
+    return frozenset(out)
+
+
+def _form(form: str, tree: Any, out: set[str]) -> None:
+    spec = grammar.FORMS[form]
+    for key, value in tree.items():
+        known = spec.keys.get(key)
+        if known is not None:
+            out.add(f"{form}.{key}")
+            _value(f"{form}.{key}", known.kind, value, out)
+    if form == "layout":
+        for value in tree.get("derived", {}).values():
+            for derived in [value] if "is" in value else value.values():
+                _form("derived", derived, out)
+
+
+def _value(place: str, kind: grammar.Kind, value: Any, out: set[str]) -> None:
+    match kind:
+        case grammar.OneOf(words):
+            if value in words:
+                out.add(f"{place}: {value}")
+        case grammar.Use(form):
+            if isinstance(value, dict):
+                _form(form, value, out)
+        case grammar.ListOf(item):
+            for part in value if isinstance(value, list) else [value]:
+                _value(place, item, part, out)
+        case grammar.MapOf(item):
+            for part in value.values() if isinstance(value, dict) else ():
+                _value(place, item, part, out)
+        case grammar.Either(kinds):
+            for one in kinds:
+                _value(place, one, value, out)
+        case grammar.Code():
+            if isinstance(value, str):
+                try:
+                    _expression(parse_expression(value).node, out)
+                except ExpressionError:
+                    return
+        case _:
+            return
+
+
+def _expression(node: Node, out: set[str]) -> None:
+    match node:
+        case Number():
+            out.add("expression: number")
+        case Null():
+            out.add("expression: null")
+        case Path(names):
+            out.add("expression: path")
+            if names[0] == "item":
+                out.add("expression: item")
+            elif len(names) > 1:
+                out.add("expression: path in bits")
+        case EndOf(end, _, _):
+            out.add(f"expression: {end}")
+        case Not(operand):
+            out.add("expression: not")
+            _expression(operand, out)
+        case If(condition, then, otherwise):
+            out.add("expression: if")
+            for part in (condition, then, otherwise):
+                _expression(part, out)
+        case Binary(operator, left, right):
+            out.add(f"expression: {operator}")
+            _expression(left, out)
+            _expression(right, out)

@@ -1,0 +1,294 @@
+"""Random schema directories, as a Hypothesis strategy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from codecgen.check.names import RUNTIME
+from tests.laws import examples
+from tests.laws.draws import Draw
+from tests.laws.keys import Kit, Made
+from tests.laws.layouts import CODECS, Maker
+from tests.laws.names import Names
+from tests.laws.open_bugs import AVOIDED
+from tests.laws.seen import FIXED, SCALARS
+from tests.laws.views import ViewMaker
+from tests.laws.world import Tree, World, reach
+
+RELEASES = ("1.0", "1.1", "2.0.1")
+FILES = (
+    "a.yaml",
+    "format.yaml",
+    "x/row.yaml",
+    "x/out.yaml",
+    "list.yaml",
+    "numpy.yaml",
+    "numba.yaml",
+    "views.yaml",
+    "kernels.yaml",
+)
+VALUES = (
+    "a",
+    "b",
+    "c",
+    "none",
+    "x",
+    "value",
+    "name",
+    "mro",
+    "label",
+    "of",
+    "item",
+    "class_",
+    "row",
+    "self",
+)
+
+
+@st.composite
+def directories(draw: Any, views: bool | None = None) -> World:
+    """A schema directory. Now and then `check` refuses one; whoever draws passes over it."""
+    return Directory(Draw(draw), views).world()
+
+
+class Directory:
+    """Makes one directory."""
+
+    def __init__(self, d: Draw, views: bool | None) -> None:
+        self.d = d
+        self.with_views = views
+        taken = {"true", "false", "none", "true_", "false_", "none_", *RUNTIME, *SCALARS, "squeeze"}
+        self.names = Names(d, taken)
+        self.manifest: Tree = {"language": 1, "package": "laws_codecs", "title": "Made up"}
+        self.documents: list[tuple[str, Tree]] = []  # (what it is, the document)
+        self.kit = Kit(d, {}, names=self.names)
+
+    def world(self) -> World:
+        d = self.d
+        self.head()
+        self.kit.enums = self.enums()
+        self.documents.append(("enums", {"enums": self.kit.enums}))
+        views = d.number(0, 2) > 0 if self.with_views is None else self.with_views
+        for _ in range(d.number(0, 2) if views else d.number(1, 4)):
+            self.add(self.layout())
+        if views:
+            maker = ViewMaker(self.kit, self.names)
+            for kind, document in maker.documents():
+                self.documents.append((kind, document))
+        else:
+            self.choices()
+        if d.chance(6):
+            self.overhead()
+        world = World(self.manifest, self.files())
+        examples.add(world, d.number(0, 1 << 30), bool(self.kit.releases))
+        return world
+
+    def head(self) -> None:
+        d, m = self.d, self.manifest
+        if d.chance(3):
+            self.kit.releases = RELEASES
+            m |= {
+                "release_line": "rel",
+                "releases": [*RELEASES],
+                "links": {"doc_no": "https://made.up/{}"},
+            }
+            if d.chance(2):
+                m["documents"] = {"as_of": [d.pick(RELEASES)]}
+        if d.chance(5):
+            m["spelling"] = d.pick(("camel", "snake"))
+        if d.chance(5):
+            m["doc"] = "Nobody wrote them."
+
+    def enums(self) -> dict[str, Tree]:
+        d = self.d
+        out: dict[str, Tree] = {}
+        for _ in range(d.number(1, 3)):
+            values: dict[str, Any] = {}
+            names = list(dict.fromkeys(d.pick(VALUES) for _ in range(d.number(1, 4))))
+            for name in names:
+                number = d.pick((0, 1, 2, 3, 5, 7, -1, 127, 200, 1 << 15, 1 << 33))
+                if number in [v if isinstance(v, int) else v["value"] for v in values.values()]:
+                    continue
+                values[name] = number
+                if d.chance(4):
+                    values[name] = {"value": number, "doc": "One."} | (
+                        {"spelled": "One-" + name} if d.chance(2) else {}
+                    )
+                    if d.chance(3) and self.kit.releases:
+                        values[name]["since"] = {"doc_no": 3}
+            enum: Tree = {"values": values}
+            if d.chance(3):
+                enum["unknown"] = d.pick(("keep", "refuse"))
+            if d.chance(4):
+                enum["doc"] = "Things."
+            out[self.names.fresh()] = enum
+        out["squeeze"] = {"values": {name: i for i, name in enumerate(CODECS)}}
+        return out
+
+    def layout(self) -> Made:
+        d = self.d
+        versions = None
+        if d.chance(3):
+            low = d.number(0, 2)
+            versions = (low, low + d.number(0, 2))
+        near = self.kit.made[-1].name if self.kit.made else None
+        framed = d.chance(4)
+        maker = Maker(
+            self.kit,
+            self.names.fresh(near),
+            versions=versions,
+            plain=d.chance(2),
+            may_be_open=not framed,
+        )
+        if framed:
+            length = maker.fresh()
+            maker.fields[length] = {"type": d.pick(("u16", "i32", "u8")), "measures": "rest"}
+            maker.see(length, maker.fields[length])
+            maker.runs, versions = 1, None
+            maker.made.versions = None
+        made = maker.layout(d.number(1, 6))
+        if d.chance(3):
+            self.derived(made)
+        if d.chance(3):
+            made.tree["examples"] = []  # filled in when the values are known
+        return made
+
+    def add(self, made: Made) -> None:
+        self.kit.made.append(made)
+        self.documents.append(("layout", made.tree))
+
+    def derived(self, made: Made) -> None:
+        """Values that are worked out from the fields, and from those of elements."""
+        d = self.d
+        names = Names(
+            d,
+            set(made.tree["fields"])
+            | {"wrap", "end_of", "item", "int", "str", "bytes", "bool", "float", "version"},
+        )
+        out: Tree = {}
+        numbers = made.numbers
+        if numbers:
+            out[names.fresh()] = self.value(d.pick(numbers), numbers)
+        for name, spec in made.tree["fields"].items():
+            if isinstance(spec, dict) and "array" in spec and "versions" not in spec:
+                element = next(
+                    (m for m in self.kit.made if m.name == spec["array"].partition("@")[0]), None
+                )
+                parts = element.numbers if element is not None else ()
+                if parts and d.chance(2):
+                    item = f"item.{d.pick(parts)}"
+                    out[name] = {
+                        Names(d, {"wrap", "end_of"}).fresh(): self.value(item, numbers or (item,))
+                    }
+        if out:
+            made.tree["derived"] = out
+            first = next(iter(out.values()))
+            if "is" in first and made.versions and d.chance(2):
+                first["versions"] = f"{made.versions[0]}+"
+            if "is" in first and self.kit.releases and d.chance(2):
+                first["since"] = {"doc_no": 6}
+
+    def value(self, first: str, numbers: tuple[str, ...]) -> Tree:
+        d = self.d
+        text = f"{first} {d.pick('+-')} {d.pick([*numbers, '1', '70000'])}"
+        if d.chance(3):
+            text = f"if {first} > {d.number(0, 3)} then {text} else {d.pick(('null', '0', first))}"
+        out: Tree = {"type": d.pick(("i64", "i32", "i16", "i8")), "is": text}
+        if d.chance(4):
+            out |= {"doc": "Worked out.", "unit": "ms"}
+        return out
+
+    def choices(self) -> None:
+        """Choices of layouts that stand beside each other, by a field or by what a caller knows."""
+        d, made = self.d, self.kit.made
+        if d.chance(3):
+            enum = d.pick([name for name in self.kit.enums if name != "squeeze"])
+            cases = {}
+            for value in self.kit.enums[enum]["values"]:
+                m = d.pick(made)
+                cases[value] = (
+                    f"{m.name}@{m.versions[0]}" if m.versions and not m.in_band else m.name
+                )
+            self.documents.append(
+                ("choice", {"choice": self.names.fresh(), "given": enum, "cases": cases})
+            )
+        if d.chance(3):
+            self.by_field()
+
+    def by_field(self) -> None:
+        d = self.d
+        by, type_, endian = (
+            self.kit.d.pick(("kind", "x", "magic")),
+            d.pick(FIXED),
+            d.pick(("big", "little")),
+        )
+        fixed = {"at_first": d.pick(FIXED)} if d.chance(2) else {}
+        cases: dict[str, str] = {}
+        low, high = reach(type_)
+        for number in dict.fromkeys(d.pick((0, 1, 2, 100, 127)) for _ in range(d.number(1, 3))):
+            versions = (
+                (0, d.number(0, 1)) if d.chance(4) and "choice_of_versions" not in AVOIDED else None
+            )
+            maker = Maker(self.kit, self.names.fresh(), versions=versions)
+            maker.fields |= fixed
+            maker.fields[by] = {"type": type_, "const": number}
+            maker.names.taken |= {by, "at_first"}
+            made = maker.layout(d.number(1, 4))
+            made.tree["endian"] = endian
+            self.add(made)
+            cases[str(number)] = f"{made.name}@0" if versions and not made.in_band else made.name
+        assert low <= 0 and high >= 127
+        choice: Tree = {"choice": self.names.fresh(), "by": by, "cases": cases}
+        if d.chance(3):
+            choice["doc"] = "One of them."
+        if d.chance(3) and self.kit.releases:
+            choice["since"] = {"doc_no": 8}
+        self.documents.append(("choice", choice))
+
+    def overhead(self) -> None:
+        """A table of what a layout adds."""
+        d = self.d
+        plain = [m for m in self.kit.made if m.versions is None]
+        if not plain:
+            return
+        made = d.pick(plain)
+        fields = made.tree["fields"]
+        sized = [
+            n for n, s in fields.items() if isinstance(s, dict) and ("bytes" in s or "string" in s)
+        ]
+        column: Tree = {
+            "title": "One",
+            "layout": made.name,
+            "each": {n: 3 for n in sized[:1] if not isinstance(fields[n].get("bytes"), int)},
+        }
+        if made.numbers:
+            column["number"] = d.pick(made.numbers)
+        arrays = [
+            (n, m)
+            for n, s in fields.items()
+            for m in self.kit.made
+            if isinstance(s, dict) and s.get("array") == m.name
+        ]
+        if arrays and d.chance(2):
+            name, held = d.pick(arrays)
+            column = {"title": "Many", "layout": made.name, "array": name, "each": {}}
+            if held.numbers:
+                column["number"] = d.pick(held.numbers)
+        made.tree["overhead"] = {
+            "doc": "Bytes.",
+            "sizes": [1, 10],
+            "of": [column],
+            "notes": "None.",
+        }
+
+    def files(self) -> dict[str, list[Tree]]:
+        """The documents in files: all in one, or enums and views apart."""
+        d = self.d
+        first = d.pick(FILES)
+        out: dict[str, list[Tree]] = {first: []}
+        apart = {kind: d.pick(FILES) for kind in ("enums", "view", "choice") if d.chance(4)}
+        for kind, document in self.documents:
+            out.setdefault(apart.get(kind, first), []).append(document)
+        return {name: documents for name, documents in out.items() if documents}

@@ -1,0 +1,97 @@
+"""Examples of random layouts: values beside the bytes that they have."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from typing import Any
+
+from tests.laws import bytes_of
+from tests.laws.bytes_of import Unfit
+from tests.laws.open_bugs import AVOIDED
+from tests.laws.values import Full, NoValue, Values
+from tests.laws.world import Facts, Tree, World
+
+
+def add(world: World, seed: int, released: bool) -> None:
+    """Fill in the examples of the layouts that are to have some; layouts without a value lose theirs."""
+    facts = Facts(world)
+    r = random.Random(seed)
+    for name, tree in facts.layouts.items():
+        if "examples" not in tree:
+            continue
+        made = [e for e in (_example(facts, name, i, r) for i in range(2)) if e is not None]
+        if made and released and r.random() < 0.3:
+            made[0]["since"] = {"doc_no": 1}
+        if made:
+            tree["examples"] = made
+        else:
+            del tree["examples"]
+
+
+def _example(facts: Facts, name: str, number: int, r: random.Random) -> Tree | None:
+    version = r.choice(facts.versions(name))
+    try:
+        full = Values(facts, r).layout(name, version)
+        data = bytes_of.built(facts, name, version, full)
+    except (NoValue, Unfit):
+        return None
+    out: Tree = {"name": f"number {number}"}
+    if version is not None:
+        out["version"] = version
+        own = facts.layouts[name].get("version_is")
+        if own is not None:
+            full.left.discard(own)
+    if r.random() < 0.3:
+        out["doc"] = "One of many."
+    hexed = r.random() < 0.7 or (
+        "built_examples_of_compressed" in AVOIDED and "compressed" in str(facts.layouts)
+    )
+    out |= {"hex": data.hex()} if hexed else {"build": True}
+    try:
+        out["is"] = _shown(facts, name, version, full)
+    except NoValue:
+        return None
+    return out
+
+
+def _shown(facts: Facts, name: str, version: int | None, full: Full) -> Tree:
+    """Values as YAML has them. Raises NoValue for what it has no way of writing."""
+    out: Tree = {}
+    for field, spec in facts.fields(name, version):
+        if field in full.left or (full[field] is None and "null" not in spec):
+            continue
+        value = full[field]
+        if "enum" in spec:
+            value = next((n for n, v in facts.values(spec["enum"]).items() if v == value), value)
+        elif "bits" in spec:
+            value = {m: _bit(facts, spec["members"][m], v) for m, v in value.items()}
+        elif "layout" in spec:
+            value = _element(facts, spec["layout"], version, value)
+        elif "array" in spec and value is not None:
+            value = [_element(facts, spec["array"], version, item) for item in value]
+        else:
+            value = _plain(value)
+        out[field] = value
+    return out
+
+
+def _bit(facts: Facts, member: Tree, value: Any) -> Any:
+    if "enum" in member:
+        return next((n for n, v in facts.values(member["enum"]).items() if v == value), value)
+    return value
+
+
+def _element(facts: Facts, reference: str, holder: int | None, value: Any) -> Any:
+    if isinstance(value, Full):
+        version = bytes_of.version_of(facts, reference, holder, value)
+        return _shown(facts, reference.partition("@")[0], version, value)
+    return _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        raise NoValue("a fraction")
+    if isinstance(value, bytes):
+        return {"hex": value.hex()}
+    return str(value) if isinstance(value, uuid.UUID) else value

@@ -1,0 +1,364 @@
+"""Random layouts that `check` accepts, with every construct of the language."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.laws.conditions import Seen
+from tests.laws.keys import Keys, Kit, Made
+from tests.laws.names import Names
+from tests.laws.open_bugs import AVOIDED
+from tests.laws.seen import ALL_INTEGERS, SCALARS, framed, solid
+from tests.laws.world import VARINTS, Tree
+
+SHORT = (
+    "u8",
+    "u16",
+    "i8",
+    "i16",
+    "uvarint",
+    "varint",
+    "compact",
+    "i32",
+    "u32",
+    "i64",
+    "u64",
+    "varlong",
+    "uvarlong",
+)
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+class Maker(Keys):
+    """Makes one layout. ``plain``: of what the target arrow can print, most of the time."""
+
+    def __init__(
+        self,
+        kit: Kit,
+        name: str,
+        *,
+        may_be_open: bool = True,
+        plain: bool = False,
+        versions: tuple[int, int] | None = None,
+    ) -> None:
+        self.kit = kit
+        self.d = kit.d
+        self.may_be_open = may_be_open
+        self.plain = plain
+        self.fields: Tree = {}
+        self.names = Names(kit.d)
+        self.seen: list[Seen] = []
+        self.made = Made(name, {"layout": name}, versions=versions, plain=plain)
+        self.runs = 0  # how many runs are open here: the ends of them are there in all versions
+        self.ends: set[str] = set()
+
+    # ------------------------------------------------------------ the whole
+
+    def layout(self, parts: int) -> Made:
+        self.head()
+        self.block(parts, self.may_be_open, True)
+        return self.finish()
+
+    def head(self) -> None:
+        """The keys of a layout, and the field that holds its version."""
+        d, tree = self.d, self.made.tree
+        if d.chance(4):
+            tree["doc"] = d.pick(("A thing.", 'Said: "it" \\ and {0} %s', "Ends with a quote'"))
+        if d.chance(4):
+            tree["endian"] = d.pick(("little", "big"))
+        if d.chance(8) and self.kit.releases and not self.kit.made:
+            tree["draft"] = {"doc_no": d.number(1, 99)}
+        elif d.chance(8) and self.kit.releases:
+            tree["since"] = self.kit.since()
+        if self.made.versions is not None:
+            low, high = self.made.versions
+            tree["versions"] = str(low) if low == high else f"{low}-{high}"
+            if d.chance(2):
+                name = self.fresh()
+                tree["version_is"] = name
+                self.made.in_band = True
+                self.fields[name] = {"type": d.pick(("u8", "i16", "i64")), "is": "version"}
+                self.see(name, self.fields[name])
+            if d.chance(4) and self.kit.releases:
+                tree["version_notes"] = {
+                    str(low): {"since": {"rel": self.kit.releases[0]}, "doc": "Old."}
+                }
+                tree["version_notes"][str(low)]["until"] = {"rel": self.kit.releases[-1]}
+
+    def finish(self) -> Made:
+        made = self.made
+        made.tree["fields"] = self.fields
+        if self.d.chance(5):
+            self.freedoms()
+        made.solid = made.solid or any(solid(spec) for spec in self.fields.values())
+        late = "late_fields_of_elements" in AVOIDED
+        made.numbers = tuple(
+            s.path
+            for s in self.seen
+            if s.kind == "int" and not s.nullable and s.versions is None
+            if "." not in s.path and not (s.late and late)
+        )
+        made.framed = framed(self.fields)
+        made.sums = any(
+            isinstance(spec, dict) and "checksum" in spec for spec in self.fields.values()
+        )
+        return made
+
+    def fresh(self) -> str:
+        near = self.d.pick(list(self.fields)) if self.fields else None
+        return self.names.fresh(near)
+
+    # ------------------------------------------------------------ blocks
+
+    def block(self, parts: int, known: bool, last: bool) -> None:
+        """Some fields. ``known``: something says where the block ends; ``last``: the layout ends with it."""
+        d = self.d
+        nested = any(isinstance(s, dict) and "nesting" in s for s in self.fields.values())
+        tail = known and d.chance(3) and not (nested and self.runs == 0)
+        number = d.number(1, parts)
+        for i in range(number):
+            at_end = last and i == number - 1 and not tail
+            kind = d.number(0, 11)
+            if kind == 9 and parts > 1:
+                self.measured(parts // 2, at_end)
+            elif kind == 10:
+                self.counted()
+            elif kind == 11 and parts > 1:
+                self.checked(parts // 2, at_end)
+            else:
+                self.one()
+        if tail:
+            self.tail(last)
+
+    def measured(self, parts: int, at_end: bool) -> None:
+        """A length, and the run that it measures."""
+        d = self.d
+        name = self.fresh()
+        types = (
+            "u16",
+            "u8",
+            "i32",
+            "u32",
+            "i8",
+            "i16",
+            "i64",
+            "u64",
+            "uvarint",
+            "varint",
+            "varlong",
+            "uvarlong",
+        )
+        spec: Tree = {"type": d.pick(types[:4] if self.plain else types)}
+        self.fields[name] = spec
+        if not self.plain and d.chance(12):
+            self.condition(spec)
+        if d.chance(5):
+            self.one(fixed=True)
+            gap = True
+        else:
+            gap = False
+        before = len(self.fields)
+        self.runs += 1
+        open_end = "when" not in spec
+        self.block(parts, open_end, at_end)
+        self.runs -= 1
+        inside = list(self.fields)[before:]
+        spec["measures"] = self.run(name, inside, at_end, gap)
+        self.see(name, spec)
+
+    def run(self, own: str, inside: list[str], at_end: bool, gap: bool) -> Any:
+        """A run of fields, said in one of the ways that mean the same."""
+        d = self.d
+        self.ends |= {inside[0], inside[-1]}
+        if at_end and not gap and d.chance(2):
+            return "rest"
+        run = {"from": inside[0]}
+        if not at_end or d.chance(2):
+            run["to"] = inside[-1]
+        return run
+
+    def counted(self, element: str | None = None) -> None:
+        """A count, and the array that it counts."""
+        d = self.d
+        count, array = self.fresh(), self.fresh()
+        self.fields[count] = {
+            "type": d.pick(("u8", "i16", "u32", "varint", "uvarlong", *ALL_INTEGERS)),
+            "counts": array,
+        }
+        if self.plain and self.fields[count]["type"] in ("u64", "uvarlong"):
+            self.fields[count]["type"] = "u16"
+        spec: Tree = {"array": element or self.element()}
+        if d.chance(6):
+            self.condition(spec)
+            if "when" in spec and d.chance(2):
+                self.fields[count]["when"] = spec["when"]
+        self.see(count, self.fields[count])
+        if d.chance(3):
+            self.one()
+        if d.chance(8) and self.may_ask(spec):
+            spec["at_least"] = 1
+        self.fields[array] = spec
+        self.see(array, spec)
+
+    def checked(self, parts: int, at_end: bool) -> None:
+        """A checksum, before or behind the run that it covers."""
+        d = self.d
+        name = self.fresh()
+        spec: Tree = {"type": "u32", "checksum": d.pick(("crc32c", "crc32"))}
+        self.runs += 1
+        first = d.chance(2) and not self.plain
+        if not first:
+            self.fields[name] = spec
+        before = len(self.fields)
+        self.block(parts, False, at_end and not first)
+        inside = list(self.fields)[before:]
+        if first:
+            self.fields[name] = spec
+        self.runs -= 1
+        spec["covers"] = self.run(name, inside, at_end and not first, first)
+        if not first and spec["covers"] == "rest" and list(self.fields)[before - 1] != name:
+            spec["covers"] = {"from": inside[0]}
+        if first:
+            spec["covers"]["to"] = inside[-1]
+        self.see(name, spec)
+
+    def tail(self, last: bool) -> None:
+        """What takes all that is left, and perhaps fields of fixed size behind it."""
+        d = self.d
+        kinds = ["bytes", "until", "string", "compressed", "open"]
+        kind = d.pick(kinds[:4] if self.plain else kinds)
+        name = self.fresh()
+        if last and self.runs == 0:
+            self.made.open = True
+        spec: Tree
+        opens = [m for m in self.kit.made if m.open and self.may_hold(m)]
+        if kind == "open" and opens:
+            spec = {"layout": d.pick(opens).name}
+        elif kind in ("until", "compressed"):
+            by = [
+                s
+                for s in self.seen
+                if s.type == "squeeze" and not s.nullable and s.versions is None
+            ]
+            spec = {"array": self.element()}
+            if kind == "compressed" and by:
+                spec["compressed"] = self.compressed(d.pick(by).path)
+                if d.chance(2):
+                    spec["count"] = d.pick(SHORT)
+                else:
+                    spec["until"] = "end"
+            else:
+                spec["until"] = "end"
+        else:
+            spec = {kind if kind != "open" else "bytes": "rest"}
+        self.fields[name] = spec
+        self.see(name, spec)
+        if d.chance(4) and ("bytes" in spec or "string" in spec):
+            self.one(fixed=True)
+
+    def codecs(self) -> list[Seen]:
+        """The fields that can name a codec; there is always one."""
+        if not any(
+            s.type == "squeeze" and not s.nullable and s.versions is None for s in self.seen
+        ):
+            name = self.fresh()
+            self.fields[name] = {"type": self.d.pick(("u8", "i16")), "enum": "squeeze"}
+            self.see(name, self.fields[name])
+        return [
+            s for s in self.seen if s.type == "squeeze" and not s.nullable and s.versions is None
+        ]
+
+    def compressed(self, by: str) -> Tree:
+        d = self.d
+        out: Tree = {"by": by, "limit": d.pick((1 << 16, 1 << 20, 100, 1 << 40))}
+        if d.chance(3):
+            out["refuses"] = [d.pick(CODECS[1:])]
+        if d.chance(3):
+            out["variants"] = {
+                "lz4": {"write": "legacy-header-checksum", "read": "unchecked-header"}
+            }
+            if self.made.versions is not None and d.chance(2):
+                out["variants"]["lz4"]["versions"] = str(self.made.versions[0])
+        return out
+
+    # ------------------------------------------------------------ single fields
+
+    def one(self, fixed: bool = False) -> None:
+        """One field of any type; a fixed one has a size that is known."""
+        d = self.d
+        name = self.fresh()
+        kind = d.number(0, 5 if fixed else 13)
+        if kind <= 3:
+            spec = self.scalar(fixed)
+        elif kind == 4:
+            spec = self.bits()
+        elif kind == 5:
+            spec = {d.pick(("bytes", "string")): d.number(1, 4)}
+        elif kind <= 8:
+            spec = {d.pick(("string", "bytes")): d.pick(SHORT)}
+            self.null(spec)
+        elif kind <= 10:
+            spec = {"array": self.element()}
+            spec |= (
+                {"count": d.pick(SHORT)}
+                if self.plain or d.chance(2)
+                else {"length": d.pick([s for s in SHORT if s != "compact"])}
+            )
+            if d.chance(6) and self.may_ask(spec):
+                spec["at_least"] = d.number(0, 2)
+        elif kind == 11:
+            holds = [m for m in self.kit.made if not m.open and self.may_hold(m)]
+            spec = (
+                {"layout": self.named(d.pick(holds))}
+                if holds and not self.plain
+                else {"bytes": "u8"}
+            )
+        elif kind == 12 and not self.plain and not self.made.open:
+            spec = {
+                "array": self.made.name,
+                "count": d.pick(("u8", "compact")),
+                "nesting": d.number(1, 3),
+            }
+            if self.made.versions is not None and not self.made.in_band:
+                spec = {"bytes": "u8"}
+        else:
+            spec = self.scalar(fixed)
+        self.documents(spec)
+        if not fixed and d.chance(4):
+            self.condition(spec)
+        if self.made.versions is not None and self.runs == 0 and d.chance(3) and not fixed:
+            low, high = self.made.versions
+            cut = d.number(low, high)
+            spec["versions"] = d.pick((f"{cut}+", f"{low}-{cut}", str(cut)))
+        self.default(spec)
+        self.fields[name] = spec if set(spec) != {"type"} or d.chance(2) else spec["type"]
+        if not fixed:
+            self.rules(name, spec)
+        self.see(name, spec)
+
+    def element(self) -> str:
+        """What an array holds."""
+        d = self.d
+        solid = [m for m in self.kit.made if not m.open and m.solid and self.may_hold(m)]
+        if self.plain:
+            solid = [m for m in solid if m.plain]
+        if solid and d.chance(2):
+            return self.named(d.pick(solid))
+        return d.pick([s for s in SCALARS if s not in VARINTS] if self.plain else SCALARS)
+
+    def may_ask(self, spec: Tree) -> bool:
+        """Whether an array can be asked for a fewest number of elements."""
+        numbers = spec["array"] in SCALARS and self.plain
+        return not (numbers and "at_least_of_numbers_by_numpy" in AVOIDED)
+
+    def may_hold(self, m: Made) -> bool:
+        mine = self.made.versions
+        if m.versions is None or m.in_band or m.versions[0] == m.versions[1]:
+            return True
+        return mine is not None and m.versions[0] <= mine[0] and mine[1] <= m.versions[1]
+
+    def named(self, m: Made) -> str:
+        """The layout, perhaps in one version."""
+        if m.versions is not None and self.d.chance(4):
+            return f"{m.name}@{self.d.number(*m.versions)}"
+        return m.name

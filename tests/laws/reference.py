@@ -1,0 +1,177 @@
+"""The rows of a view by the reference codecs and the laws' own reading of the view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+from codecgen.runtime.errors import CodecError
+from codecgen.runtime.source import Limits, Session, Source
+from tests.laws.meaning import Meaning, words_of, wrapped
+from tests.laws.world import Facts, Tree, in_range
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Entry:
+    """Some bytes that stand for one entry: its rows, or none where a strict reader refuses it (``error``).
+
+    ``head`` says that the rows are made of the head alone, ``read`` whether a lenient reader takes it, ``lenient`` what it
+    sees, ``silent`` that there may be no rows, ``careful`` that a strict reader looks at more than the columns show."""
+
+    start: int
+    end: int
+    rows: list[Row] | None = None
+    error: CodecError | None = None
+    read: bool = True
+    lenient: list[Row] = field(default_factory=list)
+    head: bool = False
+    silent: bool = False
+    careful: bool = False
+
+
+class Reference:
+    """Reads runs of entries by the codec of a choice."""
+
+    def __init__(self, facts: Facts, view: Tree, package: ModuleType, limits: Limits) -> None:
+        self.facts = facts
+        self.view = view
+        self.limits = limits
+        self.choice = facts.choices[view["of"]]
+        self.codec = getattr(package, str(view["of"]).upper())
+        self.by = self.choice["by"]
+
+    def entries(self, data: bytes) -> Iterator[Entry]:
+        """The entries of some bytes, as far as their lengths lead. A last one that ends early is left out."""
+        at = 0
+        while at < len(data):
+            source = Source(data, Session(limits=self.limits), pos=at)
+            try:
+                layout = self.codec.case(source)
+                size = layout.frame(source)
+            except CodecError:
+                return
+            if size is None or size <= 0 or size > len(data) - at:
+                return
+            yield self.entry(data[at : at + size], at, layout)
+            at += size
+
+    def entry(self, data: bytes, at: int, codec: Any) -> Entry:
+        entry = Entry(at, at + len(data))
+        for strict in (True, False):
+            try:
+                parsed = codec.parse(data, strict=strict, limits=self.limits)
+            except CodecError as error:
+                if strict:
+                    entry.error = error
+                else:
+                    entry.read = False
+                continue
+            rows = list(self.rows(codec.layout_name, codec.version, parsed, at))
+            entry.careful |= self.careful(codec.layout_name, codec.version, parsed, at)
+            entry.lenient = rows
+            if strict:
+                entry.rows = rows
+        own = [rows for rows in self.view["rows"] if rows["of"] == codec.layout_name]
+        entry.head = any(rows.get("head") for rows in own)
+        entry.silent = not own or any("when" in rows for rows in own)
+        return entry
+
+    def rows(
+        self, layout: str, version: int | None, parsed: Mapping[str, Any], at: int
+    ) -> Iterator[Row]:
+        """The rows of one entry."""
+        for rows in self.view["rows"]:
+            if rows["of"] != layout:
+                continue
+            scope = Scope(self.facts, layout, version, parsed, at, rows.get("each"))
+            if "when" in rows and not scope.meaning().holds(rows["when"]):
+                continue
+            if "each" not in rows:
+                yield self.row(rows, scope, None)
+            for item in parsed[rows["each"]] or () if "each" in rows else ():
+                yield self.row(rows, scope, item)
+            return
+
+    def careful(self, layout: str, version: int | None, parsed: Mapping[str, Any], at: int) -> bool:
+        """Whether there is more to an entry than its rows."""
+        own = [rows for rows in self.view["rows"] if rows["of"] == layout and "careful" in rows]
+        scope = Scope(self.facts, layout, version, parsed, at, None)
+        return any(scope.meaning().holds(rows["careful"]) for rows in own)
+
+    def row(self, rows: Tree, scope: Scope, item: Any) -> Row:
+        out: Row = {}
+        for name, column in self.view["columns"].items():
+            text = rows["columns"].get(name)
+            value = None if text is None else scope.meaning(item).of(text)
+            out[name] = shown(value, column)
+        return out
+
+
+class Scope:
+    """What the columns of an entry can name."""
+
+    def __init__(
+        self, facts: Facts, layout: str, version: int | None, parsed: Any, at: int, each: str | None
+    ) -> None:
+        self.facts = facts
+        self.layout = layout
+        self.version = version
+        self.parsed = parsed
+        self.at = at
+        self.each = each
+        self.derived = facts.layouts[layout].get("derived", {})
+        self.words = words_of(facts, layout)
+        if each is not None:
+            element = facts.layouts[layout]["fields"][each]["array"].partition("@")[0]
+            if element in facts.layouts:
+                inside = words_of(facts, element)
+                self.words |= {("item", *path): words for path, words in inside.items()}
+
+    def meaning(self, item: Any = None) -> Meaning:
+        return Meaning(lambda names: self.look(names, item), self.words)
+
+    def look(self, names: tuple[str, ...], item: Any) -> Any:
+        fields = self.facts.layouts[self.layout]["fields"]
+        value: Any = self.parsed
+        if names[0] == "item":
+            value, names = item, names[1:]
+        elif names[0] == self.each and len(names) == 2:
+            return self.worked_out(self.derived[self.each][names[1]], item)
+        elif names[0] not in fields:
+            if names == ("position",):
+                return self.at
+            if names[0] in self.derived:
+                return self.worked_out(self.derived[names[0]], item)
+            return self.version
+        for name in names:
+            value = None if value is None else value[name]
+        return value
+
+    def worked_out(self, derived: Tree, item: Any) -> int | None:
+        """A derived value: sums wrap in its type."""
+        assert in_range(derived.get("versions"), self.version)
+        value = self.meaning(item).of(derived["is"])
+        return None if value is None else wrapped(value, int(derived["type"][1:]))
+
+
+def shown(value: Any, column: Tree) -> Any:
+    """A value as Arrow gives it back."""
+    if "list" in column:
+        return [
+            {name: shown(item[name], part) for name, part in column["list"].items()}
+            for item in value or ()
+        ]
+    if value is None:
+        return None
+    if column["type"] == "bool":
+        return bool(value)
+    if column["type"] == "binary":
+        return value.encode() if isinstance(value, str) else bytes(value)
+    if column["type"] == "string":
+        return str(value)
+    bits = 64 if column["type"] == "timestamp_ms" else int(column["type"][3:])
+    return wrapped(int(value), bits)

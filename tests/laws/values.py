@@ -1,0 +1,289 @@
+"""Values of layouts, made from a seed: whatever a builder must write."""
+
+from __future__ import annotations
+
+import random
+import struct
+import uuid
+from typing import Any
+
+from codecgen.schema.expression import EndOf
+from tests.laws.bytes_of import version_of
+from tests.laws.meaning import Meaning, look_in, words_of
+from tests.laws.world import Facts, Tree, bits_of, free_bits, in_range, listed, parsed, reach
+
+TEXTS = ("", "a", "ab", "\u00e4", "\u20ac", "\U0001f600", "x" * 17, "null", "0")
+TRIES = 12
+
+
+class NoValue(Exception):
+    """No value was found that keeps all rules."""
+
+
+class Full(dict[str, Any]):
+    """All fields of a layout but lengths and checksums; ``left`` are those that the builder works out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left: set[str] = set()
+
+
+def given(value: Any) -> Any:
+    """What is handed to a builder."""
+    if isinstance(value, Full):
+        return {name: given(part) for name, part in value.items() if name not in value.left}
+    if isinstance(value, dict):
+        return dict(value)
+    return [given(part) for part in value] if isinstance(value, list) else value
+
+
+class Values:
+    """Makes values of one directory. ``broken``: now and then a rule is not kept, and ``self.wrong`` says so."""
+
+    def __init__(self, facts: Facts, r: random.Random) -> None:
+        self.facts = facts
+        self.r = r
+
+    def layout(self, name: str, version: int | None, deep: int = 0) -> Full:
+        """A value of a layout. Raises NoValue."""
+        tree = self.facts.layouts[name]
+        fields = self.facts.fields(name, version)
+        by_name = dict(fields)
+        out = Full()
+        meaning = Meaning(look_in(out, version), words_of(self.facts, name))
+        made: dict[str, Any] = {}
+        counts = {spec["counts"]: field for field, spec in fields if "counts" in spec}
+        for field, spec in fields:
+            if "when" in spec and not meaning.holds(spec["when"]):
+                out[field] = None
+                if "measures" in spec or "checksum" in spec or "counts" in spec:
+                    out.left.add(field)
+                continue
+            for attempt in range(TRIES):
+                out.left.discard(field)
+                out[field] = self.field(
+                    field, spec, by_name, out, meaning, made, version, deep, tree
+                )
+                if self.kept(spec, meaning):
+                    break
+                if field in counts.values() or attempt == TRIES - 1:
+                    raise NoValue(field)
+        return out
+
+    def kept(self, spec: Tree, meaning: Meaning) -> bool:
+        """Whether the rules about a field hold."""
+        if "refuse" in spec and meaning.holds(spec["refuse"]):
+            return False
+        return "valid" not in spec or meaning.holds(spec["valid"])
+
+    def field(
+        self,
+        name: str,
+        spec: Tree,
+        fields: dict[str, Tree],
+        out: Full,
+        meaning: Meaning,
+        made: dict[str, Any],
+        version: int | None,
+        deep: int,
+        tree: Tree,
+    ) -> Any:
+        r = self.r
+        if "measures" in spec or "checksum" in spec:
+            out.left.add(name)
+            return 0
+        if "counts" in spec:
+            array = fields[spec["counts"]]
+            items = self.array(spec["counts"], array, out, made, version, deep)
+            if "when" in array and not meaning.holds(array["when"]):
+                return r.choice((0, 0, 3))  # nothing is there to be counted
+            out.left.add(name)
+            return len(items)
+        if "const" in spec or spec.get("is") == "version":
+            if r.random() < 0.8:
+                out.left.add(name)
+            return spec.get("const", version)
+        default = spec.get("none", spec.get("default"))
+        if default is not None and r.random() < 0.4:
+            value = self.default(default, spec, fields, out, meaning, made, version, deep)
+            if value is not None or "null" in spec:
+                out.left.add(name)
+                return value
+        if "array" in spec:
+            return self.array(name, spec, out, made, version, deep)
+        if "bits" in spec:
+            return self.bits(name, spec, meaning, version)
+        if "layout" in spec:
+            return self.held(spec["layout"], version, deep)
+        return self.plain(spec)
+
+    def default(
+        self,
+        default: Any,
+        spec: Tree,
+        fields: dict[str, Tree],
+        out: Full,
+        meaning: Meaning,
+        made: dict[str, Any],
+        version: int | None,
+        deep: int,
+    ) -> Any:
+        """What the builder writes: None also where it can write nothing."""
+        if isinstance(default, list):
+            return None
+        if isinstance(default, int):
+            return bool(default) if spec.get("type") == "bool" else default
+        words = self.facts.values(spec["enum"]) if "enum" in spec else {}
+        if default in words:
+            return words[default]
+        node = parsed(default)
+        if isinstance(node, EndOf):
+            name = node.array.names[0]
+            if name not in out:
+                array = fields[name]
+                out[name] = self.array(name, array, out, made, version, deep)
+                value = meaning.value(node)
+                del out[name]
+                return value if self.fits(value, spec) else None
+        try:
+            value = meaning.value(node)
+        except LookupError:
+            return None
+        return value if self.fits(value, spec) else None
+
+    def fits(self, value: Any, spec: Tree) -> bool:
+        if isinstance(value, bool) or not isinstance(value, int) or "type" not in spec:
+            return value is None or "type" not in spec or spec["type"] in ("bool", "uuid", "f64")
+        low, high = reach(spec["type"])
+        known = (
+            "enum" not in spec
+            or value in self.facts.values(spec["enum"], spec.get("only")).values()
+        )
+        return low <= value <= high and known
+
+    # ------------------------------------------------------------ by type
+
+    def plain(self, spec: Tree) -> Any:
+        """A value of a number, a boolean, a uuid, bytes or text."""
+        r = self.r
+        if "enum" in spec:
+            known = list(self.facts.values(spec["enum"], spec.get("only")).values())
+            if self.facts.unknown(spec["enum"]) and r.random() < 0.2:
+                number = self.number(spec["type"])
+                taken = self.facts.values(spec["enum"]).values()
+                return number if number not in taken else r.choice(known)
+            return r.choice(known)
+        if "type" in spec:
+            return self.scalar(spec["type"])
+        key = "bytes" if "bytes" in spec else "string"
+        length = spec[key]
+        if isinstance(length, int):
+            data = bytes(r.choice(b"ab~0") for _ in range(length))
+            return data.decode() if key == "string" else data
+        if "null" in spec and r.random() < 0.25:
+            return None
+        text = r.choice(TEXTS)
+        data = (
+            text.encode()
+            if key == "string"
+            else bytes(r.choices(range(256), k=r.choice((0, 1, 2, 3, 9))))
+        )
+        size = len(data)
+        other = length in ("rest", "compact")
+        if not other and (size > reach(length)[1] or size == spec.get("null")):
+            data = b"z" if spec.get("null") == 0 else b""
+        return data.decode() if key == "string" else data
+
+    def scalar(self, type_: str) -> Any:
+        r = self.r
+        if type_ == "bool":
+            return r.random() < 0.5
+        if type_ == "uuid":
+            return uuid.UUID(int=r.choice((0, 1, r.getrandbits(128))))
+        if type_ == "f64":
+            return r.choice(
+                (0.0, 1.0, -2.5, 1e300, float("inf"), struct.unpack(">d", r.randbytes(8))[0])
+            )
+        return self.number(type_)
+
+    def number(self, type_: str) -> int:
+        low, high = reach(type_)
+        r = self.r
+        kind = r.random()
+        if kind < 0.6:
+            value = r.choice((0, 1, 2, 3, 5, 9, -1, -2))
+        elif kind < 0.8:
+            value = r.choice(
+                (low, high, low + 1, high - 1, 63, 64, 127, 128, 255, 256, 8191, 8192, -64, -65)
+            )
+        else:
+            value = r.randint(low, high)
+        return value if low <= value <= high else high if value > 0 else low
+
+    def bits(self, name: str, spec: Tree, meaning: Meaning, version: int | None) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        for member, bit in spec["members"].items():
+            if not in_range(bit.get("versions"), version):
+                continue
+            low, high = bits_of(bit["at"]) if "at" in bit else free_bits(spec, version)
+            if "at" not in bit:
+                out[member] = 0
+            elif "enum" in bit:
+                out[member] = self.r.choice(
+                    list(self.facts.values(bit["enum"], bit.get("only")).values())
+                )
+            elif low == high:
+                out[member] = self.r.random() < 0.5
+            else:
+                out[member] = self.r.choice((0, 1, (1 << high - low + 1) - 1))
+        return out
+
+    def held(self, reference: str, holder: int | None, deep: int, same: bool = False) -> Full:
+        if deep > 4:
+            raise NoValue("too deep")
+        versions = self.facts.held(reference, holder)
+        version = versions[0] if same else self.r.choice(versions)
+        name = reference.partition("@")[0]
+        if "version_is" not in self.facts.layouts[name]:
+            version = versions[0]
+        value = self.layout(name, version, deep + 1)
+        if "version_is" in self.facts.layouts[name] and "@" not in reference:
+            value.left.discard(self.facts.layouts[name]["version_is"])  # nothing else says which
+            assert version_of(self.facts, reference, holder, value) == version
+        return value
+
+    def array(
+        self, name: str, spec: Tree, out: Full, made: dict[str, Any], version: int | None, deep: int
+    ) -> list[Any]:
+        """The elements; the same ones whenever a layout is asked for them."""
+        if name in made:
+            return list(made[name])
+        r = self.r
+        least = spec.get("at_least", 0)
+        most = 0 if deep > 2 and "nesting" in spec else 3
+        number = least + r.choice((0, 0, 1, 1, 2, most))
+        if "nesting" in spec and deep >= spec["nesting"]:
+            number = least
+        element = spec["array"]
+        if element.partition("@")[0] in self.facts.layouts:
+            own = element.partition("@")[0]
+            items = [
+                self.held(element, version, deep, own == _owner(self.facts, spec))
+                for _ in range(number)
+            ]
+        else:
+            items = [self.scalar(element) for _ in range(number)]
+        made[name] = items
+        return list(items)
+
+
+def _owner(facts: Facts, spec: Tree) -> str | None:
+    """The layout that an array stands in."""
+    for name, tree in facts.layouts.items():
+        if any(part is spec for part in tree["fields"].values()):
+            return name
+    return None
+
+
+def names_of(spec: Tree, key: str) -> list[str]:
+    return [str(word) for word in listed(spec.get(key))]

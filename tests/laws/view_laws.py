@@ -1,0 +1,176 @@
+"""Laws about views: the reference codecs, the NumPy readers and the kernels see the same rows, and refuse the same bytes."""
+
+from __future__ import annotations
+
+import importlib
+import random
+import time
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+
+from codecgen.runtime.arrow import decoder as decoding
+from codecgen.runtime.arrow.decoder import Decoder, Odd, Rows, choose
+from codecgen.runtime.source import Limits
+from tests.arrow.rows import unpacked
+from tests.laws.codec_laws import samples
+from tests.laws.made import Generated
+from tests.laws.memory import Broken, Memory, TrackedChunk, watched
+from tests.laws.mutations import mutated
+from tests.laws.reference import Entry, Reference, Row
+from tests.laws.world import Tree
+
+LIMITS = Limits(decompressed=1 << 14, elements=300, findings=200)
+SECONDS = 4.0
+MOST_HEAD = 64
+Read = Callable[[bytes, list[str] | None, bool], "tuple[list[Row], list[Odd]]"]
+
+
+def view_laws(
+    made: Generated, package: ModuleType, r: random.Random, chunks: int = 3, mutants: int = 5
+) -> int:
+    """The laws for every view; how many rows were read. Raises Broken."""
+    seen = 0
+    for name, tree in made.facts.views.items():
+        view = getattr(importlib.import_module(f"{made.package}.arrow.{name}"), name.upper())
+        engines: dict[str, Read] = {}
+        kernels = importlib.import_module(view.kernels)
+        engines["kernels"] = reader(view, kernels)
+        if view.vectors is not None:
+            engines["NumPy"] = reader(view, importlib.import_module(view.vectors))
+        reference = Reference(made.facts, tree, package, LIMITS)
+        for _ in range(chunks):
+            parts = [part for part in entries(made, tree, r) if part]
+            data = b"".join(parts)
+            expected = list(reference.entries(data))
+            if b"".join(data[e.start : e.end] for e in expected) != data:
+                raise Broken(f"the entries of {name} do not lead through {data.hex()}")
+            for entry in expected:
+                if entry.error is not None:
+                    raise Broken(f"{name}: {data.hex()} was built, and is refused: {entry.error}")
+            names = columns(tree, r)
+            seen += agree(tree, name, engines, data, expected, names, r.random() < 0.3)
+            for bad in mutated(parts[-1], r, mutants) if parts else ():
+                some = b"".join(parts[:-1][-1:]) + bad
+                agree(tree, name, engines, some, list(reference.entries(some)), names, True)
+    return seen
+
+
+def columns(tree: Tree, r: random.Random) -> list[str]:
+    """All columns of a view, or some."""
+    names = list(tree["columns"])
+    return names if r.random() < 0.7 else r.sample(names, r.randint(1, len(names)))
+
+
+def entries(made: Generated, tree: Tree, r: random.Random) -> list[bytes]:
+    """Some entries of a view."""
+    cases = list(made.facts.choices[tree["of"]]["cases"].values())
+    out: list[bytes] = []
+    for _ in range(r.choice((1, 2, 3, 5))):
+        name, _, version = r.choice(cases).partition("@")
+        versions = [int(version)] if version else made.facts.versions(name)
+        for _, data in samples(made, name, r.choice(versions), r, 1):
+            out.append(data or b"")
+    return out
+
+
+def reader(view: Any, kernels: Any) -> Read:
+    """Reads bytes by the kernels of a view, or by its NumPy readers."""
+
+    def read(data: bytes, names: list[str] | None, careful: bool) -> tuple[list[Row], list[Odd]]:
+        memory = Memory()
+        decoder = Decoder(
+            view,
+            choose(view, names),
+            limits=LIMITS,
+            careful=careful,
+            kernels=as_module(kernels),
+            allocate=memory.allocate,
+        )
+        chunk = TrackedChunk(len(data), memory)
+        chunk.view()[: len(data)] = data
+        chunk.size = len(data)
+        decoder.decompressor.scratch = TrackedChunk(1 << 10, memory)
+        for array in (decoder.table, decoder.out, decoder.state, decoder.room):
+            memory.array(array)
+        rows: list[Row] = []
+        odd: list[Odd] = []
+        with watched(memory):
+            for item in decoder.decode(chunk, 0):
+                if isinstance(item, Rows):
+                    rows += unpacked(item.batch)
+                else:
+                    odd.append(item)
+        return rows, odd
+
+    return read
+
+
+def as_module(kernels: Any) -> Any:
+    """Kernels as the decoder takes them."""
+    return kernels if isinstance(kernels, ModuleType) else SimpleNamespace(**kernels)
+
+
+def agree(
+    tree: Tree,
+    name: str,
+    engines: dict[str, Read],
+    data: bytes,
+    expected: list[Entry],
+    names: list[str],
+    careful: bool,
+) -> int:
+    """All engines give the rows that the reference has, and name the entries that it refuses. How many rows there are."""
+    seen = 0
+    for engine, read in engines.items():
+        begin = time.perf_counter()
+        try:
+            rows, odd = read(data, names, careful)
+        except Broken:
+            raise
+        except pa.ArrowInvalid as error:
+            raise Broken(f"{engine} of {name} gives a batch that is not valid: {error}") from error
+        if time.perf_counter() - begin > SECONDS:
+            raise Broken(
+                f"{engine} of {name} takes {time.perf_counter() - begin:.1f} s for {data.hex()}"
+            )
+        passed = {item.start for item in odd}
+        wanted: list[Row] = []
+        for entry in expected:
+            if entry.start in passed:
+                none = (
+                    entry.silent and not entry.rows
+                )  # left to the reference codecs, which see that it is sound
+                allowed = entry.head or none or (careful and entry.careful)
+                if entry.error is None and not allowed:
+                    raise Broken(
+                        f"{engine} of {name} refuses the entry at {entry.start} of {data.hex()} (line {_line(odd, entry)}), and nothing is wrong with it"
+                    )
+                continue
+            if entry.rows is not None:
+                wanted += [{n: row[n] for n in names} for row in entry.rows]
+            elif not entry.head and not entry.silent:
+                if not entry.read and len(data) - entry.start < MOST_HEAD:
+                    break  # too short for its head: an engine may stop before it, as before what is cut off
+                if not entry.read:
+                    raise Broken(
+                        f"{engine} of {name} takes the entry at {entry.start} of {data.hex()}: {entry.error}"
+                    )
+                wanted += [{n: row[n] for n in names} for row in entry.lenient]
+            else:
+                return seen  # what it gives is made of a part of the entry
+        if rows != wanted:
+            raise Broken(f"{engine} of {name} reads {data.hex()} as {rows}, not {wanted}")
+        seen += len(rows)
+    return seen
+
+
+def _line(odd: list[Odd], entry: Entry) -> int:
+    return next(getattr(item, "line", 0) for item in odd if item.start == entry.start)
+
+
+decoding.ENTRIES = 8
+decoding.SPARE = 8
+decoding.PROBE = 64

@@ -1,0 +1,389 @@
+"""Random views: layouts that stand one after the other, columns of their rows, and how rows are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tests.laws.conditions import Conditions, Seen
+from tests.laws.draws import Draw
+from tests.laws.keys import Kit, Made
+from tests.laws.layouts import Maker
+from tests.laws.names import Names, column_allowed
+from tests.laws.open_bugs import AVOIDED
+from tests.laws.seen import seen_of
+from tests.laws.world import INTEGERS, VARINTS, Tree, reach
+
+WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
+
+
+@dataclass
+class Column:
+    """A column while it is made: which cases give it a value."""
+
+    name: str
+    tree: Tree
+    given: set[int] = field(default_factory=set)
+
+
+@dataclass
+class Source:
+    """A value that a case can give: its type of column, whether it may be null, and the field that it is, if it is one."""
+
+    text: str
+    type: str
+    nullable: bool = False
+    part: str = ""
+    members: Tree | None = None
+
+
+class ViewMaker:
+    """Makes layouts, a choice of them, and a view of the choice."""
+
+    def __init__(self, kit: Kit, names: Names) -> None:
+        self.kit = kit
+        self.d: Draw = kit.d
+        self.names = names
+        self.columns: list[Column] = []
+        self.rows: list[Tree] = []
+        self.written = kit.d.chance(2)
+        self.pending: list[
+            tuple[Tree, Made, Made | None, str | None, list[tuple[Column, Source]]]
+        ] = []
+
+    def documents(self) -> Iterator[tuple[str, Tree]]:
+        d = self.d
+        self.by = d.pick(("kind", "x", "row"))
+        self.type = d.pick(("u8", "i8", "u16", "i32", "i64"))
+        self.endian = d.pick(("big", "little"))
+        self.first = d.chance(2)
+        cases: dict[str, str] = {}
+        for i, number in enumerate(
+            dict.fromkeys(d.pick((1, 2, 0, 100)) for _ in range(d.number(1, 2)))
+        ):
+            entry, element, array = self.entry(number)
+            if element is not None:
+                yield "layout", element.tree
+            yield "layout", entry.tree
+            cases[str(number)] = (
+                entry.name if entry.versions is None else f"{entry.name}@{entry.versions[0]}"
+            )
+            self.case(i, entry, element, array)
+        choice = self.names.fresh()
+        yield "choice", {"choice": choice, "by": self.by, "cases": cases}
+        if not self.columns:
+            self.add(Source("position", "int64"), 0)
+            self.rows[0]["columns"] = {self.columns[0].name: "position"}
+        for column in self.columns:
+            if len(column.given) < len(self.rows) and "list" not in column.tree:
+                column.tree["nullable"] = True
+        for rows, entry, element, array, taken in self.pending:
+            write = self.write(entry, element, array, taken)
+            whole = self.defaults(entry, write["entry"], array)
+            if whole and (element is None or self.defaults(element, write["item"], None)):
+                rows["write"] = write
+        columns = {column.name: column.tree for column in self.columns}
+        view: Tree = {
+            "view": self.names.fresh(),
+            "of": choice,
+            "columns": columns,
+            "rows": self.rows,
+        }
+        if d.chance(4):
+            view["doc"] = "All of them."
+        yield "view", view
+
+    # ------------------------------------------------------------ layouts
+
+    def entry(self, number: int) -> tuple[Made, Made | None, str | None]:
+        """A layout whose length lies at a fixed place, perhaps with an array of rows at its end."""
+        d = self.d
+        element = None
+        plain = self.written or not d.chance(6)
+        if d.chance(2):
+            maker = Maker(self.kit, self.names.fresh(), may_be_open=False, plain=plain)
+            if d.chance(3):
+                length = maker.fresh()
+                maker.fields[length] = {
+                    "type": d.pick(("u16", "varint", "uvarint", "i32")),
+                    "measures": "rest",
+                }
+                maker.see(length, maker.fields[length])
+                maker.made.solid = True
+                maker.may_be_open, maker.runs = True, 1
+            element = maker.layout(d.number(1, 4))
+            element.open = False
+            if not element.solid:
+                element.tree["fields"] = {"at_least_one": "u8"} | element.tree["fields"]
+                element.solid = True
+            self.kit.made.append(element)
+        maker = Maker(self.kit, self.names.fresh(element.name if element else None), plain=plain)
+        size = maker.names.keep(d.pick(("size", "x_size", "end", "length")))
+        kind = {"type": self.type, "const": number}
+        length = {"type": self.size_type(), "measures": "rest"}
+        maker.names.taken.add(self.by)
+        maker.fields = (
+            {self.by: kind, size: length} if self.first else {size: length, self.by: kind}
+        )
+        for name, spec in list(maker.fields.items()):
+            maker.see(name, spec)
+        if not self.first:
+            length["measures"] = {"from": self.by}
+        maker.runs = 1
+        maker.made.tree["endian"] = self.endian
+        array = None
+        if element is None or d.chance(3):
+            maker.block(d.number(1, 4), element is None, True)
+        if element is not None:
+            array = self.array(maker, element)
+        made = maker.finish()
+        made.tree["endian"] = self.endian
+        made.open = False
+        self.kit.made.append(made)
+        return made, element, array
+
+    def size_type(self) -> str:
+        if not hasattr(self, "_size"):
+            self._size = self.d.pick(("u16", "u32", "i32", "u8", "i64"))
+        return self._size
+
+    def array(self, maker: Maker, element: Made) -> str:
+        """The array of rows, which ends its layout."""
+        d = self.d
+        kind = d.number(0, 3)
+        name = maker.fresh()
+        spec: Tree = {"array": element.name}
+        if kind == 0:
+            count = maker.fresh()
+            maker.fields[count] = {"type": d.pick(("u8", "i32", "u16", "varint")), "counts": name}
+        elif kind == 1:
+            spec["count"] = d.pick(("u8", "i32", "compact", "varint", "u16"))
+        else:
+            spec["until"] = "end"
+        if kind and d.chance(3):
+            spec["compressed"] = maker.compressed(d.pick(maker.codecs()).path)
+        if d.chance(8):
+            spec["at_least"] = 1
+        maker.fields[name] = spec
+        maker.see(name, spec)
+        return name
+
+    # ------------------------------------------------------------ columns
+
+    def case(self, number: int, entry: Made, element: Made | None, array: str | None) -> None:
+        """The rows of one layout."""
+        d = self.d
+        rows: Tree = {"of": entry.name}
+        if array is not None:
+            rows["each"] = array
+        sources = list(self.sources(entry, element, array))
+        if array is None and d.chance(6):
+            rows["head"] = True
+            names = list(entry.tree["fields"])[:2]
+            sources = [
+                Source(self.by, self.column_type(self.type) or "int64", part=self.by),
+                Source("position", "int64"),
+            ]
+            assert self.by in names
+        own = [
+            s
+            for name, spec in entry.tree["fields"].items()
+            for s in seen_of(name, spec, None, self.kit.enums)
+            if spec is not None
+        ]
+        if d.chance(5) and "head" not in rows:
+            self.condition(rows, "when", own)
+        if d.chance(6) and "head" not in rows:
+            self.condition(rows, "careful", own)
+        values: Tree = {}
+        taken: list[tuple[Column, Source]] = []
+        for source in sources:
+            if not d.chance(3) or self.written:
+                column = self.column(source, number)
+                if column is not None:
+                    values[column.name] = source.text
+                    taken.append((column, source))
+        rows["columns"] = values
+        if self.written and "head" not in rows:
+            self.pending.append((rows, entry, element, array, taken))
+        self.rows.append(rows)
+
+    def condition(self, rows: Tree, key: str, seen: list[Seen]) -> None:
+        text = Conditions(self.d, seen).boolean(1)
+        if text is not None:
+            rows[key] = text
+
+    def column_type(self, type_: str) -> str | None:
+        """The narrowest column that has room for an integer type."""
+        if type_ in ("u64", "uvarlong"):
+            return None
+        low, high = reach(type_)
+        return next(
+            name
+            for name, bits in WIDTHS.items()
+            if -(1 << bits - 1) <= low and high < 1 << bits - 1
+        )
+
+    def sources(self, entry: Made, element: Made | None, array: str | None) -> Iterator[Source]:
+        for name, spec in entry.tree["fields"].items():
+            if name != array:
+                yield from self.source(name, spec, "", name)
+        for name, spec in element.tree["fields"].items() if element is not None else ():
+            yield from self.source(name, spec, "item.", f"item.{name}")
+        yield Source("position", "int64")
+        written = self.written and "lengths_that_are_written" in AVOIDED
+        if self.d.chance(3) and entry.numbers and not written:
+            yield Source(f"{entry.numbers[0]} + {self.d.number(0, 5)}", "int64")
+            yield Source(
+                f"if {entry.numbers[0]} > 1 then {entry.numbers[-1]} else null", "int64", True
+            )
+
+    def source(self, name: str, spec: Tree | str, prefix: str, part: str) -> Iterator[Source]:
+        spec = {"type": spec} if isinstance(spec, str) else spec
+        nullable = "when" in spec
+        if (
+            self.written
+            and {"measures", "counts", "checksum"} & set(spec)
+            and "lengths_that_are_written" in AVOIDED
+        ):
+            return
+        if "type" in spec:
+            if spec["type"] == "bool":
+                yield Source(prefix + name, "int8" if self.written else "bool", nullable, part)
+            elif spec["type"] in INTEGERS or spec["type"] in VARINTS:
+                type_ = self.column_type(spec["type"])
+                if type_ == "int64" and self.d.chance(4):
+                    type_ = "timestamp_ms"
+                if type_ is not None:
+                    yield Source(prefix + name, type_, nullable, part)
+        elif "bits" in spec and not nullable:
+            for seen in seen_of(name, spec):
+                low = 8 if seen.kind == "bool" else 0
+                type_ = (
+                    ("int8" if self.written else "bool")
+                    if low
+                    else "int64"
+                    if seen.kind == "int"
+                    else "int16"
+                )
+                yield Source(
+                    f"{prefix}{seen.path}", type_, False, f"{part}.{seen.path.partition('.')[2]}"
+                )
+        elif ("bytes" in spec or "string" in spec) and (prefix or not self.written):
+            other = "bytes" in spec or (self.d.chance(4) and not self.written)
+            kind = "binary" if other else "string"
+            yield Source(prefix + name, kind, nullable or "null" in spec, part)
+        elif "array" in spec and prefix and not nullable:
+            held = next((m for m in self.kit.made if m.name == spec["array"]), None)
+            members = self.members(held)
+            if members:
+                yield Source(prefix + name, "list", False, part, members)
+
+    def members(self, held: Made | None) -> Tree:
+        """What of an element a list can show: bytes and text."""
+        out: Tree = {}
+        for name, spec in (
+            held.tree["fields"].items() if held is not None and not held.versions else ()
+        ):
+            if isinstance(spec, dict) and ("bytes" in spec or "string" in spec):
+                out[name] = {"type": "binary" if "bytes" in spec else "string"}
+                if "null" in spec or "when" in spec:
+                    out[name]["nullable"] = True
+        return out
+
+    def column(self, source: Source, case: int) -> Column | None:
+        """A column for a value: one that another case has, or a new one."""
+        d = self.d
+        for column in self.columns:
+            same = column.tree.get("type") == source.type and "list" not in column.tree
+            if same and case not in column.given and d.chance(2):
+                if source.nullable:
+                    column.tree["nullable"] = True
+                column.given.add(case)
+                return column
+        return self.add(source, case)
+
+    def add(self, source: Source, case: int) -> Column | None:
+        d = self.d
+        names = Names(d, {column.name for column in self.columns})
+        inside = {f"{c.name}_{m}" for c in self.columns for m in c.tree.get("list", ())}
+        name = names.fresh(d.pick(self.columns).name if self.columns else None)
+        own = {f"{name}_{m}" for m in source.members or ()}
+        if not column_allowed(name, self.written) or name in inside or own & names.taken:
+            name = names.keep("zz" + str(len(self.columns)))
+        tree: Tree = {"list": source.members} if source.type == "list" else {"type": source.type}
+        if source.nullable or (d.chance(6) and source.type != "list"):
+            tree["nullable"] = True
+        if d.chance(6):
+            tree["on_request"] = True
+        if d.chance(8):
+            tree |= {"doc": "A column."} | ({"unit": "ms"} if d.chance(2) else {})
+        column = Column(name, tree, {case})
+        self.columns.append(column)
+        return column
+
+    # ------------------------------------------------------------ writing
+
+    def defaults(self, made: Made, given: Tree, array: str | None) -> bool:
+        """Give defaults to fields that no column gives a value. Whether all have one."""
+        for name, spec in made.tree["fields"].items():
+            full = spec if isinstance(spec, dict) else {"type": spec}
+            own = {"const", "measures", "counts", "checksum", "is", "default", "none", "when"}
+            if name in given or name == array or own & set(full) or "bits" in full:
+                continue
+            if "array" in full or "layout" in full or "null" in full:
+                continue
+            if full.get("type") in (*INTEGERS, *VARINTS) and "enum" not in full:
+                made.tree["fields"][name] = full | {"default": self.d.pick((0, 1))}
+            else:
+                return False
+        return True
+
+    def write(
+        self,
+        entry: Made,
+        element: Made | None,
+        array: str | None,
+        taken: list[tuple[Column, Source]],
+    ) -> Tree:
+        """Every column goes back to the field that it came from."""
+        d = self.d
+        out: Tree = {"entry": {}}
+        if element is not None:
+            out["item"] = {}
+        done: set[str] = set()
+        for column, source in taken:
+            where, name = (
+                ("item", source.part[5:])
+                if source.part.startswith("item.")
+                else ("entry", source.part)
+            )
+            if not source.part or source.part in done:
+                continue
+            tree = (element if where == "item" else entry).tree  # type: ignore[union-attr]
+            field_, _, member = name.partition(".")
+            spec = tree["fields"][field_]
+            settled = {"const", "measures", "counts", "checksum", "is"}
+            if isinstance(spec, dict) and settled & set(spec):
+                continue
+            done.add(source.part)
+            end = (
+                d.pick(("first", "first", "last", "max", "min"))
+                if not column.tree.get("nullable")
+                else "first"
+            )
+            text = (
+                f"{end}({column.name})" if where == "entry" and array is not None else column.name
+            )
+            data = isinstance(spec, dict) and bool({"bytes", "string", "array"} & set(spec))
+            if column.tree.get("nullable") and not data:
+                text = f"if {text} == null then 0 else {text}"
+            if member:
+                out[where].setdefault(field_, {})[member] = text
+            else:
+                out[where][field_] = text
+        if d.chance(3):
+            plain = [c for c, _ in taken if c.tree.get("type") in (*WIDTHS, "bool")]
+            for column in plain[:2]:
+                column.tree.setdefault("default", 0)
+        return out

@@ -1,0 +1,233 @@
+"""A schema directory as plain mappings: what random schemas are made of, and what their meaning is read from.
+
+The laws never look at the generator's own model: values, bytes and rows are worked out from the YAML alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import yaml
+
+from codecgen.schema import expression
+
+Tree = dict[str, Any]
+
+INTEGERS = {f"{sign}{8 * size}": (size, sign == "i") for sign in "iu" for size in (1, 2, 4, 8)}
+VARINTS = {
+    "varint": (32, True),
+    "varlong": (64, True),
+    "uvarint": (32, False),
+    "uvarlong": (64, False),
+}
+LENGTHS = (*INTEGERS, *VARINTS, "compact")
+
+
+def reach(name: str) -> tuple[int, int]:
+    """The smallest and the largest number of an integer type."""
+    if name in INTEGERS:
+        bits, signed = 8 * INTEGERS[name][0], INTEGERS[name][1]
+    else:
+        bits, signed = VARINTS.get(name, (32, False))
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+
+
+@dataclass
+class World:
+    """A schema directory: the manifest, and the documents of each file."""
+
+    manifest: Tree
+    files: dict[str, list[Tree]] = field(default_factory=dict)
+
+    def of(self, kind: str) -> dict[str, Tree]:
+        """The documents of one kind (layout, choice, view) by their names."""
+        return {doc[kind]: doc for doc in self.documents() if kind in doc}
+
+    def documents(self) -> Iterator[Tree]:
+        for documents in self.files.values():
+            yield from documents
+
+    @property
+    def layouts(self) -> dict[str, Tree]:
+        return self.of("layout")
+
+    @property
+    def enums(self) -> dict[str, Tree]:
+        return {
+            name: enum for doc in self.documents() for name, enum in doc.get("enums", {}).items()
+        }
+
+    @property
+    def package(self) -> str:
+        return str(self.manifest["package"])
+
+    def texts(self) -> dict[str, str]:
+        """The YAML of every file."""
+        out = {"codecgen.yaml": text_of(self.manifest)}
+        for name, documents in self.files.items():
+            out[name] = "---\n".join(text_of(document) for document in documents)
+        return out
+
+    def __str__(self) -> str:
+        return "\n".join(f"# {name}\n{text}" for name, text in self.texts().items())
+
+    @classmethod
+    def read(cls, texts: Mapping[str, str]) -> World:
+        """The directory that some YAML files are."""
+        files = {}
+        for name, text in texts.items():
+            files[name] = [_plain(node) for node in yaml.compose_all(text, yaml.SafeLoader)]
+        manifest = files.pop("codecgen.yaml")[0]
+        return cls(manifest, files)
+
+
+class Facts:
+    """A directory that does not change any more, with what is asked for again and again at hand."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.layouts = world.layouts
+        self.enums = world.enums
+        self.choices = world.of("choice")
+        self.views = world.of("view")
+
+    def fields(self, layout: str, version: int | None) -> list[tuple[str, Tree]]:
+        """The fields that a version has. A bare word is a type."""
+        out = []
+        for name, spec in self.layouts[layout]["fields"].items():
+            full = {"type": spec} if isinstance(spec, str) else spec
+            if in_range(full.get("versions"), version):
+                out.append((name, full))
+        return out
+
+    def versions(self, layout: str) -> list[int | None]:
+        given = self.layouts[layout].get("versions")
+        if given is None:
+            return [None]
+        low, high = span(given)
+        assert high is not None
+        return list(range(low, high + 1))
+
+    def held(self, reference: str, holder: int | None) -> list[int | None]:
+        """The versions in which a layout can be held; that of the holder comes first."""
+        name, _, version = reference.partition("@")
+        if version:
+            return [int(version)]
+        there = self.versions(name)
+        if "version_is" in self.layouts[name]:
+            return sorted(there, key=lambda v: v != holder)
+        return [holder] if holder in there else there
+
+    def values(self, enum: str, only: Any = None) -> dict[str, int]:
+        values = {
+            name: v["value"] if isinstance(v, dict) else v
+            for name, v in self.enums[enum]["values"].items()
+        }
+        wanted = listed(only) if only is not None else list(values)
+        return {name: number for name, number in values.items() if name in wanted}
+
+    def unknown(self, enum: str) -> bool:
+        return bool(self.enums[enum].get("unknown") == "keep")
+
+
+def listed(value: Any) -> list[Any]:
+    """What takes a list also takes a single value."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list) else [value]
+
+
+def span(versions: Any) -> tuple[int, int | None]:
+    low, plus, rest = re.fullmatch(r"(\d+)(\+|-)?(\d*)", str(versions)).groups()  # type: ignore[union-attr]
+    return int(low), None if plus == "+" else int(rest or low)
+
+
+def in_range(versions: Any, version: int | None) -> bool:
+    if versions is None or version is None:
+        return True
+    low, high = span(versions)
+    return low <= version and (high is None or version <= high)
+
+
+def bits_of(at: Any) -> tuple[int, int]:
+    low, _, high = str(at).partition("..")
+    return int(low), int(high or low)
+
+
+def free_bits(spec: Tree, version: int | None) -> tuple[int, int]:
+    """The bits that a reserved member has."""
+    taken = set()
+    for member in spec["members"].values():
+        if "at" in member and in_range(member.get("versions"), version):
+            low, high = bits_of(member["at"])
+            taken |= set(range(low, high + 1))
+    free = [bit for bit in range(8 * INTEGERS[spec["bits"]][0]) if bit not in taken]
+    return free[0], free[-1]
+
+
+@cache
+def parsed(text: str) -> expression.Node:
+    """The tree of an expression. Its meaning is worked out in :mod:`.meaning`."""
+    return expression.parse(text).node
+
+
+def fields_of_run(names: list[str], own: str, run: Any) -> range:
+    """The indices of a run among the fields of a version."""
+    if run == "rest":
+        return range(names.index(own) + 1, len(names))
+    last = names.index(run["to"]) if "to" in run else len(names) - 1
+    return range(names.index(run["from"]), last + 1)
+
+
+# ------------------------------------------------------------ YAML
+
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_@.+-]*\Z")
+_WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "~"}
+
+
+def text_of(document: Tree) -> str:
+    """A document as YAML: one line for a key, and for each of its own where it is a mapping."""
+    lines = []
+    for key, value in document.items():
+        if key in ("fields", "columns", "derived", "enums", "entry", "item") and value:
+            lines.append(f"{key}:")
+            lines += [f"  {name}: {_flow(part)}" for name, part in value.items()]
+        elif key in ("rows", "examples"):
+            lines.append(f"{key}:")
+            for part in value:
+                keys = [f"{name}: {_flow(inner)}" for name, inner in part.items()]
+                lines += [f"  - {keys[0]}", *(f"    {line}" for line in keys[1:])]
+        else:
+            lines.append(f"{key}: {_flow(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_flow(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        plain = _PLAIN.match(value) and value.lower() not in _WORDS
+        return value if plain else json.dumps(value, ensure_ascii=False)
+    return str(value)
+
+
+def _plain(node: yaml.Node) -> Any:
+    """YAML as plain Python, with keys that are always text."""
+    if isinstance(node, yaml.MappingNode):
+        return {key.value: _plain(child) for key, child in node.value}
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(child) for child in node.value]
+    if node.style is None and re.fullmatch(r"-?[0-9]+", node.value):
+        return int(node.value)
+    if node.style is None and node.value in ("true", "false", "null", "~"):
+        return {"true": True, "false": False}.get(node.value)
+    return node.value

@@ -1,0 +1,49 @@
+"""The log layer knows no layout by its name: what it needs of one comes from choices and views."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import kafka_codecs
+from codecgen.runtime.construct import Layout
+from tests.paths import ROOT
+
+PIPELINE = ROOT / "pipeline"
+ALLOWED = {
+    "CONTROL_RECORD_KEY",  # what a control record says is no matter of its batch
+    "OFFSET_INDEX_ENTRY",
+    "TIME_INDEX_ENTRY",
+}
+
+
+def imported(path: Path) -> set[str]:
+    """The names that a module imports from the codecs."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("kafka_codecs"):
+            found |= {alias.name for alias in node.names}
+    return found
+
+
+def test_no_layout_by_name() -> None:
+    layouts = {n for n in kafka_codecs.__all__ if isinstance(getattr(kafka_codecs, n), Layout)}
+    assert {"RECORD_BATCH", "MESSAGE_V0", "RECORD"} <= layouts
+    used = {name: imported(name) & layouts for name in PIPELINE.rglob("*.py")}
+    assert set().union(*used.values()) == ALLOWED, used
+
+
+def test_no_layouts_module() -> None:
+    for path in PIPELINE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom | ast.Import):
+                names = [getattr(node, "module", None) or "", *(a.name for a in node.names)]
+                assert not any(n.startswith("kafka_codecs.records") for n in names), path
+
+
+def test_fields_of_headers_are_spelled_where_they_are_given_out() -> None:
+    spelled = {
+        path.name for path in PIPELINE.rglob("*.py") if "producer_epoch" in path.read_text("utf-8")
+    }
+    shown = {"jsonl.py", "textual.py", "encoding.py"}  # the last one as an example of an argument
+    assert spelled == {"model.py"} | shown

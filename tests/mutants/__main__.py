@@ -1,0 +1,120 @@
+"""Changes one fact of the schemas at a time, and looks for a test that notices: ``python -m tests.mutants --help``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from codecgen.schema.loader import read_files
+from tests.mutants import equivalent
+from tests.mutants.edits import Mutant
+from tests.mutants.facts import mutants
+from tests.mutants.pool import Task, outcomes
+from tests.mutants.selection import selection
+from tests.mutants.trial import Outcome
+from tests.paths import SCHEMAS
+
+GOOD, SURVIVORS, COULD_NOT_RUN = 0, 1, 2
+SLOW_IMPORTS = ("numpy", "pyarrow", "pyarrow.compute", "hypothesis", "construct", "yaml", "lz4.frame", "cramjam", "zstandard", "crc32c", "codecgen.targets", "codecgen.runtime.construct")  # fmt: skip
+ENDS = ("rejected", "examples", "crashed", "killed", "equivalent", "survived")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Try mutants. 0: none survived; 1: some did, or the list is wrong; 2: the tests fail without a mutant."""
+    arguments = _arguments(argv)
+    files = read_files(SCHEMAS)
+    every = mutants(files)
+    reasons = equivalent.read()
+    chosen = _chosen(every, arguments)
+    if arguments.list:
+        print("\n".join(f"{m.kind:16} {m.name}" for m in chosen))
+        return GOOD
+    print(f"{len(chosen)} of {len(every)} mutants, {arguments.jobs} at a time", flush=True)
+    os.environ["NUMBA_DISABLE_JIT"] = "1"  # the kernels run as plain Python
+    for name in SLOW_IMPORTS:
+        importlib.import_module(name)
+    unchanged = [Task(None, one) for one in dict.fromkeys(selection(m) for m in chosen)]
+    for task, outcome, seconds in outcomes(files, unchanged, arguments.jobs):
+        if outcome.end != "survived":
+            print(f"without a mutant: {outcome.end} by {outcome.by}; {task.selection.paths}")
+            return COULD_NOT_RUN
+        print(f"without a mutant all pass in {seconds:.1f} s: {task.selection.paths[0]} ...")
+    sys.dont_write_bytecode = True
+    begin = time.monotonic()
+    ended: list[tuple[Mutant, str, Outcome]] = []
+    tasks = [Task(mutant, selection(mutant)) for mutant in chosen]
+    for task, outcome, seconds in outcomes(files, tasks, arguments.jobs):
+        assert task.mutant is not None
+        listed = equivalent.reason(task.mutant.name, reasons) is not None
+        end = "equivalent" if listed and outcome.end == "survived" else outcome.end
+        if listed and outcome.end != "survived":
+            end = "survived"
+            outcome = Outcome("survived", f"listed as equivalent, but {outcome.end}: {outcome.by}")
+        ended.append((task.mutant, end, outcome))
+        if arguments.verbose or end == "survived":
+            by = f" ({outcome.by})" if outcome.by else ""
+            print(f"[{len(ended)}/{len(tasks)}] {seconds:4.1f} s {end}: {task.mutant.name}{by}", flush=True)  # fmt: skip
+        elif len(ended) % 50 == 0:
+            print(f"[{len(ended)}/{len(tasks)}] {time.monotonic() - begin:.0f} s", flush=True)
+    stale = [] if len(chosen) < len(every) else equivalent.unused([m.name for m in every], reasons)
+    _report(ended, stale, time.monotonic() - begin)
+    return SURVIVORS if stale or any(end == "survived" for _, end, _ in ended) else GOOD
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("--only", metavar="PART", help="mutants with this in their names, such as schemas/records or limit")  # fmt: skip
+    parser.add_argument("--sample", metavar="N", type=int, help="so many mutants, chosen by the seed")  # fmt: skip
+    parser.add_argument("--seed", metavar="S", type=int, help="of the sample; the day by default")
+    parser.add_argument("--jobs", metavar="N", type=int, default=2, help="how many at a time")
+    parser.add_argument("--verbose", action="store_true", help="a line for each mutant")
+    parser.add_argument("--list", action="store_true", help="name the mutants, try none")
+    return parser.parse_args(argv)
+
+
+def _chosen(every: Sequence[Mutant], arguments: argparse.Namespace) -> list[Mutant]:
+    wanted = (arguments.only or "").removeprefix("schemas/")
+    chosen = [m for m in every if wanted in f"{m.kind}: {m.name}"]
+    if arguments.sample is not None and arguments.sample < len(chosen):
+        day = int(time.time() // 86400)
+        seed = day if arguments.seed is None else arguments.seed
+        print(f"seed {seed}")
+        chosen = random.Random(seed).sample(chosen, arguments.sample)
+    return chosen
+
+
+def _report(
+    ended: Sequence[tuple[Mutant, str, Outcome]], stale: Sequence[str], seconds: float
+) -> None:
+    for title, keys in (
+        ("kind", [mutant.kind for mutant, _, _ in ended]),
+        ("file", [mutant.file for mutant, _, _ in ended]),
+    ):
+        counts = Counter(zip(keys, (end for _, end, _ in ended), strict=True))
+        print(f"\n{title:36}" + "".join(f"{end:>11}" for end in ENDS))
+        for key in sorted(set(keys)):
+            print(f"{key:36}" + "".join(f"{counts[key, end] or '.':>11}" for end in ENDS))
+    total = Counter(end for _, end, _ in ended)
+    print(f"{'all':36}" + "".join(f"{total[end]:>11}" for end in ENDS))
+    killers = Counter(Path(o.by.partition("::")[0]).name for _, end, o in ended if end == "killed")
+    print("\nkilled by " + ", ".join(f"{name} {n}" for name, n in killers.most_common()))
+    crashes = Counter(o.by for _, end, o in ended if end == "crashed")
+    for what, n in crashes.most_common():
+        print(f"the generator crashes on {n}: {what}")
+    for name in stale:
+        print(f"listed as equivalent, but no such mutant: {name}")
+    survivors = sorted(m.name for m, end, _ in ended if end == "survived")
+    print(f"{len(survivors)} survived; {seconds:.0f} s")
+    for name in survivors:
+        print(f"  {name}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""Which tests a mutant of a schema file has to get past: fast ones, none of which compares generated files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.mutants.edits import Mutant
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Paths of tests in the order in which they run, and pytest's ``-k``."""
+
+    paths: tuple[str, ...]
+    keyword: str = ""
+
+
+NOT = (
+    "not large and not bomb and not thread and not readme and not memory and not bounds"
+    " and not every_release_is_sound"
+)
+RELEASES = ("tests/codecs/test_releases.py", "tests/codecgen/test_as_of.py", "tests/codecgen/test_docs_message_format.py")  # fmt: skip
+SIZES = ("tests/codecgen/test_docs_sizes.py",)
+RECORDS = Selection(
+    (
+        "tests/codecs/test_edges.py",
+        "tests/codecs/test_tolerances.py",
+        "tests/codecs/test_kraft_bytes.py",
+        "tests/codecs/test_reference_bytes.py",
+        *RELEASES,
+        "tests/codecs/test_laws.py",
+        "tests/codecs/test_errors.py",
+        "tests/codecs/test_other_clients.py",
+        *SIZES,
+        "tests/log/test_index_entries.py",
+        "tests/log/test_samples.py",
+        "tests/log/test_vectors.py",
+    ),
+    NOT,
+)
+MESSAGES = Selection(
+    ("tests/codecs/test_kraft_bytes.py", *RELEASES, *SIZES, "tests/log/test_vectors.py"),
+    f"(not test_vectors or control) and {NOT}",
+)
+DRAFTS = Selection(
+    (
+        "tests/codecs/test_draft_bytes.py",
+        "tests/codecs/test_tolerances.py",
+        *RELEASES,
+        "tests/codecs/test_laws.py",
+        *SIZES,
+    ),
+    NOT,
+)
+INDEXES = Selection(
+    (
+        "tests/codecs/test_tolerances.py",
+        "tests/log/test_index_entries.py",
+        *RELEASES,
+        "tests/arrow/test_structured.py",
+    ),
+    NOT,
+)
+SLOW = (
+    f"{NOT} and not without_a_compiler and not pieces_are_whole and not beyond_the_end"
+    " and not how_the_rows_come"
+)
+VIEWS = Selection(
+    (
+        "tests/arrow/test_view_values.py",
+        "tests/arrow/test_view_writes.py",
+        "tests/arrow/test_encode.py",
+    ),
+    SLOW,
+)
+WRITES = Selection(("tests/arrow/test_view_writes.py", "tests/arrow/test_encode.py"), SLOW)
+BY_FOLDER = {
+    "records": RECORDS,
+    "messages": MESSAGES,
+    "drafts": DRAFTS,
+    "indexes": INDEXES,
+    "views": VIEWS,
+}
+
+
+def selection(mutant: Mutant) -> Selection:
+    """The tests for a mutant."""
+    if mutant.kind == "write expression":
+        return WRITES
+    return BY_FOLDER.get(mutant.file.split("/")[0], RECORDS)

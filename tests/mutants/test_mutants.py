@@ -1,0 +1,206 @@
+"""Mutants of the schemas: how they are made, what becomes of some that are known, and a sample of all of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+import yaml
+
+from codecgen.schema.loader import load, read_files
+from tests.mutants import equivalent
+from tests.mutants.edits import Mutant
+from tests.mutants.expressions import changes
+from tests.mutants.facts import mutants
+from tests.mutants.words import bits, neighbours, numbers, versions
+from tests.paths import ROOT, SCHEMAS
+
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The fast one, where PyYAML has it."""
+FILES = read_files(SCHEMAS)
+EVERY = mutants(FILES)
+SAMPLE = 60
+KINDS = {
+    "algorithm", "bit", "code", "condition", "default", "derived value", "freedom", "limit", "order", "release",
+    "sentinel", "span", "type", "version range", "view column", "write expression",
+}  # fmt: skip
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    """The command, in a process that has loaded nothing of the schemas."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.mutants", "--verbose", *arguments],
+        cwd=ROOT,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{ROOT / 'generator'}:{ROOT}"},
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+# ---------------------------------------------------------------- how they are made
+
+
+def test_there_are_mutants_of_every_kind_and_every_file() -> None:
+    assert {m.kind for m in EVERY} == KINDS
+    with_facts = {path for path in FILES if path != "codecgen.yaml"}
+    assert {m.file for m in EVERY} == with_facts
+    assert len(EVERY) > 1400
+    assert len({m.name for m in EVERY}) == len(EVERY)
+
+
+@pytest.mark.parametrize("file", sorted({m.file for m in EVERY}))
+def test_a_mutant_is_one_change_and_still_yaml(file: str) -> None:
+    text = FILES[file]
+    before = list(yaml.load_all(text, LOADER))
+    for mutant in (m for m in EVERY if m.file == file):
+        changed = mutant.apply(text)
+        assert changed[: mutant.start] == text[: mutant.start]
+        assert changed[mutant.start + len(mutant.new) :] == text[mutant.end :]
+        after = list(yaml.load_all(changed, LOADER))
+        assert _ordered(after) != _ordered(before), mutant.name
+
+
+def _ordered(value: object) -> object:
+    """Mappings in which the order of the keys counts: it is that of the bytes."""
+    if isinstance(value, dict):
+        return [(key, _ordered(item)) for key, item in value.items()]
+    return [_ordered(item) for item in value] if isinstance(value, list) else value
+
+
+LAYOUT = """\
+layout: a
+# What is said about x.
+fields:
+  n: {type: u8, counts: xs}  # how many
+  x: {type: i16, none: -1}
+  xs: {array: u8}
+"""
+
+
+def made(text: str, kind: str) -> list[str]:
+    found = mutants({"a.yaml": text, "codecgen.yaml": "package: p\ntitle: T\n"})
+    return [m.apply(text) for m in found if m.kind == kind]
+
+
+def test_comments_and_all_else_are_kept() -> None:
+    for text in (text for kind in KINDS for text in made(LAYOUT, kind)):
+        assert "# What is said about x.\n" in text
+        assert "# how many\n" in text
+    assert LAYOUT.replace("type: i16", "type: u16") in made(LAYOUT, "type")
+    assert LAYOUT.replace("none: -1", "none: 0") in made(LAYOUT, "sentinel")
+    assert LAYOUT.replace(", counts: xs", "") in made(LAYOUT, "span")
+
+
+def test_fields_change_places() -> None:
+    n, x = "n: {type: u8, counts: xs}  # how many\n  ", "x: {type: i16, none: -1}"
+    swapped = next(t for t in made(LAYOUT, "order") if "xs}  # how many\n  n:" not in t and t.index("x: {t") < t.index("n: {t"))  # fmt: skip
+    fields = list(yaml.safe_load(swapped)["fields"])
+    assert fields == ["x", "n", "xs"]
+    assert n + x in LAYOUT
+
+
+def test_words() -> None:
+    assert numbers("-1") == ["0", "-2"]
+    assert numbers("a == 1") == []
+    assert versions("0-1") == ["1", "0", "0-2"]
+    assert versions("1+") == ["2+", "1", "0+"]
+    assert versions("0") == ["0-1"]
+    assert bits("0..2") == ["1..3", "0..1", "0..3"]
+    assert bits("5") == ["6", "4", "5..6"]
+    assert neighbours("b", ["a", "b", "c"]) == ["a", "c"]
+
+
+def test_expressions() -> None:
+    raw = "if a == 1 then -1 else first(b).c - 2"
+    found = [raw[:start] + new + raw[end:] for start, end, new in changes(raw, [["a", "b"]])]
+    assert found == [
+        "if b == 1 then -1 else first(b).c - 2",
+        "if a != 1 then -1 else first(b).c - 2",
+        "if a == 2 then -1 else first(b).c - 2",
+        "if a == 1 then 0 else first(b).c - 2",
+        "if a == 1 then -1 else last(b).c - 2",
+        "if a == 1 then -1 else first(a).c - 2",
+        "if a == 1 then -1 else first(b).c + 2",
+        "if a == 1 then -1 else first(b).c - 3",
+    ]
+
+
+def test_many_load_and_many_do_not() -> None:
+    """Mutants that no loader takes test the loader alone: they are the smaller part."""
+    ends = Counter(load(FILES | {m.file: m.apply(FILES[m.file])})[0] is None for m in EVERY[::60])
+    assert ends[False] > ends[True]
+
+
+# ---------------------------------------------------------------- the list
+
+
+def test_every_listed_mutant_is_there_and_has_a_reason() -> None:
+    reasons = equivalent.read()
+    assert equivalent.unused([m.name for m in EVERY], reasons) == []
+    assert all(len(reason.why) > 10 for reason in reasons)
+    listed = [m for m in EVERY if equivalent.reason(m.name, reasons)]
+    assert len(listed) < len(EVERY) / 10
+
+
+def test_names_of_the_list() -> None:
+    reason = equivalent.Reason("because", ("a.yaml x[0]: * -> 1", "b"))
+    assert reason.covers("a.yaml x[0]: 2 -> 1")
+    assert not reason.covers("a.yaml x0: 2 -> 1")
+    assert equivalent.unused(["b"], [reason]) == ["a.yaml x[0]: * -> 1"]
+    assert equivalent.reason("c", [reason]) is None
+
+
+def test_neighbours_of_one_edit_do_not_move() -> None:
+    """What an edit leaves is found where it was: start and end are those of the text."""
+    for first, second in pairwise(EVERY):
+        assert isinstance(first, Mutant) and FILES[second.file][second.start : second.end] == second.old  # fmt: skip
+
+
+# ---------------------------------------------------------------- what becomes of them
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "end"),
+    [
+        ("messages/tagged_field.yaml tagged_field.tag.type: uvarint -> varint", "killed"),
+        ("messages/tagged_field.yaml tagged_field: nothing -> endian: little", "equivalent"),
+        ("messages/leader_change.yaml leader_change_message.leader_id.type: i32 -> i16", "examples"),
+        ("records/control_record_value.yaml control_record_value.abort: end_txn_marker@0 -> end_txn_marker@1", "rejected"),
+    ],
+)  # fmt: skip
+def test_how_known_ones_end(name: str, end: str) -> None:
+    code, shown = run("--only", name)
+    assert code == 0, shown
+    assert f" s {end}: {name}" in shown
+
+
+@pytest.mark.slow
+def test_a_mutant_that_no_test_looks_at_survives(tmp_path: object) -> None:
+    """The command says so, and ends with 1: here no test is given the mutant."""
+    text = (
+        "import tests.mutants.__main__ as m, tests.mutants.selection as s, sys\n"
+        "m.selection = lambda mutant: s.Selection(('tests/runtime/test_layout.py',))\n"
+        "sys.exit(m.main(['--only', 'uvarint -> varint', '--sample', '1', '--seed', '1']))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        cwd=ROOT,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{ROOT / 'generator'}:{ROOT}"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "1 survived" in done.stdout
+
+
+@pytest.mark.slow
+def test_none_of_a_sample_survives() -> None:
+    """Others every day: the seed is in the output. `python -m tests.mutants` tries all of them."""
+    code, shown = run("--sample", str(SAMPLE))
+    print(shown)
+    assert code == 0, shown

@@ -1,0 +1,132 @@
+"""What becomes of one mutant: check, generate into a directory of its own, then the tests against what was generated."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import sys
+import tempfile
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from codecgen import cli
+from tests.mutants.selection import Selection
+from tests.paths import ROOT
+
+End = Literal["rejected", "examples", "crashed", "killed", "survived"]
+TARGETS = "construct,arrow"
+PLACE = re.compile(r"^ *--> (?:.*/)?schemas/([^:]+):(\d+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a mutant ended, and what ended it: a diagnostic, an exception of the generator's, a test."""
+
+    end: End
+    by: str = ""
+
+
+def run(files: Mapping[str, str], selection: Selection) -> Outcome:
+    """The outcome for the files of a schema directory. The process cannot be used for another one after this."""
+    with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
+        root = Path(folder)
+        for path, text in files.items():
+            target = root / "schemas" / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+        refused = _generate(root, files)  # which checks first
+        if refused is not None:
+            return refused
+        return _tests(root, selection)
+
+
+def _generate(root: Path, files: Mapping[str, str]) -> Outcome | None:
+    """None when the generator finds nothing."""
+    command = ["generate", str(root / "schemas"), "--out", str(root / "generated")]
+    shown = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
+            code = cli.main([*command, "--targets", TARGETS])
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return Outcome("crashed", f"{type(error).__name__} in {Path(last.filename).name}")
+    if code == cli.GOOD:
+        return None
+    text = shown.getvalue()
+    codes = sorted(set(re.findall(r"\[(C\d+)\]", text)))
+    if codes == ["C024"]:
+        return Outcome("examples", "C024")
+    places = [(path, int(line)) for path, line in PLACE.findall(text)]
+    of_examples = bool(places) and all(_in_examples(files.get(p, ""), n) for p, n in places)
+    return Outcome("examples" if of_examples else "rejected", " ".join(codes) or text.strip())
+
+
+def _in_examples(text: str, line: int) -> bool:
+    """Whether a line of a schema file lies below the key ``examples``."""
+    before = text.splitlines()[:line]
+    keys = [row for row in before if row[:1].isalpha()]
+    return bool(keys) and keys[-1].startswith("examples:")
+
+
+class _First:
+    """Remembers the first test that fails."""
+
+    def __init__(self) -> None:
+        self.name = ""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and not self.name:
+            self.name = report.nodeid
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed and not self.name:
+            self.name = f"{report.nodeid} (import)"
+
+
+def _tests(root: Path, selection: Selection) -> Outcome:
+    """The tests, in this process, with the codecs below a directory in the place of those of the checkout."""
+    import hypothesis
+
+    import tests.paths
+
+    tests.paths.SCHEMAS = root / "schemas"
+    sys.path[:0] = [str(root / "generated"), str(ROOT / "generator"), str(ROOT / "pipeline")]
+    os.chdir(ROOT)
+    hypothesis.settings.register_profile(
+        "mutants",
+        deadline=None,
+        max_examples=25,
+        derandomize=True,
+        database=None,
+        phases=(
+            hypothesis.Phase.explicit,
+            hypothesis.Phase.generate,
+        ),  # nobody reads the smallest case
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    os.environ["HYPOTHESIS_PROFILE"] = "mutants"
+    first = _First()
+    options = ["-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", "-o", "pythonpath="]
+    options += ["-m", "not slow", f"--rootdir={ROOT}", f"--basetemp={root / 'tmp'}"]
+    if selection.keyword:
+        options += ["-k", selection.keyword]
+    shown = io.StringIO()
+    code = 0
+    for path in selection.paths:  # one by one: what the first ones kill need not collect the others
+        with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
+            code = pytest.main([*options, path], plugins=[first])
+        if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            break
+    import kafka_codecs
+
+    assert str(kafka_codecs.__file__).startswith(str(root)), kafka_codecs.__file__
+    if code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        return Outcome("survived")
+    return Outcome("killed", first.name or shown.getvalue()[-500:])
