@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from codecgen.schema.model import Span
+from codecgen.schema.types import Span
 
 CODES: Mapping[str, str] = {
     "C001": "the file is not YAML",

@@ -9,7 +9,8 @@ from codecgen.diagnostics import printable
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.words import size_words, type_words
 from codecgen.schema.lookup import members
-from codecgen.schema.model import BitMember, Field, Layout, Model, ScalarType
+from codecgen.schema.model import Field, Layout, Model
+from codecgen.schema.types import BitMember, ScalarType
 
 
 @dataclass(frozen=True, slots=True)

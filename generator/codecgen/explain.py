@@ -21,21 +21,8 @@ from codecgen.explain_text import (
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.words import size_words, type_words
 from codecgen.schema.lookup import members, reference_of
-from codecgen.schema.model import (
-    FREEDOMS,
-    ArrayType,
-    BitMember,
-    BitsType,
-    Choice,
-    Derived,
-    Enum,
-    EnumValue,
-    Field,
-    Layout,
-    Model,
-    ScalarType,
-    Since,
-)
+from codecgen.schema.model import FREEDOMS, Choice, Derived, Enum, EnumValue, Field, Layout, Model
+from codecgen.schema.types import ArrayType, BitMember, BitsType, ScalarType, Since
 
 
 class UnknownName(Exception):

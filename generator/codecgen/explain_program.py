@@ -13,7 +13,8 @@ from codecgen.plan import LayoutPlan, Plan, make_plan, program, write_ops
 from codecgen.plan.columns import CasePlan, Leaf, plan_view
 from codecgen.plan.write_ops import Limits
 from codecgen.plan.write_program import WriteError, WriteProgram, is_written, write_program
-from codecgen.schema.model import ArrayType, BytesType, Model, ScalarType, View
+from codecgen.schema.model import Model, View
+from codecgen.schema.types import ArrayType, BytesType, ScalarType
 
 _VERB, _NAME = 10, 24
 """The widths of the first two columns."""

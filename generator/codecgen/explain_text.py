@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from codecgen.plan import FieldPlan, LayoutPlan
-from codecgen.schema.model import ArrayType, BitMember, Misprint, Run, Span
+from codecgen.schema.types import ArrayType, BitMember, Misprint, Run, Span
 
 WIDTH = 100
 _KEY = 12

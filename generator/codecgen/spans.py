@@ -8,7 +8,8 @@ from typing import Protocol
 
 from codecgen.diagnostics import did_you_mean, lines_of
 from codecgen.schema.expression import Expression
-from codecgen.schema.model import Model, Span
+from codecgen.schema.model import Model
+from codecgen.schema.types import Span
 
 
 class Placed(Protocol):

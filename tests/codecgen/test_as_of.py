@@ -9,7 +9,8 @@ from codecgen.check.common import enum_uses
 from codecgen.diagnostics import render
 from codecgen.plan import as_of, make_plan
 from codecgen.plan.as_of import exists, release_key
-from codecgen.schema.model import Model, Since
+from codecgen.schema.model import Model
+from codecgen.schema.types import Since
 from codecgen.targets.registry import TARGETS
 from tests.codecgen.schemas import model_of, our_model
 

@@ -10,7 +10,7 @@ from codecgen.advice import ADVICE
 from codecgen.check import PASSES, run
 from codecgen.diagnostics import CODES, Diagnostic, did_you_mean, render
 from codecgen.schema import loader
-from codecgen.schema.model import Span
+from codecgen.schema.types import Span
 from tests.codecgen import goldens
 from tests.paths import SCHEMAS
 

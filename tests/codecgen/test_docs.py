@@ -26,7 +26,8 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.examples import live
 from codecgen.plan import as_of, make_plan
 from codecgen.schema.loader import load, read_files
-from codecgen.schema.model import BitsType, Layout, Model
+from codecgen.schema.model import Layout, Model
+from codecgen.schema.types import BitsType
 from codecgen.targets import docs
 from codecgen.targets.docs.examples import Worked, work
 from codecgen.targets.docs.svg import bit_picture, byte_picture, svg_file

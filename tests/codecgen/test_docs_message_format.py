@@ -15,14 +15,13 @@ import yaml
 from codecgen.plan import LayoutPlan, Plan, as_of, make_plan
 from codecgen.plan.as_of import release_key
 from codecgen.schema.loader import load, read_files
-from codecgen.schema.model import (
+from codecgen.schema.model import Field, Model
+from codecgen.schema.types import (
     ArrayType,
     BitMember,
     BitsType,
     BytesType,
-    Field,
     Misprint,
-    Model,
     Reference,
     ScalarType,
 )

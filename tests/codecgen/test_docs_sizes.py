@@ -18,7 +18,7 @@ from codecgen.plan.bounds import bounds, scalar_bounds
 from codecgen.plan.sizes import SizeError, encoded_size, overhead_rows, varint_size
 from codecgen.runtime.errors import BuildError
 from codecgen.schema.loader import load, read_files
-from codecgen.schema.model import (
+from codecgen.schema.types import (
     INTEGERS,
     VARINTS,
     ArrayType,

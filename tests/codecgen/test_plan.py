@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codecgen.plan import LayoutPlan, make_plan
-from codecgen.schema.model import BitsType, Reference
+from codecgen.schema.types import BitsType, Reference
 from tests.codecgen.schemas import model_of, our_model
 
 OURS = make_plan(our_model())

@@ -17,7 +17,8 @@ from codecgen.schema.expression import _KEYWORDS, Expression, parse
 from codecgen.schema.grammar import FORMS
 from codecgen.schema.kinds import OneOf
 from codecgen.schema.lookup import integer_range
-from codecgen.schema.model import FREEDOMS, INTEGERS, LENGTHS, VARINTS, Field
+from codecgen.schema.model import FREEDOMS, Field
+from codecgen.schema.types import INTEGERS, LENGTHS, VARINTS
 from codecgen.spans import expression_span
 from codecgen.targets.construct import module as construct_module
 from codecgen.targets.construct import module_path

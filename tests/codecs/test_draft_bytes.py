@@ -32,7 +32,7 @@ from codecgen.runtime.errors import (
 )
 from codecgen.runtime.source import Limits
 from codecgen.schema.loader import load, read_files
-from codecgen.schema.model import BitsType, BytesType, ScalarType
+from codecgen.schema.types import BitsType, BytesType, ScalarType
 from kafka_codecs import KIP_98_CONTROL_MESSAGE_KEY, KIP_98_MESSAGE, KIP_98_MESSAGE_SET
 from kafka_codecs.drafts import kip_98
 from tests.paths import SCHEMAS

@@ -19,7 +19,8 @@ import pytest
 
 from codecgen.plan import as_of, make_plan
 from codecgen.schema.loader import load, read_files
-from codecgen.schema.model import BitsType, Model, Since
+from codecgen.schema.model import Model
+from codecgen.schema.types import BitsType, Since
 from tests.codecgen.test_docs_message_format import (
     RELEASES,
     Difference,

@@ -8,7 +8,8 @@ from codecgen.check.common import enum_values, once
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan.as_of import exists
 from codecgen.schema.lookup import all_versions, exists_in
-from codecgen.schema.model import INTEGERS, BitMember, BitsType, Field, Layout, Model
+from codecgen.schema.model import Field, Layout, Model
+from codecgen.schema.types import INTEGERS, BitMember, BitsType
 from codecgen.spans import place
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from codecgen.check.common import once
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan, Plan, make_plan
-from codecgen.schema.model import INTEGERS, Choice, Enum, Layout, Model, ScalarType, Span
+from codecgen.schema.model import Choice, Enum, Layout, Model
+from codecgen.schema.types import INTEGERS, ScalarType, Span
 from codecgen.spans import place
 
 

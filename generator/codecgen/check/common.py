@@ -6,13 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.schema.lookup import members
-from codecgen.schema.model import (
-    BitMember,
-    Enum,
-    Field,
-    Layout,
-    ScalarType,
-)
+from codecgen.schema.model import Enum, Field, Layout
+from codecgen.schema.types import BitMember, ScalarType
 
 
 def enum_uses(

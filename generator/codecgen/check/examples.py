@@ -12,15 +12,13 @@ from codecgen.check.common import enum_values
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.schema.lookup import integer_range, is_signed
-from codecgen.schema.model import (
+from codecgen.schema.model import Example, Layout, Model
+from codecgen.schema.types import (
     INTEGERS,
     ArrayType,
     BitMember,
     BitsType,
     BytesType,
-    Example,
-    Layout,
-    Model,
     Reference,
     ScalarType,
     Span,

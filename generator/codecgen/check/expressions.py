@@ -14,14 +14,8 @@ from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type, bit_type
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import exists_in, field_of, members, versions_of
-from codecgen.schema.model import (
-    ArrayType,
-    BytesType,
-    Derived,
-    Field,
-    Model,
-    ScalarType,
-)
+from codecgen.schema.model import Derived, Field, Model
+from codecgen.schema.types import ArrayType, BytesType, ScalarType
 from codecgen.spans import expression_span
 
 

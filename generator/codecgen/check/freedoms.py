@@ -7,16 +7,8 @@ from collections.abc import Iterator
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan, Plan, make_plan
 from codecgen.schema.lookup import integer_range, is_signed, reference_of
-from codecgen.schema.model import (
-    FREEDOMS,
-    VARINTS,
-    ArrayType,
-    BytesType,
-    Field,
-    Layout,
-    Model,
-    ScalarType,
-)
+from codecgen.schema.model import FREEDOMS, Field, Layout, Model
+from codecgen.schema.types import VARINTS, ArrayType, BytesType, ScalarType
 from codecgen.spans import place
 
 

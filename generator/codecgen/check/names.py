@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan.names import TARGET_DIRECTORIES, TARGET_PACKAGES
 from codecgen.schema.lookup import members
-from codecgen.schema.model import SCALARS, Layout, Model, Span
+from codecgen.schema.model import Layout, Model
+from codecgen.schema.types import SCALARS, Span
 from codecgen.spans import place
 
 LONGEST = 64

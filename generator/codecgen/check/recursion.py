@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from codecgen.diagnostics import Diagnostic
 from codecgen.runtime.source import Limits
 from codecgen.schema.lookup import reference_of
-from codecgen.schema.model import ArrayType, Field, Layout, Model
+from codecgen.schema.model import Field, Layout, Model
+from codecgen.schema.types import ArrayType
 
 DEEPEST = Limits().depth
 

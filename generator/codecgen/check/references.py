@@ -8,18 +8,8 @@ from codecgen.check.common import enum_uses, once
 from codecgen.diagnostics import Diagnostic
 from codecgen.runtime.compression import CODECS
 from codecgen.schema.lookup import field_of, field_spans, reference_of
-from codecgen.schema.model import (
-    ArrayType,
-    Choice,
-    Enum,
-    Field,
-    Layout,
-    Model,
-    Overhead,
-    OverheadOf,
-    Reference,
-    Span,
-)
+from codecgen.schema.model import Choice, Enum, Field, Layout, Model, Overhead, OverheadOf
+from codecgen.schema.types import ArrayType, Reference, Span
 from codecgen.spans import hint, place
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from codecgen.check.common import once
 from codecgen.diagnostics import Diagnostic
 from codecgen.schema.lookup import all_versions, exists_in, field_of, field_spans, integer_range
-from codecgen.schema.model import ArrayType, Field, Layout, Model, Run, ScalarType, Span
+from codecgen.schema.model import Field, Layout, Model
+from codecgen.schema.types import ArrayType, Run, ScalarType, Span
 from codecgen.spans import hint, place
 
 

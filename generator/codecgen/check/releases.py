@@ -7,17 +7,8 @@ from collections.abc import Iterator
 from codecgen.diagnostics import Diagnostic, did_you_mean
 from codecgen.plan.as_of import release_key
 from codecgen.schema.lookup import field_of, reference_of
-from codecgen.schema.model import (
-    BitsType,
-    Field,
-    Formerly,
-    Layout,
-    Manifest,
-    Misprint,
-    Model,
-    Since,
-    Span,
-)
+from codecgen.schema.model import Field, Layout, Manifest, Model
+from codecgen.schema.types import BitsType, Formerly, Misprint, Since, Span
 from codecgen.spans import place
 
 

@@ -10,14 +10,8 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.bounds import scalar_bounds
 from codecgen.schema.lookup import reference_of
-from codecgen.schema.model import (
-    ArrayType,
-    BytesType,
-    Model,
-    Reference,
-    ScalarType,
-    StructType,
-)
+from codecgen.schema.model import Model
+from codecgen.schema.types import ArrayType, BytesType, Reference, ScalarType, StructType
 from codecgen.spans import place
 
 

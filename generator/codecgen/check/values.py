@@ -8,17 +8,8 @@ from codecgen.check.common import enum_uses, enum_values
 from codecgen.diagnostics import Diagnostic
 from codecgen.schema.expression import Expression, Number
 from codecgen.schema.lookup import integer_range, is_signed, members
-from codecgen.schema.model import (
-    ArrayType,
-    BitsType,
-    BytesType,
-    Enum,
-    Field,
-    Layout,
-    Model,
-    ScalarType,
-    Span,
-)
+from codecgen.schema.model import Enum, Field, Layout, Model
+from codecgen.schema.types import ArrayType, BitsType, BytesType, ScalarType, Span
 from codecgen.spans import expression_span, place
 
 MOST_BYTES = (1 << 31) - 1

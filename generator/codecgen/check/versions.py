@@ -6,17 +6,8 @@ from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.schema.lookup import MAX_VERSIONS, field_of, integer_range, members, reference_of
-from codecgen.schema.model import (
-    ArrayType,
-    Choice,
-    Field,
-    Layout,
-    Model,
-    Reference,
-    ScalarType,
-    Span,
-    Versions,
-)
+from codecgen.schema.model import Choice, Field, Layout, Model
+from codecgen.schema.types import ArrayType, Reference, ScalarType, Span, Versions
 from codecgen.spans import place
 
 

@@ -15,7 +15,8 @@ from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import field_of, versions_of
-from codecgen.schema.model import ArrayType, BytesType, Column, Layout, Model, Reference, Rows, View
+from codecgen.schema.model import Column, Layout, Model, Rows, View
+from codecgen.schema.types import ArrayType, BytesType, Reference
 from codecgen.spans import expression_span, hint, place
 
 _KINDS = {

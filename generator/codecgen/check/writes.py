@@ -12,20 +12,8 @@ from codecgen.plan.resolve_rows import NUMBERS, WriteResolver
 from codecgen.plan.scope import Scope
 from codecgen.schema.expression import Expression, Number, Path
 from codecgen.schema.lookup import field_of, field_spans, integer_range, members, versions_of
-from codecgen.schema.model import (
-    ArrayType,
-    BitsType,
-    BytesType,
-    Column,
-    Field,
-    Layout,
-    Model,
-    Reference,
-    Rows,
-    ScalarType,
-    View,
-    Write,
-)
+from codecgen.schema.model import Column, Field, Layout, Model, Rows, View, Write
+from codecgen.schema.types import ArrayType, BitsType, BytesType, Reference, ScalarType
 from codecgen.spans import expression_span, hint, place
 
 

@@ -11,13 +11,12 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.examples.live import Codecs, load
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.runtime.errors import CodecError
-from codecgen.schema.model import (
+from codecgen.schema.model import Example, Layout
+from codecgen.schema.types import (
     ArrayType,
     BitsType,
     BytesType,
-    Example,
     FieldType,
-    Layout,
     Reference,
     ScalarType,
     Span,

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codecgen.plan.names import spell
-from codecgen.schema.model import (
+from codecgen.schema.model import Field, Layout, Manifest, Model
+from codecgen.schema.types import (
     ArrayType,
     BitMember,
     BitsType,
-    Field,
     Formerly,
-    Layout,
-    Manifest,
-    Model,
     Reference,
     ScalarType,
     Since,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.schema.expression import Binary, Node, Not, Path
-from codecgen.schema.model import (
+from codecgen.schema.types import (
     INTEGERS,
     VARINTS,
     ArrayType,

@@ -10,7 +10,8 @@ from codecgen.plan.nodes import Value
 from codecgen.plan.resolve_rows import RowsResolver, WriteResolver, rows_scope
 from codecgen.plan.scope import Scope
 from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Path
-from codecgen.schema.model import ArrayType, Choice, Column, Reference, Rows, View
+from codecgen.schema.model import Choice, Column, Rows, View
+from codecgen.schema.types import ArrayType, Reference
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,17 +12,12 @@ from codecgen.plan.resolve import settled
 from codecgen.plan.resolve_rows import derived_value
 from codecgen.plan.scope import Scope
 from codecgen.schema.lookup import field_of, spread
-from codecgen.schema.model import (
+from codecgen.schema.model import Choice, Enum, Field, Layout, Manifest, Model
+from codecgen.schema.types import (
     INTEGERS,
     ArrayType,
     BitsType,
     BytesType,
-    Choice,
-    Enum,
-    Field,
-    Layout,
-    Manifest,
-    Model,
     Reference,
     Run,
     ScalarType,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from codecgen.schema.expression import Path
-from codecgen.schema.model import ArrayType, BitsType, Layout, Model, Reference, ScalarType
+from codecgen.schema.model import Layout, Model
+from codecgen.schema.types import ArrayType, BitsType, Reference, ScalarType
 
 TARGET_PACKAGES = frozenset(["arrow", "rows"])
 """Packages that targets write inside the generated one, beside a module for each YAML file."""

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
 from codecgen.plan.types import BOOL, INT, NULL, Type
-from codecgen.schema.model import BitMember, Column, Derived, Field
+from codecgen.schema.model import Column, Derived, Field
+from codecgen.schema.types import BitMember
 
 Owner = OneOf["own", "item", "end", "entry"]
 """Whose field it is: of the layout that the expression belongs to, of the element at hand, of the first or the last

@@ -13,14 +13,7 @@ from codecgen.plan.folding import fold, is_known, truth
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.nodes import Value, negated
 from codecgen.plan.types import INT, bit_type, scalar_type
-from codecgen.schema.model import (
-    ArrayType,
-    BitMember,
-    BitsType,
-    BytesType,
-    ScalarType,
-    StructType,
-)
+from codecgen.schema.types import ArrayType, BitMember, BitsType, BytesType, ScalarType, StructType
 
 
 @dataclass(frozen=True, slots=True)

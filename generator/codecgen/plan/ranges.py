@@ -5,7 +5,7 @@ from __future__ import annotations
 from codecgen.plan import nodes
 from codecgen.plan.nodes import Value
 from codecgen.schema.lookup import integer_range
-from codecgen.schema.model import BitsType, ScalarType
+from codecgen.schema.types import BitsType, ScalarType
 
 Range = tuple[int, int]
 

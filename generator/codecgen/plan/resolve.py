@@ -13,11 +13,11 @@ from codecgen.plan.scope import Scope
 from codecgen.plan.types import INT, NULL, Type, bit_type, scalar_type
 from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Null, Number, Path
 from codecgen.schema.lookup import exists_in, field_of, field_spans, members, spread
-from codecgen.schema.model import (
+from codecgen.schema.model import Field
+from codecgen.schema.types import (
     ArrayType,
     BitsType,
     BytesType,
-    Field,
     Reference,
     ScalarType,
     Since,

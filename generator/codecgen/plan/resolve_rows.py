@@ -12,16 +12,8 @@ from codecgen.plan.scope import Scope
 from codecgen.plan.types import INT, Type
 from codecgen.schema.expression import EndOf, Expression, Node, Null, Path
 from codecgen.schema.lookup import field_of, field_spans
-from codecgen.schema.model import (
-    INTEGERS,
-    ArrayType,
-    Column,
-    Derived,
-    Layout,
-    Model,
-    Rows,
-    View,
-)
+from codecgen.schema.model import Column, Derived, Layout, Model, Rows, View
+from codecgen.schema.types import INTEGERS, ArrayType
 from codecgen.spans import hint
 
 PLACES = ("position", "size")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from codecgen.plan.nodes import Value
-from codecgen.schema.model import Layout, Model, Reference, ScalarType, Since
+from codecgen.schema.model import Layout, Model
+from codecgen.schema.types import Reference, ScalarType, Since
 
 
 @dataclass(frozen=True, slots=True)

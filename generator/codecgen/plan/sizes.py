@@ -10,15 +10,14 @@ from codecgen.plan.bounds import scalar_bounds
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.narrowing import compare
 from codecgen.plan.nodes import Value
-from codecgen.schema.model import (
+from codecgen.schema.model import Overhead, OverheadOf
+from codecgen.schema.types import (
     INTEGERS,
     VARINTS,
     ArrayType,
     BitMember,
     BitsType,
     BytesType,
-    Overhead,
-    OverheadOf,
     Reference,
     ScalarType,
     StructType,

@@ -9,7 +9,8 @@ from codecgen.plan import nodes
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
 from codecgen.plan.layouts import FieldPlan
 from codecgen.plan.nodes import Value
-from codecgen.schema.model import BytesType, Field
+from codecgen.schema.model import Field
+from codecgen.schema.types import BytesType
 
 BYTES_LIKE = ("binary", "string")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from codecgen.schema.model import BitMember, ScalarType
+from codecgen.schema.types import BitMember, ScalarType
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from codecgen.plan.bounds import scalar_bounds
 from codecgen.plan.layouts import FieldPlan
-from codecgen.schema.model import (
+from codecgen.schema.types import (
     INTEGERS,
     ArrayType,
     BitsType,

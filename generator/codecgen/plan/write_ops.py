@@ -10,7 +10,7 @@ from codecgen.plan.columns import Leaf
 from codecgen.plan.layouts import FieldPlan, LayoutPlan
 from codecgen.plan.nodes import Value
 from codecgen.plan.ranges import Range
-from codecgen.schema.model import ArrayType, BitMember, BytesType, Run
+from codecgen.schema.types import ArrayType, BitMember, BytesType, Run
 
 
 @dataclass(frozen=True, slots=True)

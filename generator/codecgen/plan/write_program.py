@@ -33,15 +33,8 @@ from codecgen.plan.write_ops import (
 )
 from codecgen.plan.written_fields import known_when_written, number_of
 from codecgen.schema.lookup import integer_range
-from codecgen.schema.model import (
-    ArrayType,
-    BitMember,
-    BitsType,
-    BytesType,
-    Field,
-    Reference,
-    ScalarType,
-)
+from codecgen.schema.model import Field
+from codecgen.schema.types import ArrayType, BitMember, BitsType, BytesType, Reference, ScalarType
 
 RUNNING = ("last", "max", "min")
 """Which columns of the rows of an entry change with every row."""

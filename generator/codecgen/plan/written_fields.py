@@ -11,7 +11,7 @@ from codecgen.plan.folding import is_known
 from codecgen.plan.nodes import Value
 from codecgen.plan.ranges import range_of
 from codecgen.plan.write_ops import Absent, Bits, Bytes, Constant, WriteOp
-from codecgen.schema.model import BitMember
+from codecgen.schema.types import BitMember
 
 OpOf = Callable[[str, str], WriteOp | None]
 """The operation that writes a field, by whose it is and its name."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from codecgen.schema.expression import Expression, Path
-from codecgen.schema.model import ArrayType, BitsType, Layout, Reference, ScalarType, StructType
+from codecgen.schema.model import Layout
+from codecgen.schema.types import ArrayType, BitsType, Reference, ScalarType, StructType
 
 
 def complete(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:

@@ -28,7 +28,8 @@ from codecgen.schema.kinds import (
     Use,
     Word,
 )
-from codecgen.schema.model import COLUMN_TYPES, FREEDOMS, INTEGERS, LENGTHS, SCALARS
+from codecgen.schema.model import COLUMN_TYPES, FREEDOMS
+from codecgen.schema.types import INTEGERS, LENGTHS, SCALARS
 
 _UNTIL = Key(Use("since"), "In which release it ended.")
 _SPELLED = Key(

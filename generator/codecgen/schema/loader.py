@@ -14,27 +14,29 @@ from codecgen.schema import grammar, parts, source
 from codecgen.schema.complete import complete
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import (
-    ArrayType,
-    BitsType,
-    BytesType,
     Choice,
     Derived,
     Enum,
     EnumValue,
     Field,
-    FieldType,
     Layout,
     Manifest,
     Model,
+    View,
+)
+from codecgen.schema.reader import Reader, Record, Value
+from codecgen.schema.types import (
+    ArrayType,
+    BitsType,
+    BytesType,
+    FieldType,
     Reference,
     ScalarType,
     Since,
     Span,
     StructType,
     Versions,
-    View,
 )
-from codecgen.schema.reader import Reader, Record, Value
 
 MANIFEST = "codecgen.yaml"
 _DIGITS = re.compile("[0-9]{1,9}")

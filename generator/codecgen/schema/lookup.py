@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codecgen.schema.model import (
+from codecgen.schema.model import Field, Layout
+from codecgen.schema.types import (
     INTEGERS,
     VARINTS,
     ArrayType,
     BitMember,
     BitsType,
-    Field,
-    Layout,
     Reference,
     Span,
     StructType,

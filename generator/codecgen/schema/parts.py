@@ -8,25 +8,19 @@ from typing import Any, cast
 from codecgen.schema import source
 from codecgen.schema.expression import Expression
 from codecgen.schema.expression import parse as parse_expression
-from codecgen.schema.model import (
+from codecgen.schema.model import Column, Derived, Example, Overhead, OverheadOf, Rows, Write
+from codecgen.schema.reader import Record, Value, hex_bytes
+from codecgen.schema.types import (
     BitMember,
-    Column,
     Compression,
-    Derived,
-    Example,
     Formerly,
     Misprint,
-    Overhead,
-    OverheadOf,
     Reference,
-    Rows,
     Run,
     Since,
     Span,
     Versions,
-    Write,
 )
-from codecgen.schema.reader import Record, Value, hex_bytes
 
 
 def words(value: object) -> tuple[str, ...]:

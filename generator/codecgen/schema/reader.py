@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from codecgen.diagnostics import Diagnostic, did_you_mean
 from codecgen.schema import expression, grammar, kinds
-from codecgen.schema.model import Since, Span, Versions
 from codecgen.schema.source import Mapping, Node, Scalar, Sequence
+from codecgen.schema.types import Since, Span, Versions
 
 NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 _WORD = re.compile(r"\S{1,80}\Z")

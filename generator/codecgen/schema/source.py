@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from codecgen.diagnostics import Diagnostic
-from codecgen.schema.model import Span
+from codecgen.schema.types import Span
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 30

@@ -20,7 +20,7 @@ from jinja2.visitor import NodeTransformer
 from markupsafe import Markup
 
 from codecgen.diagnostics import Diagnostic
-from codecgen.schema.model import Span
+from codecgen.schema.types import Span
 
 _METHODS: Mapping[type, frozenset[str]] = {
     str: frozenset(

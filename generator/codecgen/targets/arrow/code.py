@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from codecgen.plan import LayoutPlan
 from codecgen.schema.expression import Expression
-from codecgen.schema.model import INTEGERS, Field, Span
+from codecgen.schema.model import Field
+from codecgen.schema.types import INTEGERS, Span
 from codecgen.targets.pycode import Call, call, string
 from codecgen.targets.pycode import Code as Tree
 

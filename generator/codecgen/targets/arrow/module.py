@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from codecgen.schema.model import Field, Span
+from codecgen.schema.model import Field
+from codecgen.schema.types import Span
 from codecgen.targets.arrow.code import Check, Checks
 from codecgen.targets.arrow.primitives import NAMES, imports
 from codecgen.targets.arrow.printing import Names, function_text, pruned

@@ -8,7 +8,8 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.nodes import Value
 from codecgen.runtime.compression import CODECS
-from codecgen.schema.model import (
+from codecgen.schema.model import Derived, Layout
+from codecgen.schema.types import (
     INTEGERS,
     VARINTS,
     ArrayType,
@@ -16,8 +17,6 @@ from codecgen.schema.model import (
     BitsType,
     BytesType,
     Compression,
-    Derived,
-    Layout,
     Reference,
     ScalarType,
     StructType,

@@ -5,12 +5,8 @@ from __future__ import annotations
 from codecgen.plan import LayoutPlan
 from codecgen.plan.nodes import DerivedValue, Value
 from codecgen.schema.expression import Expression
-from codecgen.schema.model import (
-    Choice,
-    Enum,
-    Layout,
-    Run,
-)
+from codecgen.schema.model import Choice, Enum, Layout
+from codecgen.schema.types import Run
 from codecgen.targets.construct.field_codecs import RUNTIME, FieldCodecs, class_name, symbol
 from codecgen.targets.pycode import (
     WIDTH,

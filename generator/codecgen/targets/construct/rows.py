@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from codecgen.plan import LayoutPlan, Plan, nodes
 from codecgen.plan.columns import CasePlan, ViewPlan, plan_view
 from codecgen.plan.nodes import Value
-from codecgen.schema.model import BitsType, Column
+from codecgen.schema.model import Column
+from codecgen.schema.types import BitsType
 from codecgen.targets.construct.expressions import PythonExpressions
 from codecgen.targets.construct.field_codecs import class_name, symbol
 from codecgen.targets.pycode import WIDTH, Call, Code, assign, call, docstring, mapping, string

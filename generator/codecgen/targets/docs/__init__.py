@@ -9,7 +9,7 @@ from codecgen.examples.live import load
 from codecgen.plan import Plan, as_of, make_plan
 from codecgen.plan.as_of import release_key
 from codecgen.plan.sizes import SizeError, overhead_rows
-from codecgen.schema.model import Span
+from codecgen.schema.types import Span
 from codecgen.targets.docs.examples import Worked, work
 from codecgen.targets.docs.html_site import ASSETS, NAMES, SEARCH, HtmlPages
 from codecgen.targets.docs.html_site import template_names as html_names

@@ -6,17 +6,8 @@ from dataclasses import dataclass
 
 from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.plan.words import byte_count, scalar_name, size_words
-from codecgen.schema.model import (
-    ArrayType,
-    BitMember,
-    BitsType,
-    BytesType,
-    Compression,
-    Derived,
-    Field,
-    Layout,
-    ScalarType,
-)
+from codecgen.schema.model import Derived, Field, Layout
+from codecgen.schema.types import ArrayType, BitMember, BitsType, BytesType, Compression, ScalarType
 from codecgen.targets.docs.notation import allowed
 from codecgen.targets.docs.site import Group, Site, groups, type_phrase
 from codecgen.targets.docs.svg import Picture, bit_picture

@@ -10,13 +10,13 @@ from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.names import enum_of
 from codecgen.runtime.compression import decompress
 from codecgen.schema.expression import Path
-from codecgen.schema.model import (
+from codecgen.schema.model import Field
+from codecgen.schema.types import (
     INTEGERS,
     ArrayType,
     BitsType,
     BytesType,
     Compression,
-    Field,
     Reference,
     ScalarType,
     StructType,

@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from codecgen.schema.expression import Path
-from codecgen.schema.model import ArrayType, BitsType, Layout, Reference, StructType
+from codecgen.schema.model import Layout
+from codecgen.schema.types import ArrayType, BitsType, Reference, StructType
 from codecgen.targets.docs.fields import BitRow, DerivedRow, FieldRow
 from codecgen.targets.docs.hexdump import Stream
 from codecgen.targets.docs.pages import Page

@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.words import byte_count, scalar_name
 from codecgen.schema.expression import Expression, source
-from codecgen.schema.model import (
+from codecgen.schema.model import Enum, EnumValue, Field
+from codecgen.schema.types import (
     ArrayType,
     BitMember,
     BitsType,
     BytesType,
-    Enum,
-    EnumValue,
-    Field,
     Reference,
     ScalarType,
     StructType,

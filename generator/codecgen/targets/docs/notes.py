@@ -8,16 +8,12 @@ from dataclasses import dataclass
 from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
 from codecgen.plan.words import byte_count, scalar_name
-from codecgen.schema.model import (
-    FREEDOMS,
+from codecgen.schema.model import FREEDOMS, Choice, Enum, Field, Layout
+from codecgen.schema.types import (
     VARINTS,
     ArrayType,
     BitsType,
     BytesType,
-    Choice,
-    Enum,
-    Field,
-    Layout,
     Misprint,
     ScalarType,
     Since,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
-from codecgen.schema.model import ArrayType, BitsType, BytesType, Layout, ScalarType
+from codecgen.schema.model import Layout
+from codecgen.schema.types import ArrayType, BitsType, BytesType, ScalarType
 from codecgen.targets.docs.examples import Worked
 from codecgen.targets.docs.notes import Change, TypeRow, changes, scalar_glossary
 from codecgen.targets.docs.sections import Section, section

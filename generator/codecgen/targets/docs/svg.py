@@ -7,7 +7,7 @@ from html import escape
 
 from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.plan.words import element_words, size_words
-from codecgen.schema.model import INTEGERS, ArrayType, BitMember, BytesType
+from codecgen.schema.types import INTEGERS, ArrayType, BitMember, BytesType
 from codecgen.targets.escaping import printable
 
 PER_ROW = 8

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
 from codecgen.schema.expression import Node, Path, pieces
-from codecgen.schema.model import Since
+from codecgen.schema.types import Since
 from codecgen.targets.escaping import printable as printable
 
 

@@ -13,9 +13,7 @@ from codecgen.schema.expression import (
     Null,
     Path,
 )
-from codecgen.schema.model import (
-    Run,
-)
+from codecgen.schema.types import Run
 from codecgen.targets.docs.text import Phrase, code, field_name, formula, join, phrase, said
 
 _IS = {

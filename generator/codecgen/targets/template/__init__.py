@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from codecgen.diagnostics import Diagnostic, did_you_mean
 from codecgen.plan import Plan
-from codecgen.schema.model import Span
+from codecgen.schema.types import Span
 from codecgen.targets.emitted import Emitted
 from codecgen.targets.rendering import RenderError, packaged
 from codecgen.targets.template.build import build

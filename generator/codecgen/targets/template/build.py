@@ -10,6 +10,7 @@ from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.bounds import bounds
 from codecgen.plan.names import element_layout
 from codecgen.schema import model
+from codecgen.schema import types as field_types
 from codecgen.targets.template import view, view_types
 from codecgen.targets.template.types import expression, since, type_of, version_name
 from codecgen.targets.template.words import Words
@@ -57,7 +58,7 @@ def _path(file: str) -> str:
     return re.sub("[^A-Za-z0-9_./-]", "_", str(PurePosixPath(file).with_suffix("")))
 
 
-def _place(span: model.Span) -> view_types.Place:
+def _place(span: field_types.Span) -> view_types.Place:
     return view_types.Place(Words(span.file), span.line)
 
 
@@ -146,10 +147,12 @@ def _version(plan: Plan, p: LayoutPlan) -> view.Version:
     )
 
 
-def _references(p: LayoutPlan) -> Iterable[model.Reference]:
+def _references(p: LayoutPlan) -> Iterable[field_types.Reference]:
     for fp in p.fields:
         match fp.field.type:
-            case model.StructType(ref) | model.ArrayType(model.Reference() as ref):
+            case field_types.StructType(ref) | field_types.ArrayType(
+                field_types.Reference() as ref
+            ):
                 yield ref
             case _:
                 pass
@@ -159,9 +162,9 @@ def _enums(p: LayoutPlan) -> set[str]:
     out: set[str | None] = set()
     for fp in p.fields:
         match fp.field.type:
-            case model.ScalarType(_, enum):
+            case field_types.ScalarType(_, enum):
                 out.add(enum)
-            case model.BitsType(_, members):
+            case field_types.BitsType(_, members):
                 out |= {m.enum for m in members}
             case _:
                 pass
@@ -200,7 +203,7 @@ def _field(plan: Plan, p: LayoutPlan, fp: FieldPlan) -> view.Field:
     )
 
 
-def _range(p: LayoutPlan, run: model.Run | None) -> view.Range | None:
+def _range(p: LayoutPlan, run: field_types.Run | None) -> view.Range | None:
     if run is None:
         return None
     names = [fp.name for fp in p.run(run)]

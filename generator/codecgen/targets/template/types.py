@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.bounds import scalar_bounds
-from codecgen.schema import model
+from codecgen.schema import types as field_types
 from codecgen.schema.expression import Expression, source
 from codecgen.targets.template import view_types as view
 from codecgen.targets.template.words import Words
@@ -36,14 +36,14 @@ _NOTHING = view.Type(
 _OTHER_KINDS = {"f64": "float", "bool": "bool", "uuid": "uuid"}
 
 
-def type_of(plan: Plan, around: LayoutPlan, type_: model.FieldType) -> view.Type:
+def type_of(plan: Plan, around: LayoutPlan, type_: field_types.FieldType) -> view.Type:
     """What the bytes of a field are."""
     match type_:
-        case model.ScalarType(name, enum, only):
+        case field_types.ScalarType(name, enum, only):
             return replace(number(name), enum=enum, only=only)
-        case model.BitsType(base, members):
+        case field_types.BitsType(base, members):
             return replace(number(base), kind="bits", bits=bits_of(plan, members))
-        case model.BytesType(length, text, null):
+        case field_types.BytesType(length, text, null):
             return replace(
                 _NOTHING,
                 kind="string" if text else "bytes",
@@ -52,13 +52,13 @@ def type_of(plan: Plan, around: LayoutPlan, type_: model.FieldType) -> view.Type
                 length=number(length) if isinstance(length, str) and length != "rest" else None,
                 null=null,
             )
-        case model.ArrayType():
+        case field_types.ArrayType():
             return _array(plan, around, type_)
-        case model.StructType(ref):
+        case field_types.StructType(ref):
             return _layout(plan, around, ref)
 
 
-def _array(plan: Plan, around: LayoutPlan, array: model.ArrayType) -> view.Type:
+def _array(plan: Plan, around: LayoutPlan, array: field_types.ArrayType) -> view.Type:
     element = array.element
     return replace(
         _NOTHING,
@@ -68,7 +68,7 @@ def _array(plan: Plan, around: LayoutPlan, array: model.ArrayType) -> view.Type:
         length=number(array.length) if array.length is not None else None,
         rest=array.count is None and array.counted_by is None and array.length is None,
         element=number(element.name)
-        if isinstance(element, model.ScalarType)
+        if isinstance(element, field_types.ScalarType)
         else _layout(plan, around, element),
         at_least=array.at_least,
         nesting=array.nesting,
@@ -76,7 +76,7 @@ def _array(plan: Plan, around: LayoutPlan, array: model.ArrayType) -> view.Type:
     )
 
 
-def _layout(plan: Plan, around: LayoutPlan, ref: model.Reference) -> view.Type:
+def _layout(plan: Plan, around: LayoutPlan, ref: field_types.Reference) -> view.Type:
     names = tuple(version_name(p) for p in plan.held(ref, around))
     return replace(_NOTHING, kind="layout", layout=ref.layout, versions=names)
 
@@ -88,21 +88,21 @@ def version_name(plan: LayoutPlan) -> str:
 
 def number(name: str) -> view.Type:
     """The type of a number, a boolean or a uuid, by its name in the schema language."""
-    if name in model.INTEGERS:
-        size, signed = model.INTEGERS[name]
+    if name in field_types.INTEGERS:
+        size, signed = field_types.INTEGERS[name]
         return replace(_NOTHING, kind="integer", name=name, size=size, signed=signed)
     low, high = scalar_bounds(name)
     if name in _OTHER_KINDS:
         return replace(_NOTHING, kind=_OTHER_KINDS[name], name=name, size=low)
     # A compact length is an unsigned varint of one more.
-    signed = name != "compact" and model.VARINTS[name][1]
+    signed = name != "compact" and field_types.VARINTS[name][1]
     compact = name == "compact"
     return replace(
         _NOTHING, kind="varint", name=name, signed=signed, max_size=high, compact=compact
     )
 
 
-def bits_of(plan: Plan, members: tuple[model.BitMember, ...]) -> tuple[view.Bit, ...]:
+def bits_of(plan: Plan, members: tuple[field_types.BitMember, ...]) -> tuple[view.Bit, ...]:
     """Bits, the lowest first."""
     return tuple(
         view.Bit(
@@ -123,7 +123,7 @@ def bits_of(plan: Plan, members: tuple[model.BitMember, ...]) -> tuple[view.Bit,
 
 
 def _compression(
-    plan: Plan, around: LayoutPlan, c: model.Compression | None
+    plan: Plan, around: LayoutPlan, c: field_types.Compression | None
 ) -> view.Compression | None:
     by = expression(c.by) if c is not None else None
     if c is None or by is None:
@@ -146,7 +146,7 @@ def expression(found: Expression | None) -> view.Expression | None:
     return view.Expression(source(found.node), names)
 
 
-def since(plan: Plan, found: model.Since | None) -> view.Since | None:
+def since(plan: Plan, found: field_types.Since | None) -> view.Since | None:
     """From when on something is there."""
     if found is None:
         return None

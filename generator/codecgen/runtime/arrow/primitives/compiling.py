@@ -64,24 +64,23 @@ def _digest() -> str | None:
 if JIT:
     PRIMITIVES = _digest()
     caching: Any = importlib.import_module("numba.core.caching")
+    # Without these parts of numba, which it does not promise, kernels are compiled in each process.
+    _kept: Any = getattr(caching, "CompileResultCacheImpl", object)
+    _cache: Any = getattr(caching, "FunctionCache", None)
 
-    class _NamedFiles(caching.CompileResultCacheImpl):
+    class _NamedFiles(_kept):
         """Where the machine code of a function is kept."""
 
         def get_filename_base(self, fullname: str, abiflags: str) -> str:
             """The start of the names of files: that of numba, and the digest of the primitives."""
             return f"{super().get_filename_base(fullname, abiflags)}-{PRIMITIVES}"
 
-    class _Cache(caching.FunctionCache):
-        """Machine code that is kept on disk."""
-
-        _impl_class = _NamedFiles
-
     def keep(compiled: Any) -> None:
         """Have the machine code of a function kept on disk."""
-        if PRIMITIVES is None:
+        if PRIMITIVES is None or _kept is object or _cache is None:
             return
         try:
-            compiled._cache = _Cache(compiled.py_func)
+            kept_on_disk = type("KeptCode", (_cache,), {"_impl_class": _NamedFiles})
+            compiled._cache = kept_on_disk(compiled.py_func)
         except RuntimeError:  # neither the package nor the user's cache can be written to
             return

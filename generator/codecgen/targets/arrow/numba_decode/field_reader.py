@@ -7,14 +7,8 @@ from dataclasses import dataclass
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, program
 from codecgen.plan.program import Op
-from codecgen.schema.model import (
-    INTEGERS,
-    ArrayType,
-    BitsType,
-    BytesType,
-    Field,
-    ScalarType,
-)
+from codecgen.schema.model import Field
+from codecgen.schema.types import INTEGERS, ArrayType, BitsType, BytesType, ScalarType
 from codecgen.targets.arrow.building import Builder
 from codecgen.targets.arrow.code import Unsupported
 from codecgen.targets.arrow.numba_decode.fields import PART, Fields, Variables, is_number

@@ -8,7 +8,8 @@ from codecgen.plan import LayoutPlan, Plan, nodes
 from codecgen.plan.columns import CasePlan
 from codecgen.plan.folding import Known, fold, settled_fields
 from codecgen.plan.nodes import Value
-from codecgen.schema.model import INTEGERS, VARINTS, BitsType, BytesType, Field, ScalarType
+from codecgen.schema.model import Field
+from codecgen.schema.types import INTEGERS, VARINTS, BitsType, BytesType, ScalarType
 from codecgen.targets.arrow.arithmetic import Arithmetic, Refused, Term
 from codecgen.targets.arrow.tree import Expr, Num, Var, invert
 

@@ -6,7 +6,7 @@ from codecgen.plan import FieldPlan, nodes
 from codecgen.plan.bounds import bounds
 from codecgen.plan.columns import CasePlan, Leaf
 from codecgen.plan.sources import BYTES_LIKE
-from codecgen.schema.model import ArrayType
+from codecgen.schema.types import ArrayType
 from codecgen.targets.arrow.arithmetic import Term
 from codecgen.targets.arrow.building import Builder
 from codecgen.targets.arrow.code import Unsupported

@@ -7,7 +7,8 @@ from codecgen.plan.bounds import bounds
 from codecgen.plan.columns import CasePlan
 from codecgen.plan.nodes import Value
 from codecgen.plan.program import fields_needed, read_program
-from codecgen.schema.model import ArrayType, BitsType, Field, ScalarType
+from codecgen.schema.model import Field
+from codecgen.schema.types import ArrayType, BitsType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused
 from codecgen.targets.arrow.building import Builder
 from codecgen.targets.arrow.code import Unsupported, integer_of

@@ -7,12 +7,8 @@ from collections.abc import Iterable
 from codecgen.plan import FieldPlan, LayoutPlan, program
 from codecgen.plan.nodes import Value
 from codecgen.plan.program import Op, fields_needed, read_program
-from codecgen.schema.model import (
-    BitsType,
-    BytesType,
-    Field,
-    ScalarType,
-)
+from codecgen.schema.model import Field
+from codecgen.schema.types import BitsType, BytesType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused, negated_condition
 from codecgen.targets.arrow.code import Unsupported
 from codecgen.targets.arrow.numba_decode.field_reader import (

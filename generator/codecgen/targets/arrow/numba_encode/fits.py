@@ -15,7 +15,8 @@ from codecgen.plan.write_ops import (
     WriteOp,
     leaf_of,
 )
-from codecgen.schema.model import Field, ScalarType
+from codecgen.schema.model import Field
+from codecgen.schema.types import ScalarType
 from codecgen.targets.arrow.arithmetic import Term, invert_member
 from codecgen.targets.arrow.code import Unsupported
 from codecgen.targets.arrow.numba_encode.frame import Frame

@@ -21,7 +21,7 @@ from codecgen.plan.write_ops import (
     values_of,
 )
 from codecgen.plan.write_program import WriteProgram
-from codecgen.schema.model import INTEGERS, BytesType, Run
+from codecgen.schema.types import INTEGERS, BytesType, Run
 from codecgen.targets.arrow.arithmetic import Term
 from codecgen.targets.arrow.code import Unsupported
 from codecgen.targets.arrow.numba_encode.frame import Frame

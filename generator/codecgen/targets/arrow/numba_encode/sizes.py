@@ -17,7 +17,7 @@ from codecgen.plan.write_ops import (
 )
 from codecgen.plan.write_program import WriteProgram
 from codecgen.schema.lookup import integer_range
-from codecgen.schema.model import INTEGERS, BytesType
+from codecgen.schema.types import INTEGERS, BytesType
 from codecgen.targets.arrow.numba_encode.columns import Variables
 from codecgen.targets.arrow.tree import Expr, Num, Pick, call
 

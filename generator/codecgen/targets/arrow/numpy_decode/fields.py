@@ -8,7 +8,7 @@ from codecgen.plan import LayoutPlan, Plan, nodes
 from codecgen.plan.columns import CasePlan
 from codecgen.plan.folding import fold
 from codecgen.plan.nodes import Value
-from codecgen.schema.model import BitsType, BytesType, ScalarType
+from codecgen.schema.types import BitsType, BytesType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused
 from codecgen.targets.arrow.numba_decode.fields import Fields as KernelFields
 from codecgen.targets.arrow.numba_decode.fields import Variables, is_number

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, program
 from codecgen.plan.nodes import Value
 from codecgen.plan.program import Op, Require, fields_needed, read_program
-from codecgen.schema.model import INTEGERS, BitsType, BytesType, Field, ScalarType
+from codecgen.schema.model import Field
+from codecgen.schema.types import INTEGERS, BitsType, BytesType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused
 from codecgen.targets.arrow.building import Builder
 from codecgen.targets.arrow.code import Unsupported

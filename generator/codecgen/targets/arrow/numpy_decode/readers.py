@@ -7,7 +7,8 @@ from codecgen.plan.columns import CasePlan, ViewPlan
 from codecgen.plan.folding import fold
 from codecgen.plan.nodes import Value
 from codecgen.plan.sources import SourceError, blamed, sources
-from codecgen.schema.model import ArrayType, Field, ScalarType
+from codecgen.schema.model import Field
+from codecgen.schema.types import ArrayType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused
 from codecgen.targets.arrow.building import Builder
 from codecgen.targets.arrow.code import Unsupported, function_name, integer_of

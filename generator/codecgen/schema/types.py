@@ -1,0 +1,211 @@
+"""Types of fields, and what everything in a schema is made of: places, versions, releases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from codecgen.schema.expression import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a YAML file. ``file`` is relative to the schema directory; lines and columns count from 1."""
+
+    file: str
+    line: int
+    column: int
+    end_column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """A range of format versions, both ends included; ``high`` None is open."""
+
+    low: int
+    high: int | None
+
+    def __contains__(self, version: int | None) -> bool:
+        if version is None:
+            return True
+        return self.low <= version and (self.high is None or version <= self.high)
+
+    def __str__(self) -> str:
+        if self.high is None:
+            return f"{self.low}+"
+        return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """From when on something exists: a release of the release line, and documents to read (``("kip", (98,))``)."""
+
+    release: str | None = None
+    references: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Formerly:
+    """A name that something had before release ``until``."""
+
+    name: str
+    until: str
+
+
+@dataclass(frozen=True, slots=True)
+class Misprint:
+    """What a document about the format says wrongly: ``shown`` instead of the truth, before release ``until``."""
+
+    shown: str
+    doc: str
+    until: str | None = None
+    versions: Versions | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Consecutive fields, both ends included; ``last`` None reaches to the end of the layout."""
+
+    first: str
+    last: str | None
+    span: Span
+
+
+# ---------------------------------------------------------------- types of fields
+
+INTEGERS: Mapping[str, tuple[int, bool]] = {
+    "i8": (1, True),
+    "i16": (2, True),
+    "i32": (4, True),
+    "i64": (8, True),
+    "u8": (1, False),
+    "u16": (2, False),
+    "u32": (4, False),
+    "u64": (8, False),
+}
+"""Fixed-width integers: name -> (bytes, signed)."""
+
+VARINTS: Mapping[str, tuple[int, bool]] = {
+    "varint": (32, True),
+    "varlong": (64, True),
+    "uvarint": (32, False),
+    "uvarlong": (64, False),
+}
+"""Variable-length integers: name -> (bits, signed). The signed ones are zigzag."""
+
+SCALARS = (*INTEGERS, *VARINTS, "f64", "bool", "uuid")
+LENGTHS = (*INTEGERS, *VARINTS, "compact")
+"""What can hold a length or a count. ``compact`` is an unsigned varint of the number plus one; 0 is null."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarType:
+    """A number, a boolean or a uuid; an integer may stand for a value of an enum."""
+
+    name: str
+    enum: str | None = None
+    only: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BitMember:
+    """Bits ``low``..``high`` (least significant first). ``reserved`` members take the bits that nobody else has."""
+
+    name: str
+    low: int
+    high: int
+    span: Span
+    doc: str = ""
+    enum: str | None = None
+    only: tuple[str, ...] | None = None
+    reserved: bool = False
+    versions: Versions | None = None
+    since: Since | None = None
+    spelled: str | None = None
+    default: Expression | None = None
+    misprint: Misprint | None = None
+    places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def width(self) -> int:
+        return self.high - self.low + 1
+
+
+@dataclass(frozen=True, slots=True)
+class BitsType:
+    """An integer whose bits have meanings of their own."""
+
+    base: str
+    members: tuple[BitMember, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BytesType:
+    """Bytes, or text in UTF-8.
+
+    ``length`` is the type of the length before them, a number for a fixed size, or ``"rest"`` for all
+    that is left. ``null`` is the length that means null (``None``: null is not allowed).
+    """
+
+    length: str | int
+    text: bool = False
+    null: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A layout, perhaps in one version (``message@0``)."""
+
+    layout: str
+    version: int | None
+    span: Span
+
+    def __str__(self) -> str:
+        return self.layout if self.version is None else f"{self.layout}@{self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Compression:
+    """A run that is compressed by the codec that a field before it names.
+
+    ``variants`` has (codec, versions, name for writing, name for reading); ``refuses`` names the codecs
+    that this layout does not allow.
+    """
+
+    by: Expression
+    enum: str
+    limit: int
+    refuses: tuple[str, ...] = ()
+    variants: tuple[tuple[str, Versions | None, str, str], ...] = ()
+    places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """Elements one after the other.
+
+    Their number is in front (``count``), in another field that ``counts`` them (``counted_by``), or they
+    reach to the end of the run (neither). ``length`` is a length in bytes in front of them all.
+    """
+
+    element: Reference | ScalarType
+    count: str | None = None
+    counted_by: str | None = None
+    length: str | None = None
+    compression: Compression | None = None
+    nesting: int | None = None
+    at_least: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StructType:
+    """Another layout in the place of a field."""
+
+    layout: Reference
+
+
+FieldType = ScalarType | BitsType | BytesType | ArrayType | StructType
