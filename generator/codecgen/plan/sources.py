@@ -84,6 +84,11 @@ def _field_of_row(case: CasePlan, value: Value) -> FieldPlan:
         fp = case.element.field(value.field.name)
         if fp is not None:
             return fp
+    if isinstance(value, nodes.Conditional):
+        for part in (value.then, value.otherwise):
+            for read in nodes.fields_read(part):
+                reason = "one of several fields that a column may show, by a condition"
+                raise SourceError(reason, read.field)
     raise SourceError("bytes or a list that are no field of the row", blamed(case, value))
 
 
