@@ -138,9 +138,15 @@ def _parser() -> argparse.ArgumentParser:
         "explain record_batch.crc",
         "explain record_batch.attributes.compression",
         "explain message@0.crc --schemas path/to/schemas",
+        "explain --program record_batch",
         "explain C012",
     )
     explain.add_argument("name", metavar="NAME", help="a name, with dots between the parts")
+    explain.add_argument(
+        "--program",
+        action="store_true",
+        help="what a reader of the layout NAME does, or a writer of the view NAME, step by step",
+    )
     _add_schemas(explain)
 
     diff = add(
@@ -331,17 +337,18 @@ def _would_change(summary: output.Summary, out: Path) -> int:
 
 
 def _explain(arguments: argparse.Namespace) -> int:
-    from codecgen import explain
+    from codecgen import explain, explain_program
 
-    advice = explain.diagnostic(arguments.name)
+    advice = None if arguments.program else explain.diagnostic(arguments.name)
     if advice is not None:
         print(advice)
         return GOOD
     model = _sound(arguments.schemas)
     if model is None:
         return FINDINGS
+    explained = explain_program.explain_program if arguments.program else explain.explain
     try:
-        print(explain.explain(model, arguments.name))
+        print(explained(model, arguments.name))
     except explain.UnknownName as error:
         raise UsageError(str(error)) from None
     return GOOD

@@ -106,7 +106,7 @@ def _by_magic(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from codecgen.runtime.arrow.columns import RowRefused, cast_plain, refuse_broken
+    from codecgen.runtime.arrow.casts import RowRefused, cast_plain, refuse_broken
 
     row = 0
     for whole in batches:

@@ -14,12 +14,12 @@ from kafka_codecs import LOG_ENTRY
 from kafka_codecs.rows.batches import BATCHES
 from kafka_log import framing
 
-HEAD = max(framing.HEAD, *(layout.head_size for layout in LOG_ENTRY.cases.values()))
+HEADER_BYTES = max(framing.HEAD, *(layout.head_size for layout in LOG_ENTRY.cases.values()))
 """Bytes of an entry that have all of its header, whatever it is."""
 
 
-class Head(NamedTuple):
-    """The beginning of an entry that lies at ``position``: as many bytes as there are, or :data:`HEAD`."""
+class Entry(NamedTuple):
+    """An entry that lies at ``position``. ``data`` are its first bytes: as many as there are, or :data:`HEADER_BYTES`."""
 
     position: int
     frame: framing.Frame
@@ -33,20 +33,20 @@ class Columns:
         self.header = BATCHES.header(names)
         self.session = Session(strict=False, file=file)
 
-    def of(self, head: Head) -> tuple[Any, ...]:
+    def of(self, entry: Entry) -> tuple[Any, ...]:
         """Those of one entry. Raises ParseError when its header is cut off, or it is no batch."""
-        size, data = head.frame.size, head.data
-        source = Source(data, self.session, end=min(len(data), size), origin=head.position)
-        row = self.header.row(head.frame.layout, source, Place(head.position, size))
+        size, data = entry.frame.size, entry.data
+        source = Source(data, self.session, end=min(len(data), size), origin=entry.position)
+        row = self.header.row(entry.frame.layout, source, Place(entry.position, size))
         self.session.findings.clear()  # a file may have more oddities than a session takes
         if row is None:
-            name = head.frame.layout.layout_name
+            name = entry.frame.layout.layout_name
             raise ValueRefused(f"{name} is no batch", source.where())
         return row
 
 
-def heads(path: Path) -> Iterator[Head]:
-    """The beginning of each entry of a file, in order. Where the bytes end before an entry does, it ends quietly;
+def entries(path: Path) -> Iterator[Entry]:
+    """Each entry of a file, in order. Where the bytes end before an entry does, it ends quietly;
     ParseError is raised for what is no entry."""
     name = os.fspath(path)
     with path.open("rb", buffering=0) as file:
@@ -54,17 +54,17 @@ def heads(path: Path) -> Iterator[Head]:
         position = 0
         while position + framing.HEAD < size:
             file.seek(position)
-            data = file.read(HEAD)
+            data = file.read(HEADER_BYTES)
             if len(data) < framing.HEAD:
                 return  # the file became shorter
             frame = framing.frame_of(data, position, name)
             if frame.size > size - position:
                 return
-            yield Head(position, frame, data)
+            yield Entry(position, frame, data)
             position += frame.size
 
 
 def headers(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Columns of the view batches for each entry of a file. See :func:`heads`."""
+    """Columns of the view batches for each entry of a file. See :func:`entries`."""
     wanted = Columns(columns, os.fspath(path))
-    return map(wanted.of, heads(path))
+    return map(wanted.of, entries(path))

@@ -14,7 +14,7 @@ from codecgen.runtime.arrow.decoder import Chunk
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LOG_ENTRY
 from kafka_log import framing
-from kafka_log.headers import HEAD
+from kafka_log.headers import HEADER_BYTES
 from kafka_log.positioned import read_at
 
 WINDOW = 16 << 20
@@ -127,7 +127,7 @@ class ReadHeads:
         view = self.chunk.view()
         at = count = 0
         while count < self.most and room - at >= framing.HEAD:
-            wanted = min(HEAD, room - at)
+            wanted = min(HEADER_BYTES, room - at)
             got = read_at(self.file, view[at : at + wanted], position + at)
             if got < framing.HEAD:
                 return at, count, got
@@ -149,7 +149,7 @@ def _kernel() -> Callable[[FileIO, Chunk, int, int, int, int], tuple[int, int]] 
     if function is None or length is None:
         return None
     number = (length.offset, length.size, int(length.signed), int(length.endian == "little"))
-    layout = (HEAD, framing.HEAD, *number, length.before)
+    layout = (HEADER_BYTES, framing.HEAD, *number, length.before)
 
     def hop(
         file: FileIO, chunk: Chunk, room: int, position: int, most: int, far: int

@@ -11,7 +11,7 @@ from codecgen.runtime.layout import Length
 from codecgen.runtime.source import Limits, Session, Source
 from kafka_codecs import LOG_ENTRY
 from kafka_log import framing
-from kafka_log.headers import HEAD, Columns, Head
+from kafka_log.headers import HEADER_BYTES, Columns, Entry
 
 CHUNK = 1 << 20
 WORK_PER_BYTE = 16
@@ -32,15 +32,15 @@ def next_entry(
     budget = [WORK_PER_BYTE * (size - start) + CHUNK]
     position = start
     while position + framing.HEAD < size and budget[0] > 0:
-        chunk = read(position, CHUNK + HEAD)
+        chunk = read(position, CHUNK + HEADER_BYTES)
         if chunk.strip(b"\0"):  # a file that was made longer in advance has a long tail of zeros
             for match in _HEAD.finditer(chunk):
                 i = match.start()
-                head = chunk[i : i + HEAD]
+                head = chunk[i : i + HEADER_BYTES]
                 found = _entry(head, read, position + i, size, offsets, after, budget)
                 if found is not None:
                     return position + i, found
-        position += max(len(chunk) - HEAD, 1)
+        position += max(len(chunk) - HEADER_BYTES, 1)
     return None
 
 
@@ -94,7 +94,7 @@ def _entry(
         frame = framing.frame_of(head, position, file)
         if frame.size > size - position:
             return None
-        first, last = offsets.of(Head(position, frame, head))
+        first, last = offsets.of(Entry(position, frame, head))
     except CodecError:
         return None
     offset = int(last if first is None else first)

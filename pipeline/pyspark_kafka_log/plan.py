@@ -14,7 +14,7 @@ from pathlib import Path
 from codecgen.runtime.errors import CodecError
 from kafka_log import Partition, Segment, discover
 from kafka_log.arrow import OnDamage, Slice
-from kafka_log.headers import Columns, heads
+from kafka_log.headers import Columns, entries
 from pyspark_kafka_log.options import EARLIEST, LATEST, Offsets, OptionError, Options
 from pyspark_kafka_log.transactions import transactions
 
@@ -243,11 +243,13 @@ def boundaries(path: Path, split_bytes: int) -> list[Cut]:
     offsets = Columns(("base_offset", "last_offset"), os.fspath(path))
     wanted = split_bytes
     try:
-        for head in heads(path):
-            if head.position >= wanted:
-                first, last = offsets.of(head)
-                cuts.append(Cut(head.position, last if first is None else first, first is not None))
-                wanted = head.position + split_bytes
+        for entry in entries(path):
+            if entry.position >= wanted:
+                first, last = offsets.of(entry)
+                cuts.append(
+                    Cut(entry.position, last if first is None else first, first is not None)
+                )
+                wanted = entry.position + split_bytes
     except CodecError:
         pass
     return cuts

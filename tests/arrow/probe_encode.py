@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from codecgen.runtime.arrow import encoder as encoding
 from codecgen.runtime.arrow.buffers import arrow_type
-from codecgen.runtime.arrow.columns import RowRefused, Source
+from codecgen.runtime.arrow.casts import RowRefused
+from codecgen.runtime.arrow.columns import Source
 from codecgen.runtime.arrow.encoder import Encoder
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.source import Limits

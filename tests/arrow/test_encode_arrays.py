@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from codecgen.runtime.arrow.buffers import arrow_type
-from codecgen.runtime.arrow.columns import RowRefused
+from codecgen.runtime.arrow.casts import RowRefused
 from kafka_codecs.arrow.records import RECORDS
 from tests.arrow.tables import decoded, written
 

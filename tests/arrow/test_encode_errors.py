@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from codecgen.runtime.arrow.columns import RowRefused
+from codecgen.runtime.arrow.casts import RowRefused
 from codecgen.runtime.arrow.encoder import Encoder
 from codecgen.runtime.arrow.view import Codec
 from codecgen.runtime.errors import BuildError, CodecError

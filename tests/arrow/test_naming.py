@@ -15,8 +15,11 @@ import pytest
 from codecgen.plan import make_plan
 from codecgen.plan.columns import plan_view
 from codecgen.schema import loader
-from codecgen.targets.arrow.naming import FIXED, PARTS, PREFIXES, Naming, packed
+from codecgen.targets.arrow.numba_decode.kernels import kernels_of
+from codecgen.targets.arrow.numba_encode.kernels import encoders_of
 from codecgen.targets.arrow.primitives import NAMES
+from codecgen.targets.arrow.printing import Names, Printer
+from tests.arrow.test_encode_layouts import FORMAT as WRITTEN
 from tests.arrow.test_other_layouts import FORMAT as SAMPLES
 from tests.arrow.test_other_layouts import MANIFEST as PLAIN_MANIFEST
 from tests.arrow.test_other_layouts import emitted
@@ -46,6 +49,9 @@ fields:
   key: {bytes: i16, null: -1}
   h: {array: pair, count: u8}
   flag: i8
+  x_at: {bytes: i8, null: -1}
+  start_of_x: i32
+  row_x: i32
 ---
 layout: pair
 fields:
@@ -72,6 +78,14 @@ columns:
   load: {type: bool, default: 1}
   x_null: {type: int32, nullable: true}
   null_x: {type: int64, nullable: true}
+  item_x: {type: int64}
+  head_status: {type: int32}
+  most_x: {type: int64}
+  row: {type: int32}
+  entry: {type: int64, on_request: true}
+  before_entry_top: {type: int64, on_request: true}
+  place_of_crc: {type: int32}
+  x_at: {type: binary, nullable: true}
 rows:
   - of: batch
     each: elements
@@ -89,13 +103,21 @@ rows:
       load: if item.flag == 1 then 1 else 0
       x_null: if item.flag == 1 then item.x_data else null
       null_x: first(elements).x_data
+      item_x: item.x
+      head_status: crc_at
+      most_x: item.x
+      row: item.row_x
+      entry: item.x
+      before_entry_top: item.x
+      place_of_crc: item.start_of_x
+      x_at: item.x_at
     write:
       entry:
         crc_at: first(status)
         top: max(x)
         top_before: last(x)
         first_seen: first(bytes)
-      item: {x: x, x_data: x_data, seen_data: rows, key: hk, h: h, flag: load}
+      item: {x: x, x_data: x_data, seen_data: rows, key: hk, h: h, flag: load, x_at: x_at, start_of_x: place_of_crc, row_x: row}
 """
 PROGRAM = """
 import pyarrow as pa
@@ -119,6 +141,8 @@ for i in range(6):
         h=[dict(k=b"k%d" % n, k_k=None if n else b"v") for n in range(i % 3)],
         hk=None if i == 4 else b"key%d" % i, load=load,
         x_null=10 * i if load else None, null_x=30 * group,
+        item_x=i + 100, head_status=-5 - group, most_x=i + 100, row=-i, entry=i + 100,
+        before_entry_top=i + 100, place_of_crc=3 * i, x_at=None if i == 2 else b"at" * i,
     ))
 columns = choose(HOSTILE, [c.name for c in HOSTILE.columns])
 schema = pa.schema([(c.name, arrow_type(c)) for c in columns])
@@ -186,7 +210,7 @@ KERNELS = [*generated(), *modules(MANIFEST, FORMAT), *modules(PLAIN_MANIFEST, SA
 
 
 @pytest.mark.parametrize("text", KERNELS, ids=range(len(KERNELS)))
-def test_every_name_of_a_kernel_means_one_thing(text: str) -> None:
+def test_no_local_name_hides_one_of_the_module(text: str) -> None:
     tree = ast.parse(text)
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     constants = [node.targets[0] for node in tree.body if isinstance(node, ast.Assign)]
@@ -198,35 +222,47 @@ def test_every_name_of_a_kernel_means_one_thing(text: str) -> None:
         stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and not is_read(n)}
         stored |= {argument.arg for argument in function.args.args}
         assert not stored & taken, function.name
-        for name in stored:
-            assert is_known(name), name
 
 
 def is_read(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Load)
 
 
-def is_known(name: str) -> bool:
-    """Whether a variable is of a kind that naming knows."""
-    ends = tuple(f"_{part}" for part in PARTS)
-    window = name.startswith("end_") and name[4:].isdigit()
-    return name in FIXED | {"_"} or name.startswith(PREFIXES) or name.endswith(ends) or window
-
-
-def test_stems_and_functions_step_aside() -> None:
-    text = FORMAT.replace("layout: batch\n", "layout: utf8\n").replace("batch}", "utf8}")
-    text = text.replace("of: batch\n", "of: utf8\n")
-    files = {"codecgen.yaml": MANIFEST, "format.yaml": text}
-    model, _ = loader.load(files)
+@pytest.mark.parametrize(("manifest", "text"), [(MANIFEST, FORMAT), (PLAIN_MANIFEST, WRITTEN)])
+def test_every_variable_has_a_name_of_its_own(manifest: str, text: str) -> None:
+    model, _ = loader.load({"codecgen.yaml": manifest, "format.yaml": text})
     assert model is not None
     plan = make_plan(model)
-    view = plan_view(plan, model.views["hostile"])
-    naming = Naming(plan, view)
-    stems = {leaf.name: naming.stems[leaf.index] for leaf in view.leaves}
-    assert stems["x"] == "x" and stems["rows"] == "rows_2" and stems["load"] == "load_2"
-    parts = [naming.part(leaf, part) for leaf in view.leaves for part in PARTS]
-    assert len(parts) == len(set(parts)) == len(view.leaves) * len(PARTS)
-    assert not set(parts) & (NAMES | FIXED)
+    count = 0
+    for view in model.views.values():
+        plan_of_view = plan_view(plan, view)
+        for module in (
+            kernels_of(plan, plan_of_view, "d")[0].module,
+            encoders_of(plan, plan_of_view, "d")[0].module,
+        ):
+            for function in module.functions:
+                printer = Printer(Names(module.names.taken))
+                printer.function(function)
+                assert len(set(printer.given.values())) == len(printer.given)
+                assert not set(printer.given.values()) & module.names.taken
+                count += len(printer.given)
+    assert count > 300
+
+
+def test_columns_that_end_as_their_parts_do_have_slots_of_their_own() -> None:
+    text = FORMAT.replace(
+        "  x_data: {type: int32}", "  x_offset_data: {type: int32}\n  x_data: {type: int32}"
+    )
+    text = text.replace(
+        "      x_data: item.x_data", "      x_offset_data: item.x_data\n      x_data: item.x_data"
+    )
+    text = text.replace("  x: {type: int64}\n", "  x: {type: int64}\n  x_offset: {type: int64}\n")
+    text = text.replace("      x: item.x\n", "      x: item.x\n      x_offset: item.x\n")
+    for kernels in modules(MANIFEST, text):
+        constants = [node for node in ast.parse(kernels).body if isinstance(node, ast.Assign)]
+        names = [node.targets[0].id for node in constants if isinstance(node.targets[0], ast.Name)]
+        assert len(names) == len(set(names))
+        assert {"X_DATA", "X_OFFSET_DATA", "X_OFFSET_DATA_DATA"} <= set(names)
 
 
 def test_a_layout_may_be_called_as_a_primitive_is() -> None:
@@ -234,13 +270,3 @@ def test_a_layout_may_be_called_as_a_primitive_is() -> None:
     kernels, *_ = modules(PLAIN_MANIFEST, text)
     names = [node.name for node in ast.parse(kernels).body if isinstance(node, ast.FunctionDef)]
     assert "is_utf8_2" in names and "is_utf8" not in names
-
-
-def test_a_name_has_one_place_and_shares_it_only_with_names_of_other_cases() -> None:
-    kept = {0: ["a", "b", "c"], 1: ["b", "d"], 2: ["e"], 3: []}
-    places = packed(kept, 10)
-    assert sorted(places) == ["a", "b", "c", "d", "e"] and min(places.values()) == 10
-    for names in kept.values():
-        assert len({places[name] for name in names}) == len(names)
-    assert max(places.values()) == 12
-    assert packed({}, 3) == {}

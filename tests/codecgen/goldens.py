@@ -1,9 +1,9 @@
 """Schemas with mistakes, and what codecgen says about them.
 
 ``diagnostics/C012-unknown.yaml`` (or a directory of that name) is a schema directory, ``C012-unknown.txt`` the text
-expected. A single file stands beside the manifest below. Templates of a case are in ``templates/TARGET`` of its directory.
-``python -m tests.codecgen.goldens`` writes the texts and
-docs/diagnostics.md anew: read what changed before you keep it.
+expected. A single file stands beside the manifest below. Templates of a case are in ``templates/TARGET`` of its directory,
+``programs`` has what ``explain --program`` says of our own schemas. ``python -m tests.codecgen.goldens`` writes the texts
+and docs/diagnostics.md anew: read what changed before you keep it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from pathlib import Path
 from codecgen.advice import ADVICE
 from codecgen.check import run
 from codecgen.diagnostics import CODES, Diagnostic, render
+from codecgen.explain_program import explain_program
 from codecgen.plan import make_plan
 from codecgen.schema import loader
 from codecgen.targets.registry import TARGETS, TEMPLATED
 from codecgen.template_files import read_templates
-from tests.paths import ROOT
+from tests.paths import ROOT, SCHEMAS
 
 HERE = Path(__file__).parent / "diagnostics"
+PROGRAMS = Path(__file__).parent / "programs"
 PAGE = ROOT / "docs" / "diagnostics.md"
 MANIFEST = """\
 language: 1
@@ -108,6 +110,10 @@ def page() -> str:
 def main() -> None:
     for case in cases():
         _write(expected(case), text_of(case))
+    model, _ = loader.load(loader.read_files(SCHEMAS))
+    assert model is not None
+    for path in sorted(PROGRAMS.glob("*.txt")):
+        _write(path, explain_program(model, path.stem) + "\n")
     _write(PAGE, page())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 from functools import cache
 from pathlib import Path
 
@@ -139,7 +140,7 @@ def test_a_schema_smuggles_no_template(doc: str) -> None:
         ("\n{{ page.path | safe }}\n", 2, "No filter named 'safe'"),
         ("\n{{ page.path | center(9999999) }}\n", 2, "No filter named 'center'"),
         ("\n{% for x in range(99999999) %}{% endfor %}\n", 2, "Range too big"),
-        ("{% macro m() %}\n{{ m() }}\n{% endmacro %}\n{{ m() }}\n", 2, "call themselves"),
+        ("\n{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}\n", 2, "call themselves"),
         ("\n{% include 'page.md.j2' %}\n", 2, "call themselves"),
         ("\n{{ 1 / 0 }}\n", 2, "division by zero"),
         (
@@ -181,6 +182,62 @@ def test_the_limits_of_a_file(template: str, reason: str) -> None:
     for good in ("0123456789" * 5, "{% for i in range(20) %}{% endfor %}"):
         again = Renderer({"a.j2": good}, str, {}, RenderLimits(50, 20))
         assert again.render("a.j2") == again.render("a.j2")
+
+
+GROWTH = [
+    "{{ ns.x.replace('0', ns.x) }}",
+    "{{ ns.x | replace('0', ns.x) }}",
+    "{{ ns.x.join(ns.many) }}",
+    "{{ ns.many | join(ns.x) }}",
+    "{{ ns.x.encode().center(99999999999) }}",
+    "{{ (5).to_bytes(99999999999) }}",
+    "{{ 'a'.ljust(99999999999) }}",
+    "{{ '{:99999999999}'.format(1) }}",
+    "{{ ns.many | batch(99999999999, 'x') | list }}",
+    "{{ ns.many | slice(99999999999) | list }}",
+    "{{ ns.many | tojson(indent=99999999999) }}",
+    "{{ ns.many | map('replace', '0', ns.x) | join }}",
+    "{{ ns.many | map('center', 99999999) | list }}",
+    "{{ ns.x.translate({48: ns.x}) }}",
+    "{% set y %}{% for i in range(9999) %}{{ ns.x }}{% endfor %}{% endset %}",
+    "{% set y %}{% for i in range(9999) %}" + "x" * 9999 + "{% endfor %}{% endset %}",
+    "{% macro m() %}" + "x" * 9999 + "{% endmacro %}"
+    "{% set y %}{% for i in range(9999) %}{{ m() }}{% endfor %}{% endset %}",
+    "{% filter upper %}{% for i in range(9999) %}{{ ns.x }}{% endfor %}{% endfilter %}",
+    "{{ ns.many | map('replace', '0', ns.x) | list | length }}",
+    "{% for i in range(9999) %}{% set ns.many = ns.many + [ns.x ~ i] %}{% endfor %}",
+    "{% for i in range(99) %}{% set ns.n = ns.n * ns.n + 2 %}{% endfor %}",
+    "{% for i in range(99) %}{% set ns.many = ns.many + ns.many %}{% endfor %}",
+    "{% for i in range(99) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
+    "{% for i in range(99) %}{% set ns.x = ns.x | replace('0', '00') %}{% endfor %}",
+    "{% for i in range(99) %}{% set ns.x = [ns.x, ns.x] | join %}{% endfor %}",
+]
+
+
+@pytest.mark.parametrize("template", GROWTH)
+def test_nothing_grows_without_bound(template: str) -> None:
+    """In memory of little more than the limit, and at once."""
+    setup = "{% set ns = namespace(x='0' ~ '0123456789', n=3, many=['0']) %}"
+    setup += "{% for i in range(12) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}"
+    setup += "{% for i in range(12) %}{% set ns.many = ns.many + ns.many %}{% endfor %}"
+    renderer = Renderer({"a.j2": setup + template}, str, {}, RenderLimits(100_000, 10_000))
+    begin = time.perf_counter()
+    tracemalloc.start()
+    try:
+        with pytest.raises(RenderError):
+            renderer.render("a.j2")
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+    assert time.perf_counter() - begin < 5
+
+
+def test_what_the_sandbox_leaves() -> None:
+    template = (
+        "{{ 'a-b'.split('-') | join('+') }} {{ 'abc' | replace('b', 'x') }} {{ 'Ab'.lower().startswith('a') }} "
+        "{{ ['x', 1] | join }} {{ 'abc'[1:] }} {{ {'k': 'v'}.items() | list | length }} {{ 7 * 6 // 4 % 6 - 1 }}"
+    )
+    assert Renderer({"a.j2": template}, str, {}).render("a.j2") == "a+b axc True x1 bc 1 3"
 
 
 def test_long_words_take_no_long_time() -> None:

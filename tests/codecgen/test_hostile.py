@@ -15,7 +15,7 @@ from codecgen.check import run
 from codecgen.diagnostics import CODES, Diagnostic, render
 from codecgen.plan import make_plan
 from codecgen.schema import loader, source
-from codecgen.targets.registry import TARGETS
+from codecgen.targets.registry import ON_REQUEST, TARGETS
 from tests.codecgen.goldens import MANIFEST
 from tests.paths import SCHEMAS
 
@@ -303,6 +303,12 @@ def mangled(data: st.DataObject) -> None:
             for path, text in emit(plan).files.items():
                 if path.endswith(".py"):
                     compile(text, path, "exec")
+        for name in ("html", "kaitai"):
+            emitted = ON_REQUEST[name](plan, {})
+            assert {d.code for d in emitted.diagnostics} <= {"C023", "C024"}
+            for path, text in emitted.files.items():
+                if path.endswith(".ksy"):
+                    assert yaml.safe_load(text)["seq"] is not None
 
 
 _yaml = st.recursive(

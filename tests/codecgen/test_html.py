@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from html import unescape
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -140,6 +142,23 @@ def test_nothing_comes_from_elsewhere(directory: Path) -> None:
                 assert address.startswith(
                     tuple(link.split("{}")[0] for link in model.manifest.links.values())
                 )
+
+
+def test_blocks_keep_their_lines_and_columns() -> None:
+    for path, text in docs.emit(our_plan()).files.items():
+        if not path.endswith(".md") or "as-of" in path:
+            continue
+        page = emitted(SCHEMAS)[
+            path.replace("docs/", "html/", 1).replace("README", "index").replace(".md", ".html")
+        ]
+        blocks = re.findall(r"^```text\n(.*?)\n```$", text, re.DOTALL | re.MULTILINE)
+        shown = [
+            unescape(block)
+            for block in re.findall(r"<pre[^>]*><code>(.*?)</code></pre>", page, re.DOTALL)
+        ]
+        assert shown == [block for block in blocks if not re.match(r" *0  [0-9a-f]{2}", block)], (
+            path
+        )
 
 
 def test_every_thing_field_bit_and_value_is_in_the_search() -> None:

@@ -26,14 +26,16 @@ import yaml
 
 from codecgen.cli import GOOD, main
 from codecgen.plan import make_plan
-from codecgen.schema.loader import load
+from codecgen.schema.loader import load, read_files
 from codecgen.targets.construct import live as codecs
 from codecgen.targets.emitted import Emitted
 from codecgen.targets.template import emit_kaitai
 from codecgen.targets.template.build import build
 from kafka_codecs import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
 from tests.codecgen.schemas import model_of, our_model
+from tests.codecgen.test_docs import MAIL
 from tests.codecgen.test_docs_text import hostile
+from tests.codecgen.test_language_page import BLOCKS, model_of_block
 from tests.paths import ROOT, SAMPLES, SCHEMAS
 
 COMPILE = ROOT / "tests" / "data" / "kaitai" / "compile.js"
@@ -177,6 +179,18 @@ def parsed(name: str, data: bytes, emit: Any = ours) -> Any:
 @pytest.mark.parametrize("language", ["java", "rust", "cpp_stl", "go", "javascript"])
 def test_the_compiler_takes_them_all(language: str) -> None:
     assert len(compiled(language, ours())) >= len(ours().files)
+
+
+@pytest.mark.slow
+def test_the_compiler_takes_other_schemas() -> None:
+    """Those of the language page, with every key that there is, and those of an invented format."""
+    mail, _ = load(read_files(MAIL))
+    assert mail is not None
+    models = [mail, *(model_of_block(text) for _, text in BLOCKS)]
+    for model in models:
+        emitted = emit_kaitai(make_plan(model), {})
+        assert len(compiled("python", emitted)) == len(emitted.files)
+    assert len(models) > 10
 
 
 def entries(log: Path) -> Iterator[tuple[int, bytes]]:

@@ -21,7 +21,7 @@ from codecgen.schema.model import FREEDOMS, INTEGERS, LENGTHS, VARINTS, Field
 from codecgen.spans import expression_span
 from codecgen.targets.construct import module as construct_module
 from codecgen.targets.construct import module_path
-from codecgen.targets.construct.module import class_name
+from codecgen.targets.construct.field_codecs import class_name
 from codecgen.targets.registry import TARGETS
 from tests.codecgen.schemas import model_of, our_model
 

@@ -18,6 +18,7 @@ from codecgen.runtime.errors import (
     TruncatedError,
     ValueRefused,
 )
+from codecgen.schema.loader import load, read_files
 from kafka_codecs import (
     CONTROL_RECORD_KEY,
     END_TXN_MARKER_V0,
@@ -29,6 +30,7 @@ from kafka_codecs import (
     RECORD_BATCH,
 )
 from kafka_codecs.records import message, record_batch
+from tests.paths import SCHEMAS
 
 MOST = 2147483647
 
@@ -275,3 +277,19 @@ def _record(body: bytes) -> bytes:
 def test_truncated_entries_say_so() -> None:
     with pytest.raises(TruncatedError):
         LOG_ENTRY.parse(bytes(16))
+
+
+def test_offsets_and_times_have_64_bits_and_sequences_32() -> None:
+    """Kafka's ``long offset()``, ``long timestamp()`` and ``int sequence()``; of a batch likewise."""
+    model, _ = load(read_files(SCHEMAS))
+    assert model is not None
+    found = {
+        f"{layout.name}.{value.array}.{value.name}"
+        if value.array
+        else f"{layout.name}.{value.name}": value.type
+        for layout in model.layouts.values()
+        for value in layout.derived
+    }
+    sequences = {"record_batch.last_sequence", "record_batch.records.sequence"}
+    assert {name for name, type_ in found.items() if type_ == "i32"} == sequences
+    assert {type_ for name, type_ in found.items() if name not in sequences} == {"i64"}

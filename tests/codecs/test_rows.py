@@ -87,6 +87,7 @@ columns:
   tags: {list: {name: {type: string}, size: {type: binary, nullable: true}}}
   ends: {type: int64, nullable: true}
   entry: {type: int64}
+  mixed: {type: int64, nullable: true}
 rows:
   - of: single
     columns:
@@ -105,6 +106,7 @@ rows:
       tags: item.tags
       ends: last(parts).delta - first(parts).delta
       entry: "if kind == 8 then 0 else entry"
+      mixed: position + size - item.delta
 ---
 view: heads
 of: packet

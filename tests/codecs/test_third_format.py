@@ -19,7 +19,14 @@ from tests.codecs.use_third_format import read_before
 
 pytestmark = pytest.mark.slow
 
-ADDED = {"layout": third_format.add_layout, "version": third_format.add_version}
+
+def layout(schemas: Path) -> None:
+    """As a layout of its own, with columns of its own."""
+    third_format.add_layout(schemas)
+    third_format.add_columns(schemas)
+
+
+ADDED = {"layout": layout, "version": third_format.add_version}
 
 
 @pytest.fixture(scope="module", params=ADDED)

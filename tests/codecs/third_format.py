@@ -45,6 +45,24 @@ def add_layout(schemas: Path) -> None:
         path.write_text(text.replace(rows[0], rows[0] + "\n" + copy), "utf-8")
 
 
+def add_columns(schemas: Path) -> None:
+    """Give the views columns that only its layouts have values for."""
+    views = schemas / "views"
+    for view, name, value in (
+        ("batches", "topic_epoch", "topic_epoch"),
+        ("records", "timestamp_delta", "item.timestamp_delta"),
+    ):
+        path = views / f"{view}.yaml"
+        column = f"  {name}: {{type: int64, nullable: true, on_request: true, doc: New.}}\n"
+        _edit(path, "\nrows:\n", f"{column}\nrows:\n")
+        text = path.read_text("utf-8")
+        head, of, rows = text.partition("  - of: wide_batch\n")
+        rows = rows.replace(
+            "      position: position\n", f"      position: position\n      {name}: {value}\n", 1
+        )
+        path.write_text(head + of + rows, "utf-8")
+
+
 def add_version(schemas: Path) -> None:
     """Add it as a second version of the layouts that there are."""
     records = schemas / "records"

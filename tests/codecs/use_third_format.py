@@ -25,6 +25,7 @@ from codecgen.runtime.errors import ChecksumError
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log import SegmentReader, discover, encode, read_table, scan_batches, write_segment
+from kafka_log.arrow import record_batches
 from kafka_log.block_reader import BlockReader
 from kafka_log.cli import main as kafka_log
 from kafka_log.jsonl import objects
@@ -103,6 +104,27 @@ def reads(path: Path, expected: list[dict[str, Any]]) -> None:
 
 def unpack(scanner: Scanner) -> list[dict[str, Any]]:
     return [row for batch in scanner for row in unpacked(batch)]
+
+
+def shows_columns(path: Path) -> None:
+    """Columns that were added to the views are everywhere: those of batches, and those of records."""
+    if "timestamp_delta" not in ALL:
+        return
+    tables = [read_table(path, ["offset", "timestamp_delta"], engine=e) for e in ENGINES]
+    assert tables[0].equals(tables[1])
+    third = sum(ROWS for magic, _ in PARTS if magic == MAGIC)
+    assert tables[0].column("timestamp_delta").null_count == tables[0].num_rows - third
+    headers = [scan_batches(path, ["topic_epoch"], engine=e).read_all() for e in ENGINES]
+    assert headers[0].equals(headers[1])
+    assert set(headers[0].column("topic_epoch").to_pylist()) == {None, -1}
+    [partition] = discover(path)
+    columns = ("offset", "timestampDelta")
+    for engine in ENGINES:
+        rows = record_batches(partition.segments, columns, engine=engine)
+        found = pa.Table.from_batches(rows).to_pydict()
+        assert list(found.values()) == list(tables[0].to_pydict().values())
+    batches = zip(SegmentReader(path), BlockReader(path, engine="arrow"), strict=True)
+    assert all(one == other for one, other in batches)
 
 
 def writes(path: Path, directory: Path) -> None:
@@ -260,6 +282,7 @@ def main() -> None:
     directory = Path(sys.argv[1])
     mixed, expected = written(directory)
     reads(mixed, expected)
+    shows_columns(mixed)
     writes(mixed, directory)
     prints(mixed)
     survives(mixed, directory)

@@ -57,8 +57,10 @@ def main() -> int:
 def show(result: Run, verbose: bool) -> None:
     """The numbers of a run."""
     rejected = sum(result.rejected.values())
-    print(f"{result.schemas} schemas ({rejected} more were rejected by check), {result.views} views, "
-          f"{result.rows} rows read, {result.written} written")  # fmt: skip
+    print(
+        f"{result.schemas} schemas ({rejected} more were rejected by check), {result.views} views, "
+        f"{result.rows} rows read, {result.written} written"
+    )
     missing = sorted(constructs() - result.used)
     print(f"constructs that none of them used: {', '.join(missing) or 'none'}")
     for title, counter in (("check", result.rejected), ("targets", result.refused)):

@@ -69,7 +69,9 @@ def _inner_first(sums: list[int], fields: list[tuple[str, Tree]], names: list[st
     return out
 
 
-def _part(facts: Facts, layout: str, spec: Tree, name: str, values: Any, endian: str, version: int | None) -> bytes:  # fmt: skip
+def _part(
+    facts: Facts, layout: str, spec: Tree, name: str, values: Any, endian: str, version: int | None
+) -> bytes:
     if "measures" in spec or "checksum" in spec:
         return b"\0" * (INTEGERS[spec["type"]][0] if spec["type"] in INTEGERS else 0)
     value = values[name]
@@ -130,7 +132,9 @@ def scalar(type_: str, value: Any, endian: str) -> bytes:
 
 
 def length(type_: str, value: int, endian: str) -> bytes:
-    return number("uvarint", value + 1, endian) if type_ == "compact" else number(type_, value, endian)  # fmt: skip
+    return (
+        number("uvarint", value + 1, endian) if type_ == "compact" else number(type_, value, endian)
+    )
 
 
 def _text(type_: Any, null: int | None, value: Any, endian: str) -> bytes:
@@ -165,7 +169,9 @@ def version_of(facts: Facts, reference: str, holder: int | None, value: Any) -> 
     return facts.held(reference, holder)[0]
 
 
-def _array(facts: Facts, layout: str, spec: Tree, items: Any, values: Any, endian: str, version: int | None) -> bytes:  # fmt: skip
+def _array(
+    facts: Facts, layout: str, spec: Tree, items: Any, values: Any, endian: str, version: int | None
+) -> bytes:
     element = spec["array"]
     if len(items) < spec.get("at_least", 0):
         raise Unfit("too few")
@@ -189,7 +195,9 @@ def counted(spec: Tree) -> bool:
     return "count" in spec or not {"length", "until"} & set(spec)
 
 
-def codec_of(facts: Facts, layout: str, compressed: Tree, values: Any, version: int | None) -> tuple[str, str | None] | None:  # fmt: skip
+def codec_of(
+    facts: Facts, layout: str, compressed: Tree, values: Any, version: int | None
+) -> tuple[str, str | None] | None:
     """The codec that values name, and its variant for writing; None for none. Raises Unfit."""
     path = parsed(compressed["by"]).names  # type: ignore[union-attr]
     number = look_in(values, version)(path)

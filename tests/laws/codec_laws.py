@@ -23,7 +23,9 @@ SECONDS = 2.0
 """The time that one parse of a few bytes may take at most."""
 
 
-def codec_laws(made: Generated, package: ModuleType, r: random.Random, values: int = 3, mutants: int = 6) -> None:  # fmt: skip
+def codec_laws(
+    made: Generated, package: ModuleType, r: random.Random, values: int = 3, mutants: int = 6
+) -> None:
     """Every layout builds what it parses, parses what it builds, and refuses with a CodecError. Raises Broken."""
     for name in made.facts.layouts:
         for version in made.facts.versions(name):
@@ -39,7 +41,9 @@ def codec_of(package: ModuleType, name: str, version: int | None) -> Any:
     return getattr(package, name.upper() if version is None else f"{name.upper()}_V{version}")
 
 
-def samples(made: Generated, name: str, version: int | None, r: random.Random, number: int) -> Iterator[tuple[Full, bytes | None]]:  # fmt: skip
+def samples(
+    made: Generated, name: str, version: int | None, r: random.Random, number: int
+) -> Iterator[tuple[Full, bytes | None]]:
     """Values of a layout, and their bytes; None where they do not fit."""
     for _ in range(number):
         try:
@@ -54,7 +58,9 @@ def samples(made: Generated, name: str, version: int | None, r: random.Random, n
             yield full, data
 
 
-def one_value(made: Generated, codec: Any, name: str, version: int | None, full: Full, data: bytes | None) -> None:  # fmt: skip
+def one_value(
+    made: Generated, codec: Any, name: str, version: int | None, full: Full, data: bytes | None
+) -> None:
     """parse(build(x)) = x, and build(parse(b)) = b."""
     wanted = given(full)
     try:
@@ -70,7 +76,9 @@ def one_value(made: Generated, codec: Any, name: str, version: int | None, full:
     try:
         parsed = codec.parse(data, limits=LIMITS)
     except CodecError as error:
-        raise Broken(f"{name}@{version}: what {wanted} was built to, {data.hex()}, is refused: {error}") from error  # fmt: skip
+        raise Broken(
+            f"{name}@{version}: what {wanted} was built to, {data.hex()}, is refused: {error}"
+        ) from error
     if wrong := difference(full, parsed):
         raise Broken(f"{name}@{version}: {data.hex()} of {wanted} is read with {wrong}")
     again = codec.build(parsed)
@@ -89,7 +97,9 @@ def parse_or_refuse(codec: Any, data: bytes) -> None:
         except CodecError:
             continue
         except Exception as error:
-            raise Broken(f"{type(error).__name__} from the {'strict' if strict else 'lenient'} parser of {data.hex()}: {error}") from error  # fmt: skip
+            raise Broken(
+                f"{type(error).__name__} from the {'strict' if strict else 'lenient'} parser of {data.hex()}: {error}"
+            ) from error
         finally:
             taken = time.perf_counter() - begin
             if taken > SECONDS:
@@ -104,7 +114,9 @@ def build_or_refuse(codec: Any, parsed: Any, data: bytes) -> None:
     except BuildError:
         pass
     except Exception as error:
-        raise Broken(f"{type(error).__name__} from the builder of what {data.hex()} is: {error}") from error  # fmt: skip
+        raise Broken(
+            f"{type(error).__name__} from the builder of what {data.hex()} is: {error}"
+        ) from error
 
 
 def difference(expected: Any, found: Any, path: str = "") -> str:
@@ -121,12 +133,18 @@ def difference(expected: Any, found: Any, path: str = "") -> str:
         names = {n for n in found if not str(n).startswith("_")}
         if names != set(expected):
             return f"{path} with {sorted(names)}"
-        return next((w for n, v in expected.items() if (w := difference(v, found[n], f"{path}{n}."))), "")  # fmt: skip
+        return next(
+            (w for n, v in expected.items() if (w := difference(v, found[n], f"{path}{n}."))), ""
+        )
     if isinstance(expected, list):
         if not isinstance(found, list) or len(found) != len(expected):
             return f"{path} = {found!r}"
-        return next((w for i, v in enumerate(expected) if (w := difference(v, found[i], f"{path}{i}."))), "")  # fmt: skip
+        return next(
+            (w for i, v in enumerate(expected) if (w := difference(v, found[i], f"{path}{i}."))), ""
+        )
     if isinstance(expected, float):
         same = isinstance(found, float) and struct.pack(">d", expected) == struct.pack(">d", found)
         return "" if same else f"{path} = {found!r}"
-    return "" if expected == found and (expected is None) == (found is None) else f"{path} = {found!r}"  # fmt: skip
+    return (
+        "" if expected == found and (expected is None) == (found is None) else f"{path} = {found!r}"
+    )

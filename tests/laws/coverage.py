@@ -21,9 +21,28 @@ from codecgen.schema.expression import parse as parse_expression
 from tests.laws.world import World
 
 EXPRESSIONS = (
-    "number", "null", "path", "path in bits", "item", "first", "last", "max", "min", "not", "if", "and", "or",
-    "+", "-", "==", "!=", "<", "<=", ">", ">=",
-)  # fmt: skip
+    "number",
+    "null",
+    "path",
+    "path in bits",
+    "item",
+    "first",
+    "last",
+    "max",
+    "min",
+    "not",
+    "if",
+    "and",
+    "or",
+    "+",
+    "-",
+    "==",
+    "!=",
+    "<",
+    "<=",
+    ">",
+    ">=",
+)
 NOT_ASKED = frozenset({"manifest.package", "manifest.title", "manifest.language"})
 """Constructs that each directory has, and that say nothing."""
 

@@ -9,14 +9,26 @@ from hypothesis import strategies as st
 from codecgen.check.names import RUNTIME
 from tests.laws import examples
 from tests.laws.draws import Draw
-from tests.laws.layouts import CODECS, FIXED, SCALARS, Kit, Made, Maker
+from tests.laws.keys import Kit, Made
+from tests.laws.layouts import CODECS, Maker
 from tests.laws.names import Names
 from tests.laws.open_bugs import AVOIDED
+from tests.laws.seen import FIXED, SCALARS
 from tests.laws.views import ViewMaker
 from tests.laws.world import Tree, World, reach
 
 RELEASES = ("1.0", "1.1", "2.0.1")
-FILES = ("a.yaml", "format.yaml", "x/row.yaml", "x/out.yaml", "list.yaml", "numpy.yaml", "numba.yaml", "views.yaml", "kernels.yaml")  # fmt: skip
+FILES = (
+    "a.yaml",
+    "format.yaml",
+    "x/row.yaml",
+    "x/out.yaml",
+    "list.yaml",
+    "numpy.yaml",
+    "numba.yaml",
+    "views.yaml",
+    "kernels.yaml",
+)
 VALUES = (
     "a",
     "b",
@@ -58,7 +70,7 @@ class Directory:
         self.head()
         self.kit.enums = self.enums()
         self.documents.append(("enums", {"enums": self.kit.enums}))
-        views = d.chance(2) if self.with_views is None else self.with_views
+        views = d.number(0, 2) > 0 if self.with_views is None else self.with_views
         for _ in range(d.number(0, 2) if views else d.number(1, 4)):
             self.add(self.layout())
         if views:
@@ -77,7 +89,11 @@ class Directory:
         d, m = self.d, self.manifest
         if d.chance(3):
             self.kit.releases = RELEASES
-            m |= {"release_line": "rel", "releases": [*RELEASES], "links": {"doc_no": "https://made.up/{}"}}  # fmt: skip
+            m |= {
+                "release_line": "rel",
+                "releases": [*RELEASES],
+                "links": {"doc_no": "https://made.up/{}"},
+            }
             if d.chance(2):
                 m["documents"] = {"as_of": [d.pick(RELEASES)]}
         if d.chance(5):
@@ -97,7 +113,9 @@ class Directory:
                     continue
                 values[name] = number
                 if d.chance(4):
-                    values[name] = {"value": number, "doc": "One."} | ({"spelled": "One-" + name} if d.chance(2) else {})  # fmt: skip
+                    values[name] = {"value": number, "doc": "One."} | (
+                        {"spelled": "One-" + name} if d.chance(2) else {}
+                    )
                     if d.chance(3) and self.kit.releases:
                         values[name]["since"] = {"doc_no": 3}
             enum: Tree = {"values": values}
@@ -116,7 +134,21 @@ class Directory:
             low = d.number(0, 2)
             versions = (low, low + d.number(0, 2))
         near = self.kit.made[-1].name if self.kit.made else None
-        made = Maker(self.kit, self.names.fresh(near), versions=versions).layout(d.number(1, 6))
+        framed = d.chance(4)
+        maker = Maker(
+            self.kit,
+            self.names.fresh(near),
+            versions=versions,
+            plain=d.chance(2),
+            may_be_open=not framed,
+        )
+        if framed:
+            length = maker.fresh()
+            maker.fields[length] = {"type": d.pick(("u16", "i32", "u8")), "measures": "rest"}
+            maker.see(length, maker.fields[length])
+            maker.runs, versions = 1, None
+            maker.made.versions = None
+        made = maker.layout(d.number(1, 6))
         if d.chance(3):
             self.derived(made)
         if d.chance(3):
@@ -130,18 +162,26 @@ class Directory:
     def derived(self, made: Made) -> None:
         """Values that are worked out from the fields, and from those of elements."""
         d = self.d
-        names = Names(d, set(made.tree["fields"]) | {"wrap", "end_of", "item", "int", "str", "bytes", "bool", "float", "version"})  # fmt: skip
+        names = Names(
+            d,
+            set(made.tree["fields"])
+            | {"wrap", "end_of", "item", "int", "str", "bytes", "bool", "float", "version"},
+        )
         out: Tree = {}
         numbers = made.numbers
         if numbers:
             out[names.fresh()] = self.value(d.pick(numbers), numbers)
         for name, spec in made.tree["fields"].items():
             if isinstance(spec, dict) and "array" in spec and "versions" not in spec:
-                element = next((m for m in self.kit.made if m.name == spec["array"].partition("@")[0]), None)  # fmt: skip
+                element = next(
+                    (m for m in self.kit.made if m.name == spec["array"].partition("@")[0]), None
+                )
                 parts = element.numbers if element is not None else ()
                 if parts and d.chance(2):
                     item = f"item.{d.pick(parts)}"
-                    out[name] = {Names(d, {"wrap", "end_of"}).fresh(): self.value(item, numbers or (item,))}  # fmt: skip
+                    out[name] = {
+                        Names(d, {"wrap", "end_of"}).fresh(): self.value(item, numbers or (item,))
+                    }
         if out:
             made.tree["derived"] = out
             first = next(iter(out.values()))
@@ -168,14 +208,22 @@ class Directory:
             cases = {}
             for value in self.kit.enums[enum]["values"]:
                 m = d.pick(made)
-                cases[value] = f"{m.name}@{m.versions[0]}" if m.versions and not m.in_band else m.name  # fmt: skip
-            self.documents.append(("choice", {"choice": self.names.fresh(), "given": enum, "cases": cases}))  # fmt: skip
+                cases[value] = (
+                    f"{m.name}@{m.versions[0]}" if m.versions and not m.in_band else m.name
+                )
+            self.documents.append(
+                ("choice", {"choice": self.names.fresh(), "given": enum, "cases": cases})
+            )
         if d.chance(3):
             self.by_field()
 
     def by_field(self) -> None:
         d = self.d
-        by, type_, endian = self.kit.d.pick(("kind", "x", "magic")), d.pick(FIXED), d.pick(("big", "little"))  # fmt: skip
+        by, type_, endian = (
+            self.kit.d.pick(("kind", "x", "magic")),
+            d.pick(FIXED),
+            d.pick(("big", "little")),
+        )
         fixed = {"at_first": d.pick(FIXED)} if d.chance(2) else {}
         cases: dict[str, str] = {}
         low, high = reach(type_)
@@ -207,10 +255,27 @@ class Directory:
             return
         made = d.pick(plain)
         fields = made.tree["fields"]
-        sized = [n for n, s in fields.items() if isinstance(s, dict) and ("bytes" in s or "string" in s)]  # fmt: skip
-        column: Tree = {"title": "One", "layout": made.name, "each": {n: 3 for n in sized[:1] if not isinstance(fields[n].get("bytes"), int)}}  # fmt: skip
+        sized = [
+            n for n, s in fields.items() if isinstance(s, dict) and ("bytes" in s or "string" in s)
+        ]
+        column: Tree = {
+            "title": "One",
+            "layout": made.name,
+            "each": {n: 3 for n in sized[:1] if not isinstance(fields[n].get("bytes"), int)},
+        }
         if made.numbers:
             column["number"] = d.pick(made.numbers)
+        arrays = [
+            (n, m)
+            for n, s in fields.items()
+            for m in self.kit.made
+            if isinstance(s, dict) and s.get("array") == m.name
+        ]
+        if arrays and d.chance(2):
+            name, held = d.pick(arrays)
+            column = {"title": "Many", "layout": made.name, "array": name, "each": {}}
+            if held.numbers:
+                column["number"] = d.pick(held.numbers)
         made.tree["overhead"] = {
             "doc": "Bytes.",
             "sizes": [1, 10],

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import importlib
 import random
-from types import ModuleType
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from codecgen.runtime.arrow import encoder as encoding
 from codecgen.runtime.arrow.buffers import arrow_type
-from codecgen.runtime.arrow.columns import RowRefused
+from codecgen.runtime.arrow.casts import RowRefused
 from codecgen.runtime.arrow.encoder import Encoder
 from codecgen.runtime.errors import BuildError
 from tests.laws.made import Generated
@@ -36,11 +40,15 @@ def encode_laws(made: Generated, package: ModuleType, r: random.Random, tables: 
             for _ in range(tables):
                 rows = table(made, tree, reference, r, kind)
                 if rows:
-                    written += one_table(made, tree, name, writer, kernels, kind, rows, reference, r)  # fmt: skip
+                    written += one_table(
+                        made, tree, name, writer, kernels, kind, rows, reference, r
+                    )
     return written
 
 
-def table(made: Generated, tree: Tree, reference: Reference, r: random.Random, kind: int) -> list[Row]:  # fmt: skip
+def table(
+    made: Generated, tree: Tree, reference: Reference, r: random.Random, kind: int
+) -> list[Row]:
     """Rows of one kind: those of built entries, some of them with other values."""
     rows: list[Row] = []
     for part in entries(made, tree, r):
@@ -79,8 +87,16 @@ def other(column: Tree, r: random.Random, value: Any) -> Any:
 
 
 def one_table(
-    made: Generated, tree: Tree, name: str, writer: Any, kernels: Any, kind: int, rows: list[Row], reference: Reference, r: random.Random,
-) -> int:  # fmt: skip
+    made: Generated,
+    tree: Tree,
+    name: str,
+    writer: Any,
+    kernels: Any,
+    kind: int,
+    rows: list[Row],
+    reference: Reference,
+    r: random.Random,
+) -> int:
     """Write rows and read them again. How many were written. Raises Broken."""
     names = [n for n in rows[0] if n not in writer.places]
     columns = [writer.view.column(n) for n in names]
@@ -88,9 +104,9 @@ def one_table(
         [pa.array([row[c.name] for row in rows], arrow_type(c)) for c in columns], names
     )
     memory = Memory()
-    with watched(memory):
-        encoder = Encoder(writer, kind, batch_bytes=r.choice((1, 60, 16384)), kernels=kernels, limits=LIMITS)  # fmt: skip
-        _watch(encoder, memory)
+    with watched(memory), _arrow(memory):
+        size = r.choice((1, 60, 16384))
+        encoder = _Encoder(memory, writer, kind, batch_bytes=size, kernels=kernels, limits=LIMITS)
         try:
             data = b"".join(bytes(piece) for piece in encoder.encode([batch]))
         except (RowRefused, BuildError):
@@ -100,54 +116,53 @@ def one_table(
     found = [{n: row[n] for n in names} for row in read]
     if found != wanted:
         raise Broken(f"{name}: rows {wanted} are written as {data.hex()}, which is read as {found}")
-    kernels_rows, odd = reader(writer.view, importlib.import_module(writer.view.kernels))(data, names, False)  # fmt: skip
+    kernels_rows, odd = reader(writer.view, importlib.import_module(writer.view.kernels))(
+        data, names, False
+    )
     if odd or kernels_rows != wanted:
         raise Broken(f"{name}: written rows {data.hex()} are read as {kernels_rows} by the kernels")
     return len(rows)
 
 
-def _watch(encoder: Encoder, memory: Memory) -> None:
-    """Let the kernels of an encoder touch what it has, and the columns that it is given."""
-    encoder.table = _tracked(encoder.table, memory)
-    source = encoder.columns.source
+class _Encoder(Encoder):
+    """An encoder whose kernels may touch what it has made, and the columns that it is given."""
 
-    def noted(batch: pa.RecordBatch) -> Any:
-        found = source(batch)
-        memory.ranges.append((found.address, found.address + (1 << 16), False))
-        for item in found.kept:
-            if hasattr(item, "ctypes"):
-                memory.array(item, writable=False)
-            else:
-                for buffer in item.buffers():
-                    if buffer is not None:
-                        memory.buffer(buffer, writable=False)
-        return found
+    def __init__(self, memory: Memory, *args: Any, **options: Any) -> None:
+        self.memory = memory
+        super().__init__(*args, **options)
+        source = self.columns.source
 
-    encoder.columns.source = noted  # type: ignore[method-assign]
-    memory.array(encoder.sizes)
-    written, compressed = encoder._written, encoder._compressed
+        def noted(batch: pa.RecordBatch) -> Any:
+            found = source(batch)
+            for item in found.kept:
+                if isinstance(item, np.ndarray):
+                    memory.array(item, writable=False)
+                else:
+                    for buffer in item.buffers():
+                        if buffer is not None:
+                            memory.buffer(buffer, writable=False)
+            return found
 
-    def writes(*args: Any) -> Any:
-        first, last = args[1:3]
-        for row in encoder.table[first:last].tolist():
-            memory.ranges.append((row[6], row[6] + row[7] + 64, False))
-        memory.ranges.append((0, 1 << 63, True))
-        try:
-            return written(*args)
-        finally:
-            memory.ranges.pop()
+        self.columns.source = noted  # type: ignore[method-assign]
 
-    def squeezes(*args: Any) -> Any:
-        memory.ranges.append((0, 1 << 63, True))
-        try:
-            return compressed(*args)
-        finally:
-            memory.ranges.pop()
+    def __setattr__(self, name: str, value: object) -> None:
+        if isinstance(value, np.ndarray):
+            self.memory.array(value)
+        super().__setattr__(name, value)
 
-    encoder._written = writes  # type: ignore[method-assign]
-    encoder._compressed = squeezes  # type: ignore[method-assign]
+    def _written(self, source: Any, first: int, last: int, size: int) -> memoryview:
+        for row in self.table[first:last, [encoding._RUN, encoding._RUN_SIZE]].tolist():
+            self.memory.ranges.append((row[0], row[0] + row[1], False))
+        return super()._written(source, first, last, size)
 
 
-def _tracked(array: Any, memory: Memory) -> Any:
-    memory.array(array)
-    return array
+@contextmanager
+def _arrow(memory: Memory) -> Iterator[None]:
+    """What encoders allocate meanwhile is noted."""
+    names = vars(pa) | {"allocate_buffer": memory.allocate}
+    before = encoding.pa
+    encoding.pa = SimpleNamespace(**names)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        encoding.pa = before

@@ -54,7 +54,9 @@ class Memory:
             if start <= p and p + size <= end and (writable or not written):
                 return
         near = min((min(abs(p - s), abs(p - e)), p - s, p - e) for s, e, _ in self.ranges)
-        raise Broken(f"{'write' if written else 'read'} of {size} bytes, {near[1:]} from the nearest memory")  # fmt: skip
+        raise Broken(
+            f"{'write' if written else 'read'} of {size} bytes, {near[1:]} from the nearest memory"
+        )
 
 
 class TrackedChunk(Chunk):

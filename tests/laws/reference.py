@@ -80,7 +80,9 @@ class Reference:
         entry.silent = not own or any("when" in rows for rows in own)
         return entry
 
-    def rows(self, layout: str, version: int | None, parsed: Mapping[str, Any], at: int) -> Iterator[Row]:  # fmt: skip
+    def rows(
+        self, layout: str, version: int | None, parsed: Mapping[str, Any], at: int
+    ) -> Iterator[Row]:
         """The rows of one entry."""
         for rows in self.view["rows"]:
             if rows["of"] != layout:
@@ -112,7 +114,9 @@ class Reference:
 class Scope:
     """What the columns of an entry can name."""
 
-    def __init__(self, facts: Facts, layout: str, version: int | None, parsed: Any, at: int, each: str | None) -> None:  # fmt: skip
+    def __init__(
+        self, facts: Facts, layout: str, version: int | None, parsed: Any, at: int, each: str | None
+    ) -> None:
         self.facts = facts
         self.layout = layout
         self.version = version
@@ -157,7 +161,10 @@ class Scope:
 def shown(value: Any, column: Tree) -> Any:
     """A value as Arrow gives it back."""
     if "list" in column:
-        return [{name: shown(item[name], part) for name, part in column["list"].items()} for item in value or ()]  # fmt: skip
+        return [
+            {name: shown(item[name], part) for name, part in column["list"].items()}
+            for item in value or ()
+        ]
     if value is None:
         return None
     if column["type"] == "bool":

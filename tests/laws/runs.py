@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -18,7 +19,11 @@ from tests.laws.world import World
 BLOCK = 50
 """Directories that are drawn with one seed. Hypothesis varies what it drew before, so that longer blocks see less."""
 
-_QUIET: dict[str, Any] = {"database": None, "deadline": None, "suppress_health_check": list(HealthCheck)}  # fmt: skip
+_QUIET: dict[str, Any] = {
+    "database": None,
+    "deadline": None,
+    "suppress_health_check": list(HealthCheck),
+}
 
 
 @dataclass
@@ -55,23 +60,39 @@ class Run:
                 self.seeds[finding.name] = block
 
 
-def run(schemas: int, first_seed: int, seconds: float = 1e9, progress: Callable[[Run], None] | None = None) -> Run:  # fmt: skip
+def run(
+    schemas: int,
+    first_seed: int,
+    seconds: float = 1e9,
+    progress: Callable[[Run], None] | None = None,
+) -> Run:
     """Judge so many directories that `check` accepts."""
     result = Run()
     begin = time.monotonic()
     block = first_seed * 1_000_000
     while result.schemas < schemas and time.monotonic() - begin < seconds:
-        _block(block, lambda world: result.count(world, judge(world), block), (Phase.generate,))
+        block_of(block, partial(_counted, result, block), (Phase.generate,))
         block += 1
         if progress is not None:
             progress(result)
     return result
 
 
-def _block(number: int, look: Callable[[World], None], phases: tuple[Phase, ...]) -> None:
+def _counted(result: Run, block: int, world: World) -> None:
+    result.count(world, judge(world), block)
+
+
+def block_of(
+    number: int,
+    look: Callable[[World], None],
+    phases: tuple[Phase, ...],
+    views: bool | None = None,
+) -> None:
+    """Show the directories of one seed to a function."""
+
     @seed(number)
     @settings(max_examples=BLOCK, phases=phases, **_QUIET)
-    @given(directories())
+    @given(directories(views))
     def each(world: World) -> None:
         look(world)
 
@@ -98,7 +119,7 @@ def shrunk(finding: Finding, block: int, seconds: float = 60.0) -> Finding:
             raise _Found
 
     try:
-        _block(block, look, (Phase.generate, Phase.shrink))
+        block_of(block, look, (Phase.generate, Phase.shrink))
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise

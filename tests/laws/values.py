@@ -61,7 +61,9 @@ class Values:
                 continue
             for attempt in range(TRIES):
                 out.left.discard(field)
-                out[field] = self.field(field, spec, by_name, out, meaning, made, version, deep, tree)  # fmt: skip
+                out[field] = self.field(
+                    field, spec, by_name, out, meaning, made, version, deep, tree
+                )
                 if self.kept(spec, meaning):
                     break
                 if field in counts.values() or attempt == TRIES - 1:
@@ -75,9 +77,17 @@ class Values:
         return "valid" not in spec or meaning.holds(spec["valid"])
 
     def field(
-        self, name: str, spec: Tree, fields: dict[str, Tree], out: Full, meaning: Meaning, made: dict[str, Any],
-        version: int | None, deep: int, tree: Tree,
-    ) -> Any:  # fmt: skip
+        self,
+        name: str,
+        spec: Tree,
+        fields: dict[str, Tree],
+        out: Full,
+        meaning: Meaning,
+        made: dict[str, Any],
+        version: int | None,
+        deep: int,
+        tree: Tree,
+    ) -> Any:
         r = self.r
         if "measures" in spec or "checksum" in spec:
             out.left.add(name)
@@ -85,9 +95,10 @@ class Values:
         if "counts" in spec:
             array = fields[spec["counts"]]
             items = self.array(spec["counts"], array, out, made, version, deep)
-            there = "when" not in array or meaning.holds(array["when"])
+            if "when" in array and not meaning.holds(array["when"]):
+                return r.choice((0, 0, 3))  # nothing is there to be counted
             out.left.add(name)
-            return len(items) if there else 0
+            return len(items)
         if "const" in spec or spec.get("is") == "version":
             if r.random() < 0.8:
                 out.left.add(name)
@@ -106,7 +117,17 @@ class Values:
             return self.held(spec["layout"], version, deep)
         return self.plain(spec)
 
-    def default(self, default: Any, spec: Tree, fields: dict[str, Tree], out: Full, meaning: Meaning, made: dict[str, Any], version: int | None, deep: int) -> Any:  # fmt: skip
+    def default(
+        self,
+        default: Any,
+        spec: Tree,
+        fields: dict[str, Tree],
+        out: Full,
+        meaning: Meaning,
+        made: dict[str, Any],
+        version: int | None,
+        deep: int,
+    ) -> Any:
         """What the builder writes: None also where it can write nothing."""
         if isinstance(default, list):
             return None
@@ -134,7 +155,10 @@ class Values:
         if isinstance(value, bool) or not isinstance(value, int) or "type" not in spec:
             return value is None or "type" not in spec or spec["type"] in ("bool", "uuid", "f64")
         low, high = reach(spec["type"])
-        known = "enum" not in spec or value in self.facts.values(spec["enum"], spec.get("only")).values()  # fmt: skip
+        known = (
+            "enum" not in spec
+            or value in self.facts.values(spec["enum"], spec.get("only")).values()
+        )
         return low <= value <= high and known
 
     # ------------------------------------------------------------ by type
@@ -159,13 +183,15 @@ class Values:
         if "null" in spec and r.random() < 0.25:
             return None
         text = r.choice(TEXTS)
-        data = text.encode() if key == "string" else bytes(r.choices(range(256), k=r.choice((0, 1, 2, 3, 9))))  # fmt: skip
+        data = (
+            text.encode()
+            if key == "string"
+            else bytes(r.choices(range(256), k=r.choice((0, 1, 2, 3, 9))))
+        )
         size = len(data)
-        if length != "rest" and length != "compact":
-            if size > reach(length)[1] or size == spec.get("null"):
-                data = b""
-                if spec.get("null") == 0:
-                    data = b"z"
+        other = length in ("rest", "compact")
+        if not other and (size > reach(length)[1] or size == spec.get("null")):
+            data = b"z" if spec.get("null") == 0 else b""
         return data.decode() if key == "string" else data
 
     def scalar(self, type_: str) -> Any:
@@ -175,7 +201,9 @@ class Values:
         if type_ == "uuid":
             return uuid.UUID(int=r.choice((0, 1, r.getrandbits(128))))
         if type_ == "f64":
-            return r.choice((0.0, 1.0, -2.5, 1e300, float("inf"), struct.unpack(">d", r.randbytes(8))[0]))  # fmt: skip
+            return r.choice(
+                (0.0, 1.0, -2.5, 1e300, float("inf"), struct.unpack(">d", r.randbytes(8))[0])
+            )
         return self.number(type_)
 
     def number(self, type_: str) -> int:
@@ -185,7 +213,9 @@ class Values:
         if kind < 0.6:
             value = r.choice((0, 1, 2, 3, 5, 9, -1, -2))
         elif kind < 0.8:
-            value = r.choice((low, high, low + 1, high - 1, 63, 64, 127, 128, 255, 256, 8191, 8192, -64, -65))  # fmt: skip
+            value = r.choice(
+                (low, high, low + 1, high - 1, 63, 64, 127, 128, 255, 256, 8191, 8192, -64, -65)
+            )
         else:
             value = r.randint(low, high)
         return value if low <= value <= high else high if value > 0 else low
@@ -199,7 +229,9 @@ class Values:
             if "at" not in bit:
                 out[member] = 0
             elif "enum" in bit:
-                out[member] = self.r.choice(list(self.facts.values(bit["enum"], bit.get("only")).values()))  # fmt: skip
+                out[member] = self.r.choice(
+                    list(self.facts.values(bit["enum"], bit.get("only")).values())
+                )
             elif low == high:
                 out[member] = self.r.random() < 0.5
             else:
@@ -220,7 +252,9 @@ class Values:
             assert version_of(self.facts, reference, holder, value) == version
         return value
 
-    def array(self, name: str, spec: Tree, out: Full, made: dict[str, Any], version: int | None, deep: int) -> list[Any]:  # fmt: skip
+    def array(
+        self, name: str, spec: Tree, out: Full, made: dict[str, Any], version: int | None, deep: int
+    ) -> list[Any]:
         """The elements; the same ones whenever a layout is asked for them."""
         if name in made:
             return list(made[name])
@@ -233,7 +267,10 @@ class Values:
         element = spec["array"]
         if element.partition("@")[0] in self.facts.layouts:
             own = element.partition("@")[0]
-            items = [self.held(element, version, deep, own == _owner(self.facts, spec)) for _ in range(number)]  # fmt: skip
+            items = [
+                self.held(element, version, deep, own == _owner(self.facts, spec))
+                for _ in range(number)
+            ]
         else:
             items = [self.scalar(element) for _ in range(number)]
         made[name] = items

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 from tests.laws.conditions import Conditions, Seen
 from tests.laws.draws import Draw
-from tests.laws.layouts import Kit, Made, Maker, seen_of
+from tests.laws.keys import Kit, Made
+from tests.laws.layouts import Maker
 from tests.laws.names import Names, column_allowed
 from tests.laws.open_bugs import AVOIDED
+from tests.laws.seen import seen_of
 from tests.laws.world import INTEGERS, VARINTS, Tree, reach
 
 WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
@@ -22,6 +24,7 @@ class Column:
     name: str
     tree: Tree
     given: set[int] = field(default_factory=set)
+    alone: bool = False
 
 
 @dataclass
@@ -56,15 +59,22 @@ class ViewMaker:
         self.endian = d.pick(("big", "little"))
         self.first = d.chance(2)
         cases: dict[str, str] = {}
-        for i, number in enumerate(dict.fromkeys(d.pick((1, 2, 0, 100)) for _ in range(d.number(1, 2)))):  # fmt: skip
+        for i, number in enumerate(
+            dict.fromkeys(d.pick((1, 2, 0, 100)) for _ in range(d.number(1, 2)))
+        ):
             entry, element, array = self.entry(number)
             if element is not None:
                 yield "layout", element.tree
             yield "layout", entry.tree
-            cases[str(number)] = entry.name if entry.versions is None else f"{entry.name}@{entry.versions[0]}"  # fmt: skip
+            cases[str(number)] = (
+                entry.name if entry.versions is None else f"{entry.name}@{entry.versions[0]}"
+            )
             self.case(i, entry, element, array)
         choice = self.names.fresh()
-        yield "choice", {"choice": choice, "by": self.by, "cases": cases}
+        named: Tree = {"choice": choice, "by": self.by, "cases": cases}
+        if self.kit.releases and d.chance(4):
+            named |= {"doc": "What stands there.", "since": {"doc_no": 8}}
+        yield "choice", named
         if not self.columns:
             self.add(Source("position", "int64"), 0)
             self.rows[0]["columns"] = {self.columns[0].name: "position"}
@@ -98,7 +108,10 @@ class ViewMaker:
             maker = Maker(self.kit, self.names.fresh(), may_be_open=False, plain=plain)
             if d.chance(3):
                 length = maker.fresh()
-                maker.fields[length] = {"type": d.pick(("u16", "varint", "uvarint", "i32")), "measures": "rest"}  # fmt: skip
+                maker.fields[length] = {
+                    "type": d.pick(("u16", "varint", "uvarint", "i32")),
+                    "measures": "rest",
+                }
                 maker.see(length, maker.fields[length])
                 maker.made.solid = True
                 maker.may_be_open, maker.runs = True, 1
@@ -113,7 +126,9 @@ class ViewMaker:
         kind = {"type": self.type, "const": number}
         length = {"type": self.size_type(), "measures": "rest"}
         maker.names.taken.add(self.by)
-        maker.fields = {self.by: kind, size: length} if self.first else {size: length, self.by: kind}  # fmt: skip
+        maker.fields = (
+            {self.by: kind, size: length} if self.first else {size: length, self.by: kind}
+        )
         for name, spec in list(maker.fields.items()):
             maker.see(name, spec)
         if not self.first:
@@ -121,7 +136,6 @@ class ViewMaker:
         maker.runs = 1
         maker.made.tree["endian"] = self.endian
         array = None
-        maker.before_rows = element is not None
         if element is None or d.chance(3):
             maker.block(d.number(1, 4), element is None, True)
         if element is not None:
@@ -150,9 +164,8 @@ class ViewMaker:
             spec["count"] = d.pick(("u8", "i32", "compact", "varint", "u16"))
         else:
             spec["until"] = "end"
-        by = [s for s in maker.seen if s.type == "squeeze" and not s.nullable]
-        if by and d.chance(2):
-            spec["compressed"] = maker.compressed(d.pick(by).path)
+        if kind and d.chance(3):
+            spec["compressed"] = maker.compressed(d.pick(maker.codecs()).path)
         if d.chance(8):
             spec["at_least"] = 1
         maker.fields[name] = spec
@@ -171,9 +184,17 @@ class ViewMaker:
         if array is None and d.chance(6):
             rows["head"] = True
             names = list(entry.tree["fields"])[:2]
-            sources = [Source(self.by, self.column_type(self.type) or "int64", part=self.by), Source("position", "int64")]  # fmt: skip
+            sources = [
+                Source(self.by, self.column_type(self.type) or "int64", part=self.by),
+                Source("position", "int64"),
+            ]
             assert self.by in names
-        own = [s for name, spec in entry.tree["fields"].items() for s in seen_of(name, spec, None, self.kit.enums) if spec is not None]  # fmt: skip
+        own = [
+            s
+            for name, spec in entry.tree["fields"].items()
+            for s in seen_of(name, spec, None, self.kit.enums)
+            if spec is not None
+        ]
         if d.chance(5) and "head" not in rows:
             self.condition(rows, "when", own)
         if d.chance(6) and "head" not in rows:
@@ -201,7 +222,11 @@ class ViewMaker:
         if type_ in ("u64", "uvarlong"):
             return None
         low, high = reach(type_)
-        return next(name for name, bits in WIDTHS.items() if -(1 << bits - 1) <= low and high < 1 << bits - 1)  # fmt: skip
+        return next(
+            name
+            for name, bits in WIDTHS.items()
+            if -(1 << bits - 1) <= low and high < 1 << bits - 1
+        )
 
     def sources(self, entry: Made, element: Made | None, array: str | None) -> Iterator[Source]:
         for name, spec in entry.tree["fields"].items():
@@ -213,7 +238,9 @@ class ViewMaker:
         written = self.written and "lengths_that_are_written" in AVOIDED
         if self.d.chance(3) and entry.numbers and not written:
             yield Source(f"{entry.numbers[0]} + {self.d.number(0, 5)}", "int64")
-            yield Source(f"if {entry.numbers[0]} > 1 then {entry.numbers[-1]} else null", "int64", True)  # fmt: skip
+            yield Source(
+                f"if {entry.numbers[0]} > 1 then {entry.numbers[-1]} else null", "int64", True
+            )
 
     def source(self, name: str, spec: Tree | str, prefix: str, part: str) -> Iterator[Source]:
         spec = {"type": spec} if isinstance(spec, str) else spec
@@ -243,8 +270,10 @@ class ViewMaker:
                     if seen.kind == "int"
                     else "int16"
                 )
-                yield Source(f"{prefix}{seen.path}", type_, False, f"{part}.{seen.path.partition('.')[2]}")  # fmt: skip
-        elif (("bytes" in spec or "string" in spec) and prefix) or (not self.written and "type" not in spec and ("bytes" in spec or "string" in spec)):  # fmt: skip
+                yield Source(
+                    f"{prefix}{seen.path}", type_, False, f"{part}.{seen.path.partition('.')[2]}"
+                )
+        elif ("bytes" in spec or "string" in spec) and (prefix or not self.written):
             other = "bytes" in spec or (self.d.chance(4) and not self.written)
             kind = "binary" if other else "string"
             yield Source(prefix + name, kind, nullable or "null" in spec, part)
@@ -269,9 +298,10 @@ class ViewMaker:
     def column(self, source: Source, case: int) -> Column | None:
         """A column for a value: one that another case has, or a new one."""
         d = self.d
-        for column in self.columns:
+        alone = self.written and source.text == "position" and "position_beside_values" in AVOIDED
+        for column in self.columns if not alone else ():
             same = column.tree.get("type") == source.type and "list" not in column.tree
-            if same and case not in column.given and d.chance(2):
+            if same and case not in column.given and not column.alone and d.chance(2):
                 if source.nullable:
                     column.tree["nullable"] = True
                 column.given.add(case)
@@ -293,7 +323,7 @@ class ViewMaker:
             tree["on_request"] = True
         if d.chance(8):
             tree |= {"doc": "A column."} | ({"unit": "ms"} if d.chance(2) else {})
-        column = Column(name, tree, {case})
+        column = Column(name, tree, {case}, source.text == "position")
         self.columns.append(column)
         return column
 
@@ -306,6 +336,8 @@ class ViewMaker:
             own = {"const", "measures", "counts", "checksum", "is", "default", "none", "when"}
             if name in given or name == array or own & set(full) or "bits" in full:
                 continue
+            if full.get("at_least") and "at_least_that_is_not_written" in AVOIDED:
+                return False
             if "array" in full or "layout" in full or "null" in full:
                 continue
             if full.get("type") in (*INTEGERS, *VARINTS) and "enum" not in full:
@@ -314,7 +346,13 @@ class ViewMaker:
                 return False
         return True
 
-    def write(self, entry: Made, element: Made | None, array: str | None, taken: list[tuple[Column, Source]]) -> Tree:  # fmt: skip
+    def write(
+        self,
+        entry: Made,
+        element: Made | None,
+        array: str | None,
+        taken: list[tuple[Column, Source]],
+    ) -> Tree:
         """Every column goes back to the field that it came from."""
         d = self.d
         out: Tree = {"entry": {}}
@@ -322,7 +360,11 @@ class ViewMaker:
             out["item"] = {}
         done: set[str] = set()
         for column, source in taken:
-            where, name = ("item", source.part[5:]) if source.part.startswith("item.") else ("entry", source.part)  # fmt: skip
+            where, name = (
+                ("item", source.part[5:])
+                if source.part.startswith("item.")
+                else ("entry", source.part)
+            )
             if not source.part or source.part in done:
                 continue
             tree = (element if where == "item" else entry).tree  # type: ignore[union-attr]
@@ -332,7 +374,14 @@ class ViewMaker:
             if isinstance(spec, dict) and settled & set(spec):
                 continue
             done.add(source.part)
-            end = d.pick(("first", "first", "last", "max", "min")) if not column.tree.get("nullable") else "first"  # fmt: skip
+            shown = spec if isinstance(spec, dict) else {}
+            enums = {bit.get("enum") for bit in shown.get("members", {}).values()}
+            codec = "squeeze" in {shown.get("enum"), *enums} and "codec_of_the_last_row" in AVOIDED
+            end = (
+                d.pick(("first", "first", "last", "max", "min"))
+                if not column.tree.get("nullable") and not codec
+                else "first"
+            )
             text = (
                 f"{end}({column.name})" if where == "entry" and array is not None else column.name
             )

@@ -19,7 +19,12 @@ from codecgen.schema import expression
 Tree = dict[str, Any]
 
 INTEGERS = {f"{sign}{8 * size}": (size, sign == "i") for sign in "iu" for size in (1, 2, 4, 8)}
-VARINTS = {"varint": (32, True), "varlong": (64, True), "uvarint": (32, False), "uvarlong": (64, False)}  # fmt: skip
+VARINTS = {
+    "varint": (32, True),
+    "varlong": (64, True),
+    "uvarint": (32, False),
+    "uvarlong": (64, False),
+}
 LENGTHS = (*INTEGERS, *VARINTS, "compact")
 
 
@@ -53,7 +58,9 @@ class World:
 
     @property
     def enums(self) -> dict[str, Tree]:
-        return {name: enum for doc in self.documents() for name, enum in doc.get("enums", {}).items()}  # fmt: skip
+        return {
+            name: enum for doc in self.documents() for name, enum in doc.get("enums", {}).items()
+        }
 
     @property
     def package(self) -> str:

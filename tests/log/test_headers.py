@@ -9,7 +9,7 @@ import pytest
 from codecgen.runtime.errors import LengthError, TruncatedError
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_log import SegmentReader
-from kafka_log.headers import Columns, headers, heads
+from kafka_log.headers import Columns, entries, headers
 from tests.paths import SAMPLES
 
 COLUMNS = ("position", "size", "magic", "base_offset", "last_offset", "producer_id", "is_control")
@@ -39,13 +39,13 @@ def test_it_ends_where_an_entry_is_not_whole(tmp_path: Path) -> None:
     path.write_bytes(message(1) + message(2)[:-1])
     assert [row[0] for row in headers(path, ("last_offset",))] == [1]
     path.write_bytes(message(1) + b"\0" * 17)
-    assert len(list(heads(path))) == 1
+    assert len(list(entries(path))) == 1
 
 
 def test_what_is_no_entry_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "odd.log"
     path.write_bytes(message(1) + b"\0" * 40)
-    found = heads(path)
+    found = entries(path)
     assert next(found).position == 0
     with pytest.raises(LengthError, match="message_size is 0"):
         next(found)
@@ -64,5 +64,5 @@ def test_oddities_do_not_add_up(tmp_path: Path) -> None:
     path = tmp_path / "unknown.log"
     path.write_bytes(b"".join(message(i, attributes=5) for i in range(4)))
     columns = Columns(("codec", "base_offset"), str(path))
-    assert [columns.of(head) for head in heads(path)] == [(5, None)] * 4
+    assert [columns.of(entry) for entry in entries(path)] == [(5, None)] * 4
     assert columns.session.findings == []

@@ -27,7 +27,8 @@ ENDS = ("rejected", "examples", "crashed", "killed", "equivalent", "survived")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Try mutants. 0: none survived; 1: some did, or the list is wrong; 2: the tests fail without a mutant."""
+    """Try mutants. 0: all were noticed or are listed; 1: some were not, the generator crashed, or the list is wrong;
+    2: the tests fail without a mutant."""
     arguments = _arguments(argv)
     files = read_files(SCHEMAS)
     every = mutants(files)
@@ -58,14 +59,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             end = "survived"
             outcome = Outcome("survived", f"listed as equivalent, but {outcome.end}: {outcome.by}")
         ended.append((task.mutant, end, outcome))
-        if arguments.verbose or end == "survived":
+        if arguments.verbose or end in ("survived", "crashed"):
             by = f" ({outcome.by})" if outcome.by else ""
             print(f"[{len(ended)}/{len(tasks)}] {seconds:4.1f} s {end}: {task.mutant.name}{by}", flush=True)  # fmt: skip
         elif len(ended) % 50 == 0:
             print(f"[{len(ended)}/{len(tasks)}] {time.monotonic() - begin:.0f} s", flush=True)
     stale = [] if len(chosen) < len(every) else equivalent.unused([m.name for m in every], reasons)
     _report(ended, stale, time.monotonic() - begin)
-    return SURVIVORS if stale or any(end == "survived" for _, end, _ in ended) else GOOD
+    bad = any(end in ("survived", "crashed") for _, end, _ in ended)
+    return SURVIVORS if stale or bad else GOOD
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -23,6 +24,7 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 FILES = read_files(SCHEMAS)
 EVERY = mutants(FILES)
 SAMPLE = 60
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="each mutant has a forked process")
 KINDS = {
     "algorithm", "bit", "code", "condition", "default", "derived value", "freedom", "limit", "order", "release",
     "sentinel", "span", "type", "version range", "view column", "write expression",
@@ -163,6 +165,7 @@ def test_neighbours_of_one_edit_do_not_move() -> None:
 # ---------------------------------------------------------------- what becomes of them
 
 
+@needs_fork
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "end"),
@@ -179,8 +182,9 @@ def test_how_known_ones_end(name: str, end: str) -> None:
     assert f" s {end}: {name}" in shown
 
 
+@needs_fork
 @pytest.mark.slow
-def test_a_mutant_that_no_test_looks_at_survives(tmp_path: object) -> None:
+def test_a_mutant_that_no_test_looks_at_survives() -> None:
     """The command says so, and ends with 1: here no test is given the mutant."""
     text = (
         "import tests.mutants.__main__ as m, tests.mutants.selection as s, sys\n"
@@ -198,6 +202,7 @@ def test_a_mutant_that_no_test_looks_at_survives(tmp_path: object) -> None:
     assert "1 survived" in done.stdout
 
 
+@needs_fork
 @pytest.mark.slow
 def test_none_of_a_sample_survives() -> None:
     """Others every day: the seed is in the output. `python -m tests.mutants` tries all of them."""

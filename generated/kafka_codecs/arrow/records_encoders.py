@@ -47,17 +47,17 @@ RUN = 48
 RUN_SIZE = 56
 ENTRY_ATTRIBUTES = 64
 ENTRY_BASE_OFFSET = 72
-ENTRY_OFFSET = 72
 ENTRY_BASE_SEQUENCE = 80
-ENTRY_TIMESTAMP = 80
 ENTRY_BASE_TIMESTAMP = 88
-HEAD_OFFSET = 88
 ENTRY_LAST_OFFSET_DELTA = 96
 ENTRY_MAX_TIMESTAMP = 104
-ENTRY_PARTITION_LEADER_EPOCH = 112
-ENTRY_PRODUCER_EPOCH = 120
-ENTRY_PRODUCER_ID = 128
-SIZE_OF_ENTRY = 136
+ENTRY_OFFSET = 112
+ENTRY_PARTITION_LEADER_EPOCH = 120
+ENTRY_PRODUCER_EPOCH = 128
+ENTRY_PRODUCER_ID = 136
+ENTRY_TIMESTAMP = 144
+HEAD_OFFSET = 152
+SIZE_OF_ENTRY = 160
 
 # What is known of columns.
 EXTRA = 0
@@ -203,17 +203,14 @@ def cut_message_v0(
             if row == start:
                 return -1, 1  # codec, when
             break
-        if not (((item_attributes & 7) == 0) or (row_key < 0)):
-            blamed = 2  # key, key
-            break
         if timestamp_given and row_timestamp != -1:
-            blamed = 3  # timestamp
+            blamed = 2  # timestamp
             break
         if timestamp_type_given and row_timestamp_type != -1:
-            blamed = 4  # timestamp_type
+            blamed = 3  # timestamp_type
             break
         if headers_given and row_headers > 0:
-            blamed = 5  # headers
+            blamed = 4  # headers
             break
         if extra == 1 or (extra and row == start):
             row_base_offset = load_i64_le(base_offset_data + 8 * (row * base_offset_step))
@@ -230,40 +227,40 @@ def cut_message_v0(
                 delete_horizon_validity, delete_horizon_bit + row * delete_horizon_step
             )
             if base_offset_given and item_offset != row_base_offset:
-                blamed = 6  # base_offset
+                blamed = 5  # base_offset
                 break
             if magic_given and row_magic != 0:
-                blamed = 7  # magic
+                blamed = 6  # magic
                 break
             if producer_id_given and row_producer_id != -1:
-                blamed = 8  # producer_id
+                blamed = 7  # producer_id
                 break
             if producer_epoch_given and row_producer_epoch != -1:
-                blamed = 9  # producer_epoch
+                blamed = 8  # producer_epoch
                 break
             if sequence_given and row_sequence != -1:
-                blamed = 10  # sequence
+                blamed = 9  # sequence
                 break
             if leader_epoch_given and row_leader_epoch != -1:
-                blamed = 11  # leader_epoch
+                blamed = 10  # leader_epoch
                 break
             if is_transactional_given and row_is_transactional != 0:
-                blamed = 12  # is_transactional
+                blamed = 11  # is_transactional
                 break
             if is_control_given and row_is_control != 0:
-                blamed = 13  # is_control
+                blamed = 12  # is_control
                 break
             if delete_horizon_given and not null_row_delete_horizon:
-                blamed = 14  # delete_horizon
+                blamed = 13  # delete_horizon
                 break
         taken = 26
         taken += max(row_key, 0)
         taken += max(row_value, 0)
         if taken > 2147483647:
-            blamed = 15  # the row
+            blamed = 14  # the row
             break
         if size + taken > bytes_room and row > start:
-            blamed = 15  # the row
+            blamed = 14  # the row
             break
         size += taken
         row += 1
@@ -287,7 +284,6 @@ def cut_message_v0_messages(
     and what is in the way; -1 when such an entry is not for them.
     """
     offset_data = load_i64_le(columns + OFFSET_DATA)
-    offset_given = load_i64_le(columns + OFFSET_GIVEN)
     timestamp_data = load_i64_le(columns + TIMESTAMP_DATA)
     timestamp_given = load_i64_le(columns + TIMESTAMP_GIVEN)
     timestamp_type_data = load_i64_le(columns + TIMESTAMP_TYPE_DATA)
@@ -341,7 +337,7 @@ def cut_message_v0_messages(
         return 0, 0  # codec, attributes
     entry_attributes = head_codec
     if (entry_attributes & 7) == 0:
-        return -1, 16  # codec, when
+        return -1, 15  # codec, when
     entry_offset = row_offset
     first_offset = 0
     size = 0
@@ -366,17 +362,14 @@ def cut_message_v0_messages(
         entry_offset = row_offset
         if row == start:
             first_offset = item_offset
-        if offset_given and item_offset != row_offset:
-            blamed = 17  # offset
-            break
         if timestamp_given and row_timestamp != -1:
-            blamed = 3  # timestamp
+            blamed = 2  # timestamp
             break
         if timestamp_type_given and row_timestamp_type != -1:
-            blamed = 4  # timestamp_type
+            blamed = 3  # timestamp_type
             break
         if headers_given and row_headers > 0:
-            blamed = 5  # headers
+            blamed = 4  # headers
             break
         if extra == 1 or (extra and row == start):
             row_base_offset = load_i64_le(base_offset_data + 8 * (row * base_offset_step))
@@ -394,43 +387,43 @@ def cut_message_v0_messages(
                 delete_horizon_validity, delete_horizon_bit + row * delete_horizon_step
             )
             if base_offset_given and first_offset != row_base_offset:
-                blamed = 6  # base_offset
+                blamed = 5  # base_offset
                 break
             if magic_given and row_magic != 0:
-                blamed = 7  # magic
+                blamed = 6  # magic
                 break
             if codec_given and (entry_attributes & 7) != row_codec:
-                blamed = 18  # codec
+                blamed = 16  # codec
                 break
             if producer_id_given and row_producer_id != -1:
-                blamed = 8  # producer_id
+                blamed = 7  # producer_id
                 break
             if producer_epoch_given and row_producer_epoch != -1:
-                blamed = 9  # producer_epoch
+                blamed = 8  # producer_epoch
                 break
             if sequence_given and row_sequence != -1:
-                blamed = 10  # sequence
+                blamed = 9  # sequence
                 break
             if leader_epoch_given and row_leader_epoch != -1:
-                blamed = 11  # leader_epoch
+                blamed = 10  # leader_epoch
                 break
             if is_transactional_given and row_is_transactional != 0:
-                blamed = 12  # is_transactional
+                blamed = 11  # is_transactional
                 break
             if is_control_given and row_is_control != 0:
-                blamed = 13  # is_control
+                blamed = 12  # is_control
                 break
             if delete_horizon_given and not null_row_delete_horizon:
-                blamed = 14  # delete_horizon
+                blamed = 13  # delete_horizon
                 break
         taken = 26
         taken += max(row_key, 0)
         taken += max(row_value, 0)
         if taken > 2147483605:
-            blamed = 15  # the row
+            blamed = 14  # the row
             break
         if size + taken > bytes_room and row > start:
-            blamed = 15  # the row
+            blamed = 14  # the row
             break
         size += taken
         row += 1
@@ -687,10 +680,7 @@ def cut_message_v1(
     way; -1 when the first one is not.
     """
     offset_data = load_i64_le(columns + OFFSET_DATA)
-    timestamp_data = load_i64_le(columns + TIMESTAMP_DATA)
-    timestamp_given = load_i64_le(columns + TIMESTAMP_GIVEN)
     timestamp_type_data = load_i64_le(columns + TIMESTAMP_TYPE_DATA)
-    timestamp_type_given = load_i64_le(columns + TIMESTAMP_TYPE_GIVEN)
     key_offsets = load_i64_le(columns + KEY_OFFSETS)
     key_validity = load_i64_le(columns + KEY_VALIDITY)
     key_bit = load_i64_le(columns + KEY_BIT)
@@ -737,7 +727,6 @@ def cut_message_v1(
     row = start
     while row < last and row - start < most:
         row_offset = load_i64_le(offset_data + 8 * row)
-        row_timestamp = load_i64_le(timestamp_data + 8 * row)
         row_timestamp_type = load_i8(timestamp_type_data + row)
         key_at = load_i32_le(key_offsets + 4 * row)
         row_key = load_i32_le(key_offsets + 4 * row + 4) - key_at
@@ -755,25 +744,15 @@ def cut_message_v1(
             blamed = 0  # codec, attributes
             break
         if row_timestamp_type < 0 or row_timestamp_type > 1:
-            blamed = 19  # timestamp_type, attributes
+            blamed = 17  # timestamp_type, attributes
             break
         item_attributes = row_codec | row_timestamp_type << 3
-        item_timestamp = row_timestamp
         if (item_attributes & 7) != 0:
             if row == start:
                 return -1, 1  # codec, when
             break
-        if not (((item_attributes & 7) == 0) or (row_key < 0)):
-            blamed = 2  # key, key
-            break
-        if timestamp_given and item_timestamp != row_timestamp:
-            blamed = 3  # timestamp
-            break
-        if timestamp_type_given and (item_attributes >> 3 & 1) != row_timestamp_type:
-            blamed = 4  # timestamp_type
-            break
         if headers_given and row_headers > 0:
-            blamed = 5  # headers
+            blamed = 4  # headers
             break
         if extra == 1 or (extra and row == start):
             row_base_offset = load_i64_le(base_offset_data + 8 * (row * base_offset_step))
@@ -790,40 +769,40 @@ def cut_message_v1(
                 delete_horizon_validity, delete_horizon_bit + row * delete_horizon_step
             )
             if base_offset_given and item_offset != row_base_offset:
-                blamed = 6  # base_offset
+                blamed = 5  # base_offset
                 break
             if magic_given and row_magic != 1:
-                blamed = 7  # magic
+                blamed = 6  # magic
                 break
             if producer_id_given and row_producer_id != -1:
-                blamed = 8  # producer_id
+                blamed = 7  # producer_id
                 break
             if producer_epoch_given and row_producer_epoch != -1:
-                blamed = 9  # producer_epoch
+                blamed = 8  # producer_epoch
                 break
             if sequence_given and row_sequence != -1:
-                blamed = 10  # sequence
+                blamed = 9  # sequence
                 break
             if leader_epoch_given and row_leader_epoch != -1:
-                blamed = 11  # leader_epoch
+                blamed = 10  # leader_epoch
                 break
             if is_transactional_given and row_is_transactional != 0:
-                blamed = 12  # is_transactional
+                blamed = 11  # is_transactional
                 break
             if is_control_given and row_is_control != 0:
-                blamed = 13  # is_control
+                blamed = 12  # is_control
                 break
             if delete_horizon_given and not null_row_delete_horizon:
-                blamed = 14  # delete_horizon
+                blamed = 13  # delete_horizon
                 break
         taken = 34
         taken += max(row_key, 0)
         taken += max(row_value, 0)
         if taken > 2147483647:
-            blamed = 15  # the row
+            blamed = 14  # the row
             break
         if size + taken > bytes_room and row > start:
-            blamed = 15  # the row
+            blamed = 14  # the row
             break
         size += taken
         row += 1
@@ -899,15 +878,14 @@ def cut_message_v1_messages(
     head_timestamp = load_i64_le(timestamp_data + 8 * start)
     head_timestamp_type = load_i8(timestamp_type_data + start)
     most_timestamp = head_timestamp
-    head_offset = load_i64_le(offset_data + 8 * start)
     row_offset = head_offset
     if head_codec < 0 or head_codec > 3:
         return 0, 0  # codec, attributes
     if head_timestamp_type < 0 or head_timestamp_type > 1:
-        return 0, 19  # timestamp_type, attributes
+        return 0, 17  # timestamp_type, attributes
     entry_attributes = head_codec | head_timestamp_type << 3
     if (entry_attributes & 7) == 0:
-        return -1, 16  # codec, when
+        return -1, 15  # codec, when
     entry_offset = row_offset
     entry_timestamp = most_timestamp
     first_offset = 0
@@ -934,7 +912,7 @@ def cut_message_v1_messages(
         row_headers = load_i32_le(headers_offsets + 4 * row + 4) - headers_at
         item_offset = wrap_64(row_offset - head_offset)
         if row_timestamp_type < 0 or row_timestamp_type > 1:
-            blamed = 19  # timestamp_type, attributes
+            blamed = 17  # timestamp_type, attributes
             break
         item_timestamp = row_timestamp
         most_timestamp = max(most_timestamp, row_timestamp)
@@ -950,14 +928,14 @@ def cut_message_v1_messages(
             else:
                 back = wrap_64(entry_offset - last_offset + item_offset)
             if back != row_offset:
-                blamed = 17  # offset
+                blamed = 18  # offset
                 break
             if before_entry_offset == 0:
                 back = item_offset
             else:
                 back = wrap_64(before_entry_offset - before_last_offset + item_offset)
             if back != row_offset:
-                blamed = 17  # offset
+                blamed = 18  # offset
                 break
         if timestamp_given:
             if (entry_attributes >> 3 & 1) == 1:
@@ -965,20 +943,20 @@ def cut_message_v1_messages(
             else:
                 back = item_timestamp
             if back != row_timestamp:
-                blamed = 3  # timestamp
+                blamed = 2  # timestamp
                 break
             if (entry_attributes >> 3 & 1) == 1:
                 back = before_entry_timestamp
             else:
                 back = item_timestamp
             if back != row_timestamp:
-                blamed = 3  # timestamp
+                blamed = 2  # timestamp
                 break
         if timestamp_type_given and (entry_attributes >> 3 & 1) != row_timestamp_type:
-            blamed = 4  # timestamp_type
+            blamed = 3  # timestamp_type
             break
         if headers_given and row_headers > 0:
-            blamed = 5  # headers
+            blamed = 4  # headers
             break
         if extra == 1 or (extra and row == start):
             row_base_offset = load_i64_le(base_offset_data + 8 * (row * base_offset_step))
@@ -1001,50 +979,50 @@ def cut_message_v1_messages(
                 else:
                     back = wrap_64(entry_offset - last_offset + first_offset)
                 if back != row_base_offset:
-                    blamed = 6  # base_offset
+                    blamed = 5  # base_offset
                     break
                 if before_entry_offset == 0:
                     back = first_offset
                 else:
                     back = wrap_64(before_entry_offset - before_last_offset + first_offset)
                 if back != row_base_offset:
-                    blamed = 6  # base_offset
+                    blamed = 5  # base_offset
                     break
             if magic_given and row_magic != 1:
-                blamed = 7  # magic
+                blamed = 6  # magic
                 break
             if codec_given and (entry_attributes & 7) != row_codec:
-                blamed = 18  # codec
+                blamed = 16  # codec
                 break
             if producer_id_given and row_producer_id != -1:
-                blamed = 8  # producer_id
+                blamed = 7  # producer_id
                 break
             if producer_epoch_given and row_producer_epoch != -1:
-                blamed = 9  # producer_epoch
+                blamed = 8  # producer_epoch
                 break
             if sequence_given and row_sequence != -1:
-                blamed = 10  # sequence
+                blamed = 9  # sequence
                 break
             if leader_epoch_given and row_leader_epoch != -1:
-                blamed = 11  # leader_epoch
+                blamed = 10  # leader_epoch
                 break
             if is_transactional_given and row_is_transactional != 0:
-                blamed = 12  # is_transactional
+                blamed = 11  # is_transactional
                 break
             if is_control_given and row_is_control != 0:
-                blamed = 13  # is_control
+                blamed = 12  # is_control
                 break
             if delete_horizon_given and not null_row_delete_horizon:
-                blamed = 14  # delete_horizon
+                blamed = 13  # delete_horizon
                 break
         taken = 34
         taken += max(row_key, 0)
         taken += max(row_value, 0)
         if taken > 2147483597:
-            blamed = 15  # the row
+            blamed = 14  # the row
             break
         if size + taken > bytes_room and row > start:
-            blamed = 15  # the row
+            blamed = 14  # the row
             break
         size += taken
         row += 1
@@ -1391,22 +1369,21 @@ def cut_record_batch_records(
     head_timestamp = load_i64_le(timestamp_data + 8 * start)
     head_timestamp_type = load_i8(timestamp_type_data + start)
     most_timestamp = head_timestamp
-    head_offset = load_i64_le(offset_data + 8 * start)
     row_offset = head_offset
     entry_base_offset = head_base_offset
     entry_partition_leader_epoch = head_leader_epoch
     if head_codec < 0 or head_codec > 4:
-        return 0, 20  # codec, attributes
+        return 0, 19  # codec, attributes
     if head_timestamp_type < 0 or head_timestamp_type > 1:
-        return 0, 21  # timestamp_type, attributes
+        return 0, 20  # timestamp_type, attributes
     entry_attributes = (
         head_codec
         | head_timestamp_type << 3
         | head_is_transactional << 4
         | head_is_control << 5
-        | int(not (null_head_delete_horizon)) << 6
+        | int(not null_head_delete_horizon) << 6
     )
-    if not (null_head_delete_horizon):
+    if not null_head_delete_horizon:
         entry_base_timestamp = head_delete_horizon
     else:
         entry_base_timestamp = head_timestamp
@@ -1421,7 +1398,7 @@ def cut_record_batch_records(
             head_sequence - (head_offset - entry_base_offset) + 2147483648
         )
     if entry_base_sequence < -2147483648 or entry_base_sequence > 2147483647:
-        return 0, 22  # sequence, base_sequence
+        return 0, 21  # sequence, base_sequence
     entry_last_offset_delta = wrap_64(row_offset - entry_base_offset)
     entry_max_timestamp = most_timestamp
     size = 0
@@ -1446,16 +1423,16 @@ def cut_record_batch_records(
         item_timestamp_delta = wrap_64(row_timestamp - entry_base_timestamp)
         item_offset_delta = wrap_64(row_offset - entry_base_offset)
         if item_offset_delta < -2147483648 or item_offset_delta > 2147483647:
-            blamed = 23  # offset, offset_delta
+            blamed = 22  # offset, offset_delta
             break
         most_timestamp = max(most_timestamp, row_timestamp)
         entry_last_offset_delta = wrap_64(row_offset - entry_base_offset)
         if entry_last_offset_delta < -2147483648 or entry_last_offset_delta > 2147483647:
-            blamed = 24  # offset, last_offset_delta
+            blamed = 23  # offset, last_offset_delta
             break
         entry_max_timestamp = most_timestamp
         if row_headers > most:
-            blamed = 25  # headers, headers
+            blamed = 24  # headers, headers
             break
         headers_size = 0
         for part in range(headers_at, headers_at + row_headers):
@@ -1464,7 +1441,7 @@ def cut_record_batch_records(
             if not is_utf8_within(
                 headers_key_data + headers_key_at, part_headers_key, headers_key_end
             ):
-                blamed = 26  # headers_key, key
+                blamed = 25  # headers_key, key
                 break
             headers_size += size_varint(part_headers_key) + part_headers_key
             headers_value_at = load_i32_le(headers_value_offsets + 4 * part)
@@ -1477,7 +1454,7 @@ def cut_record_batch_records(
         if blamed >= 0:
             break
         if offset_given and wrap_64(entry_base_offset + item_offset_delta) != row_offset:
-            blamed = 17  # offset
+            blamed = 18  # offset
             break
         if timestamp_given:
             if (entry_attributes >> 3 & 1) == 1:
@@ -1485,17 +1462,17 @@ def cut_record_batch_records(
             else:
                 back = wrap_64(entry_base_timestamp + item_timestamp_delta)
             if back != row_timestamp:
-                blamed = 3  # timestamp
+                blamed = 2  # timestamp
                 break
             if (entry_attributes >> 3 & 1) == 1:
                 back = before_entry_max_timestamp
             else:
                 back = wrap_64(entry_base_timestamp + item_timestamp_delta)
             if back != row_timestamp:
-                blamed = 3  # timestamp
+                blamed = 2  # timestamp
                 break
         if timestamp_type_given and (entry_attributes >> 3 & 1) != row_timestamp_type:
-            blamed = 4  # timestamp_type
+            blamed = 3  # timestamp_type
             break
         if extra == 1 or (extra and row == start):
             row_base_offset = load_i64_le(base_offset_data + 8 * (row * base_offset_step))
@@ -1514,19 +1491,19 @@ def cut_record_batch_records(
                 delete_horizon_validity, delete_horizon_bit + row * delete_horizon_step
             )
             if base_offset_given and entry_base_offset != row_base_offset:
-                blamed = 6  # base_offset
+                blamed = 5  # base_offset
                 break
             if magic_given and row_magic != 2:
-                blamed = 7  # magic
+                blamed = 6  # magic
                 break
             if codec_given and (entry_attributes & 7) != row_codec:
-                blamed = 18  # codec
+                blamed = 16  # codec
                 break
             if producer_id_given and entry_producer_id != row_producer_id:
-                blamed = 8  # producer_id
+                blamed = 7  # producer_id
                 break
             if producer_epoch_given and entry_producer_epoch != row_producer_epoch:
-                blamed = 9  # producer_epoch
+                blamed = 8  # producer_epoch
                 break
             if sequence_given:
                 if entry_base_sequence < 0:
@@ -1536,27 +1513,27 @@ def cut_record_batch_records(
                 else:
                     back = wrap_32(entry_base_sequence + item_offset_delta)
                 if back != row_sequence:
-                    blamed = 10  # sequence
+                    blamed = 9  # sequence
                     break
             if leader_epoch_given and entry_partition_leader_epoch != row_leader_epoch:
-                blamed = 11  # leader_epoch
+                blamed = 10  # leader_epoch
                 break
             if is_transactional_given and (entry_attributes >> 4 & 1) != row_is_transactional:
-                blamed = 12  # is_transactional
+                blamed = 11  # is_transactional
                 break
             if is_control_given and (entry_attributes >> 5 & 1) != row_is_control:
-                blamed = 13  # is_control
+                blamed = 12  # is_control
                 break
             if delete_horizon_given:
-                if null_row_delete_horizon != (not (entry_attributes >> 6 & 1)):
-                    blamed = 14  # delete_horizon
+                if null_row_delete_horizon != (not entry_attributes >> 6 & 1):
+                    blamed = 13  # delete_horizon
                     break
                 if entry_attributes >> 6 & 1:
                     back = entry_base_timestamp
                 else:
                     back = 0
                 if not null_row_delete_horizon and back != row_delete_horizon:
-                    blamed = 14  # delete_horizon
+                    blamed = 13  # delete_horizon
                     break
         taken = 1
         taken += size_varlong(item_timestamp_delta)
@@ -1569,10 +1546,10 @@ def cut_record_batch_records(
         sizes += 4
         taken += size_varint(taken)
         if taken > 2147483566:
-            blamed = 15  # the row
+            blamed = 14  # the row
             break
         if size + taken > bytes_room and row > start:
-            blamed = 15  # the row
+            blamed = 14  # the row
             break
         size += taken
         row += 1

@@ -85,7 +85,6 @@ RECORDS_WRITER = Writer(
     checks=(
         Check(11, Place("attributes", "records/message.yaml", 27)),
         Check(11, Place("when", "views/records.yaml", 78)),
-        Check(3, Place("key", "records/message.yaml", 39)),
         Check(1, None),
         Check(2, None),
         Check(5, None),
@@ -100,9 +99,9 @@ RECORDS_WRITER = Writer(
         Check(18, None),
         Check(None, None),
         Check(11, Place("when", "views/records.yaml", 105)),
-        Check(0, None),
         Check(11, None),
         Check(2, Place("attributes", "records/message.yaml", 27)),
+        Check(0, None),
         Check(11, Place("attributes", "records/record_batch.yaml", 16)),
         Check(2, Place("attributes", "records/record_batch.yaml", 16)),
         Check(14, Place("base_sequence", "records/record_batch.yaml", 45)),
@@ -111,8 +110,8 @@ RECORDS_WRITER = Writer(
         Check(5, Place("headers", "records/record.yaml", 22)),
         Check(6, Place("key", "records/header.yaml", 7)),
     ),
-    varying=("offset", "timestamp", "timestamp_type", "base_offset", "sequence"),
-    slots=17,
+    varying=("offset", "timestamp", "base_offset", "sequence"),
+    slots=20,
 )
 
 __all__ = ["RECORDS_WRITER"]

@@ -9,7 +9,8 @@ from codecgen.check.common import once
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan.as_of import release_key
 from codecgen.plan.nodes import BitValue, FieldValue
-from codecgen.plan.resolve import Resolver, Scope
+from codecgen.plan.resolve import Resolver
+from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type, bit_type
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import exists_in, field_of, members, versions_of

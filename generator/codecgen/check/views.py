@@ -10,8 +10,8 @@ from codecgen.check.common import once
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan.nodes import FieldValue, Value
 from codecgen.plan.ranges import column_range, range_of
-from codecgen.plan.resolve import Scope
 from codecgen.plan.resolve_rows import NUMBERS, RowsResolver, rows_scope
+from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import field_of, versions_of
@@ -25,7 +25,6 @@ _KINDS = {
     "bool": ("bool", "int"),
 }
 _WIDTHS = ("int8", "int16", "int32", "int64", "timestamp_ms")
-_PREFIXES = ("entry_", "item_", "part_")
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
@@ -56,7 +55,7 @@ def _columns(view: View) -> Iterator[Diagnostic]:
     for column in view.columns:
         inner = [(f"{column.name}_{m.name}", m) for m in column.members]
         for name, c in [(column.name, column), *inner]:
-            if name in names or name.startswith(_PREFIXES):
+            if name in names:
                 message = f'"{name}" has a meaning of its own in the generated code'
                 yield Diagnostic("C027", message, c.span, help="give the column another name")
             names.add(name)

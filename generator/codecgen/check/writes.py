@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from codecgen.check.common import once
 from codecgen.diagnostics import Diagnostic
-from codecgen.plan.resolve import Scope
+from codecgen.plan.columns import running_fields
 from codecgen.plan.resolve_rows import NUMBERS, WriteResolver
-from codecgen.schema.expression import EndOf, Expression, Node, Number, Path
+from codecgen.plan.scope import Scope
+from codecgen.schema.expression import Expression, Number, Path
 from codecgen.schema.lookup import field_of, field_spans, integer_range, members, versions_of
 from codecgen.schema.model import (
     ArrayType,
@@ -27,27 +28,14 @@ from codecgen.schema.model import (
 )
 from codecgen.spans import expression_span, hint, place
 
-_WORDS = ("entry", "item", "part", "head", "row", "most", "least", "first", "last", "run")
-_OWN = (*(f"{word}_" for word in _WORDS), "place_of_", "start_of_", "end_of_")
-_RUNNING = ("last", "max", "min")
-
 
 def check(model: Model) -> Iterator[Diagnostic]:
     for view in model.views.values():
         found = list(_defaults(view))
         written = [rows for rows in view.rows if rows.write is not None]
-        if written:
-            found += _names(view)
         for rows in written:
             found += _Rows(model, view, rows).check()
         yield from once(found)
-
-
-def _names(view: View) -> Iterator[Diagnostic]:
-    for column in view.columns:
-        if column.name in _WORDS or column.name.startswith(_OWN):
-            message = f'"{column.name}" has a meaning of its own in the generated code'
-            yield Diagnostic("C027", message, column.span, help="give the column another name")
 
 
 def _defaults(view: View) -> Iterator[Diagnostic]:
@@ -207,7 +195,7 @@ class _Rows:
             return
         own = self.model.layouts[self.rows.layout]
         known = {key.partition(".")[0] for key in self.write.entry} if where == "item" else named
-        running = [name for name in known if self.runs(name)]
+        running = [name for name in known if name in running_fields(self.rows)]
         resolver = WriteResolver(expression, scope, self.view, own, where, known, running)
         value = resolver.value()
         yield from resolver.found
@@ -241,18 +229,3 @@ class _Rows:
             words = " or ".join(wanted)
             message = f'"{f.name}" is written from {words}, and "{column.name}" is {column.type}'
             yield Diagnostic("C032", message, span, help=f"the column is declared at {column.span}")
-
-    def runs(self, name: str) -> bool:
-        """Whether a field of the entry changes with its rows."""
-        found = [e for key, e in self.write.entry.items() if key.partition(".")[0] == name]
-        return any(_running(e.node, self) for e in found)
-
-
-def _running(node: Node, rows: _Rows) -> bool:
-    if isinstance(node, EndOf):
-        return node.end in _RUNNING
-    if isinstance(node, Path):
-        return node.names[0] == "entry" and len(node.names) > 1 and rows.runs(node.names[1])
-    parts = [getattr(node, name, None) for name in ("left", "right", "operand", "condition")]
-    parts += [getattr(node, name, None) for name in ("then", "otherwise")]
-    return any(_running(part, rows) for part in parts if part is not None)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.nodes import Value
-from codecgen.plan.resolve import Scope
 from codecgen.plan.resolve_rows import RowsResolver, WriteResolver, rows_scope
+from codecgen.plan.scope import Scope
 from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Path
 from codecgen.schema.model import ArrayType, Choice, Column, Reference, Rows, View
 

@@ -8,13 +8,13 @@ from dataclasses import field as dataclass_field
 
 from codecgen.plan.names import spell
 from codecgen.plan.nodes import DerivedValue, Value
-from codecgen.plan.resolve import Scope, settled
+from codecgen.plan.resolve import settled
 from codecgen.plan.resolve_rows import derived_value
-from codecgen.schema.lookup import field_of
+from codecgen.plan.scope import Scope
+from codecgen.schema.lookup import field_of, spread
 from codecgen.schema.model import (
     INTEGERS,
     ArrayType,
-    BitMember,
     BitsType,
     BytesType,
     Choice,
@@ -225,21 +225,6 @@ def _in_version(f: Field, version: int | None, model: Model) -> Field:
         return f
     members = [m for m in f.type.members if m.versions is None or version in m.versions]
     return replace(f, type=replace(f.type, members=tuple(spread(f.type.base, members))))
-
-
-def spread(base: str, members: list[BitMember]) -> list[BitMember]:
-    """The members with the reserved one over the bits that are left (the lowest run of them that is longest)."""
-    width = INTEGERS[base][0] * 8
-    taken = {bit for m in members if not m.reserved for bit in range(m.low, m.high + 1)}
-    out = []
-    for m in members:
-        if not m.reserved:
-            out.append(m)
-            continue
-        free = [bit for bit in range(width) if bit not in taken]
-        if free:
-            out.append(replace(m, low=free[0], high=free[-1]))
-    return out
 
 
 def _size(f: Field, version: int | None, plan_of: object) -> int | None:

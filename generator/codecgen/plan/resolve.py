@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import nodes
 from codecgen.plan.narrowing import Facts, after, decided
 from codecgen.plan.nodes import Value
-from codecgen.plan.types import BOOL, INT, NULL, Type, bit_type, scalar_type
+from codecgen.plan.scope import Scope
+from codecgen.plan.types import INT, NULL, Type, bit_type, scalar_type
 from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Null, Number, Path
-from codecgen.schema.lookup import exists_in, field_of, field_spans, members
+from codecgen.schema.lookup import exists_in, field_of, field_spans, members, spread
 from codecgen.schema.model import (
     ArrayType,
     BitsType,
     BytesType,
     Field,
-    Layout,
-    Model,
     Reference,
     ScalarType,
     Since,
@@ -28,38 +27,6 @@ from codecgen.schema.model import (
 from codecgen.spans import expression_span, hint
 
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What an expression may name: the fields of ``layout`` in ``version``, as far as ``before`` (an index; None: all).
-
-    ``version`` None stands for all versions. ``owner`` is the name of the field that the expression belongs to,
-    ``item`` what stands in the array ``array`` whose element is at hand: there is a first and a last one then.
-    ``since`` is when the owner began to exist. With ``built`` the expression is worked out by the builder, which knows
-    all arrays from the start. ``holds`` are conditions that are known to hold where the expression is worked out.
-    """
-
-    model: Model
-    layout: Layout
-    version: int | None
-    before: int | None = None
-    owner: str = ""
-    item: Reference | ScalarType | None = None
-    array: str | None = None
-    built: bool = False
-    since: Since | None = None
-    holds: tuple[Value, ...] = field(default=(), compare=False)
-
-    def versions_of(self, ref: Reference) -> frozenset[int | None]:
-        """The versions that a layout can be of where it is held."""
-        held = self.model.layouts[ref.layout]
-        if ref.version is not None:
-            return frozenset({ref.version})
-        every = held.all_versions()
-        if held.version_is is None and self.version in every:
-            return frozenset({self.version})
-        return frozenset(every)
 
 
 class Stop(Exception):
@@ -289,8 +256,13 @@ class Resolver:
             raise self.fail("C016", message, path, f"it is declared at {f.span}")
         late = f.measures is not None or f.checksum is not None
         if late and scope.before is not None and f.name != scope.owner:
-            message = f'"{f.name}" is worked out when all fields are there: a builder does not have it here'
-            raise self.fail("C016", message, path, f"it is declared at {f.span}")
+            raise self.late(f, path)
+
+    def late(self, f: Field, path: Path) -> Stop:
+        message = (
+            f'"{f.name}" is worked out when all fields are there: a builder does not have it here'
+        )
+        return self.fail("C016", message, path, f"it is declared at {f.span}")
 
     def inside(
         self,
@@ -350,6 +322,9 @@ class Resolver:
                 help = f"it is in versions {found.versions} ({found.span})"
                 raise self.fail("C020", message, path, help)
         self.use(f"{f.name}.{names[0]}", found.since, path)
+        if found.reserved and isinstance(f.type, BitsType):
+            there = [m for m in f.type.members if all(exists_in(m, v) for v in versions)]
+            found = next((m for m in spread(f.type.base, there) if m.reserved), found)
         return nodes.BitValue(word, found, bit_type(found).or_null(word.type.nullable))
 
     def field_in(self, ref: Reference, names: tuple[str, ...], path: Path) -> Field:
@@ -361,6 +336,8 @@ class Resolver:
         if f is None or (ref.version is not None and not exists_in(f, ref.version)):
             message = f'"{ref}" has no field "{names[0]}"'
             raise self.fail("C014", message, path, hint(names[0], field_spans(layout)))
+        if self.scope.before is not None and (f.measures is not None or f.checksum is not None):
+            raise self.late(f, path)
         return f
 
     def element(
@@ -412,6 +389,3 @@ def settled(expression: Expression, scope: Scope, expected_enum: str | None = No
     if value is None:
         raise ValueError(f"{resolver.found[0].span}: {resolver.found[0].message}")
     return value
-
-
-__all__ = ["BOOL", "Resolver", "Scope", "Stop", "settled"]

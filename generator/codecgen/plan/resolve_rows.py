@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from codecgen.plan import nodes
 from codecgen.plan.nodes import Value
-from codecgen.plan.resolve import Resolver, Scope, settled
+from codecgen.plan.resolve import Resolver, settled
+from codecgen.plan.scope import Scope
 from codecgen.plan.types import INT, Type
 from codecgen.schema.expression import EndOf, Expression, Node, Null, Path
 from codecgen.schema.lookup import field_of, field_spans

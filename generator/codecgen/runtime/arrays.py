@@ -171,7 +171,10 @@ class Array(Codec):
         if number < 0:
             raise LengthError(f"count is {number}: it cannot be negative", source.where(start))
         least = getattr(self.element, "least", self.element.size) or 1
-        if self.count is not None and number * least > source.left:
+        plain = (
+            self.count is not None and self.compressed is None
+        )  # compressed elements may take less
+        if plain and number * least > source.left:
             reason = f"count is {number}, but {source.left} bytes are left"
             raise LengthError(reason, source.where(start))
         if number > source.session.limits.elements:

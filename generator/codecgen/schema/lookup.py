@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from codecgen.schema.model import (
     INTEGERS,
     VARINTS,
@@ -75,3 +77,18 @@ def versions_of(layout: Layout, thing: Versions | None) -> tuple[int | None, ...
 
 def exists_in(f: Field | BitMember, version: int | None) -> bool:
     return f.versions is None or version is None or version in f.versions
+
+
+def spread(base: str, members: list[BitMember]) -> list[BitMember]:
+    """The members with the reserved one over the bits that are left (the lowest run of them that is longest)."""
+    width = INTEGERS[base][0] * 8
+    taken = {bit for m in members if not m.reserved for bit in range(m.low, m.high + 1)}
+    out = []
+    for m in members:
+        if not m.reserved:
+            out.append(m)
+            continue
+        free = [bit for bit in range(width) if bit not in taken]
+        if free:
+            out.append(replace(m, low=free[0], high=free[-1]))
+    return out

@@ -22,29 +22,73 @@ from markupsafe import Markup
 from codecgen.diagnostics import Diagnostic
 from codecgen.schema.model import Span
 
-_GROWING = {"center", "expandtabs", "ljust", "rjust", "zfill"}
-"""Methods of text that make much of little."""
-_WITHOUT = (
-    "center",
-    "format",
-    "indent",
-    "pprint",
-    "random",
-    "safe",
-    "urlize",
-    "wordwrap",
-    "xmlattr",
+_METHODS: Mapping[type, frozenset[str]] = {
+    str: frozenset(
+        [
+            "capitalize",
+            "count",
+            "endswith",
+            "find",
+            "index",
+            "isalnum",
+            "isalpha",
+            "isdecimal",
+            "isdigit",
+            "islower",
+            "isupper",
+            "lower",
+            "lstrip",
+            "partition",
+            "removeprefix",
+            "removesuffix",
+            "rfind",
+            "rindex",
+            "rpartition",
+            "rsplit",
+            "rstrip",
+            "split",
+            "splitlines",
+            "startswith",
+            "strip",
+            "swapcase",
+            "title",
+            "upper",
+        ]
+    ),
+    bytes: frozenset(),
+    int: frozenset(),
+    float: frozenset(),
+}
+"""The methods of plain values that templates may call: those that give no more than they were given."""
+_WITHOUT = frozenset(
+    [
+        "batch",
+        "center",
+        "format",
+        "indent",
+        "pprint",
+        "random",
+        "safe",
+        "slice",
+        "tojson",
+        "urlize",
+        "wordwrap",
+        "xmlattr",
+    ]
 )
 """Filters that are left out: they grow without bound, differ from run to run, or leave text unescaped."""
+_LONGEST_NUMBER = 256
+WASTE = 16
 
 _OF_OURS = re.compile(r"'codecgen\.[A-Za-z_.]*\.(?=[A-Z])")
 
 
 @dataclass(frozen=True, slots=True)
 class RenderLimits:
-    """The most that one file may take: characters, and rounds of loops and macros."""
+    """The most that one file may take: characters, and rounds of loops and macros. All that is printed and put
+    together on the way may have ``WASTE`` times as many characters."""
 
-    characters: int = 16 << 20
+    characters: int = 4 << 20
     rounds: int = 1_000_000
 
 
@@ -88,11 +132,14 @@ class Renderer:
         for name in _WITHOUT:
             del self._environment.filters[name]
         del self._environment.globals["lipsum"]
+        self._environment.filters.update(
+            replace=self._environment.replaced, join=self._environment.joined
+        )
         self._environment.filters.update(filters)
 
     def render(self, name: str, **values: object) -> str:
         """The text that a template gives. Raises :class:`RenderError`."""
-        self._environment.rounds = 0
+        self._environment.rounds = self._environment.made = 0
         parts = []
         written = 0
         try:
@@ -148,24 +195,63 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         super().__init__(**options)
         self.limits = limits
         self.rounds = 0
+        self.made = 0
+        finalize = options["finalize"]
 
-    def count_round(self) -> None:
-        """Count a round of a loop or the call of a macro."""
+        def counted(value: object) -> object:
+            text = finalize(value)
+            self.made += len(text) if isinstance(text, str) else 0
+            self.fits(0)
+            return text
+
+        self.finalize = counted
+
+    def count_round(self, characters: int) -> None:
+        """Count a round of a loop or the call of a macro, and the text of the template in it."""
         self.rounds += 1
+        self.made += characters
+        self.fits(0)
         if self.rounds > self.limits.rounds:
             raise TemplateRuntimeError(f"more than {self.limits.rounds} rounds of loops and macros")
 
     def together(self, *parts: object) -> str:
         """The operator ``~``: with anything but plain text, each part as if it were printed alone."""
-        if all(type(part) in (str, int, bool) for part in parts):
-            return str(self.bounded("".join(map(str, parts))))
-        finalize = self.finalize or str
-        return Markup(self.bounded("".join(str(finalize(part)) for part in parts)))
+        plain = all(type(part) in (str, int, bool) for part in parts)
+        finalize = str if plain else self.finalize or str
+        out = []
+        size = 0
+        for part in parts:
+            out.append(str(finalize(part)))
+            size += len(out[-1])
+            self.fits(size)
+        self.made += size
+        return "".join(out) if plain else Markup("".join(out))
 
-    def bounded(self, value: Any) -> Any:
-        if isinstance(value, str | list | tuple) and len(value) > self.limits.characters:
+    def joined(self, values: Iterable[object], between: object = "") -> str:
+        """The filter ``join``: the same with something between the parts."""
+        parts: list[object] = []
+        size = 0
+        for value in values:
+            parts += [between, value] if parts else [value]
+            size += len(value) + 1 if isinstance(value, str) else 1
+            self.fits(size)
+        return self.together(*parts)
+
+    def replaced(self, text: object, old: str, new: str) -> str:
+        """The filter ``replace``, for plain text."""
+        if type(text) is not str or type(old) is not str or type(new) is not str:
+            raise TypeError("replace is for plain text")
+        self.fits(len(text) + text.count(old) * len(new))
+        found = text.replace(old, new)
+        self.made += len(found)
+        return found
+
+    def fits(self, size: int) -> None:
+        """Raise when something is too long, alone or with what was made before it."""
+        if size > self.limits.characters:
             raise SecurityError(f"a value of more than {self.limits.characters} characters")
-        return value
+        if self.made + size > WASTE * self.limits.characters:
+            raise SecurityError(f"values of more than {WASTE * self.limits.characters} characters")
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         numbers = isinstance(left, int) and isinstance(right, int)
@@ -173,11 +259,18 @@ class _Sandbox(ImmutableSandboxedEnvironment):
             raise SecurityError(f"the operator {operator} is for numbers only, and ** for none")
         if isinstance(left, str) or isinstance(right, str):
             raise SecurityError("text is put together with ~")
-        return self.bounded(super().call_binop(context, operator, left, right))
+        value = super().call_binop(context, operator, left, right)
+        if isinstance(value, int) and value.bit_length() > _LONGEST_NUMBER:
+            raise SecurityError(f"a number of more than {_LONGEST_NUMBER} bits")
+        if isinstance(value, list | tuple):
+            self.fits(len(value))
+            self.made += len(value)
+        return value
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        if isinstance(obj, str) and attr in _GROWING:
-            return False
+        for kind, allowed in _METHODS.items():
+            if isinstance(obj, kind):
+                return attr in allowed
         return super().is_safe_attribute(obj, attr, value)
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
@@ -206,8 +299,10 @@ class _Guards(NodeTransformer):
         return _call(node, "together", node.nodes)
 
     def _counted(self, node: tree.For | tree.Macro) -> tree.Node:
+        size = sum(len(text.data) for text in node.find_all(tree.TemplateData))
         self.generic_visit(node)
-        node.body.insert(0, tree.ExprStmt(_call(node, "count_round", []), lineno=node.lineno))
+        count = _call(node, "count_round", [tree.Const(size, lineno=node.lineno)])
+        node.body.insert(0, tree.ExprStmt(count, lineno=node.lineno))
         return node
 
 

@@ -14,7 +14,8 @@ from types import ModuleType
 import numpy as np
 import pyarrow as pa
 
-from codecgen.runtime.arrow.columns import Columns, RowRefused, Source
+from codecgen.runtime.arrow.casts import RowRefused
+from codecgen.runtime.arrow.columns import Columns, Source
 from codecgen.runtime.arrow.writer import WriteKind, Writer
 from codecgen.runtime.compression import compress
 from codecgen.runtime.errors import BuildError

@@ -355,7 +355,8 @@ class VectorDecoder:
         rows = int(counts.sum())
         position, size = entries.start + entries.bias, entries.end - entries.start
         once = Fields(entry=entries.run.fields, position=position, size=size)
-        each = Fields(entry=_Each(entries.run.fields, counts), item=item)
+        each: Any = _Each(Fields(position=position, size=size), counts)
+        each.entry, each.item = _Each(entries.run.fields, counts), item
         for name, fields in vars(ends).items():
             setattr(each, name, _Each(fields, counts[counts > 0]))
         if case.open is None:

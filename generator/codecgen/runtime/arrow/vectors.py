@@ -239,9 +239,9 @@ class Walk:
             whole[rows] = found
         return whole
 
-    def numbers(self, count: Vector, size: int) -> None:
+    def numbers(self, count: Vector, size: int, *, at_least: int = 0) -> None:
         """Pass over an array of numbers of ``size`` bytes each."""
-        count = self._within(count, (count < 0) | (count > self.most))
+        count = self._within(count, (count < at_least) | (count > self.most))
         self.p = self.p + self._within(count * size, count < 0)
 
     def elements(

@@ -7,8 +7,8 @@ from codecgen.plan import Plan
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan, plan_view
 from codecgen.schema.model import View
 from codecgen.targets.arrow.code import Unsupported, place_of, tuple_of
-from codecgen.targets.arrow.numba_decode.index import least_of
 from codecgen.targets.arrow.numba_decode.kernels import kernels_of
+from codecgen.targets.arrow.numba_decode.opening import least_of
 from codecgen.targets.arrow.numba_decode.view import Kernels
 from codecgen.targets.arrow.numba_encode import writer as arrow_writer
 from codecgen.targets.arrow.numpy_decode.readers import vectors_of

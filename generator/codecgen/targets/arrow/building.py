@@ -14,6 +14,7 @@ from codecgen.targets.arrow.tree import (
     Expr,
     For,
     Leave,
+    Pick,
     Return,
     Statement,
     Var,
@@ -31,6 +32,21 @@ class Builder:
 
     def assign(self, target: Var, value: Expr | int, remark: str = "") -> None:
         self.body.append(Assign((target,), expr(value), remark))
+
+    def choose(self, target: Var, value: Expr, remark: str = "") -> None:
+        """``target = value``, conditions as branches."""
+        if not isinstance(value, Pick):
+            self.assign(target, value, remark)
+            return
+        with self.when(value.condition):
+            self.assign(target, value.then)
+        rest = value.otherwise
+        while isinstance(rest, Pick):
+            with self.otherwise(rest.condition):
+                self.assign(target, rest.then)
+            rest = rest.otherwise
+        with self.otherwise():
+            self.assign(target, rest)
 
     def unpack(self, targets: tuple[Var, ...], value: Expr) -> None:
         self.body.append(Assign(targets, value))

@@ -1,69 +1,14 @@
-"""Lines of Python, and what the parts of target arrow tell each other."""
+"""What the parts of target arrow tell each other: checks, what cannot be expressed, names of functions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from codecgen.plan import LayoutPlan
-from codecgen.plan.columns import Leaf
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import INTEGERS, Field, Span
-from codecgen.targets.arrow.primitives import imports, names_in
-from codecgen.targets.pycode import WIDTH, Call, call, docstring, string
+from codecgen.targets.pycode import Call, call, string
 from codecgen.targets.pycode import Code as Tree
-
-
-class Code:
-    """Lines of Python."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.depth = 0
-
-    def add(self, text: str) -> None:
-        self.lines.append("    " * self.depth + text)
-
-    def call(self, head: str, *arguments: str) -> None:
-        """A call, in lines that are not too long."""
-        text = ", ".join(arguments)
-        if 4 * self.depth + len(head) + len(text) + 2 <= WIDTH:
-            self.add(f"{head}({text})")
-            return
-        self.add(f"{head}(")
-        self.add(f"    {text}")
-        self.add(")")
-
-    @contextmanager
-    def both(self, *conditions: str) -> Iterator[None]:
-        """A block for when all of some conditions hold, in lines that are not too long."""
-        head = f"if {' and '.join(conditions)}:"
-        if 4 * self.depth + len(head) > WIDTH:
-            self.add("if (")
-            for i, condition in enumerate(conditions):
-                self.add(f"    {'and ' if i else ''}{condition}")
-            head = "):"
-        with self.block(head):
-            yield
-
-    @contextmanager
-    def block(self, head: str) -> Iterator[None]:
-        self.add(head)
-        self.depth += 1
-        before = len(self.lines)
-        yield
-        if len(self.lines) == before:
-            self.add("pass")
-        self.depth -= 1
-
-
-@dataclass(frozen=True, slots=True)
-class Sinks:
-    """Where fields of an element go: ``leaves`` by the name of the field, ``lists`` by that of an array."""
-
-    leaves: Mapping[str, Leaf] = field(default_factory=dict)
-    lists: Mapping[str, tuple[Leaf, Mapping[str, Leaf]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +53,6 @@ def integer_of(f: Field) -> tuple[int, bool]:
     if name not in INTEGERS or name == "u64":
         raise Unsupported("a number that is none of fixed size", f)
     return INTEGERS[name]
-
-
-def kernel_module(text: str, slots: Mapping[str, Mapping[str, int]], *doc: str) -> str:
-    """A module of kernels, with the primitives that these call, and the places of numbers that they name."""
-    used = names_in(text)
-    head = f"from __future__ import annotations\n\nfrom typing import Any\n\n{imports(used)}"
-    parts = [f'{docstring(*doc)}\n\n{head}\n__all__ = ["JIT", "KERNELS"]\n']
-    for title, places in slots.items():
-        kept = sorted((place, name) for name, place in places.items() if name in used)
-        parts.append(f"# {title}\n" + "".join(f"{name} = {place}\n" for place, name in kept))
-    return "\n".join(parts) + "\n\n" + text.lstrip("\n")
 
 
 def tuple_of(items: list[Tree]) -> Call:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Mapping
 
@@ -40,11 +39,6 @@ MODULES: Mapping[str, tuple[str, ...]] = {
 
 NAMES = frozenset(name for names in MODULES.values() for name in names)
 """All of them: nothing else in a module of kernels may be called so."""
-
-
-def names_in(text: str) -> set[str]:
-    """The names that the text of a module has."""
-    return {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
 
 
 def imports(used: set[str]) -> str:

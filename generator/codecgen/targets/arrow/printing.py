@@ -212,13 +212,17 @@ class Printer:
             nested = render(self.code(value), 4 * depth, len(indent + head), len(tail))
             self.lines += f"{indent}{head}{nested}{tail}{comment}".split("\n")
             return
+        if isinstance(value, Prefix) and isinstance(value.operand, Call):
+            head += "not " if value.operator == "not" else value.operator
+            value = value.operand
         if isinstance(value, Call):
             head += self.text(value.function, 12) + "("
             items = [self.text(argument) for argument in value.arguments]
             self.broken(depth, head, items, f"){tail}{comment}")
             return
         operator = value.operator if isinstance(value, Op) else ""
-        items = self.chain(value, operator) if operator in ("or", "and", "|", "+") else [text]
+        room = WIDTH - len(indent) - 4
+        items = self.chain(value, operator, room) if operator in ("or", "and", "|", "+") else [text]
         self.lines.append(f"{indent}{head}(")
         self.lines += [f"{indent}    {item}" for item in items]
         self.lines.append(f"{indent}){tail}{comment}")
@@ -233,12 +237,21 @@ class Printer:
         rows = [inner] if len(inner) <= WIDTH else [f"{indent}    {item}," for item in items]
         self.lines += [f"{indent}{head}", *rows, f"{indent}{tail}"]
 
-    def chain(self, value: Expr, operator: str) -> list[str]:
-        """The sides of a chain of one operator, each but the first with the operator in front."""
+    def chain(self, value: Expr, operator: str, room: int) -> list[str]:
+        """The sides of a chain of one operator, each but the first with the operator in front, in lines of ``room``."""
         if not isinstance(value, Op) or value.operator != operator:
-            return [self.text(value, _BINDS[operator] + 1)]
-        left = self.chain(value.left, operator)
-        return [*left, f"{operator} {self.text(value.right, _BINDS[operator] + 1)}"]
+            return self.comparison(value, "", _BINDS[operator] + 1, room)
+        left = self.chain(value.left, operator, room)
+        return [*left, *self.comparison(value.right, f"{operator} ", _BINDS[operator] + 1, room)]
+
+    def comparison(self, value: Expr, head: str, least: int, room: int) -> list[str]:
+        """One side of a chain; a comparison that is too long for a line takes two."""
+        one = head + self.text(value, least)
+        if len(one) <= room or not isinstance(value, Op) or _BINDS[value.operator] != _BINDS["=="]:
+            return [one]
+        own = _BINDS["=="]
+        left = self.side(own, value.left, 0, value.operator)
+        return [head + left, f"{value.operator} {self.side(own, value.right, 1, value.operator)}"]
 
     # ------------------------------------------------------------ expressions
 

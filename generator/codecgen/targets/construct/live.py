@@ -16,7 +16,7 @@ from typing import Any
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.targets import construct
-from codecgen.targets.construct.module import symbol
+from codecgen.targets.construct.field_codecs import symbol
 
 
 class Codecs:

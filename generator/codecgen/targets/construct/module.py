@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from codecgen.diagnostics import Diagnostic
-from codecgen.plan import LayoutPlan, Plan
+from codecgen.plan import LayoutPlan
 from codecgen.plan.nodes import DerivedValue, Value
-from codecgen.runtime.compression import CODECS
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import (
-    INTEGERS,
-    VARINTS,
-    ArrayType,
-    BitMember,
-    BitsType,
-    BytesType,
     Choice,
-    Compression,
-    Derived,
     Enum,
     Layout,
-    Reference,
     Run,
-    ScalarType,
-    StructType,
 )
-from codecgen.targets.construct.expressions import PythonExpressions
+from codecgen.targets.construct.field_codecs import RUNTIME, FieldCodecs, class_name, symbol
 from codecgen.targets.pycode import (
     WIDTH,
     Call,
@@ -35,43 +20,14 @@ from codecgen.targets.pycode import (
     call,
     comment,
     docstring,
-    listing,
     mapping,
     render,
     string,
 )
 
-RUNTIME = "codecgen.runtime.construct"
 
-
-def class_name(name: str) -> str:
-    """``control_record_type`` -> ``ControlRecordType``."""
-    return "".join(part.capitalize() for part in name.split("_"))
-
-
-def symbol(name: str, version: int | None = None) -> str:
-    """``message`` -> ``MESSAGE``, ``MESSAGE_V1``."""
-    return name.upper() if version is None else f"{name.upper()}_V{version}"
-
-
-class Module:
+class Module(FieldCodecs):
     """Gathers the declarations of one YAML file as Python."""
-
-    def __init__(
-        self, plan: Plan, file: str, home: tuple[str, ...], homes: Mapping[str, tuple[str, ...]]
-    ) -> None:
-        self.plan = plan
-        self.file = file
-        self.home = home
-        self.homes = homes
-        self.parts: list[str] = []
-        self.runtime: set[str] = set()
-        self.imports: dict[tuple[str, ...], set[str]] = {}
-        self.std: set[str] = set()
-        self.exported: list[str] = []
-        self.functions: dict[str, Derived] = {}
-        self.defined: set[str] = set()
-        self.diagnostics: list[Diagnostic] = []
 
     # ------------------------------------------------------------ the whole
 
@@ -101,20 +57,6 @@ class Module:
             self.layout(thing)
         else:
             self.choice(thing)
-
-    def use(self, name: str) -> str:
-        self.runtime.add(name)
-        return name
-
-    def refer(self, thing: str, name: str) -> str:
-        """The name of something declared here or in another module, which is imported then."""
-        home = self.homes[thing]
-        if home != self.home:
-            self.imports.setdefault(home, set()).add(name)
-        return name
-
-    def refuse(self, message: str, span: object, help: str = "") -> None:
-        self.diagnostics.append(Diagnostic("C023", message, span, help=help))  # type: ignore[arg-type]
 
     # ------------------------------------------------------------ enums
 
@@ -202,198 +144,11 @@ class Module:
         other = self.plan.spelling(name, spelled)
         return None if other == name else string(other)
 
-    def expressions(self, this: str = "this", bits: int | None = None) -> PythonExpressions:
-        return PythonExpressions(lambda e: self.refer(e, class_name(e)), this=this, bits=bits)
-
-    def function(self, value: Value | None) -> str | None:
-        if value is None:
-            return None
-        expressions = self.expressions()
-        text = expressions.function(value)
-        self.runtime |= expressions.helpers
-        return text
-
     def rule(self, code: Expression | None, value: Value | None) -> Code | None:
         function = self.function(value)
         if code is None or function is None:
             return None
         return call(self.use("Rule"), string(str(code)), function)
-
-    # ------------------------------------------------------------ codecs of fields
-
-    def codec(self, plan: LayoutPlan, index: int) -> Code:
-        f = plan.fields[index].field
-        accepts = f.accepts
-        match f.type:
-            case ScalarType(name, enum, only):
-                base = self.scalar(name, plan.layout, accepts)
-                return base if enum is None else self.enum_field(base, enum, only)
-            case BitsType(base_name, members):
-                base = self.scalar(base_name, plan.layout, accepts)
-                bits = [self.bit(m, plan.fields[index].bit_defaults.get(m.name)) for m in members]
-                return call(self.use("Bits"), base, *bits)
-            case BytesType():
-                return self.bytes(f.type, plan.layout, accepts)
-            case StructType(ref):
-                return self.reference(ref, plan)
-            case ArrayType():
-                return self.array(f.type, plan, index, accepts)
-
-    def scalar(self, name: str, layout: Layout, accepts: frozenset[str]) -> Code:
-        endian = string("little") if layout.endian == "little" else None
-        if name in INTEGERS:
-            size, signed = INTEGERS[name]
-            return call(
-                self.use("Integer"),
-                str(size),
-                signed=None if signed else "False",
-                endian=endian if size > 1 else None,
-            )
-        if name in VARINTS:
-            bits, signed = VARINTS[name]
-            return call(
-                self.use("Varint"),
-                str(bits),
-                signed=None if signed else "False",
-                overlong="True" if "overlong_varints" in accepts else None,
-            )
-        if name == "f64":
-            return call(self.use("Float64"), endian=endian)
-        return call(self.use({"bool": "Boolean", "uuid": "Uuid"}[name]))
-
-    def members(self, enum: str, only: tuple[str, ...] | None) -> Code | None:
-        if only is None:
-            return None
-        name = self.refer(enum, class_name(enum))
-        return Call("", tuple(("", f"{name}.{value.upper()}") for value in only))
-
-    def enum_field(self, base: Code, enum: str, only: tuple[str, ...] | None) -> Code:
-        keep = self.plan.model.enums[enum].keep_unknown
-        return call(
-            self.use("EnumField"),
-            base,
-            self.refer(enum, class_name(enum)),
-            only=self.members(enum, only),
-            keep_unknown="True" if keep else None,
-        )
-
-    def bit(self, m: BitMember, default: Value | None) -> Code:
-        enum = m.enum
-        keep = enum is not None and self.plan.model.enums[enum].keep_unknown
-        return call(
-            self.use("Bit"),
-            string(m.name),
-            str(m.low),
-            *([] if m.high == m.low else [str(m.high)]),
-            enum=None if enum is None else self.refer(enum, class_name(enum)),
-            only=None if enum is None else self.members(enum, m.only),
-            keep_unknown="True" if keep else None,
-            reserved="True" if m.reserved else None,
-            default=self.function(default),
-        )
-
-    def length(self, name: str, layout: Layout, accepts: frozenset[str]) -> tuple[Code, str | None]:
-        """The codec of a length or a count, and what the written number is larger by."""
-        if name == "compact":
-            return self.scalar("uvarint", layout, accepts), "1"
-        return self.scalar(name, layout, accepts), None
-
-    def bytes(self, type_: BytesType, layout: Layout, accepts: frozenset[str]) -> Code:
-        plus: str | None = None
-        if type_.length == "rest":
-            length: Code = "None"
-        elif isinstance(type_.length, int):
-            length = str(type_.length)
-        else:
-            length, plus = self.length(type_.length, layout, accepts)
-        negative = "negative_null" in accepts and type_.null == -1
-        return call(
-            self.use("Text" if type_.text else "Bytes"),
-            length,
-            null=None if type_.null is None else str(type_.null),
-            plus=plus,
-            any_negative="True" if negative else None,
-            lossy="True" if type_.text and "invalid_utf8" in accepts else None,
-        )
-
-    def reference(self, ref: Reference, plan: LayoutPlan) -> Code:
-        """The Python name of a layout that stands in another."""
-        layout = self.plan.model.layouts[ref.layout]
-        version = ref.version
-        if version is None and layout.versions is not None and layout.version_is is None:
-            version = plan.version
-        name = symbol(ref.layout, version if layout.versions is not None else None)
-        self.refer(ref.layout, name)
-        if ref.layout not in self.defined and self.homes[ref.layout] == self.home:
-            return call(self.use("Lazy"), f"lambda: {name}")
-        return name
-
-    def array(
-        self, type_: ArrayType, plan: LayoutPlan, index: int, accepts: frozenset[str]
-    ) -> Code:
-        element = type_.element
-        inner: Code
-        mixed = False
-        if isinstance(element, Reference):
-            inner = self.reference(element, plan)
-            held = self.plan.model.layouts[element.layout]
-            mixed = (
-                held.name == plan.name and held.version_is is not None and element.version is None
-            )
-        else:
-            inner = self.scalar(element.name, plan.layout, accepts)
-        count, plus = (None, None)
-        if type_.count is not None:
-            count, plus = self.length(type_.count, plan.layout, accepts)
-        freedoms = sorted(accepts & {"bytes_after_none", "truncated_tail", "mixed_versions"})
-        measured = any(f.measures is not None and f.measures.last is None for f in plan.fields)
-        return call(
-            self.use("Array"),
-            inner,
-            count=count,
-            plus=plus,
-            counted_by=None if type_.counted_by is None else string(type_.counted_by),
-            length=None
-            if type_.length is None
-            else self.scalar(type_.length, plan.layout, accepts),
-            compressed=self.compressed(type_.compression, plan, index)
-            if type_.compression
-            else None,
-            closes="True" if measured and index == len(plan.fields) - 1 else None,
-            nesting=None if type_.nesting is None else str(type_.nesting),
-            at_least=str(type_.at_least) if type_.at_least else None,
-            version=str(plan.version) if mixed else None,
-            accepts=call("frozenset", listing([string(f) for f in freedoms])) if freedoms else None,
-        )
-
-    def compressed(self, c: Compression, plan: LayoutPlan, index: int) -> Code:
-        by = plan.fields[index].codec
-        enum = None if by is None else by.type.enum
-        if enum is None:
-            self.refuse("what names a codec must be of an enum", plan.layout.span)
-            return "None"
-        name = self.refer(enum, class_name(enum))
-        codecs: list[tuple[str, Code]] = []
-        for value in self.plan.model.enums[enum].values:
-            if value.name in c.refuses:
-                continue
-            if value.name != "none" and value.name not in CODECS:
-                known = ", ".join(sorted(CODECS))
-                self.refuse(f'no codec is called "{value.name}"', value.span, f"known: {known}")
-            codec = "None" if value.name == "none" else string(value.name)
-            codecs.append((f"{name}.{value.name.upper()}", codec))
-        variants: list[tuple[str, Code]] = []
-        for codec_name, versions, write, read in c.variants:
-            if versions is None or plan.version in versions:
-                pair = Call("", (("", string(write)), ("", string(read))))
-                variants.append((string(codec_name), pair))
-        return call(
-            self.use("Compressed"),
-            self.function(by) or "None",
-            mapping(codecs),
-            limit=str(c.limit),
-            variants=mapping(variants) if variants else None,
-        )
 
     # ------------------------------------------------------------ derived values and choices
 

@@ -9,7 +9,7 @@ from codecgen.plan.columns import CasePlan, ViewPlan, plan_view
 from codecgen.plan.nodes import Value
 from codecgen.schema.model import BitsType, Column
 from codecgen.targets.construct.expressions import PythonExpressions
-from codecgen.targets.construct.module import class_name, symbol
+from codecgen.targets.construct.field_codecs import class_name, symbol
 from codecgen.targets.pycode import WIDTH, Call, Code, assign, call, docstring, mapping, string
 from codecgen.targets.versions import package_text
 

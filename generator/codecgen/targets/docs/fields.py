@@ -17,7 +17,7 @@ from codecgen.schema.model import (
     ScalarType,
 )
 from codecgen.targets.docs.notation import allowed
-from codecgen.targets.docs.site import Group, Site, groups, type_link
+from codecgen.targets.docs.site import Group, Site, groups, type_phrase
 from codecgen.targets.docs.svg import Picture, bit_picture
 from codecgen.targets.docs.text import (
     BREAK,
@@ -41,7 +41,6 @@ from codecgen.targets.docs.words import (
     run_words,
     scalar_name,
     size_words,
-    type_words,
     value,
 )
 
@@ -120,7 +119,7 @@ def field_rows(site: Site, page: str, group: Group, anchored: set[str]) -> tuple
     rows = []
     before: FieldPlan | None = None
     for fp in group.plan.fields:
-        words = _type_words(group.plan, fp)
+        type_ = _type(site, page, group.plan, fp)
         relations = _relations(group.plan, fp)
         rows.append(
             FieldRow(
@@ -129,7 +128,7 @@ def field_rows(site: Site, page: str, group: Group, anchored: set[str]) -> tuple
                 byte=_offset(fp, before),
                 size=said(size_words(fp)),
                 names=_names(site, fp.name, fp.field.spelled),
-                type=join((type_link(site, page, words, fp.field.type), *relations), ", "),
+                type=join((type_, *relations), ", "),
                 meaning=_meaning(site, page, group, fp),
             )
         )
@@ -138,7 +137,7 @@ def field_rows(site: Site, page: str, group: Group, anchored: set[str]) -> tuple
     return tuple(rows)
 
 
-def _type_words(plan: LayoutPlan, fp: FieldPlan) -> str:
+def _type(site: Site, page: str, plan: LayoutPlan, fp: FieldPlan) -> Phrase:
     """The type in words; of bytes that another field measures, which one."""
     f = fp.field
     if isinstance(f.type, BytesType) and f.type.length == "rest":
@@ -147,8 +146,8 @@ def _type_words(plan: LayoutPlan, fp: FieldPlan) -> str:
             if run is not None and run.first == run.last == fp.name:
                 what = "text (UTF-8)" if f.type.text else "bytes"
                 tail = "; without it all that is left" if other.field.when is not None else ""
-                return f"{what}, as many as {other.name} says{tail}"
-    return type_words(f.type)
+                return said(f"{what}, as many as {other.name} says{tail}")
+    return type_phrase(site, page, f.type)
 
 
 def _offset(fp: FieldPlan, before: FieldPlan | None) -> Phrase:

@@ -17,7 +17,7 @@ from codecgen.targets.docs.search import entries
 from codecgen.targets.docs.sections import StreamSection
 from codecgen.targets.docs.site import Site
 from codecgen.targets.docs.text import Phrase, link, relative, release
-from codecgen.targets.escaping import json_text
+from codecgen.targets.escaping import html_text, json_text
 from codecgen.targets.rendering import Renderer, packaged
 
 FOLDER = "templates/html"
@@ -162,7 +162,7 @@ def _address(target: str) -> str:
 
 def _lines(text: str) -> str:
     """`example.derived | lines`: text that has lines, for a block of code."""
-    return "\n".join(html.html(line) for line in text.split("\n"))
+    return "\n".join(html_text(line) for line in text.split("\n"))
 
 
 def _anchor(name: str) -> str:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from codecgen.plan import LayoutPlan, Plan
-from codecgen.schema.model import ArrayType, BitsType, Choice, Enum, Layout, ScalarType
-from codecgen.targets.docs.text import Phrase, join, link, relative, said
+from codecgen.schema.model import BitsType, Choice, Enum, FieldType, Layout, Reference, ScalarType
+from codecgen.targets.docs.text import Phrase, link, phrase, relative
+from codecgen.targets.docs.words import type_pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +135,11 @@ def kind(thing: Enum | Layout | Choice) -> str:
     return "enum" if isinstance(thing, Enum) else "choice"
 
 
-def type_link(site: Site, page: str, words: str, type_: object) -> Phrase:
-    """A type in words, with a link where it names a layout."""
-    name = None
-    if isinstance(type_, ArrayType) and not isinstance(type_.element, ScalarType):
-        name = type_.element
-    elif not isinstance(type_, ScalarType | BitsType) and hasattr(type_, "layout"):
-        name = type_.layout
-    if name is None:
-        return said(words)
-    before, _, after = words.partition(str(name))
-    return join((before.strip(), site.link(page, name.layout, str(name)), after.strip()))
+def type_phrase(site: Site, page: str, type_: FieldType) -> Phrase:
+    """A type in words, with links to the layouts in it."""
+    return phrase(
+        *(
+            site.link(page, piece.layout, str(piece)) if isinstance(piece, Reference) else piece
+            for piece in type_pieces(type_)
+        )
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.plan.bounds import scalar_bounds
 from codecgen.schema.expression import (
@@ -129,32 +131,43 @@ def scalar_words(name: str) -> str:
 
 def type_words(type_: FieldType) -> str:
     """A type in words."""
+    return "".join(map(str, type_pieces(type_)))
+
+
+def type_pieces(type_: FieldType) -> Iterator[str | Reference]:
+    """The same in pieces, with the layouts in it as references."""
     match type_:
         case ScalarType(name):
-            return scalar_words(name)
+            yield scalar_words(name)
         case BitsType(base):
-            return f"{scalar_name(base)}, bits"
-        case BytesType(length, text, null):
-            what = "text (UTF-8)" if text else "bytes"
-            if isinstance(length, int):
-                return f"text (UTF-8) of {byte_count(length)}" if text else byte_count(length)
-            if length == "rest":
-                return f"{what}, all that is left"
-            if length == "compact":
-                return f"{what} with compact length" + (", null as 0" if null is not None else "")
-            tail = "" if null is None else f", null as {null}"
-            return f"{what} with {scalar_name(length)} length{tail}"
+            yield f"{scalar_name(base)}, bits"
+        case BytesType():
+            yield _bytes_words(type_)
         case ArrayType(element, count, counted_by, length):
-            parts = [f"array of {element_words(element)}"]
+            yield "array of "
+            yield scalar_name(element.name) if isinstance(element, ScalarType) else element
             if count is not None:
-                parts.append(f"with {scalar_name(count).replace(' length', '')} count")
+                yield f" with {scalar_name(count).replace(' length', '')} count"
             if length is not None:
-                parts.append(f"with {scalar_name(length)} length in bytes")
+                yield f" with {scalar_name(length)} length in bytes"
             if count is None and counted_by is None and length is None:
-                parts.append("to the end")
-            return " ".join(parts)
+                yield " to the end"
         case StructType(ref):
-            return str(ref)
+            yield ref
+
+
+def _bytes_words(type_: BytesType) -> str:
+    what = "text (UTF-8)" if type_.text else "bytes"
+    match type_.length:
+        case int(length):
+            return f"text (UTF-8) of {byte_count(length)}" if type_.text else byte_count(length)
+        case "rest":
+            return f"{what}, all that is left"
+        case "compact":
+            return f"{what} with compact length" + (", null as 0" if type_.null is not None else "")
+        case length:
+            tail = "" if type_.null is None else f", null as {type_.null}"
+            return f"{what} with {scalar_name(length)} length{tail}"
 
 
 def element_words(element: Reference | ScalarType) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.bounds import bounds
+from codecgen.plan.names import element_layout
 from codecgen.schema import model
-from codecgen.targets.template import view
+from codecgen.targets.template import view, view_types
 from codecgen.targets.template.types import expression, since, type_of, version_name
 from codecgen.targets.template.words import Words
 
@@ -34,7 +35,7 @@ def build(plan: Plan) -> view.Root:
         layouts=tuple(layout for module in modules for layout in module.layouts),
         enums=tuple(enum for module in modules for enum in module.enums),
         choices=tuple(choice for module in modules for choice in module.choices),
-        views=tuple(_view(v) for v in plan.model.views.values()),
+        views=tuple(_view(plan, v) for v in plan.model.views.values()),
     )
 
 
@@ -56,17 +57,17 @@ def _path(file: str) -> str:
     return re.sub("[^A-Za-z0-9_./-]", "_", str(PurePosixPath(file).with_suffix("")))
 
 
-def _place(span: model.Span) -> view.Place:
-    return view.Place(Words(span.file), span.line)
+def _place(span: model.Span) -> view_types.Place:
+    return view_types.Place(Words(span.file), span.line)
 
 
-def _enum(plan: Plan, enum: model.Enum) -> view.Enum:
-    return view.Enum(
+def _enum(plan: Plan, enum: model.Enum) -> view_types.Enum:
+    return view_types.Enum(
         name=enum.name,
         doc=Words(enum.doc),
         module=_path(enum.span.file),
         values=tuple(
-            view.Value(
+            view_types.Value(
                 v.name, v.value, Words(v.spelled or v.name), Words(v.doc), since(plan, v.since)
             )
             for v in enum.values
@@ -231,13 +232,13 @@ def _derived(plan: Plan, d: model.Derived) -> view.Derived:
 # ---------------------------------------------------------------- views
 
 
-def _view(v: model.View) -> view.View:
+def _view(plan: Plan, v: model.View) -> view.View:
     return view.View(
         name=v.name,
         doc=Words(v.doc),
         of=v.of,
         columns=tuple(_column(c) for c in v.columns),
-        rows=tuple(_rows(r) for r in v.rows),
+        rows=tuple(_rows(plan, r) for r in v.rows),
     )
 
 
@@ -246,7 +247,25 @@ def _column(c: model.Column) -> view.Column:
     return view.Column(c.name, c.type, members, c.nullable, c.on_request, Words(c.doc))
 
 
-def _rows(r: model.Rows) -> view.Rows:
+def _rows(plan: Plan, r: model.Rows) -> view.Rows:
     values = [(name, expression(value)) for name, value in r.values.items()]
-    found = tuple(view.ColumnValue(name, value) for name, value in values if value is not None)
-    return view.Rows(r.layout, r.each, expression(r.when), found)
+    return view.Rows(
+        layout=r.layout,
+        each=r.each,
+        when=expression(r.when),
+        header_only=r.head,
+        values=tuple(view.ColumnValue(name, value) for name, value in values if value is not None),
+        writes=tuple(_writes(plan, r)),
+    )
+
+
+def _writes(plan: Plan, r: model.Rows) -> Iterator[view.FieldValue]:
+    if r.write is None:
+        return
+    element = element_layout(plan.model.layouts[r.layout], r.each, plan.model)
+    parts = ((r.layout, r.write.entry), (element.name if element else r.layout, r.write.item))
+    for layout, fields in parts:
+        for name, found in fields.items():
+            value = expression(found)
+            if value is not None:
+                yield view.FieldValue(layout, name, value)

@@ -8,7 +8,7 @@ from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.bounds import scalar_bounds
 from codecgen.schema import model
 from codecgen.schema.expression import Expression, source
-from codecgen.targets.template import view
+from codecgen.targets.template import view_types as view
 from codecgen.targets.template.words import Words
 
 _NOTHING = view.Type(
@@ -72,7 +72,7 @@ def _array(plan: Plan, around: LayoutPlan, array: model.ArrayType) -> view.Type:
         else _layout(plan, around, element),
         at_least=array.at_least,
         nesting=array.nesting,
-        compression=_compression(plan, array.compression),
+        compression=_compression(plan, around, array.compression),
     )
 
 
@@ -122,13 +122,20 @@ def bits_of(plan: Plan, members: tuple[model.BitMember, ...]) -> tuple[view.Bit,
     )
 
 
-def _compression(plan: Plan, c: model.Compression | None) -> view.Compression | None:
+def _compression(
+    plan: Plan, around: LayoutPlan, c: model.Compression | None
+) -> view.Compression | None:
     by = expression(c.by) if c is not None else None
     if c is None or by is None:
         return None
     names = [v.name for v in plan.model.enums[c.enum].values]
     codecs = tuple(name for name in names if name not in c.refuses)
-    return view.Compression(by, c.enum, codecs, c.limit)
+    variants = tuple(
+        view.Variant(codec, read, written)
+        for codec, versions, written, read in c.variants
+        if versions is None or around.version in versions
+    )
+    return view.Compression(by, c.enum, codecs, variants, c.limit)
 
 
 def expression(found: Expression | None) -> view.Expression | None:

@@ -9,136 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from codecgen.targets.template.view_types import (
+    Bit,
+    Compression,
+    Enum,
+    Expression,
+    Place,
+    Since,
+    Source,
+    Type,
+    Value,
+    Variant,
+)
 from codecgen.targets.template.words import Words
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    file: Annotated[Words, "The YAML file, relative to the schema directory."]
-    line: Annotated[int, "Its line."]
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A document to read, such as a proposal."""
-
-    kind: Annotated[str, "Its kind, a key of `links` in the manifest."]
-    number: Annotated[int, "Its number."]
-    label: Annotated[str, "Both, as `KIP-98`."]
-    address: Annotated[Words | None, "Its address on the web, if the manifest says."]
-
-
-@dataclass(frozen=True, slots=True)
-class Since:
-    """From when on something is there."""
-
-    release: Annotated[str | None, "The release that brought it."]
-    sources: Annotated[tuple[Source, ...], "Where to read about it."]
-
-
-@dataclass(frozen=True, slots=True)
-class Expression:
-    """A condition or a value of the expression language, with every name settled."""
-
-    text: Annotated[
-        str, "The expression, in the schema language, with no more parentheses than it takes."
-    ]
-    names: Annotated[tuple[str, ...], "The fields and bits in it, as `attributes.compression`."]
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A value of an enum."""
-
-    name: Annotated[str, "Its name."]
-    number: Annotated[int, "Its number."]
-    spelled: Annotated[Words, "Its name in the format's own documents."]
-    doc: Annotated[Words, "What it means."]
-    since: Annotated[Since | None, "When it came."]
-
-
-@dataclass(frozen=True, slots=True)
-class Enum:
-    """Names for numbers."""
-
-    name: Annotated[str, "Its name."]
-    doc: Annotated[Words, "What it is."]
-    module: Annotated[str, "The module that declares it."]
-    values: Annotated[tuple[Value, ...], "Its values, in the order of the file."]
-    keep_unknown: Annotated[bool, "Whether numbers without a name are values too."]
-    place: Annotated[Place, "Where it is declared."]
-
-
-@dataclass(frozen=True, slots=True)
-class Bit:
-    """A bit, or some side by side, of a field of bits."""
-
-    name: Annotated[str, "Its name."]
-    low: Annotated[int, "The lowest bit; 0 is the least significant of the number."]
-    high: Annotated[int, "The highest bit, the same for a single one."]
-    width: Annotated[int, "How many bits."]
-    mask: Annotated[int, "A number with these bits set."]
-    enum: Annotated[str | None, "The enum whose values it has."]
-    only: Annotated[tuple[str, ...] | None, "The values that may stand here, if not all."]
-    reserved: Annotated[bool, "Whether it has no meaning yet."]
-    spelled: Annotated[Words, "Its name in the format's own documents."]
-    doc: Annotated[Words, "What it means."]
-    since: Annotated[Since | None, "When it came."]
-
-
-@dataclass(frozen=True, slots=True)
-class Compression:
-    """How a run of elements is compressed."""
-
-    by: Annotated[Expression, "What names the codec."]
-    enum: Annotated[str, "The enum of codecs."]
-    codecs: Annotated[tuple[str, ...], "The values of it that are allowed here."]
-    limit: Annotated[int, "The most bytes that it may hold decompressed."]
-
-
-@dataclass(frozen=True, slots=True)
-class Type:
-    """What the bytes of a field are. Which attributes are set depends on `kind`."""
-
-    kind: Annotated[
-        str,
-        "`integer`, `varint`, `float`, `bool`, `uuid`, `bits`, `bytes`, `string`, `array` or `layout`.",
-    ]
-    name: Annotated[
-        str | None, "The type's name in the schema language (`i32`, `varint`), if it has one."
-    ]
-    size: Annotated[int | None, "Bytes, where that is fixed; of a varint None."]
-    signed: Annotated[bool, "Whether a number has a sign. Signed varints are zigzag."]
-    max_size: Annotated[int | None, "The most bytes that a varint takes."]
-    enum: Annotated[str | None, "The enum whose values a number has."]
-    only: Annotated[tuple[str, ...] | None, "The values that may stand here, if not all."]
-    bits: Annotated[tuple[Bit, ...], "The bits, lowest first (`bits`)."]
-    length: Annotated[
-        Type | None,
-        "The number in front that says how many bytes follow (`bytes`, `string`, `array`).",
-    ]
-    count: Annotated[
-        Type | None, "The number in front that says how many elements follow (`array`)."
-    ]
-    counted_by: Annotated[str | None, "The field before it that counts the elements (`array`)."]
-    compact: Annotated[
-        bool, "Whether this number stands for one less, and 0 for null (`length` and `count`)."
-    ]
-    null: Annotated[
-        int | None, "The length that means null, if null is allowed (`bytes`, `string`)."
-    ]
-    rest: Annotated[bool, "Whether it takes all that is left of what is around it."]
-    element: Annotated[Type | None, "What the elements are (`array`)."]
-    layout: Annotated[str | None, "The layout that stands here (`layout`)."]
-    versions: Annotated[
-        tuple[str, ...],
-        "The versions of it that can stand here, by `name`: one, if that is settled.",
-    ]
-    at_least: Annotated[int, "The fewest elements (`array`)."]
-    nesting: Annotated[
-        int | None, "How deep such arrays may lie in each other, if that is limited (`array`)."
-    ]
-    compression: Annotated[Compression | None, "How the elements are compressed (`array`)."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +191,18 @@ class Rows:
         str | None, "The array whose elements are the rows; None for the layout itself."
     ]
     when: Annotated[Expression | None, "There are rows only when this holds."]
+    header_only: Annotated[bool, "Whether the fields at fixed places are all that is looked at."]
     values: Annotated[tuple[ColumnValue, ...], "What the columns hold."]
+    writes: Annotated[
+        tuple[FieldValue, ...], "What fields hold when rows are written, if they can be."
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValue:
+    layout: Annotated[str, "The layout: that of the rows, or that of the elements of `each`."]
+    field: Annotated[str, "The field, with a dot and a name the bits of one."]
+    value: Annotated[Expression, "What it holds, in terms of the columns."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,8 +261,34 @@ class Root:
 
 
 REFERENCE = (
-    *(Root, Manifest, Module, Layout, Version, Field, Type, Bit, Compression, Range, Checksum),
-    *(Enum, Value, Choice, Case, Derived, Expression, View, Column, Rows, ColumnValue, Example),
+    *(
+        Root,
+        Manifest,
+        Module,
+        Layout,
+        Version,
+        Field,
+        Type,
+        Bit,
+        Compression,
+        Variant,
+        Range,
+        Checksum,
+    ),
+    *(
+        Enum,
+        Value,
+        Choice,
+        Case,
+        Derived,
+        Expression,
+        View,
+        Column,
+        Rows,
+        ColumnValue,
+        FieldValue,
+        Example,
+    ),
     *(Since, Source, Former, Place),
 )
 """Every kind of thing that templates see, in the order of the documents."""

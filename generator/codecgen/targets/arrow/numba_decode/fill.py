@@ -10,10 +10,12 @@ from codecgen.schema.model import ArrayType
 from codecgen.targets.arrow.arithmetic import Term
 from codecgen.targets.arrow.building import Builder
 from codecgen.targets.arrow.code import Unsupported
+from codecgen.targets.arrow.numba_decode.field_reader import load
 from codecgen.targets.arrow.numba_decode.fields import ENTRY, ITEM, Variables
 from codecgen.targets.arrow.numba_decode.gives import Gives
-from codecgen.targets.arrow.numba_decode.index import Index, base_type
-from codecgen.targets.arrow.numba_decode.reader import Reader, load
+from codecgen.targets.arrow.numba_decode.index import Index
+from codecgen.targets.arrow.numba_decode.opening import base_type
+from codecgen.targets.arrow.numba_decode.reader import Reader
 from codecgen.targets.arrow.numba_decode.view import Kernels, deferred
 from codecgen.targets.arrow.tree import (
     TRUE,
@@ -118,6 +120,9 @@ class Fill:
             place = self.noted(ENTRY, f"start of {c.name}")
             reader.verify(c, ENTRY, place, self.end - place, (unchecked,))
         self.find_ends(array)
+        start, end = self.loaded(self.row, "START"), self.loaded(self.row, "END")
+        code.assign(self.variables.of("place", "position"), start + self.bias)
+        code.assign(self.variables.of("place", "size"), end - start)
         counted = type_.count is not None or type_.counted_by is not None
         first, count = Var("first"), Var("count")
         code.assign(first, self.at)
@@ -286,23 +291,8 @@ class Fill:
         """A value with conditions, worked out where the column is wanted."""
         made = Var("value")
         with self.code.when(self.gives.of(leaf).data):
-            self.assign(made, value)
+            self.code.choose(made, value)
         return made
-
-    def assign(self, target: Var, value: Expr) -> None:
-        """``target = value``, conditions as branches."""
-        if not isinstance(value, Pick):
-            self.code.assign(target, value)
-            return
-        with self.code.when(value.condition):
-            self.code.assign(target, value.then)
-        rest = value.otherwise
-        while isinstance(rest, Pick):
-            with self.code.otherwise(rest.condition):
-                self.code.assign(target, rest.then)
-            rest = rest.otherwise
-        with self.code.otherwise():
-            self.code.assign(target, rest)
 
     # ------------------------------------------------------------ the same in all rows
 

@@ -3,94 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from codecgen.plan import FieldPlan, LayoutPlan, Plan, program
+from codecgen.plan import FieldPlan, LayoutPlan, program
 from codecgen.plan.nodes import Value
 from codecgen.plan.program import Op, fields_needed, read_program
 from codecgen.schema.model import (
-    INTEGERS,
-    ArrayType,
     BitsType,
     BytesType,
     Field,
     ScalarType,
 )
 from codecgen.targets.arrow.arithmetic import Refused, negated_condition
-from codecgen.targets.arrow.building import Builder
 from codecgen.targets.arrow.code import Unsupported
-from codecgen.targets.arrow.numba_decode.fields import PART, Fields, Variables, is_number
-from codecgen.targets.arrow.numba_decode.gives import Gives, Target
-from codecgen.targets.arrow.tree import Expr, Num, Prefix, Var, all_of, any_of, call, effect
-
-_FIXED = {"f64": 8, "bool": 1, "uuid": 16}
-_LONGEST = {"varint": 5, "uvarint": 5, "varlong": 10}
-_VARINTS = {"varint": "varint", "varlong": "varlong", "uvarint": "uvarint", "compact": "uvarint"}
-
-LOOSE = 40
-"""How far fields may be read beyond the end before somebody looks: less than the slack that there is."""
+from codecgen.targets.arrow.numba_decode.field_reader import (
+    FieldReader,
+    Window,
+    check_number,
+    field_of,
+)
+from codecgen.targets.arrow.numba_decode.fields import Fields
+from codecgen.targets.arrow.tree import Expr, Var, all_of, any_of, call
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Bytes that a length measures: the end of those ``around`` them. With ``when`` the length may be left out."""
-
-    length: str
-    around: Expr
-    last: str | None
-    when: Expr | None = None
-
-
-class Reader:
-    """Prints programs. ``mode``: ``open`` and ``rows`` check everything, and ``rows`` gives what columns want; ``hop`` only
-    looks that nothing ends too early."""
-
-    def __init__(
-        self, plan: Plan, code: Builder, mode: str, variables: Variables, p: Var, gives: Gives
-    ) -> None:
-        self.plan = plan
-        self.code = code
-        self.mode = mode
-        self.variables = variables
-        self.p = p
-        self.gives = gives
-        self.row = gives.row
-        self.loose = 0  # by how much p may be beyond the end
-        self.covered = 0  # bytes from here on that are known to be there
-        self.windows: list[Window] = []
-        self.ends: dict[str, tuple[Var, Var]] = {}
-        self.pending: list[tuple[FieldPlan, Expr]] = []
-        """Checksums that are verified later, with the ends of what they cover."""
-
-    @property
-    def checks(self) -> bool:
-        return self.mode != "hop"
-
-    # ------------------------------------------------------------ refusing
-
-    def failing(self, f: Field) -> Expr:
-        return effect("fail", self.row, self.gives.check(f), self.p)
-
-    def fail(self, condition: Expr, f: Field) -> None:
-        with self.code.when(condition):
-            self.never(f)
-
-    def never(self, f: Field) -> None:
-        self.code.give(self.failing(f), f.name)
-
-    def fits(self, size: int, end: Expr, f: Field) -> None:
-        """Bytes of a fixed number are there. Few of them need no look: the slack behind all input is as long."""
-        if self.loose + size > LOOSE:
-            self.fail(end - self.p < size, f)
-            self.loose = 0
-        else:
-            self.loose += size
-
-    def tighten(self, end: Expr, f: Field) -> None:
-        """From here on p is not beyond the end."""
-        if self.loose:
-            self.fail(self.p > end, f)
-            self.loose = 0
+class Reader(FieldReader):
+    """Prints programs: fields in their order, with the windows that lengths open and the checksums over them."""
 
     # ------------------------------------------------------------ programs
 
@@ -123,7 +59,7 @@ class Reader:
             self.tighten(end, layout.fields[-1].field)
         else:
             self.tighten(
-                end, layout.layout.fields[0] if not layout.field(stop) else _field(layout, stop)
+                end, layout.layout.fields[0] if not layout.field(stop) else field_of(layout, stop)
             )
         self.windows = outer
         return end
@@ -166,8 +102,8 @@ class Reader:
                     self.require(field.field, condition, fields)
             case program.When(field, condition, then):
                 self.sometimes(field, condition, then, fields, end, wanted)
-            case program.Absent():
-                pass
+            case program.Absent(field):
+                self.absent(field.field, fields.part)
             case _:
                 self.bound(ops[i:], fields.layout, end)
                 self.read(op, fields, end, wanted)
@@ -229,6 +165,7 @@ class Reader:
 
     def open(self, op: program.Open, fields: Fields, end: Expr) -> Expr:
         m, code = op.length, self.code
+        check_number(m.field)
         length = self.variables.of(fields.part, m.name)
         inner = Var(f"end_of_{op.first.name}")
         self.ends[m.name] = (inner, length)
@@ -334,217 +271,3 @@ class Reader:
                     break
         self.fits(total, end, fp.field)
         self.covered = total
-
-    # ------------------------------------------------------------ one field
-
-    def read(self, op: Op, fields: Fields, end: Expr, wanted: set[str]) -> None:
-        part = fields.part
-        match op:
-            case program.Number(fp, name):
-                self.number_field(fp.field, name, fields, end, wanted)
-            case program.Bytes(fp, type_, after):
-                self.bytes(fp.field, type_, after, fields, end)
-            case program.Elements():
-                self.array(op, fields, end)
-            case program.Struct(fp):
-                raise Unsupported("a layout in the place of a field", fp.field)
-            case _:
-                raise TypeError(type(op).__name__)
-        size = op.field.size
-        self.covered = 0 if size is None or not part else max(0, self.covered - size)
-
-    def number_field(
-        self, f: Field, name: str, fields: Fields, end: Expr, wanted: set[str]
-    ) -> None:
-        size = INTEGERS[name][0] if name in INTEGERS else _FIXED.get(name)
-        variable = self.variables.of(fields.part, f.name)
-        if f.name in wanted and (is_number(f) or isinstance(f.type, BitsType)):
-            self.number(name, fields.layout, variable, end, f)
-        elif size is not None:
-            if not self.covered:
-                self.fits(size, end, f)
-            if name == "bool":
-                self.fail(call("load_u8", self.p) > 1, f)
-            self.code.add(self.p, size, f.name)
-        else:
-            self.number(name, fields.layout, variable, end, f)
-
-    def number(self, name: str, layout: LayoutPlan, variable: Var, end: Expr, f: Field) -> None:
-        """Read an integer into a variable, and step over it."""
-        if name in INTEGERS:
-            size = INTEGERS[name][0]
-            if not self.covered:
-                self.fits(size, end, f)
-            self.code.assign(variable, load(name, layout, self.p, f))
-            self.code.add(self.p, size)
-            return
-        function = _VARINTS.get(name)
-        if function is None:
-            raise Unsupported(f"a number of type {name}", f)
-        if self.loose + _LONGEST[function] > LOOSE:
-            self.tighten(end, f)
-        self.loose += _LONGEST[function]
-        shortest = Var("shortest")
-        self.code.unpack((variable, self.p, shortest), call(function, self.p))
-        with self.code.when(Prefix("not", shortest)):
-            self.never(f)
-        if name == "compact":
-            self.code.subtract(variable, 1)
-
-    # ------------------------------------------------------------ bytes
-
-    def bytes(
-        self, f: Field, type_: BytesType, after: int | None, fields: Fields, end: Expr
-    ) -> None:
-        code = self.code
-        n = self.variables.of(fields.part, f.name)
-        target = self.gives.target(fields.part, f.name)
-        if type_.length == "rest":
-            inside = bool(self.windows) and self.windows[-1].last == f.name
-            if not inside and after is None:
-                raise Unsupported("bytes to the end with fields behind them that vary", f)
-            behind = 0 if inside else int(after or 0)
-            self.tighten(end, f)
-            code.assign(n, end - self.p - behind if behind else end - self.p)
-            if behind or inside:
-                self.fail(n < 0, f)
-        elif isinstance(type_.length, int):
-            if not self.covered:
-                self.fail(end - self.p < type_.length, f)
-                self.loose = 0
-            code.assign(n, type_.length)
-        else:
-            self.prefixed(f, type_, type_.length, n, fields, end, target)
-            return
-        self.present(f, type_, n, target)
-        self.gives.close(target)
-
-    def prefixed(
-        self,
-        f: Field,
-        type_: BytesType,
-        length: str,
-        n: Var,
-        fields: Fields,
-        end: Expr,
-        target: Target | None,
-    ) -> None:
-        """Bytes with their length in front."""
-        code = self.code
-        self.covered = 0
-        self.number(length, fields.layout, n, end, f)
-        self.fail(n > end - self.p, f)
-        loose, self.loose = self.loose, 0
-        if type_.null is None:
-            self.fail(n < 0, f)
-            self.present(f, type_, n, target)
-            self.gives.close(target)
-            return
-        null = type_.null - 1 if length == "compact" else type_.null
-        if null >= 0:
-            raise Unsupported(f"null written as {type_.null}", f)
-        with code.when(n < 0):
-            tests = [n.ne(null), *([self.p > end] if loose else [])]
-            self.fail(any_of(tests), f)
-            if null != -1:
-                code.assign(n, -1)
-            if target is not None:
-                self.gives.null(target)
-        with code.otherwise():
-            self.present(f, type_, n, target)
-        self.gives.close(target)
-
-    def present(self, f: Field, type_: BytesType, n: Var, target: Target | None) -> None:
-        if self.checks and type_.text:
-            with self.code.when(Prefix("not", call("is_utf8", self.p, n))):
-                self.never(f)
-        if target is not None:
-            self.gives.bytes(target, self.p, n)
-        self.code.add(self.p, n)
-
-    # ------------------------------------------------------------ arrays in rows
-
-    def array(self, op: program.Elements, fields: Fields, end: Expr) -> None:
-        fp, type_, element = op.field, op.type, op.element
-        f, part = fp.field, fields.part
-        if type_.compression is not None:
-            if fp.when is None:
-                raise Unsupported("a compressed array inside rows", f)
-            self.never(f)  # rows hold no rows of their own
-            return
-        if part == PART and isinstance(element, LayoutPlan):
-            raise Unsupported("an array in an array of a row", f)
-        if type_.length is not None:
-            raise Unsupported("an array with a length inside rows", f)
-        n = self.variables.of(part, f.name)
-        self.covered = 0
-        counted = type_.count is not None or type_.counted_by is not None
-        if type_.count is not None:
-            self.number(type_.count, fields.layout, n, end, f)
-        elif type_.counted_by is not None:
-            self.code.assign(n, self.variables.of(part, type_.counted_by))
-        else:
-            self.code.assign(n, 0)
-        if counted:
-            most = self.gives.most
-            self.fail(any_of([n < 0, n > end - self.p, n > most]), f)
-            self.loose = 0
-        if isinstance(element, ScalarType):
-            size = INTEGERS[element.name][0] if element.name in INTEGERS else None
-            if size is None or not counted:
-                raise Unsupported("an array of numbers that vary in length", f)
-            self.fail(n * size > end - self.p, f)
-            if type_.at_least:
-                self.fail(n < type_.at_least, f)
-            self.code.add(self.p, n * size)
-            return
-        self.elements(f, type_, element, part, n, end, counted)
-
-    def elements(
-        self,
-        f: Field,
-        type_: ArrayType,
-        element: LayoutPlan,
-        part: str,
-        n: Var,
-        end: Expr,
-        counted: bool,
-    ) -> None:
-        """Go through the elements of an array in a row; a column of lists may want them."""
-        code = self.code
-        target = self.gives.target(part, f.name)
-        if target is not None and counted:
-            self.gives.list_room(target, n)
-        outer = self.gives.enter(target)
-        with code.count(None, n) if counted else code.loop(self.p < end):
-            if target is not None and not counted:
-                self.gives.list_room(target, Num(1))
-            self.loose = 0
-            windows, covered = self.windows, self.covered
-            self.layout(element, PART, end, ())
-            self.windows, self.covered = windows, covered
-            self.tighten(end, f)
-            if not counted:
-                code.add(n, 1)
-                self.fail(n > self.gives.most, f)
-            if target is not None:
-                code.add(target.at, 1)
-        self.gives.leave(outer)
-        if type_.at_least:
-            self.fail(n < type_.at_least, f)
-        self.gives.close(target)
-
-
-def _field(layout: LayoutPlan, name: str) -> Field:
-    fp = layout.field(name)
-    assert fp is not None
-    return fp.field
-
-
-def load(name: str, layout: LayoutPlan, place: Expr, f: Field) -> Expr:
-    """The number of fixed size at an address."""
-    if name == "u64" or name not in INTEGERS:
-        raise Unsupported(f"a number of type {name}", f)
-    size, signed = INTEGERS[name]
-    order = "_le" if layout.layout.endian == "little" and size > 1 else ""
-    return call(f"load_{'i' if signed else 'u'}{8 * size}{order}", place)

@@ -1,161 +1,178 @@
-"""Whether a reader finds in an entry what was written: the rules of its fields, and the columns themselves."""
+"""Whether a reader finds the columns as they are in what was written."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
+from codecgen.plan import nodes
+from codecgen.plan.columns import Leaf
+from codecgen.plan.nodes import Value
+from codecgen.plan.ranges import exact_range, wrapped_range
+from codecgen.plan.write_ops import Bits, Number, leaf_of
+from codecgen.targets.arrow.arithmetic import Term
+from codecgen.targets.arrow.numba_encode.frame import Frame
+from codecgen.targets.arrow.numba_encode.view import BYTES_LIKE
+from codecgen.targets.arrow.tree import (
+    FALSE,
+    TRUE,
+    Expr,
+    Num,
+    Pick,
+    Var,
+    all_of,
+    call,
+    invert,
+    replaced,
+    variables,
+)
 
-from codecgen.plan import LayoutPlan, Plan
-from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
-from codecgen.schema.expression import Expression
-from codecgen.targets.arrow.code import Unsupported
-from codecgen.targets.arrow.expressions import Operand, Refused, negated
-from codecgen.targets.arrow.naming import BEFORE, ENTRY, ITEM, NULL, ROW
-from codecgen.targets.arrow.numba_encode.fits import Fits
-from codecgen.targets.arrow.numba_encode.rowwise import BYTES_LIKE
-from codecgen.targets.arrow.numba_encode.written import FieldNames, Part, Written
 
+class Back:
+    """Prints checks of what is read back, for the row at hand and (``before``) for those that are in already."""
 
-class Back(Fits):
-    """Writes checks of what is read back. ``varying`` gathers the columns that readers make of each row, not of the entry
-    alone."""
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self.code = frame.code
+        self.program = frame.program
+        self.found = Var("back")
+        self.numbers = [
+            value
+            for name, value in self.program.values.items()
+            if frame.encoders.leaf(name).column.type not in (*BYTES_LIKE, "list")
+            and name not in frame.encoders.places
+        ]
 
-    def __init__(self, plan: Plan, view: ViewPlan) -> None:
-        super().__init__(plan, view)
-        self.varying: set[str] = set()
+    def ends(self) -> list[tuple[str, str]]:
+        """The fields of the first and the last element that readers ask for: which end, and the field."""
+        for value in self.numbers:
+            self.frame.read(value)
+        return sorted(self.frame.values.ends)
 
-    def rules(
-        self,
-        layout: LayoutPlan,
-        parts: tuple[Part, ...],
-        written: Written,
-        case: CasePlan,
-        prefix: str,
-    ) -> None:
-        """What the format says of its values holds for those that are written."""
-        for part in parts:
-            f = part.field
-            if part.kind in ("absent", "length", "count", "checksum", "rows"):
-                continue
-            for expression, wanted in ((f.valid, True), (f.refuse, False)):
-                if expression is None:
-                    continue
-                try:
-                    value = self.rule(expression, written, layout, prefix)
-                except Refused as error:
-                    raise Unsupported(error.reason, f) from None
-                if value.constant is not None and bool(value.constant) == wanted:
-                    continue
-                condition = negated(value) if wanted else value.text
-                leaf = self.blame(expression, written)
-                if part.leaf is not None:
-                    leaf = part.leaf.index
-                self.stop(condition, leaf, f)
-
-    def read_back(
-        self,
-        case: CasePlan,
-        written: Written,
-        running: list[Part],
-        ends: dict[str, str],
-        leaves: list[Leaf],
-    ) -> None:
-        """A reader finds the columns as they are, for this row and (``before``) for those that are in already."""
-        for leaf in leaves:
-            expression = case.rows.values.get(leaf.column.name)
-            if leaf.column.name in self.places():
-                continue
-            if expression is not None and written.identical(leaf, expression):
-                continue
-            given = f"{self.part(leaf, 'given')} and "
-            n = ROW + leaf.name
-            if leaf.column.type == "list":
-                if expression is None or not self.is_written(leaf, written):
-                    self.stop(f"{given}{n} > 0", leaf.index)
-            elif leaf.column.type in BYTES_LIKE:
-                if expression is None or not self.is_written(leaf, written):
-                    self.stop(f"{given}{n} >= 0", leaf.index)
-            elif expression is None:
-                self.stop(f"{given}not {NULL}{n}", leaf.index)
-            else:
-                self.number_back(leaf, expression, written, case, running, ends)
-
-    def is_written(self, leaf: Leaf, written: Written) -> bool:
-        return any(part.leaf is leaf for part in written.item)
-
-    def number_back(
-        self,
-        leaf: Leaf,
-        expression: Expression,
-        written: Written,
-        case: CasePlan,
-        running: list[Part],
-        ends: dict[str, str],
-    ) -> None:
-        prefix = ITEM if case.array is None else ENTRY
-        names = FieldNames(self.plan, case.entry, prefix, case, parts=written.known)
-        value = names.value(expression)
-        n = ROW + leaf.name
-        text = value.text if value.plain else f"({value.text})"
-        if leaf.column.type == "bool" and value.constant is None and not text.endswith("& 1)"):
-            text = f"int({value.text})"
-        moving = [ENTRY + part.name for part in running]
-        moving += [name for name in ends if name.startswith("last_")]
-        moving = [name for name in moving if re.search(rf"\b{name}\b", f"{text} {value.null}")]
-        if moving or ITEM in f"{text} {value.null}":
-            self.varying.add(leaf.name)
-        if value.branches or leaf.column.nullable:
-            with self.code.block(f"if {self.part(leaf, 'given')}:"):
-                self.back(value, n, leaf)
-                if moving:
-                    self.back(_earlier(value, moving), n, leaf)
-            return
-        for variant in (text, _before(text, moving)) if moving else (text,):
-            test = f"{n} != {variant}" if value.constant is not None else f"{variant} != {n}"
-            self.stop(f"{self.part(leaf, 'given')} and {test}", leaf.index)
-
-    def back(self, value: Operand, n: str, leaf: Leaf) -> None:
-        """Work out what is read, and compare."""
-        if not leaf.column.nullable:
-            self.assign("back", value)
-            self.stop(f"back != {n}", leaf.index)
-            return
-        null = value.null or "False"
-        self.stop(f"{NULL}{n} != ({null})", leaf.index)
-        if value.constant is None:
-            self.assign("back", value)
-            self.stop(f"not {NULL}{n} and back != {n}", leaf.index)
-        elif null != "True":
-            self.stop(f"not {NULL}{n} and {n} != {value.text}", leaf.index)
-
-    def ends(self, case: CasePlan, written: Written) -> dict[str, str]:
-        """Fields of the first and the last element that readers use: variable -> the field's value in the row."""
-        if case.array is None:
-            return {}
-        names = FieldNames(self.plan, case.entry, ENTRY, case, parts=written.known)
-        for leaf, expression in written.leaves_read():
-            if expression is not None and leaf.column.type not in (*BYTES_LIKE, "list"):
-                names.value(expression)
+    def moving(self) -> dict[Var, Var]:
+        """The variables that change with the rows of an entry, with those for what they were before the row at hand."""
+        frame = self.frame
         out = {}
-        for variable, (_, field) in names.ends.items():
-            part = written.known.get((ITEM, field))
-            known = part.value if part is not None else None
-            out[variable] = (
-                str(known.constant)
-                if known is not None and known.constant is not None
-                else ITEM + field
-            )
+        for op in self.program.around:
+            if isinstance(op, Number) and op.running:
+                name = op.field.name
+                out[frame.variables.of("entry", name)] = frame.variables.of("before entry", name)
+        for end, name in sorted(frame.values.ends):
+            if end == "last":
+                out[frame.variables.of(end, name)] = frame.variables.of("before last", name)
         return out
 
+    # ------------------------------------------------------------ columns
 
-def _before(text: str, names: list[str]) -> str:
-    for name in names:
-        text = re.sub(rf"\b{name}\b", f"{BEFORE}{name}", text)
-    return text
+    def columns(self, leaves: list[Leaf]) -> None:
+        """A reader finds these columns as they are."""
+        frame = self.frame
+        for leaf in leaves:
+            value = self.program.values.get(leaf.column.name)
+            if leaf.column.name in frame.encoders.places:
+                continue
+            if value is not None and self.is_itself(leaf, value):
+                continue
+            given = frame.variables.part(leaf, "given")
+            n = frame.variables.value(leaf)
+            if leaf.column.type in (*BYTES_LIKE, "list"):
+                there = n > 0 if leaf.column.type == "list" else n >= 0
+                frame.stop(all_of([given, there]), leaf.index)
+            elif value is None:
+                null = frame.variables.of("null row", leaf.column.name)
+                tests = [given, invert(null)] if leaf.column.nullable else [given]
+                frame.stop(all_of(tests), leaf.index)
+            else:
+                self.number(leaf, value, given, n)
+
+    def is_itself(self, leaf: Leaf, value: Value) -> bool:
+        """Whether a column is read from the very field that it is written to, row by row."""
+        while isinstance(value, nodes.DerivedValue) and not _wraps(value):
+            value = value.value
+        match value:
+            case nodes.FieldValue(holders=()) as word:
+                name = None
+            case nodes.BitValue(word, m) if not word.holders:
+                name = m.name
+            case _:
+                return False
+        if word.owner == "own" and self.program.around:
+            return False
+        op = self.program.op("item", word.field.name)
+        own: Value | None = None
+        match op:
+            case Number(value=own) if name is None:
+                pass
+            case Bits(members=members):
+                own = next((m.value for m in members if m.bits.name == name), None)
+        if op is not None and leaf_of(op) is leaf:
+            return True
+        return isinstance(own, nodes.ColumnValue) and (
+            own.which == "row" and own.column.name == leaf.column.name
+        )
+
+    def number(self, leaf: Leaf, value: Value, given: Expr, n: Var) -> None:
+        frame = self.frame
+        term = frame.read(value)
+        if leaf.column.type == "bool":
+            term = Term(_as_bit(term, value), term.null)
+        elif term.truth:
+            term = Term(call("int", term.value), term.null)
+        read = variables(term.value) | (set() if term.null is None else variables(term.null))
+        moving = {old: new for old, new in self.moving().items() if old in read}
+        rows = (op for op in self.program.row if isinstance(op, Number | Bits))
+        own = {frame.variables.of("item", op.field.name) for op in rows}
+        own |= {v for leaf in frame.encoders.view.leaves for v in [frame.variables.value(leaf)]}
+        if moving or read & own:
+            frame.encoders.varying.add(leaf.name)
+        terms = [term]
+        if moving:
+            null = None if term.null is None else replaced(term.null, moving)
+            terms.append(Term(replaced(term.value, moving), null))
+        if isinstance(term.value, Pick) or leaf.column.nullable:
+            with self.code.when(given):
+                for found in terms:
+                    self.compare(leaf, found, n)
+            return
+        for found in terms:
+            frame.stop(all_of([given, _differs(found.value, n)]), leaf.index)
+
+    def compare(self, leaf: Leaf, term: Term, n: Var) -> None:
+        """Work out what is read, and compare."""
+        frame, back = self.frame, self.found
+        if not leaf.column.nullable:
+            self.code.choose(back, term.value)
+            frame.stop(back.ne(n), leaf.index)
+            return
+        null = frame.variables.of("null row", leaf.column.name)
+        expected = FALSE if term.null is None else term.null
+        frame.stop(_unlike(null, expected), leaf.index)
+        if expected == TRUE:
+            return
+        value = term.value
+        if not isinstance(value, Num):
+            self.code.choose(back, value)
+            value = back
+        frame.stop(all_of([invert(null), _differs(value, n)]), leaf.index)
 
 
-def _earlier(value: Operand, names: list[str]) -> Operand:
-    """A value before the row at hand was looked at."""
-    branches = tuple((_before(a, names), _before(b, names)) for a, b in value.branches)
-    null = None if value.null is None else _before(value.null, names)
-    return replace(value, text=_before(value.text, names), null=null, branches=branches)
+def _wraps(value: nodes.DerivedValue) -> bool:
+    """Whether a derived value may be another than what it is made of."""
+    exact = exact_range(value.value)
+    return wrapped_range(exact, value.bits) != exact
+
+
+def _as_bit(term: Term, value: Value) -> Expr:
+    """True as 1, as columns of bools have it."""
+    if term.truth:
+        return call("int", term.value)
+    low, high = exact_range(value)
+    return term.value if low >= 0 and high <= 1 else call("int", term.value.ne(0))
+
+
+def _differs(value: Expr, n: Var) -> Expr:
+    return n.ne(value) if isinstance(value, Num) else value.ne(n)
+
+
+def _unlike(null: Var, expected: Expr) -> Expr:
+    """Whether a column is null where a reader finds a value, or the other way round."""
+    if expected == FALSE:
+        return null
+    return invert(null) if expected == TRUE else null.ne(expected)

@@ -1,259 +1,173 @@
-"""Whether columns have room in the fields that they are written to."""
+"""Whether columns have room in the fields that they are written to, and keep the rules of these."""
 
 from __future__ import annotations
 
-from codecgen.plan import LayoutPlan, Plan
-from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
-from codecgen.schema.expression import Expression
-from codecgen.schema.model import INTEGERS, ArrayType, BitMember, BytesType, Field, ScalarType
-from codecgen.targets.arrow.code import Check, Checks, Unsupported
-from codecgen.targets.arrow.expressions import Operand
-from codecgen.targets.arrow.naming import ENTRY, ITEM, ROW, value_of
-from codecgen.targets.arrow.numba_encode.rowwise import (
-    MOST_BYTES,
-    Rowwise,
-    largest,
-    length_name,
-    size_of_number,
+from codecgen.plan.columns import Leaf
+from codecgen.plan.folding import is_known, truth
+from codecgen.plan.nodes import Value
+from codecgen.plan.write_ops import (
+    Bits,
+    Bytes,
+    Constant,
+    Elements,
+    Limits,
+    Number,
+    WriteOp,
+    leaf_of,
 )
-from codecgen.targets.arrow.numba_encode.written import (
-    FieldNames,
-    Part,
-    Written,
-    columns_in,
-    range_of,
-)
-
-_WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "timestamp_ms": 64}
+from codecgen.schema.model import Field, ScalarType
+from codecgen.targets.arrow.arithmetic import Term, invert_member
+from codecgen.targets.arrow.code import Unsupported
+from codecgen.targets.arrow.numba_encode.frame import Frame
+from codecgen.targets.arrow.numba_encode.sizes import MOST_BYTES, largest, size_of_bytes, sizes_of
+from codecgen.targets.arrow.tree import Expr, Prefix, Var, any_of, call, invert
 
 
-class Fits(Rowwise):
-    """Writes checks. ``current`` is what the function at hand writes, ``inside`` tells whether it is in the loop over the
-    rows. ``checks`` gathers what is in the way of rows."""
+class Fits:
+    """Prints what works out fields, and checks them."""
 
-    current: Written
-    inside = False
-
-    def __init__(self, plan: Plan, view: ViewPlan) -> None:
-        super().__init__(plan, view)
-        self.checks = Checks()
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self.code = frame.code
 
     # ------------------------------------------------------------ numbers
 
-    def work_out(self, part: Part, prefix: str) -> None:
+    def work_out(self, op: WriteOp, part: str) -> None:
         """The number of a field, and whether it has room there."""
-        assert part.value is not None
-        written = self.current
-        case = written.case
-        for m, value, expression in part.members:
-            self.bit_fits(m, value, expression, part.field, written, case)
-        variable = prefix + part.name
-        if part.kind == "bits" or part.value.text != variable:
-            self.assign(variable, part.value)
-        if part.kind == "number":
-            self.within(part.field, part.expression, written, case, variable)
+        frame = self.frame
+        variable = frame.variables.of(part, op.field.name)
+        if isinstance(op, Number):
+            self.number(op, part)
+        elif isinstance(op, Bits):
+            words = []
+            for member in op.members:
+                term = frame.written(member.value, op, part)
+                leaf = frame.blame(member.value, part)
+                self.not_null(term, leaf, op)
+                value = _as_number(term)
+                frame.stop(outside(value, member.limits), leaf, op.field.field)
+                words.append(value << member.bits.low)
+            total = words[0]
+            for word in words[1:]:
+                total = total | word
+            self.code.choose(variable, total)
 
-    def within(
-        self, f: Field, expression: Expression | None, written: Written, case: CasePlan, value: str
-    ) -> None:
-        """A number has a place in its field."""
-        low, high = range_of(f)
-        column = None if expression is None else self.plain_column(expression)
-        if column is not None:
-            bits = 1 if column.column.type == "bool" else _WIDTHS.get(column.column.type, 64)
-            least, greatest = (0, 1) if bits == 1 else (-(1 << bits - 1), (1 << bits - 1) - 1)
-        else:
-            least, greatest = -(1 << 63), (1 << 63) - 1
-        tests = []
-        if low > least:
-            tests.append(f"{value} < {low}")
-        if high < greatest:
-            tests.append(f"{value} > {high}")
-        blame = self.leaf_blamed(expression)
-        if tests:
-            self.stop(" or ".join(tests), blame, f)
-        if isinstance(f.type, ScalarType) and f.type.enum is not None:
-            enum = self.plan.model.enums[f.type.enum]
-            if not enum.keep_unknown:
-                only = f.type.only
-                allowed = [v.value for v in enum.values if only is None or v.name in only]
-                self.stop(_outside(value, allowed), blame, f)
+    def number(self, op: Number, part: str) -> None:
+        frame, f = self.frame, op.field.field
+        leaf = frame.blame(op.value, part)
+        variable = frame.variables.of(part, op.field.name)
+        term = frame.written(op.value, op, part)
+        self.not_null(term, leaf, op)
+        self.code.choose(variable, _as_number(term))
+        frame.stop(outside(variable, op.limits), leaf, f)
 
-    def bit_fits(
-        self,
-        m: BitMember,
-        value: Operand,
-        expression: Expression,
-        f: Field,
-        written: Written,
-        case: CasePlan,
-    ) -> None:
-        if value.constant is not None or value.text.startswith("int("):
+    def begin(self, op: Number) -> None:
+        """The number of a field around the rows when the first of them is in; it is looked at in the loop."""
+        term = self.frame.written(op.value, op, "entry")
+        self.code.choose(self.frame.variables.of("entry", op.field.name), _as_number(term))
+
+    def not_null(self, term: Term, leaf: int | None, op: WriteOp) -> None:
+        if term.null is not None:
+            self.frame.stop(term.null, leaf, op.field.field)
+
+    # ------------------------------------------------------------ rules
+
+    def rules(self, ops: tuple[WriteOp, ...], part: str) -> None:
+        """What the format says of its values holds for those that are written."""
+        for op in ops:
+            if isinstance(op, Number | Bits | Constant | Bytes | Elements):
+                for rule, wanted in ((op.field.valid, True), (op.field.refuse, False)):
+                    if rule is not None:
+                        self.rule(op, rule, wanted, part)
+
+    def rule(self, op: WriteOp, rule: Value, wanted: bool, part: str) -> None:
+        frame, f = self.frame, op.field.field
+        value = frame.program.rule(rule, part)
+        if is_known(value):
+            if truth(value) is not wanted:
+                raise Unsupported("never right, whatever the rows are", f)
             return
-        column = self.plain_column(expression)
-        if column is not None and column.column.type == "bool":
-            return
-        text = value.text if value.plain else f"({value.text})"
-        allowed = list(range(1 << m.width)) if m.width <= 8 else None
-        if m.enum is not None and not self.plan.model.enums[m.enum].keep_unknown:
-            values = self.plan.model.enums[m.enum].values
-            allowed = [v.value for v in values if m.only is None or v.name in m.only]
-        if allowed is None:
-            condition = f"{text} < 0 or {text} > {(1 << m.width) - 1}"
-        else:
-            condition = _outside(text, allowed)
-        self.stop(condition, self.leaf_blamed(expression), f)
-
-    def plain_column(self, expression: Expression) -> Leaf | None:
-        """The column that an expression is nothing but."""
-        names = list(columns_in(expression))
-        text = str(expression)
-        plain = {names[0], f"first({names[0]})", f"last({names[0]})"} if len(names) == 1 else set()
-        plain |= {f"max({names[0]})", f"min({names[0]})"} if len(names) == 1 else set()
-        return self.number_leaf(names[0]) if text in plain else None
-
-    def leaf_blamed(self, expression: Expression | None) -> int | None:
-        names = [] if expression is None else list(columns_in(expression))
-        return self.number_leaf(names[0]).index if names else None
-
-    def blame(self, expression: Expression, written: Written) -> int | None:
-        """The column behind a condition on fields."""
-        for path in expression.paths():
-            for prefix in (ENTRY, ITEM):
-                part = written.known.get((prefix, path.names[0]))
-                if part is None:
-                    continue
-                for m, _, e in part.members:
-                    if path.names[1:] == (m.name,):
-                        return self.leaf_blamed(e)
-                if part.expression is not None:
-                    return self.leaf_blamed(part.expression)
-        return None
-
-    def refusal(self, before: str, check: Check) -> None:
-        """A line with the number of what is in the way, and its names."""
-        name = "the row" if check.column is None else self.view.leaves[check.column].name
-        remark = f"{name}, {check.name}" if check.name else name
-        self.code.add(f"{before}{self.checks.number(check)}  # {remark}")
-
-    def not_these(self, case: CasePlan, written: Written) -> None:
-        """Rows of this case are others than the first one is."""
-        assert case.rows.when is not None
-        check = Check("when", case.rows.when, self.blame(case.rows.when, written))
-        self.refusal("return -1, ", check)
-
-    def stop(self, condition: str, leaf: int | None, f: Field | None = None) -> None:
-        """A column (None: the row) does not fit into a field (None: it would not be read back)."""
-        check = Check(column=leaf) if f is None else Check(f.name, f.span, leaf)
-        with self.code.block(f"if {condition}:"):
-            if not self.inside:
-                self.refusal("return 0, ", check)
-            else:
-                self.refusal("blamed = ", check)
-                self.code.add("break")
+        condition = frame.condition(value, part, f)
+        own = leaf_of(op)
+        leaf = frame.blame(value, part) if own is None else own.index
+        frame.stop(invert(condition) if wanted else condition, leaf, f)
 
     # ------------------------------------------------------------ bytes and lists
 
-    def bytes_fit(self, case: CasePlan, written: Written) -> None:
+    def bytes(self) -> None:
         """Bytes and lists have a place in their fields."""
-        for part in written.item:
-            if part.leaf is None:
-                continue
-            if part.kind == "bytes":
-                self.one_fits(part.field, part.leaf)
-            elif part.kind == "list":
-                self.list_fits(case, part.field, part.leaf)
+        for op in self.frame.program.row:
+            if isinstance(op, Bytes) and op.column is not None:
+                self.bytes_fit(op, op.column)
+            elif isinstance(op, Elements) and op.column is not None:
+                self.list_fits(op, op.column)
 
-    def one_fits(self, f: Field, leaf: Leaf) -> None:
-        assert isinstance(f.type, BytesType)
-        n = value_of(leaf)
-        length = f.type.length
+    def bytes_fit(self, op: Bytes, leaf: Leaf) -> None:
+        frame, f, n = self.frame, op.field.field, self.frame.variables.value(leaf)
+        length = op.type.length
+        nullable = leaf.column.nullable
         if isinstance(length, int):
-            self.stop(f"{n} != {length}", leaf.index, f)
+            frame.stop(n.ne(length), leaf.index, f)
         elif length != "rest":
-            high = (1 << 31) - 1 if length == "compact" else largest(length)
+            high = MOST_BYTES if length == "compact" else largest(length)
             if high < MOST_BYTES:
-                self.stop(f"{n} > {high}", leaf.index, f)
-        if leaf.column.nullable and f.type.null is None:
-            self.stop(f"{n} < 0", leaf.index, f)
-        if f.type.text:
-            start = f"{self.part(leaf, 'data')} + {self.part(leaf, 'at')}"
-            self.stop(f"not is_utf8_within({start}, {n}, {self.part(leaf, 'end')})", leaf.index, f)
+                frame.stop(n > high, leaf.index, f)
+        if nullable and op.type.null is None:
+            frame.stop(n < 0, leaf.index, f)
+        if op.type.text:
+            part = frame.variables.part
+            start = part(leaf, "data") + part(leaf, "at")
+            right = call("is_utf8_within", start, n, part(leaf, "end"))
+            frame.stop(Prefix("not", right), leaf.index, f)
 
-    def list_fits(self, case: CasePlan, f: Field, leaf: Leaf) -> None:
-        element = self.element_of(f, case.element)
-        assert isinstance(f.type, ArrayType)
-        if element is None or f.type.length is not None or f.type.at_least:
-            raise Unsupported("an array that is not written by the kernels", f)
-        self.refuse_element(element)
-        counted = f.type.counted_by
-        name = f.type.count or "varint"
-        if counted is not None:
-            fp = case.element.field(counted)
-            assert fp is not None
-            name = getattr(fp.field.type, "name", "varint")
-        high = min((1 << 31) - 1 if name == "compact" else largest(name), MOST_BYTES)
-        limit = f" or {ROW}{leaf.name} > {high}" if high < MOST_BYTES else ""
-        self.stop(f"{ROW}{leaf.name} > most{limit}", leaf.index, f)
-        add = self.code.add
-        members = self.members(leaf)
-        add(f"{self.part(leaf, 'size')} = 0")
-        with self.code.block(
-            f"for part in range({self.part(leaf, 'at')}, {self.part(leaf, 'at')} + {ROW}{leaf.name}):"
-        ):
+    def list_fits(self, op: Elements, leaf: Leaf) -> None:
+        frame, code, f = self.frame, self.code, op.field.field
+        part = frame.variables.part
+        n, at, size = frame.variables.value(leaf), part(leaf, "at"), part(leaf, "size")
+        high = self.most_elements(op)
+        tests = [n > frame.most]
+        if high < MOST_BYTES:
+            tests.append(n > high)
+        frame.stop(any_of(tests), leaf.index, f)
+        code.assign(size, 0)
+        element = Var("part")
+        with code.count(element, at, at + n):
             fixed = 0
-            for fp in element.fields:
-                inner = fp.field
-                member = members.get(fp.name)
-                if isinstance(inner.type, BytesType):
-                    if member is None:
-                        if inner.type.null is None:
-                            raise Unsupported("without a value to write, and cannot be null", inner)
-                        const, text = size_of_number(length_name(inner), "-1")
-                        fixed += const
-                        if text:
-                            add(f"{self.part(leaf, 'size')} += {text}")
-                        continue
-                    self.load_bytes(member, "part")
-                    self.null_bytes(member, "part")
-                    self.one_fits(inner, member)
-                    const, text = self.bytes_size(inner, value_of(member))
-                    fixed += const
-                    add(f"{self.part(leaf, 'size')} += {text}")
+            for inner in op.each:
+                if isinstance(inner, Bytes) and inner.column is not None:
+                    frame.columns.load(inner.column, element)
+                    self.bytes_fit(inner, inner.column)
+                    const, others = size_of_bytes(inner.type, frame.variables.value(inner.column))
                 else:
-                    fixed += self.constant_size(inner)
+                    const, others = sizes_of(inner, frame.variables)
+                fixed += const
+                for other in others:
+                    code.add(size, other)
             if fixed:
-                add(f"{self.part(leaf, 'size')} += {fixed}")
-        with self.code.block("if blamed >= 0:"):
-            add("break")
+                code.add(size, fixed)
+        with code.when(frame.blamed >= 0):
+            code.leave()
 
-    def bytes_size(self, f: Field, variable: str) -> tuple[int, str]:
-        """(constant, text of the rest) of the bytes that a field of bytes takes."""
-        assert isinstance(f.type, BytesType)
-        null = f.type.null is not None
-        content = f"max({variable}, 0)" if null else variable
-        if isinstance(f.type.length, int) or f.type.length == "rest":
-            return 0, content
-        const, text = size_of_number(f.type.length, variable)
-        return const, f"{text} + {content}" if text else content
-
-    def constant_size(self, f: Field) -> int:
-        """Bytes of a number in an element, which has its default."""
-        name = getattr(f.type, "name", None) or getattr(f.type, "base", None)
-        if name in INTEGERS:
-            return INTEGERS[str(name)][0]
-        raise Unsupported("not written by the kernels inside an array of a row", f)
-
-    def rule(
-        self, expression: Expression, written: Written, layout: LayoutPlan, prefix: str
-    ) -> Operand:
-        names = FieldNames(self.plan, layout, prefix, parts=written.known)
-        return names.value(expression)
+    def most_elements(self, op: Elements) -> int:
+        """How many elements can be counted."""
+        name = op.type.count or "varint"
+        if op.type.counted_by is not None:
+            fp = self.frame.case.element.field(op.type.counted_by)
+            name = _type_of(fp.field if fp is not None else op.field.field)
+        return min(MOST_BYTES if name == "compact" else largest(name), MOST_BYTES)
 
 
-def _outside(value: str, allowed: list[int]) -> str:
-    """The condition that a number is none of those."""
-    low, high = min(allowed), max(allowed)
-    if len(set(allowed)) == high - low + 1:
-        return f"{value} < {low} or {value} > {high}"
-    return " and ".join(f"{value} != {number}" for number in sorted(set(allowed)))
+def _type_of(f: Field) -> str:
+    return f.type.name if isinstance(f.type, ScalarType) else "varint"
+
+
+def _as_number(term: Term) -> Expr:
+    return call("int", term.value) if term.truth else term.value
+
+
+def outside(value: Expr, limits: Limits) -> Expr:
+    """The condition that a number is not within limits."""
+    if limits.allowed is not None:
+        return invert_member(value, limits.allowed)
+    tests = [value < limits.low] if limits.low is not None else []
+    return any_of([*tests, *([value > limits.high] if limits.high is not None else [])])

@@ -2,313 +2,296 @@
 
 from __future__ import annotations
 
-from codecgen.plan import LayoutPlan
-from codecgen.plan.columns import CasePlan, Leaf
-from codecgen.schema.model import INTEGERS, ArrayType, BytesType, Field
+from codecgen.plan import nodes
+from codecgen.plan.columns import Leaf
+from codecgen.plan.write_ops import (
+    Absent,
+    Bits,
+    Bytes,
+    Checksum,
+    Constant,
+    Count,
+    Elements,
+    Length,
+    Number,
+    Rows,
+    WriteOp,
+    columns_of,
+    leaf_of,
+    values_of,
+)
+from codecgen.plan.write_program import WriteProgram
+from codecgen.schema.model import INTEGERS, BytesType, Run
+from codecgen.targets.arrow.arithmetic import Term
 from codecgen.targets.arrow.code import Unsupported
-from codecgen.targets.arrow.naming import ENTRY, HEAD, ITEM, NULL, ROW, value_of
-from codecgen.targets.arrow.numba_encode.cut import Cut
-from codecgen.targets.arrow.numba_encode.rowwise import BYTES_LIKE
-from codecgen.targets.arrow.numba_encode.written import Part, Written
+from codecgen.targets.arrow.numba_encode.frame import Frame
+from codecgen.targets.arrow.numba_encode.sizes import count_of, null_of
+from codecgen.targets.arrow.numba_encode.view import Encoders, kept
+from codecgen.targets.arrow.tree import Call, Expr, Function, Num, Pick, Var, call, effect
 
 
-class Put(Cut):
-    """Writes the functions of pass 2."""
+class Put:
+    """Prints a function of pass 2: that of the ``rows`` of an entry, or that of the entry around them."""
 
-    little = False
+    def __init__(self, encoders: Encoders, program: WriteProgram, *, rows: bool) -> None:
+        self.encoders = encoders
+        self.program = program
+        self.frame = Frame(encoders, program)
+        self.code = self.frame.code
+        self.of_rows = rows
+        case = program.case
+        self.layout = case.element if rows or case.array is None else case.entry
+        self.ops = program.row if rows else program.around
+        self.part = "item" if rows else "entry"
+        self.p, self.columns, self.entry = map(Var, ("p", "columns", "entry"))
+        self.rows, self.run, self.run_size = map(Var, ("rows", "run", "run_size"))
+        self.worked_out: set[str] = set()
 
-    def put_case(self, case: CasePlan) -> None:
-        """The rows of an entry."""
-        add = self.code.add
-        written = self.current = self.written[case.number]
-        self.little = case.element.layout.endian == "little"
-        self.function(
-            f"{self.naming.function('put', case)}(columns: int, entry: int, p: int) -> int",
-            "Pass 2: write the rows of an entry. The address behind them.",
+    # ------------------------------------------------------------ functions
+
+    def emit(self) -> None:
+        frame, code, table = self.frame, self.code, self.encoders.table
+        case = self.program.case
+        if self.of_rows:
+            frame.columns.addresses(self.columns)
+            code.assign(frame.start, self.loaded(table["FIRST"]))
+            code.assign(self.rows, self.loaded(table["ROWS"]))
+            code.assign(frame.sizes, self.loaded(table["SIZES"]))
+        else:
+            code.assign(self.run, self.loaded(table["RUN"]))
+            code.assign(self.run_size, self.loaded(table["RUN_SIZE"]))
+            code.assign(self.rows, self.loaded(table["ROWS"]))
+        for kind, name in kept(self.program):
+            slot = self.encoders.kept[kind, name]
+            code.assign(frame.variables.of(kind, name), self.loaded(slot))
+        if self.of_rows:
+            with code.count(frame.row, frame.start, frame.start + self.rows):
+                self.load()
+                self.work_out()
+                self.fields()
+            doc = "Pass 2: write the rows of an entry. The address behind them."
+        else:
+            self.fields()
+            doc = (
+                "Pass 2: write an entry, with its rows or the run that they were compressed to. The address behind "
+                "it."
+            )
+        code.give(self.p)
+        name = self.encoders.function("put" if self.of_rows else "write", case).name
+        parameters = [(v, "int") for v in (self.columns, self.entry, self.p)]
+        self.encoders.module.functions.append(
+            Function(name, parameters, "int", doc, code.body, "inner")
         )
-        self.addresses(self.leaves(written))
-        add("start = load_i64_le(entry + FIRST)")
-        add("rows = load_i64_le(entry + ROWS)")
-        add("sizes = load_i64_le(entry + SIZES)")
-        for name in self.slots[case.number]:
-            add(f"{name} = load_i64_le(entry + {name.upper()})")
-        with self.code.block("for row in range(start, start + rows):"):
-            used = self.columns_put(written)
-            for leaf in self.view.leaves:
-                if leaf.inside is None and leaf.name in used:
-                    if leaf.column.type in BYTES_LIKE:
-                        self.load_bytes(leaf, "row")
-                        self.null_bytes(leaf, "row")
-                    elif leaf.column.type == "list":
-                        self.load_bytes(leaf, "row")
-                    else:
-                        self.load(leaf, "row", ROW + leaf.name)
-            self.fields(case, case.element, written.item, ITEM)
-        add("return p")
 
-    def columns_put(self, written: Written) -> set[str]:
-        """The columns whose values in each row are written."""
-        out = set()
-        for part in written.item:
-            if part.leaf is not None:
-                out.add(part.leaf.name)
-            if part.value is not None:
-                text = f"{part.value.text} {part.value.null}"
-                for leaf in self.view.leaves:
-                    if leaf.inside is None and f"{ROW}{leaf.name}" in text:
-                        out.add(leaf.name)
-        return out
+    def loaded(self, slot: Expr) -> Expr:
+        return call("load_i64_le", self.entry + slot)
 
-    def write_case(self, case: CasePlan) -> None:
-        """An entry with its rows."""
-        add = self.code.add
-        if case.array is None:
-            return
-        written = self.current = self.written[case.number]
-        self.little = case.entry.layout.endian == "little"
-        self.function(
-            f"{self.naming.function('write', case)}(columns: int, entry: int, p: int) -> int",
-            "Pass 2: write an entry, with its rows or the run that they were compressed to. The address behind it.",
-        )
-        add("run = load_i64_le(entry + RUN)")
-        add("run_size = load_i64_le(entry + RUN_SIZE)")
-        add("rows = load_i64_le(entry + ROWS)")
-        for name in self.slots[case.number]:
-            if not name.removeprefix(NULL).startswith(HEAD):
-                add(f"{name} = load_i64_le(entry + {name.upper()})")
-        self.fields(case, case.entry, written.entry, ENTRY)
-        add("return p")
+    def load(self) -> None:
+        """The columns that are written in each row."""
+        used = {v.column.name for op in self.ops for v in columns_of(op) if v.which == "row"}
+        used |= {leaf.column.name for op in self.ops if (leaf := leaf_of(op))}
+        for leaf in self.encoders.view.leaves:
+            if leaf.inside is None and leaf.column.name in used:
+                self.frame.columns.load(leaf, self.frame.row)
+
+    def work_out(self) -> None:
+        """The numbers of the row that others are made of."""
+        own = ("own",) if self.program.around else ("own", "entry")
+        named = {
+            read.field.name
+            for op in self.ops
+            for value in values_of(op)
+            for read in nodes.fields_read(value)
+            if read.owner in own
+        }
+        for op in self.program.row_order:
+            if op.field.name in named and isinstance(op, Number | Bits):
+                self.code.choose(self.frame.variables.of("item", op.field.name), self.value(op))
+                self.worked_out.add(op.field.name)
 
     # ------------------------------------------------------------ fields
 
-    def fields(
-        self, case: CasePlan, layout: LayoutPlan, parts: tuple[Part, ...], prefix: str
-    ) -> None:
+    def fields(self) -> None:
         """All fields in their order; then lengths, and then checksums, in the places that were left for them."""
-        add = self.code.add
-        there = [part for part in parts if part.kind != "absent"]
-        firsts = self.starts(there)
-        lasts = {name for part in there for name in self.runs_end(part, layout)}
-        for i, part in enumerate(there):
-            if part.name in firsts:
-                add(f"start_of_{part.name} = p")
-            self.one(case, part, prefix)
-            if part.name in lasts and i + 1 < len(there):
-                add(f"end_of_{part.name} = p")
-        for part in reversed(there):
-            if part.kind == "length" and part.plan.size is not None:
-                start, end = self.run(part, layout)
-                self.patch(part, f"{end} - {start}")
-        checks = [part for part in there if part.kind == "checksum"]
-        for part in sorted(checks, key=lambda part: self.covered(part, layout)):
-            start, end = self.run(part, layout)
-            self.patch(part, f"{part.field.checksum}({start}, {end} - {start})")
+        there = [op for op in self.ops if not isinstance(op, Absent)]
+        later = [op for op in there if isinstance(op, Checksum) or _is_later(op)]
+        firsts = {op.run.first for op in later if isinstance(op, Length | Checksum)}
+        lasts = {self.end_of(op.run) for op in later if isinstance(op, Length | Checksum)}
+        for i, op in enumerate(there):
+            name = op.field.name
+            if name in firsts:
+                self.code.assign(self.address("start_of", name), self.p)
+            self.one(op)
+            if name in lasts and i + 1 < len(there):
+                self.code.assign(self.address("end_of", name), self.p)
+        for op in reversed(there):
+            if isinstance(op, Length) and not op.ahead:
+                start, end = self.bounds(op.run)
+                self.patch(op, op.field.size or 0, end - start)
+        checks = [op for op in there if isinstance(op, Checksum)]
+        for check in sorted(checks, key=lambda op: len(self.layout.run(op.run))):
+            start, end = self.bounds(check.run)
+            value = effect(check.algorithm, start, end - start)
+            self.patch(check, check.field.size or 0, value)
 
-    def covered(self, part: Part, layout: LayoutPlan) -> int:
-        run = part.plan.covers
-        return 0 if run is None else len(layout.run(run))
+    def address(self, what: str, name: str) -> Var:
+        return self.frame.variables.of(what.replace("_", " "), name)
 
-    def starts(self, parts: list[Part]) -> set[str]:
-        out = set()
-        for part in parts:
-            run = part.plan.measures or part.plan.covers
-            if run is not None and not (part.kind == "length" and part.plan.size is None):
-                out.add(run.first)
-        return out
+    def end_of(self, run: Run) -> str | None:
+        """The last field of a run, where more follows."""
+        return None if run.last == self.layout.fields[-1].name else run.last
 
-    def runs_end(self, part: Part, layout: LayoutPlan) -> set[str]:
-        run = part.plan.measures or part.plan.covers
-        if run is None or run.last is None or run.last == layout.fields[-1].name:
-            return set()
-        return {run.last}
-
-    def run(self, part: Part, layout: LayoutPlan) -> tuple[str, str]:
+    def bounds(self, run: Run) -> tuple[Var, Var]:
         """Where a run of fields begins and ends."""
-        run = part.plan.measures or part.plan.covers
-        assert run is not None
-        end = "p" if not self.runs_end(part, layout) else f"end_of_{run.last}"
-        return f"start_of_{run.first}", end
+        last = self.end_of(run)
+        end = self.p if last is None else self.address("end_of", last)
+        return self.address("start_of", run.first), end
 
-    def patch(self, part: Part, value: str) -> None:
-        size = part.plan.size
-        if size is None:
-            raise Unsupported("worked out when all is written, but of no fixed size", part.field)
-        self.store(f"place_of_{part.name}", size, value)
+    def patch(self, op: WriteOp, size: int, value: Expr) -> None:
+        self.store(self.address("place_of", op.field.name), size, value)
 
-    def store(self, place: str, size: int, value: str) -> None:
-        order = "" if size == 1 or self.little else "_be"
-        self.code.call(f"store_{8 * size}{order}", place, value)
+    def store(self, place: Expr, size: int, value: Expr, endian: str | None = None) -> None:
+        little = (endian or self.layout.layout.endian) == "little"
+        order = "" if size == 1 or little else "_be"
+        self.code.do(f"store_{8 * size}{order}", place, value)
 
-    def put_number(self, name: str, value: str, comment: str = "") -> None:
+    def number(self, name: str, value: Expr, remark: str = "", endian: str | None = None) -> None:
         """A number at the end of what is written."""
-        remark = f"  # {comment}" if comment else ""
         if name in INTEGERS or name == "bool":
             size = 1 if name == "bool" else INTEGERS[name][0]
-            self.store("p", size, value)
-            self.code.add(f"p += {size}{remark}")
+            self.store(self.p, size, value, endian)
+            self.code.add(self.p, size, remark)
         elif name == "compact":
-            self.code.add(f"p = put_uvarint(p, {value} + 1){remark}")
+            one_more = Num(value.value + 1) if isinstance(value, Num) else value + 1
+            self.code.assign(self.p, effect("put_uvarint", self.p, one_more), remark)
         else:
-            self.code.add(f"p = put_{name}(p, {value}){remark}")
+            self.code.assign(self.p, effect(f"put_{name}", self.p, value), remark)
 
-    def one(self, case: CasePlan, part: Part, prefix: str) -> None:
-        add = self.code.add
-        f = part.field
-        name = str(getattr(f.type, "name", None) or getattr(f.type, "base", ""))
-        if part.kind in ("length", "checksum") and part.plan.size is not None:
-            add(f"place_of_{part.name} = p")
-            add(f"p += {part.plan.size}")
-        elif part.kind == "length":
-            if prefix != ITEM:
-                raise Unsupported("a length of an entry that varies in size", f)
-            add("length = load_i32_le(sizes)")
-            add("sizes += 4")
-            self.put_number(name, "length", part.name)
-        elif part.kind == "count":
-            own = prefix == ENTRY and case.array is not None and f.counts == case.array.name
-            self.put_number(name, "rows" if own else self.count_of(part, case), part.name)
-        elif part.kind in ("number", "bits"):
-            assert part.value is not None
-            if part.value.constant is not None:
-                self.put_number(name, str(part.value.constant), part.name)
-            elif prefix == ENTRY:
-                self.put_number(name, ENTRY + part.name)
-            elif part.value.branches:
-                self.assign(ITEM + part.name, part.value)
-                self.put_number(name, ITEM + part.name)
-            else:
-                self.put_number(name, part.value.text, part.name)
-        elif part.kind == "bytes":
-            self.put_bytes(f, part.leaf)
-        elif part.kind == "list":
-            self.put_list(case, f, part.leaf)
-        elif part.kind == "rows":
-            self.put_rows(case, f)
-        else:
-            raise Unsupported("a checksum of no fixed size", f)
+    def one(self, op: WriteOp) -> None:
+        """The bytes of one operation."""
+        code, f = self.code, op.field.field
+        match op:
+            case Constant(type=name, value=value):
+                self.number(name, Num(value), f.name)
+            case Number(type=name) | Bits(type=name):
+                self.varying(op, name)
+            case Length(ahead=True, type=name):
+                if not self.of_rows:
+                    raise Unsupported("a length of an entry that varies in size", f)
+                length = Var("length")
+                code.assign(length, call("load_i32_le", self.frame.sizes))
+                code.add(self.frame.sizes, 4)
+                self.number(name, length, f.name)
+            case Length() | Checksum():
+                code.assign(self.address("place_of", f.name), self.p)
+                code.add(self.p, op.field.size or 0)
+            case Count(type=name, rows=rows):
+                many = self.rows if rows else count_of(op, self.frame.variables)
+                self.number(name, many, f.name)
+            case Bytes():
+                self.bytes(op)
+            case Elements():
+                self.elements(op)
+            case Rows():
+                self.rows_of(op)
 
-    def put_bytes(self, f: Field, leaf: Leaf | None) -> None:
-        assert isinstance(f.type, BytesType)
-        length = f.type.length
-        if leaf is None:
-            missing = "-1" if length == "compact" else str(f.type.null)
-            self.put_number(str(length), missing, f.name)
+    def varying(self, op: Number | Bits, name: str) -> None:
+        """A number that columns have a say in."""
+        variable = self.frame.variables.of(self.part, op.field.name)
+        remark = op.field.name
+        if not self.of_rows:
+            self.number(name, variable)
             return
-        n = value_of(leaf)
+        if op.field.name in self.worked_out:
+            self.number(name, variable, remark)
+            return
+        value = self.value(op)
+        if isinstance(value, Pick):
+            self.code.choose(variable, value)
+            value = variable
+        self.number(name, value, remark)
+
+    def value(self, op: Number | Bits) -> Expr:
+        """What a number of the row is made of."""
+        if isinstance(op, Number):
+            return _number(self.frame.written(op.value, op, self.part))
+        words = [
+            _number(self.frame.written(member.value, op, self.part)) << member.bits.low
+            for member in op.members
+        ]
+        total = words[0]
+        for word in words[1:]:
+            total = total | word
+        return total
+
+    # ------------------------------------------------------------ bytes and lists
+
+    def bytes(self, op: Bytes, endian: str | None = None) -> None:
+        f, leaf, length = op.field.field, op.column, op.type.length
         counted = not isinstance(length, int) and length != "rest"
-        if not leaf.column.nullable:
-            self.put_content(f, str(length) if counted else "", leaf)
-            return
-        with self.code.block(f"if {n} >= 0:"):
-            self.put_content(f, str(length) if counted else "", leaf)
-        if counted:
-            with self.code.block("else:"):
-                null = -1 if length == "compact" else f.type.null
-                self.put_number(str(length), str(null), "null")
-
-    def put_content(self, f: Field, length: str, leaf: Leaf) -> None:
-        """Bytes with their length in front."""
-        n = value_of(leaf)
-        if length:
-            self.put_number(length, n, f.name)
-        start = f"{self.part(leaf, 'data')} + {self.part(leaf, 'at')}"
-        self.code.add(f"copy_from(p, {start}, {n}, {self.part(leaf, 'end')})")
-        self.code.add(f"p += {n}")
-
-    def put_list(self, case: CasePlan, f: Field, leaf: Leaf | None) -> None:
-        assert isinstance(f.type, ArrayType)
-        if f.type.length is not None:
-            raise Unsupported("an array with a length inside rows", f)
         if leaf is None:
-            if f.type.count is not None:
-                self.put_number(f.type.count, "0", f.name)
+            self.number(str(length), Num(null_of(op.type)), f.name, endian)
             return
-        if f.type.count is not None:
-            self.put_number(f.type.count, ROW + leaf.name, f.name)
-        element = self.element_of(f, case.element)
-        assert element is not None
-        members = self.members(leaf)
-        with self.code.block(
-            f"for part in range({self.part(leaf, 'at')}, {self.part(leaf, 'at')} + {ROW}{leaf.name}):"
-        ):
-            for fp in element.fields:
-                inner = fp.field
-                if isinstance(inner.type, BytesType):
-                    member = members.get(fp.name)
-                    if member is not None:
-                        self.load_bytes(member, "part")
-                        self.null_bytes(member, "part")
-                    self.put_bytes(inner, member)
-                else:
-                    name = getattr(inner.type, "name", None) or getattr(inner.type, "base", "")
-                    self.put_number(str(name), self.default(inner), inner.name)
-
-    def default(self, f: Field) -> str:
-        """The number that a field has without a column."""
-        if f.const is not None:
-            return str(f.const)
-        if f.default is None:
-            if getattr(f.type, "base", None):
-                return "0"
-            raise Unsupported("without a value to write, and has no default", f)
-        value = self.current.columns.value(f.default)
-        if value.constant is None:
-            raise Unsupported("without a value to write, and has no default", f)
-        return str(value.constant)
-
-    def put_rows(self, case: CasePlan, f: Field) -> None:
-        add = self.code.add
-        assert isinstance(f.type, ArrayType)
-        if f.type.count is not None:
-            self.put_number(f.type.count, "rows", f"{f.name}, how many")
-        if f.type.length is not None:
-            self.put_number(f.type.length, "run_size", f"{f.name}, how long")
-        put = f"p = {self.naming.function('put', case)}(columns, entry, p)"
-        if f.type.compression is None:
-            add(put)
+        if not leaf.column.nullable:
+            self.content(op.type, f.name, leaf, counted, endian)
             return
-        with self.code.block("if run:"):
-            add("copy_from(p, run, run_size, run + run_size)")
-            add("p += run_size")
-        with self.code.block("else:"):
-            add(put)
+        with self.code.when(self.frame.variables.value(leaf) >= 0):
+            self.content(op.type, f.name, leaf, counted, endian)
+        if counted:
+            with self.code.otherwise():
+                self.number(str(length), Num(null_of(op.type)), "null", endian)
 
-    # ------------------------------------------------------------ many entries
+    def content(
+        self, type_: BytesType, name: str, leaf: Leaf, counted: bool, endian: str | None
+    ) -> None:
+        """Bytes with their length in front."""
+        variables, code = self.frame.variables, self.code
+        n = variables.value(leaf)
+        if counted:
+            self.number(str(type_.length), n, name, endian)
+        start = variables.part(leaf, "data") + variables.part(leaf, "at")
+        code.do("copy_from", self.p, start, n, variables.part(leaf, "end"))
+        code.add(self.p, n)
 
-    def fill(self, entry: LayoutPlan, cases: list[CasePlan]) -> None:
-        """The rows of entries that are compressed."""
-        add = self.code.add
-        self.function(
-            f"{self.naming.function('fill_all', entry)}(columns: int, table: int, first: int, last: int, p: int) -> int",
-            "Write the rows of the entries that are compressed, one behind the other, and note where they are. The address "
-            "behind them.",
-            inner=False,
-        )
-        with self.code.block("for i in range(first, last):"):
-            add("entry = table + i * SIZE_OF_ENTRY")
-            with self.code.block("if load_i64_le(entry + CODEC) == 0:"):
-                add("continue")
-            add("store_64(entry + RUN, p)")
-            add("case = load_i64_le(entry + CASE)")
-            for case in cases:
-                if case.array is not None:
-                    with self.code.block(f"if case == {case.number}:"):
-                        add(f"p = {self.naming.function('put', case)}(columns, entry, p)")
-        add("return p")
+    def elements(self, op: Elements) -> None:
+        f, leaf, variables = op.field.field, op.column, self.frame.variables
+        many: Expr = Num(0) if leaf is None else variables.value(leaf)
+        if op.type.count is not None:
+            self.number(op.type.count, many, f.name)
+        if leaf is None or op.layout is None:
+            return
+        element, at = Var("part"), variables.part(leaf, "at")
+        endian = op.layout.layout.endian
+        with self.code.count(element, at, at + many):
+            for inner in op.each:
+                if isinstance(inner, Constant):
+                    self.number(inner.type, Num(inner.value), inner.field.name, endian)
+                    continue
+                if inner.column is not None:
+                    self.frame.columns.load(inner.column, element)
+                self.bytes(inner, endian)
 
-    def write(self, entry: LayoutPlan, cases: list[CasePlan]) -> None:
-        """Entries as they lie in a file."""
-        add = self.code.add
-        self.function(
-            f"{self.naming.function('write_all', entry)}(columns: int, table: int, first: int, last: int, p: int) -> int",
-            "Pass 2: write entries one behind the other. The address behind them.",
-            inner=False,
-        )
-        with self.code.block("for i in range(first, last):"):
-            add("entry = table + i * SIZE_OF_ENTRY")
-            add("case = load_i64_le(entry + CASE)")
-            for case in cases:
-                with self.code.block(f"if case == {case.number}:"):
-                    verb = "put" if case.array is None else "write"
-                    add(f"p = {self.naming.function(verb, case)}(columns, entry, p)")
-        add("return p")
+    def rows_of(self, op: Rows) -> None:
+        code, name = self.code, op.field.name
+        if op.type.count is not None:
+            self.number(op.type.count, self.rows, f"{name}, how many")
+        if op.type.length is not None:
+            self.number(op.type.length, self.run_size, f"{name}, how long")
+        put = self.encoders.function("put", self.program.case)
+        written = Call(put, (self.columns, self.entry, self.p), (), False)
+        if op.type.compression is None:
+            code.assign(self.p, written)
+            return
+        with code.when(self.run):
+            code.do("copy_from", self.p, self.run, self.run_size, self.run + self.run_size)
+            code.add(self.p, self.run_size)
+        with code.otherwise():
+            code.assign(self.p, written)
+
+
+def _is_later(op: WriteOp) -> bool:
+    return isinstance(op, Length) and not op.ahead
+
+
+def _number(term: Term) -> Expr:
+    return call("int", term.value) if term.truth else term.value

@@ -11,6 +11,7 @@ from codecgen.schema.model import INTEGERS, BitsType, BytesType, Field, ScalarTy
 from codecgen.targets.arrow.arithmetic import Refused
 from codecgen.targets.arrow.building import Builder
 from codecgen.targets.arrow.code import Unsupported
+from codecgen.targets.arrow.numba_decode.field_reader import check_number
 from codecgen.targets.arrow.numba_decode.fields import is_number
 from codecgen.targets.arrow.numpy_decode.arithmetic import both
 from codecgen.targets.arrow.numpy_decode.fields import Locals, VectorFields
@@ -99,6 +100,7 @@ class VectorReader:
             case program.Open(length, when=when):
                 if when is not None:
                     raise Unsupported("a length that may be left out", length.field)
+                check_number(length.field)
                 self.code.do_call(self.method("open", self.local.of(length.name)))
             case program.Close():
                 self.code.do_call(self.method("close"))
@@ -233,6 +235,9 @@ class VectorReader:
         if type_.count is not None:
             count = self.number(type_.count, walk, f)
         elif type_.counted_by is not None:
+            counted = self.layout.field(type_.counted_by)
+            assert counted is not None
+            check_number(counted.field)
             count = self.local.of(type_.counted_by)
         named = {"at_least": Num(type_.at_least)} if type_.at_least else {}
         if isinstance(op.element, ScalarType):

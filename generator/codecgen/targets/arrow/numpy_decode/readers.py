@@ -11,7 +11,7 @@ from codecgen.schema.model import ArrayType, Field, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused
 from codecgen.targets.arrow.building import Builder
 from codecgen.targets.arrow.code import Unsupported, function_name, integer_of
-from codecgen.targets.arrow.numba_decode.index import base_type, bytes_to_fixed, size_of
+from codecgen.targets.arrow.numba_decode.opening import base_type, bytes_to_fixed, size_of
 from codecgen.targets.arrow.numpy_decode.arithmetic import Term, opposite
 from codecgen.targets.arrow.numpy_decode.fields import Locals, VectorFields
 from codecgen.targets.arrow.numpy_decode.reader import ElementReader, VectorReader, kind_of

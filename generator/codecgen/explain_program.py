@@ -1,0 +1,220 @@
+"""What readers and writers do, step by step: the programs of a layout or a view as text, one operation a line."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from codecgen.diagnostics import did_you_mean, printable
+from codecgen.explain import UnknownName
+from codecgen.explain_text import WIDTH, run_words
+from codecgen.explain_values import said, span
+from codecgen.plan import LayoutPlan, Plan, make_plan, program, write_ops
+from codecgen.plan.columns import CasePlan, Leaf, plan_view
+from codecgen.plan.write_ops import Limits
+from codecgen.plan.write_program import WriteError, WriteProgram, is_written, write_program
+from codecgen.schema.model import ArrayType, BytesType, Model, ScalarType, View
+
+_VERB, _NAME = 10, 24
+"""The widths of the first two columns."""
+
+
+def explain_program(model: Model, name: str) -> str:
+    """The read program of each version of a layout (``message``, ``message@0``), or the write programs of a view. Raises
+    UnknownName."""
+    plan = make_plan(model)
+    lines: Iterator[str]
+    if name in model.views:
+        lines = _view(plan, model.views[name])
+    else:
+        lines = _layout(plan, name)
+    text = "\n".join(lines)
+    return "\n".join(printable(line).rstrip() for line in text.split("\n"))
+
+
+def _line(depth: int, verb: str, name: str, *words: str) -> str:
+    """An operation: what is done, to which field, and how. What is too long goes on below."""
+    head = "  " * depth + f"{verb:<{_VERB - 1}} "
+    head += name if not any(words) else f"{name:<{_NAME - 1}} "
+    text = head + " ".join(word for word in words if word)
+    if len(text) <= WIDTH:
+        return text
+    indent = " " * (2 * depth + _VERB + _NAME)
+    return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+
+
+# ---------------------------------------------------------------- reading
+
+
+def _layout(plan: Plan, name: str) -> Iterator[str]:
+    head, at, version = name.partition("@")
+    plans = plan.versions.get(head, ())
+    if at:
+        plans = tuple(p for p in plans if str(p.version) == version)
+    if not plans:
+        known = [*plan.model.layouts, *plan.model.views]
+        help = did_you_mean(head, known) if head not in plan.versions else ""
+        help = help or "name a layout, a version of it as in message@0, or a view"
+        raise UnknownName(f"no program is called {name!r}; {help}")
+    for i, layout in enumerate(plans):
+        if i:
+            yield ""
+        yield f"{title(layout)}, read ({layout.layout.span})"
+        for op in program.read_program(plan, layout).ops:
+            yield from _read(op, layout, 1)
+
+
+def title(layout: LayoutPlan) -> str:
+    """A layout and its version."""
+    return layout.name if layout.version is None else f"{layout.name}@{layout.version}"
+
+
+def _read(op: program.Op, layout: LayoutPlan, depth: int) -> Iterator[str]:
+    name = op.length.name if isinstance(op, program.Open | program.Close) else ""
+    match op:
+        case program.Number(fp, type_):
+            yield _line(depth, "number", fp.name, type_)
+        case program.Bytes(fp, type_, after):
+            behind = f"{after} bytes follow" if type_.length == "rest" and after else ""
+            yield _line(depth, "text" if type_.text else "bytes", fp.name, _length(type_), behind)
+        case program.Elements(fp, type_, element):
+            what = element.name if isinstance(element, ScalarType) else title(element)
+            codec = "" if fp.codec is None else f"decompress by {said(fp.codec)}"
+            yield _line(depth, "loop", fp.name, what, _count(type_), codec)
+        case program.Struct(fp, held):
+            yield _line(depth, "call", fp.name, title(held))
+        case program.Open(length, first, last, when, _):
+            to = "the end" if last is None else last
+            asked = "" if when is None else f"if {said(when)}"
+            yield _line(depth, "open", f"{first.name} to {to}", f"size={length.name}", asked)
+        case program.Close():
+            yield _line(depth, "close", name)
+        case program.Mark(checksum, end):
+            yield _line(depth, "mark", checksum.name, "ends" if end else "begins")
+        case program.Verify(checksum, ahead):
+            how = "all that follows" if ahead else _covered(checksum, layout)
+            yield _line(depth, "checksum", checksum.name, checksum.field.checksum or "", how)
+        case program.Require(fp, condition, why):
+            yield _line(depth, "require", fp.name, f"{said(condition)} ({why})")
+        case program.When(fp, condition, then):
+            yield _line(depth, "when", fp.name, said(condition))
+            for inner in then:
+                yield from _read(inner, layout, depth + 1)
+        case program.Absent(fp):
+            yield _line(depth, "absent", fp.name)
+
+
+def _covered(checksum: object, layout: LayoutPlan) -> str:
+    covers = getattr(checksum, "covers", None)
+    return "" if covers is None else run_words(covers, layout)
+
+
+def _length(type_: BytesType) -> str:
+    if type_.length == "rest":
+        return "to the end"
+    words = f"size={type_.length}"
+    return words if type_.null is None else f"{words} null={type_.null}"
+
+
+def _count(type_: ArrayType) -> str:
+    words = [f"count={type_.count or type_.counted_by}"] if type_.count or type_.counted_by else []
+    words += [f"length={type_.length}"] if type_.length else []
+    words += [] if words else ["to the end"]
+    words += [f"at_least={type_.at_least}"] if type_.at_least else []
+    return " ".join(words)
+
+
+# ---------------------------------------------------------------- writing
+
+
+def _view(plan: Plan, view: View) -> Iterator[str]:
+    made = plan_view(plan, view)
+    yield f"{view.name}, write ({view.span})"
+    for case in made.cases:
+        yield ""
+        if not is_written(case):
+            why = "not written" if case.rows.write is None else "never in this version"
+            yield f"{_rows(case)}: {why}"
+            continue
+        yield _rows(case)
+        try:
+            written = write_program(plan, made, case)
+        except WriteError as error:
+            yield _line(1, "refused", error.field.name, f"it is {error.reason}")
+            continue
+        yield from _program(written)
+
+
+def _rows(case: CasePlan) -> str:
+    rows = f"each of {case.array.name}" if case.array is not None else "each one"
+    when = "" if case.when is None else f", if {said(case.when)}"
+    return f"{title(case.entry)}, {rows} a row{when}"
+
+
+def _program(written: WriteProgram) -> Iterator[str]:
+    depth = 1
+    if written.around:
+        for op in written.around:
+            yield from _write(op, written.case.entry, 1)
+            if isinstance(op, write_ops.Rows):
+                depth = 2
+                for inner in written.row:
+                    yield from _write(inner, written.case.element, depth)
+        return
+    for op in written.row:
+        yield from _write(op, written.case.entry, depth)
+
+
+def _write(op: write_ops.WriteOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
+    name = op.field.name
+    match op:
+        case write_ops.Constant(_, type_, value):
+            yield _line(depth, "constant", name, f"{type_} = {value}")
+        case write_ops.Number(_, type_, value, limits, running):
+            runs = "(running)" if running else ""
+            yield _line(depth, "number", name, f"{type_} = {said(value)}", _limits(limits), runs)
+        case write_ops.Bits(_, type_, members):
+            yield _line(depth, "bits", name, type_)
+            for m in members:
+                at = span(m.bits.low, m.bits.high)
+                yield _line(depth + 1, at, m.bits.name, f"= {said(m.value)}", _limits(m.limits))
+        case write_ops.Bytes(_, type_, column):
+            verb = "text" if type_.text else "bytes"
+            yield _line(depth, verb, name, _length(type_), f"= {_column(column, 'null')}")
+        case write_ops.Elements(_, type_, column, held, each):
+            of = "" if held is None else title(held)
+            yield _line(depth, "loop", name, of, _count(type_), f"= {_column(column, 'none')}")
+            for inner in each:
+                yield from _write(inner, held or layout, depth + 1)
+        case write_ops.Length(_, type_, run, ahead):
+            where = "in front" if ahead else "later"
+            yield _line(depth, "length", name, type_, f"of {run_words(run, layout)}, {where}")
+        case write_ops.Count(_, type_, rows, column):
+            of = "of the rows" if rows else f"of {_column(column, 'nothing')}"
+            yield _line(depth, "count", name, f"{type_} {of}")
+        case write_ops.Checksum(_, algorithm, run):
+            yield _line(depth, "checksum", name, algorithm, f"of {run_words(run, layout)}, later")
+        case write_ops.Rows(_, type_, codec):
+            how = "" if codec is None else f"compress by {said(codec)}"
+            yield _line(depth, "rows", name, _count(type_), how)
+        case write_ops.Absent():
+            yield _line(depth, "absent", name)
+
+
+def _column(leaf: Leaf | None, missing: str) -> str:
+    if leaf is None:
+        return missing
+    name = leaf.column.name if leaf.inside is None else f"{leaf.inside.name}.{leaf.column.name}"
+    return f"{name} or null" if leaf.column.nullable else name
+
+
+def _limits(limits: Limits) -> str:
+    """What is asked of a number before it is written."""
+    if limits.allowed is not None:
+        return f"[one of {', '.join(map(str, limits.allowed))}]"
+    if limits.low is None:
+        return "" if limits.high is None else f"[to {limits.high}]"
+    return f"[from {limits.low}" + ("]" if limits.high is None else f" to {limits.high}]")
+
+
+__all__ = ["explain_program", "title"]

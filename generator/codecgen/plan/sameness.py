@@ -1,0 +1,74 @@
+"""When two values are the same, wherever YAML has them."""
+
+from __future__ import annotations
+
+from codecgen.plan import nodes
+from codecgen.plan.nodes import Value, negated
+from codecgen.plan.types import BOOL
+
+
+def same(one: Value, other: Value) -> bool:
+    """Whether two values ask for the same of the same fields and columns."""
+    return shape(one) == shape(other)
+
+
+def shape(value: Value) -> object:
+    """What a value is made of, without places and types."""
+    match value:
+        case nodes.Literal(number) | nodes.Word(value=number):
+            return number
+        case nodes.NullValue():
+            return None
+        case nodes.FieldValue():
+            return ("field", value.owner, value.names)
+        case nodes.BitValue(word):
+            return ("field", word.owner, value.names)
+        case nodes.ElementValue(_, owner):
+            return ("element", owner)
+        case nodes.EndValue(end, array, inner):
+            return (end, array.names, shape(inner))
+        case nodes.VersionValue(version):
+            return ("version", version)
+        case nodes.PlaceValue(name):
+            return ("place", name)
+        case nodes.ColumnValue(column, which):
+            return ("column", which, column.name)
+        case nodes.DerivedValue(_, inner, bits):
+            return ("derived", bits, shape(inner))
+        case nodes.Sum(operator, left, right) | nodes.Comparison(operator, left, right):
+            return (operator, shape(left), shape(right))
+        case nodes.Logical(operator, left, right):
+            return (operator, shape(left), shape(right))
+        case nodes.Membership(of, allowed):
+            return ("in", shape(of), allowed)
+        case nodes.Negation(operand):
+            turned = negated(operand)
+            if isinstance(turned, nodes.Negation):
+                return ("not", shape(turned.operand))
+            return shape(turned)
+        case nodes.Conditional(condition, then, otherwise):
+            return ("if", shape(condition), shape(then), shape(otherwise))
+
+
+def conjuncts(condition: Value) -> list[Value]:
+    """The conditions that all hold where one does."""
+    match condition:
+        case nodes.Logical("and", left, right):
+            return [*conjuncts(left), *conjuncts(right)]
+        case nodes.Negation(nodes.Logical("or", left, right)):
+            return [*conjuncts(negated(left)), *conjuncts(negated(right))]
+    return [condition]
+
+
+def said_by(holding: list[Value], value: Value) -> Value | None:
+    """What conditions that hold say of a value; None for nothing."""
+    for condition in holding:
+        if same(value, condition):
+            return nodes.Literal(1, BOOL)
+        if same(value, negated(condition)):
+            return nodes.Literal(0, BOOL)
+        match condition:
+            case nodes.Comparison("==", left, nodes.Literal() | nodes.Word() as known):
+                if same(value, left):
+                    return known
+    return None

@@ -1,0 +1,40 @@
+"""What an expression may name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from codecgen.plan.nodes import Value
+from codecgen.schema.model import Layout, Model, Reference, ScalarType, Since
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What an expression may name: the fields of ``layout`` in ``version``, as far as ``before`` (an index; None: all).
+
+    ``version`` None stands for all versions. ``owner`` is the name of the field that the expression belongs to,
+    ``item`` what stands in the array ``array`` whose element is at hand: there is a first and a last one then.
+    ``since`` is when the owner began to exist. With ``built`` the expression is worked out by the builder, which knows
+    all arrays from the start. ``holds`` are conditions that are known to hold where the expression is worked out.
+    """
+
+    model: Model
+    layout: Layout
+    version: int | None
+    before: int | None = None
+    owner: str = ""
+    item: Reference | ScalarType | None = None
+    array: str | None = None
+    built: bool = False
+    since: Since | None = None
+    holds: tuple[Value, ...] = field(default=(), compare=False)
+
+    def versions_of(self, ref: Reference) -> frozenset[int | None]:
+        """The versions that a layout can be of where it is held."""
+        held = self.model.layouts[ref.layout]
+        if ref.version is not None:
+            return frozenset({ref.version})
+        every = held.all_versions()
+        if held.version_is is None and self.version in every:
+            return frozenset({self.version})
+        return frozenset(every)

@@ -1,0 +1,190 @@
+"""The operations of write programs: what is written for a field, and what it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codecgen.plan import nodes
+from codecgen.plan.columns import Leaf
+from codecgen.plan.layouts import FieldPlan, LayoutPlan
+from codecgen.plan.nodes import Value
+from codecgen.plan.ranges import Range
+from codecgen.schema.model import ArrayType, BitMember, BytesType, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What has to be asked of a number before it is written: whether it is below ``low``, above ``high``, none of
+    ``allowed`` (None: that cannot be)."""
+
+    low: int | None = None
+    high: int | None = None
+    allowed: tuple[int, ...] | None = None
+
+    def __bool__(self) -> bool:
+        return (self.low, self.high, self.allowed) != (None, None, None)
+
+    def hold(self, number: int) -> bool:
+        """Whether a number is within them."""
+        inside = self.allowed is None or number in self.allowed
+        low = self.low is None or number >= self.low
+        return inside and low and (self.high is None or number <= self.high)
+
+
+def limits(found: Range, room: Range, allowed: tuple[int, ...] | None = None) -> Limits:
+    """What has to be asked of numbers in the range ``found`` that go where there is ``room``, or where only some are
+    ``allowed``."""
+    if allowed is not None:
+        room = (min(allowed), max(allowed))
+        if len(allowed) != room[1] - room[0] + 1:
+            return Limits(allowed=tuple(sorted(allowed)))
+    low = room[0] if found[0] < room[0] else None
+    return Limits(low, room[1] if found[1] > room[1] else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """Write a number that is always the same."""
+
+    field: FieldPlan
+    type: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """Write a number. ``running``: it changes with every row of the entry."""
+
+    field: FieldPlan
+    type: str
+    value: Value
+    limits: Limits
+    running: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Bits of a word."""
+
+    bits: BitMember
+    value: Value
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """Write a word of bits; those of no member are 0."""
+
+    field: FieldPlan
+    type: str
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """Write the bytes of a column (None: null)."""
+
+    field: FieldPlan
+    type: BytesType
+    column: Leaf | None
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """Write the elements of a column of lists (None: there are none), each by ``each``."""
+
+    field: FieldPlan
+    type: ArrayType
+    column: Leaf | None
+    layout: LayoutPlan | None
+    each: tuple[Constant | Bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """Write the length of the fields of ``run``: in front of them (``ahead``), or later into the place that is kept."""
+
+    field: FieldPlan
+    type: str
+    run: Run
+    ahead: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Write how many elements there are: of the rows, of a column of lists (``column``), or none."""
+
+    field: FieldPlan
+    type: str
+    rows: bool
+    column: Leaf | None
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    """Write the checksum of the fields of ``run`` into the place that is kept."""
+
+    field: FieldPlan
+    algorithm: str
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Write the rows of the entry, compressed as ``codec`` says."""
+
+    field: FieldPlan
+    type: ArrayType
+    codec: Value | None
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A field that is not there in these rows."""
+
+    field: FieldPlan
+
+
+WriteOp = Constant | Number | Bits | Bytes | Elements | Length | Count | Checksum | Rows | Absent
+
+
+def values_of(op: WriteOp) -> Iterator[Value]:
+    """The values that an operation writes."""
+    match op:
+        case Number(value=value):
+            yield value
+        case Bits(members=members):
+            yield from (member.value for member in members)
+
+
+def columns_of(op: WriteOp) -> Iterator[nodes.ColumnValue]:
+    """The columns of numbers that an operation is made of."""
+    for value in values_of(op):
+        yield from nodes.columns_read(value)
+
+
+def leaf_of(op: WriteOp) -> Leaf | None:
+    """The column of bytes or lists that an operation writes as it is."""
+    return op.column if isinstance(op, Bytes | Elements) else None
+
+
+__all__ = [
+    "Absent",
+    "Bits",
+    "Bytes",
+    "Checksum",
+    "Constant",
+    "Count",
+    "Elements",
+    "Length",
+    "Limits",
+    "Member",
+    "Number",
+    "Rows",
+    "WriteOp",
+    "columns_of",
+    "leaf_of",
+    "limits",
+    "values_of",
+]

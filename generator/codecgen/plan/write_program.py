@@ -1,0 +1,397 @@
+"""What is written for the rows of a view: for each of its cases the operations of an entry and of its rows, in the order of
+the bytes.
+
+Targets that encode print these. What nobody can write is refused by the field of an operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from codecgen.plan import nodes
+from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
+from codecgen.plan.folding import fold, is_known, number, truth
+from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
+from codecgen.plan.nodes import Value
+from codecgen.plan.ranges import range_of
+from codecgen.plan.sameness import conjuncts, said_by
+from codecgen.plan.write_ops import (
+    Absent,
+    Bits,
+    Bytes,
+    Checksum,
+    Constant,
+    Count,
+    Elements,
+    Length,
+    Member,
+    Number,
+    Rows,
+    WriteOp,
+    limits,
+)
+from codecgen.plan.written_fields import known_when_written, number_of
+from codecgen.schema.lookup import integer_range
+from codecgen.schema.model import (
+    ArrayType,
+    BitMember,
+    BitsType,
+    BytesType,
+    Field,
+    Reference,
+    ScalarType,
+)
+
+RUNNING = ("last", "max", "min")
+"""Which columns of the rows of an entry change with every row."""
+
+
+class WriteError(Exception):
+    """Something that cannot be written, and the field to name."""
+
+    def __init__(self, reason: str, field: Field) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class WriteProgram:
+    """The operations of a case: ``around`` the rows (none where the row is the entry itself), and those of a ``row``.
+
+    ``order`` and ``row_order`` have the same so that each comes after what it is made of. ``when`` is the condition of the
+    rows, ``values`` what a reader makes of the columns, both in terms of what is written.
+    """
+
+    case: CasePlan
+    around: tuple[WriteOp, ...]
+    row: tuple[WriteOp, ...]
+    order: tuple[WriteOp, ...]
+    row_order: tuple[WriteOp, ...]
+    when: Value | None
+    values: Mapping[str, Value]
+
+    def ops_of(self, owner: str) -> tuple[WriteOp, ...]:
+        """The operations that an owner's fields are written by, as seen from the entry."""
+        return self.row if owner in ("item", "end") or not self.around else self.around
+
+    def op(self, owner: str, name: str) -> WriteOp | None:
+        """The operation that writes a field."""
+        return next((op for op in self.ops_of(owner) if op.field.name == name), None)
+
+    def folded(self, value: Value, part: str) -> Value:
+        """A value of the entry (``part`` own) or of the row (item), with what is known of what is written."""
+
+        def op_of(owner: str, name: str) -> WriteOp | None:
+            return self.op(part if owner == "own" else owner, name)
+
+        return fold(value, lambda value: known_when_written(value, op_of))
+
+    def rule(self, value: Value, part: str) -> Value:
+        """What a field of the entry or of the row has to meet, where the condition of the rows holds."""
+        found = self.folded(value, part)
+        if self.case.when is None or (part == "item" and self.around):
+            return found
+        holding = conjuncts(self.case.when)
+        return fold(found, lambda value: said_by(holding, value))
+
+
+def is_written(case: CasePlan) -> bool:
+    """Whether rows of a case are written: not where its condition never holds in this version."""
+    if case.rows.write is None:
+        return False
+    when = None if case.when is None else fold(case.when)
+    return when is None or not is_known(when) or truth(when)
+
+
+def write_program(plan: Plan, view: ViewPlan, case: CasePlan) -> WriteProgram:
+    """What is written for a case. Raises :class:`WriteError`."""
+    return _Programmer(plan, view, case).program()
+
+
+class _Programmer:
+    """Puts together the program of one case. Operations are made when they are asked for."""
+
+    def __init__(self, plan: Plan, view: ViewPlan, case: CasePlan) -> None:
+        self.plan = plan
+        self.view = view
+        self.case = case
+        self.made: dict[tuple[str, str], WriteOp] = {}
+        self.making: set[tuple[str, str]] = set()
+        self.own = "item" if case.array is None else "entry"
+        self.layouts = {"entry": case.entry, "item": case.element}
+        self.holding = [] if case.when is None else conjuncts(case.when)
+
+    def program(self) -> WriteProgram:
+        case = self.case
+        if case.array is not None:
+            order = {name.partition(".")[0]: i for i, name in enumerate(case.write_entry)}
+            order[case.array.name] = len(
+                case.write_entry
+            )  # what compresses the rows comes before them
+            for fp in sorted(case.entry.fields, key=lambda fp: order.get(fp.name, -1)):
+                self.op("entry", fp.name)
+        row = tuple(self.op("item", fp.name) for fp in case.element.fields)
+        around: tuple[WriteOp, ...] = ()
+        if case.array is not None:
+            around = tuple(self.op("entry", fp.name) for fp in case.entry.fields)
+        orders = [
+            tuple(op for (where, _), op in self.made.items() if where == part)
+            for part in ("entry", "item")
+        ]
+        bare = WriteProgram(case, around, row, orders[0], orders[1], None, {})
+        when = None if case.when is None else bare.folded(case.when, "own")
+        values = {name: bare.folded(value, "own") for name, value in case.values.items()}
+        program = replace(bare, when=when, values=values)
+        self.settle_when(program)
+        return program
+
+    def settle_when(self, program: WriteProgram) -> None:
+        """The first row says what the condition of the rows is about."""
+        if program.when is None:
+            return
+        for read in nodes.fields_read(program.when):
+            op = program.op("own", read.field.name)
+            if isinstance(op, Number) and op.running:
+                raise WriteError("a condition on rows, but changes with them", read.field)
+
+    # ------------------------------------------------------------ what is known
+
+    def op(self, part: str, name: str) -> WriteOp:
+        """What is written for a field."""
+        key = (part, name)
+        if key not in self.made:
+            fp = self.layouts[part].field(name)
+            assert fp is not None
+            if key in self.making:
+                raise WriteError("made of itself", fp.field)
+            self.making.add(key)
+            self.made[key] = self.make(part, fp)
+        return self.made[key]
+
+    def folded(self, value: Value, part: str) -> Value:
+        """A value where fields of a part are written."""
+
+        def op_of(owner: str, name: str) -> WriteOp | None:
+            where = {"own": part, "entry": self.own}.get(owner, "item")
+            return self.op(where, name) if self.layouts[where].field(name) is not None else None
+
+        return fold(value, lambda value: known_when_written(value, op_of))
+
+    def runs(self, value: Value, part: str) -> bool:
+        """Whether a value changes with the rows of an entry."""
+        where = {"own": part, "entry": self.own}
+        keys = [(where.get(v.owner, "item"), v.field.name) for v in nodes.fields_read(value)]
+        ops = [self.made.get(key) for key in keys]
+        last = any(column.which in RUNNING for column in nodes.columns_read(value))
+        return last or any(isinstance(op, Number) and op.running for op in ops)
+
+    # ------------------------------------------------------------ one field
+
+    def make(self, part: str, fp: FieldPlan) -> WriteOp:
+        f = fp.field
+        layout = self.layouts[part]
+        if fp.when is not None and not self.is_there(part, fp):
+            return Absent(fp)
+        if fp.measures is not None:
+            return Length(fp, _type(f), fp.measures, fp.size is None)
+        if f.checksum is not None:
+            if fp.covers is None or fp.size is None:
+                raise WriteError("a checksum of no fixed size", f)
+            return Checksum(fp, f.checksum, fp.covers)
+        if f.counts is not None:
+            return self.count(part, fp, f.counts)
+        settled = self.settled(fp, layout)
+        if settled is not None:
+            return settled
+        given = self.case.write_entry if part == self.own else self.case.write_item
+        match f.type:
+            case BitsType(base, members):
+                return self.bits(part, fp, base, members, given)
+            case BytesType() as type_:
+                leaf = self.leaf(given.get(f.name), f)
+                if leaf is None and type_.null is None:
+                    raise WriteError("without a value to write, and cannot be null", f)
+                return Bytes(fp, type_, leaf)
+            case ArrayType() as array if fp is self.case.array:
+                codec = None if fp.codec is None else self.folded(fp.codec, part)
+                return Rows(fp, array, codec)
+            case ArrayType() as array:
+                return self.elements(fp, array, layout, self.leaf(given.get(f.name), f))
+            case ScalarType() as scalar if _is_number(scalar):
+                return self.number(part, fp, scalar, given.get(f.name))
+        raise WriteError("not written by the kernels", f)
+
+    def settled(self, fp: FieldPlan, layout: LayoutPlan) -> Constant | None:
+        """What the layout itself says that is written."""
+        f = fp.field
+        if f.const is not None:
+            return self.constant(fp, _type(f), f.const)
+        if f.is_version and layout.version is not None:
+            return self.constant(fp, _type(f), layout.version)
+        return None
+
+    def constant(self, fp: FieldPlan, type_: str, value: int) -> Constant:
+        scalar = fp.field.type
+        if isinstance(scalar, ScalarType):
+            room = integer_range(scalar.name) or (0, 1)
+            if not limits((value, value), room, self.allowed(scalar.enum, scalar.only)).hold(value):
+                raise WriteError(f"written as {value}, which it does not hold", fp.field)
+        return Constant(fp, type_, value)
+
+    def is_there(self, part: str, fp: FieldPlan) -> bool:
+        """Whether a field that may be left out is there in these rows."""
+        assert fp.when is not None
+        found = self.folded(fp.when, part)
+        if not is_known(found) and part == self.own:
+            found = fold(found, lambda value: said_by(self.holding, value))
+        if not is_known(found):
+            raise WriteError("left out by a condition that the rows do not settle", fp.field)
+        return truth(found)
+
+    def count(self, part: str, fp: FieldPlan, counted: str) -> Count:
+        array = self.case.array
+        rows = part == "entry" and array is not None and counted == array.name
+        op = None if rows else self.op(part, counted)
+        return Count(fp, _type(fp.field), rows, op.column if isinstance(op, Elements) else None)
+
+    def number(
+        self, part: str, fp: FieldPlan, scalar: ScalarType, given: Value | None
+    ) -> Constant | Number:
+        source = fp.default if given is None else given
+        if source is None:
+            raise WriteError("without a value to write, and has no default", fp.field)
+        value = self.folded(source, part)
+        self.refuse_unknown(value, fp, given)
+        constant = number_of(value)
+        if constant is not None:
+            return self.constant(fp, scalar.name, constant)
+        room = integer_range(scalar.name) or (0, 1)
+        found = limits(range_of(value), room, self.allowed(scalar.enum, scalar.only))
+        return Number(fp, scalar.name, value, found, self.runs(value, part))
+
+    def bits(
+        self,
+        part: str,
+        fp: FieldPlan,
+        base: str,
+        members: tuple[BitMember, ...],
+        given: Mapping[str, Value],
+    ) -> Constant | Bits:
+        found = []
+        for m in members:
+            own = given.get(f"{fp.name}.{m.name}")
+            source = fp.bit_defaults.get(m.name) if own is None else own
+            if source is None:
+                continue
+            value = self.folded(source, part)
+            self.refuse_unknown(value, fp, own)
+            if self.runs(value, part):
+                raise WriteError("made of bits that change with the rows of an entry", fp.field)
+            room = (0, (1 << m.width) - 1)
+            allowed = limits(range_of(value), room, self.allowed(m.enum, m.only))
+            constant = number_of(value)
+            if constant is not None:
+                if not allowed.hold(constant):
+                    reason = f"made of bits {m.name} that {constant} does not fit"
+                    raise WriteError(reason, fp.field)
+                value = nodes.Literal(constant)
+            found.append(Member(m, value, allowed))
+        numbers = [number(member.value) for member in found]
+        if None in numbers:
+            return Bits(fp, base, tuple(found))
+        word = sum((n or 0) << m.bits.low for n, m in zip(numbers, found, strict=True))
+        return Constant(fp, base, word)
+
+    def refuse_unknown(self, value: Value, fp: FieldPlan, given: Value | None) -> None:
+        """A value is made of what is known when it is written."""
+        if isinstance(value, nodes.NullValue):
+            raise WriteError("written as null, which it cannot be", fp.field)
+        if given is None and any(True for _ in nodes.ends_read(value)):
+            raise WriteError(
+                "without a value to write, and has a default of its elements", fp.field
+            )
+
+    def allowed(self, enum: str | None, only: tuple[str, ...] | None) -> tuple[int, ...] | None:
+        """The numbers that a field with an enum holds (None: those that it has room for)."""
+        if enum is None or self.plan.model.enums[enum].keep_unknown:
+            return None
+        values = self.plan.model.enums[enum].values
+        return tuple(sorted({v.value for v in values if only is None or v.name in only}))
+
+    # ------------------------------------------------------------ bytes and lists
+
+    def leaf(self, value: Value | None, f: Field) -> Leaf | None:
+        """The column that is written as it is."""
+        if value is None:
+            return None
+        if isinstance(value, nodes.ColumnValue) and value.which == "row":
+            for leaf in self.view.leaves:
+                if leaf.inside is None and leaf.column.name == value.column.name:
+                    return leaf
+        raise WriteError("written from something else than a column", f)
+
+    def elements(
+        self, fp: FieldPlan, array: ArrayType, layout: LayoutPlan, leaf: Leaf | None
+    ) -> Elements:
+        f = fp.field
+        if array.length is not None:
+            raise WriteError("an array with a length inside rows", f)
+        if array.at_least:
+            raise WriteError("an array that is not written by the kernels", f)
+        if leaf is None:
+            return Elements(fp, array, None, None, ())
+        if not isinstance(array.element, Reference):
+            raise WriteError("an array that is not written by the kernels", f)
+        element = self.plan.expected(array.element, layout)
+        members = {m.column.name: m for m in self.view.leaves if m.inside is leaf.column}
+        each = tuple(self.in_element(inner, element, members) for inner in element.fields)
+        return Elements(fp, array, leaf, element, each)
+
+    def in_element(
+        self, fp: FieldPlan, element: LayoutPlan, members: Mapping[str, Leaf]
+    ) -> Constant | Bytes:
+        """A field of an element in a row: bytes of a column, or a number that is always the same."""
+        f = fp.field
+        odd = fp.when is not None or fp.measures is not None or f.checksum is not None
+        odd = odd or f.counts is not None or fp.valid is not None or fp.refuse is not None
+        if odd or isinstance(f.type, ArrayType):
+            raise WriteError("not written by the kernels inside an array of a row", f)
+        settled = self.settled(fp, element)
+        if settled is not None:
+            return settled
+        match f.type:
+            case BytesType() as type_:
+                leaf = members.get(fp.name)
+                if leaf is None and type_.null is None:
+                    raise WriteError("without a value to write, and cannot be null", f)
+                return Bytes(fp, type_, leaf)
+            case ScalarType() as scalar if _is_number(scalar):
+                value = None if fp.default is None else number(fold(fp.default))
+                if value is None:
+                    raise WriteError("without a value to write, and has no default", f)
+                return self.constant(fp, scalar.name, value)
+            case BitsType(base, bits):
+                word = 0
+                for m in bits:
+                    default = fp.bit_defaults.get(m.name)
+                    found = 0 if default is None else number(fold(default))
+                    if found is None:
+                        raise WriteError("without a value to write, and has no default", f)
+                    word |= found << m.low
+                return Constant(fp, base, word)
+        raise WriteError("not written by the kernels inside an array of a row", f)
+
+
+def _type(f: Field) -> str:
+    return f.type.base if isinstance(f.type, BitsType) else str(getattr(f.type, "name", ""))
+
+
+def _is_number(scalar: ScalarType) -> bool:
+    """Whether a field is a number that 64 bits hold with their sign, or true or false."""
+    known = scalar.name == "bool" or integer_range(scalar.name) is not None
+    return known and scalar.name not in ("u64", "uvarlong")
+
+
+__all__ = ["WriteError", "WriteProgram", "is_written", "write_program"]

@@ -1,0 +1,187 @@
+"""Arrow arrays made into those that a view has: types that hold the same, nothing that is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from codecgen.runtime.arrow.buffers import arrow_type
+from codecgen.runtime.arrow.view import Column
+from codecgen.runtime.errors import BuildError, Where
+
+_BUFFERS = 7
+_DATA, _OFFSETS, _VALIDITY, _BIT, _STEP, _END, _GIVEN = range(_BUFFERS)
+_EACH_ROW, _EACH_ENTRY = 1, 2
+"""Whether columns on request are looked at in each row, or, where they are constants, in the first row of an entry."""
+
+_WIDTHS = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "timestamp_ms": 8}
+_NUMPY = {"int8": np.int8, "int16": np.int16, "int64": np.int64, "timestamp_ms": np.int64}
+_BYTES = {
+    pa.string(): pa.binary(),
+    pa.large_string(): pa.large_binary(),
+    pa.string_view(): pa.binary_view(),
+}
+_RANGES = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "timestamp_ms": 64}
+
+
+class RowRefused(BuildError):
+    """A row that cannot be written: its number from 0, and the column (None: the row as a whole)."""
+
+    def __init__(self, reason: str, row: int, column: str | None) -> None:
+        path = f"row {row}" if column is None else f"row {row}, column {column}"
+        super().__init__(reason, Where(path=path))
+        self.row = row
+        self.column = column
+
+
+def refuse_broken(batch: pa.RecordBatch, casts: Mapping[str, Any]) -> None:
+    """Look at a record batch, and in full at the columns whose casts go where offsets, indices and views lead. Raises
+    ValueError."""
+    try:
+        batch.validate()
+        for name, wanted in casts.items():
+            array = batch.column(name)
+            if array.type != wanted:
+                _validate(array)
+    except pa.ArrowException as error:
+        raise ValueError(f"the record batch is broken: {error}") from None
+
+
+def _validate(array: Any) -> None:
+    """Validate all that lies behind offsets, indices and views, but not text: casts refuse that by its row."""
+    kind = array.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind):
+        like = pa.large_list if pa.types.is_large_list(kind) else pa.list_
+        nothing, buffers = pa.nulls(len(array.values)), [None, array.buffers()[1]]
+        pa.Array.from_buffers(
+            like(pa.null()), len(array), buffers, offset=array.offset, children=[nothing]
+        ).validate(full=True)
+        _validate(array.values)
+    elif pa.types.is_struct(kind):
+        for i in range(kind.num_fields):
+            _validate(array.field(i))
+    elif kind in _BYTES:
+        array.view(_BYTES[kind]).validate(full=True)
+    elif not pa.types.is_primitive(kind):
+        array.validate(full=True)
+
+
+def cast_column(array: Any, column: Column, row: int) -> Any:
+    """The values in the view's type. Raises :class:`RowRefused` where that would lose something."""
+    wanted = arrow_type(column)
+    if array.type == wanted:
+        return array
+    if column.type == "list":
+        return _cast_list(array, column, row)
+    return cast_plain(array, wanted, column.name, row)
+
+
+def cast_plain(array: Any, wanted: Any, name: str, row: int) -> Any:
+    """Values that are no lists in another type. Raises :class:`RowRefused`, ValueError for types that it has not."""
+    if wanted == pa.bool_() and not (
+        pa.types.is_boolean(array.type) or pa.types.is_null(array.type)
+    ):
+        raise ValueError(f"the column {name} is {array.type}, not {wanted}")
+    try:
+        return _plainer(array, wanted)
+    except pa.ArrowNotImplementedError:
+        raise ValueError(f"the column {name} is {array.type}, not {wanted}") from None
+    except pa.ArrowInvalid as error:
+        low, high = 0, len(array)
+        while high - low > 1:  # the first row that cannot be cast is in low..high
+            middle = (low + high) // 2
+            try:
+                _plainer(array.slice(low, middle - low), wanted)
+                low = middle
+            except pa.ArrowInvalid:
+                high = middle
+        raise RowRefused(str(error), row + low, name) from None
+
+
+def _plainer(array: Any, wanted: Any) -> Any:
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    return array if array.type == wanted else pc.cast(array, wanted, safe=True)
+
+
+def _cast_list(array: Any, column: Column, row: int) -> Any:
+    """Lists of structs, the members by their names, each in its type."""
+    kind = array.type
+    if pa.types.is_null(kind):
+        return pa.nulls(len(array), arrow_type(column))
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind)):
+        raise ValueError(f"the column {column.name} is {kind}, not a list of structs")
+    if pa.types.is_large_list(kind):
+        array = _plainer(array, pa.list_(kind.value_field))
+    if not len(array):
+        return pa.array([], arrow_type(column))  # producers may leave out its offsets
+    first, last = _elements(array)
+    structs = array.values.slice(first, last - first)
+    if not pa.types.is_struct(structs.type):
+        raise ValueError(f"the column {column.name} is {kind}, not a list of structs")
+    names = [structs.type.field(i).name for i in range(structs.type.num_fields)]
+    wanted = [m.name for m in column.members]
+    if pa.types.is_map(kind) and len(wanted) == len(names):
+        names = wanted
+    if sorted(names) != sorted(wanted):
+        have = ", ".join(names)
+        raise ValueError(f"the structs of {column.name} have {have}, not {', '.join(wanted)}")
+    if structs.null_count:
+        bad = first + pc.index(structs.is_null(), True).as_py()
+        raise RowRefused("it is null", row + _row_of(array, bad), column.name)
+    members = []
+    for m in column.members:
+        member = structs.field(names.index(m.name))
+        try:
+            members.append(cast_plain(member, arrow_type(m), f"{column.name}.{m.name}", 0))
+        except RowRefused as error:
+            at = _row_of(array, first + error.row)
+            raise RowRefused(error.reason, row + at, error.column) from None
+    fields = [pa.field(m.name, a.type) for m, a in zip(column.members, members, strict=True)]
+    inner = pa.StructArray.from_arrays(members, fields=fields)
+    offsets = array.offsets.to_numpy(zero_copy_only=False) - first
+    lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), inner)
+    if array.null_count:
+        raise RowRefused("it is null", row + pc.index(array.is_null(), True).as_py(), column.name)
+    return lists
+
+
+def _row_of(array: Any, element: int) -> int:
+    """The row of a list array that an element is in."""
+    offsets = array.offsets.to_numpy(zero_copy_only=False)
+    return max(int(np.searchsorted(offsets, element, "right")) - 1, 0)
+
+
+def refuse_nulls(array: Any, column: Column, row: int) -> None:
+    """Null is only where the view has it."""
+    if not column.nullable and array.null_count:
+        first = pc.index(array.is_null(), True).as_py()
+        raise RowRefused("it is null", row + first, column.name)
+    if column.type != "list":
+        return
+    first, last = _elements(array)
+    structs = array.values.slice(first, last - first)
+    parts = [("", structs)]
+    parts += [
+        (f".{m.name}", structs.field(i)) for i, m in enumerate(column.members) if not m.nullable
+    ]
+    for name, part in parts:
+        if part.null_count:
+            bad = first + pc.index(part.is_null(), True).as_py()
+            at = row + _row_of(array, bad)
+            raise RowRefused("it is null", at, f"{column.name}{name}")
+
+
+def _elements(array: Any) -> tuple[int, int]:
+    """Which of its elements a list array has: a slice has not all of them."""
+    if not len(array):
+        return 0, 0
+    offsets = array.offsets
+    return int(offsets[0].as_py()), int(offsets[len(array)].as_py())
+
+
+# ------------------------------------------------------------ addresses

@@ -1,0 +1,110 @@
+"""Loading columns: what a kernel knows of them, and their values in a row."""
+
+from __future__ import annotations
+
+from codecgen.plan.columns import Leaf
+from codecgen.targets.arrow.building import Builder
+from codecgen.targets.arrow.numba_encode.view import BUFFERS, BYTES_LIKE, Encoders
+from codecgen.targets.arrow.tree import Expr, Num, Var, call
+
+LOADS = {
+    "int8": ("load_i8", 1),
+    "int16": ("load_i16_le", 2),
+    "int32": ("load_i32_le", 4),
+    "int64": ("load_i64_le", 8),
+    "timestamp_ms": ("load_i64_le", 8),
+}
+
+
+class Variables:
+    """The variables of one function."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[str, str], Var] = {}
+        self.parts: dict[tuple[int, str], Var] = {}
+
+    def of(self, kind: str, name: str) -> Var:
+        """That of a field or a column, or of something about it; always the same one."""
+        key = (kind, name)
+        if key not in self.found:
+            self.found[key] = Var(f"{kind.replace(' ', '_')}_{name}")
+        return self.found[key]
+
+    def part(self, leaf: Leaf, part: str) -> Var:
+        """What is known of a column; always the same one."""
+        key = (leaf.index, part)
+        if key not in self.parts:
+            self.parts[key] = Var(f"{leaf.name}_{part}")
+        return self.parts[key]
+
+    def value(self, leaf: Leaf) -> Var:
+        """A column in the row at hand, or a member of a list in the element at hand: of bytes how many (-1: null), of a
+        list how many elements."""
+        if leaf.inside is None:
+            return self.of("row", leaf.name)
+        key = (leaf.index, "value")
+        if key not in self.parts:
+            self.parts[key] = Var(f"part_{leaf.name}")
+        return self.parts[key]
+
+
+class Columns:
+    """Prints what loads columns into variables."""
+
+    def __init__(self, encoders: Encoders, code: Builder, variables: Variables) -> None:
+        self.encoders = encoders
+        self.code = code
+        self.variables = variables
+        self.part = variables.part
+
+    def addresses(self, columns: Var) -> None:
+        """Load what is known of all columns. What turns out not to be used is not printed."""
+        for leaf in self.encoders.view.leaves:
+            for name in BUFFERS:
+                place = columns + self.encoders.columns[leaf.index, name]
+                self.code.assign(self.part(leaf, name), call("load_i64_le", place))
+
+    def place(self, leaf: Leaf, row: Expr) -> Expr:
+        """Where the value of a row is: columns on request may have one value for all rows."""
+        return row * self.part(leaf, "step") if leaf.column.on_request else row
+
+    def load(self, leaf: Leaf, row: Expr) -> None:
+        """A column in the row at hand, or a member of a list in the element at hand."""
+        if leaf.column.type in BYTES_LIKE:
+            self.bytes(leaf, row)
+            self.null_bytes(leaf, row)
+        elif leaf.column.type == "list":
+            self.bytes(leaf, row)
+        else:
+            self.number(leaf, row, "row")
+
+    def number(self, leaf: Leaf, row: Expr, kind: str) -> None:
+        """A number of a row, and whether it is null."""
+        place = self.place(leaf, row)
+        variable = self.variables.of(kind, leaf.column.name)
+        data = self.part(leaf, "data")
+        if leaf.column.type == "bool":
+            value = call("load_bit", data, self.part(leaf, "bit") + place)
+        else:
+            function, size = LOADS[leaf.column.type]
+            value = call(function, data + (place if size == 1 else Num(size) * place))
+        self.code.assign(variable, value)
+        if leaf.column.nullable:
+            null = self.variables.of(f"null {kind}", leaf.column.name)
+            self.code.assign(null, self.is_null(leaf, place))
+
+    def is_null(self, leaf: Leaf, place: Expr) -> Expr:
+        return call("is_null", self.part(leaf, "validity"), self.part(leaf, "bit") + place)
+
+    def bytes(self, leaf: Leaf, row: Expr) -> None:
+        """Where the bytes, or the elements, of a row are, and how many."""
+        at = self.part(leaf, "at")
+        first = self.part(leaf, "offsets") + Num(4) * self.place(leaf, row)
+        self.code.assign(at, call("load_i32_le", first))
+        self.code.assign(self.variables.value(leaf), call("load_i32_le", first + 4) - at)
+
+    def null_bytes(self, leaf: Leaf, row: Expr) -> None:
+        """-1 for null."""
+        if leaf.column.nullable:
+            with self.code.when(self.is_null(leaf, self.place(leaf, row))):
+                self.code.assign(self.variables.value(leaf), -1)

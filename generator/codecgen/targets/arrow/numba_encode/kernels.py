@@ -1,0 +1,84 @@
+"""The kernels that write a view as Python: cut rows into entries, and write these."""
+
+from __future__ import annotations
+
+from codecgen.plan import LayoutPlan, Plan
+from codecgen.plan.columns import CasePlan, ViewPlan
+from codecgen.targets.arrow.building import Builder
+from codecgen.targets.arrow.numba_encode.cut import Cut, cut_all
+from codecgen.targets.arrow.numba_encode.put import Put
+from codecgen.targets.arrow.numba_encode.view import Encoders
+from codecgen.targets.arrow.tree import Call, Function, Var, call
+
+
+def encoders_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Encoders, str]:
+    """The kernels that write a view, and their module. Raises :class:`Unsupported`."""
+    encoders = Encoders(plan, view)
+    table = ["KERNELS: dict[int, tuple[Any, Any, Any]] = {"]
+    for key, entry, cases in encoders.entries():
+        programs = [encoders.programs[case.number] for case in cases]
+        for program in programs:
+            Cut(encoders, program).emit()
+        names = [cut_all(encoders, entry, cases)]
+        for program in programs:
+            Put(encoders, program, rows=True).emit()
+            if program.around:
+                Put(encoders, program, rows=False).emit()
+        names += [fill_all(encoders, entry, cases), write_all(encoders, entry, cases)]
+        table.append(f"    {key}: ({', '.join(names)}),")
+    table.append("}")
+    table.append('"""What cuts, fills and writes, by the number that tells entries apart."""')
+    return encoders, encoders.module.text(table, doc[0], *doc[1:])
+
+
+def fill_all(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
+    """Print what writes the rows of entries that are compressed. Its name."""
+    code = Builder()
+    columns, table, first, last, p = parameters = _parameters()
+    i, own, case = map(Var, ("i", "entry", "case"))
+    slots = encoders.table
+    with code.count(i, first, last):
+        code.assign(own, table + i * encoders.size_of_entry)
+        with code.when(call("load_i64_le", own + slots["CODEC"]).eq(0)):
+            code.leave("continue")
+        code.do("store_64", own + slots["RUN"], p)
+        code.assign(case, call("load_i64_le", own + slots["CASE"]))
+        for written in cases:
+            if written.array is not None:
+                with code.when(case.eq(written.number)):
+                    put = encoders.function("put", written)
+                    code.assign(p, Call(put, (columns, own, p), (), False))
+    code.give(p)
+    doc = (
+        "Write the rows of the entries that are compressed, one behind the other, and note where they are. The address "
+        "behind them."
+    )
+    name = encoders.entry_function("fill_all", entry)
+    typed = [(parameter, "int") for parameter in parameters]
+    encoders.module.functions.append(Function(name, typed, "int", doc, code.body, "jit"))
+    return name
+
+
+def write_all(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
+    """Print what writes entries as they lie in a file. Its name."""
+    code = Builder()
+    columns, table, first, last, p = parameters = _parameters()
+    i, own, case = map(Var, ("i", "entry", "case"))
+    with code.count(i, first, last):
+        code.assign(own, table + i * encoders.size_of_entry)
+        code.assign(case, call("load_i64_le", own + encoders.table["CASE"]))
+        for written in cases:
+            with code.when(case.eq(written.number)):
+                verb = "put" if written.array is None else "write"
+                function = encoders.function(verb, written)
+                code.assign(p, Call(function, (columns, own, p), (), False))
+    code.give(p)
+    name = encoders.entry_function("write_all", entry)
+    doc = "Pass 2: write entries one behind the other. The address behind them."
+    typed = [(parameter, "int") for parameter in parameters]
+    encoders.module.functions.append(Function(name, typed, "int", doc, code.body, "jit"))
+    return name
+
+
+def _parameters() -> tuple[Var, Var, Var, Var, Var]:
+    return Var("columns"), Var("table"), Var("first"), Var("last"), Var("p")

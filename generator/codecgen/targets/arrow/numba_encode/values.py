@@ -1,0 +1,98 @@
+"""What values mean in a kernel that writes: in terms of columns, and of fields that are worked out already."""
+
+from __future__ import annotations
+
+from codecgen.plan import nodes
+from codecgen.plan.nodes import Value
+from codecgen.plan.write_ops import Absent, Bits, Bytes, Constant, Number, WriteOp
+from codecgen.plan.write_program import WriteProgram
+from codecgen.targets.arrow.arithmetic import Arithmetic, Refused, Term
+from codecgen.targets.arrow.numba_encode.columns import Variables
+from codecgen.targets.arrow.numba_encode.view import BYTES_LIKE
+from codecgen.targets.arrow.tree import TRUE, Num
+
+KINDS = {"row": "row", "last": "row", "first": "head", "max": "most", "min": "least"}
+"""The variables of columns: the row at hand is the last one so far."""
+
+
+class Values:
+    """Prints values of one case. ``ends`` are the fields of the first and the last element that are asked for."""
+
+    def __init__(self, program: WriteProgram, variables: Variables) -> None:
+        self.program = program
+        self.variables = variables
+        self.ends: set[tuple[str, str]] = set()
+        self.own = "entry" if program.around else "item"
+
+    def written(self, value: Value, part: str) -> Term:
+        """What is written into a field of a part (entry, item): sums wrap in 64 bits."""
+        return Arithmetic(lambda leaf: self.leaf(leaf, part), 64).term(value)
+
+    def read(self, part: str) -> Arithmetic:
+        """Values as a reader works them out, and conditions."""
+        return Arithmetic(lambda leaf: self.leaf(leaf, part))
+
+    def where(self, owner: str, part: str) -> str:
+        """The part that an owner's fields are in."""
+        return {"own": part, "entry": self.own}.get(owner, "item")
+
+    def op(self, value: nodes.FieldValue, part: str) -> tuple[str, WriteOp]:
+        where = self.where(value.owner, part)
+        ops = self.program.around if where == "entry" else self.program.row
+        found = next((op for op in ops if op.field.name == value.field.name), None)
+        if value.holders or found is None:
+            raise Refused("a layout in the place of a field")
+        return where, found
+
+    def leaf(self, value: Value, part: str) -> Term:
+        match value:
+            case nodes.VersionValue(version) if version is not None:
+                return Term(Num(version))
+            case nodes.ColumnValue():
+                return self.column(value)
+            case nodes.FieldValue():
+                return self.field(value, part)
+            case nodes.BitValue(word, m):
+                inner = self.field(word, part)
+                return Term(inner.value >> m.low & (1 << m.width) - 1, inner.null)
+            case nodes.EndValue():
+                return self.end(value)
+        raise Refused(f"used as a number ({type(value).__name__})")
+
+    def column(self, value: nodes.ColumnValue) -> Term:
+        variable = self.variables.of(KINDS[value.which], value.column.name)
+        nullable = value.type.nullable
+        if value.column.type in BYTES_LIKE:
+            return Term(variable, variable < 0 if nullable else None)
+        if value.column.type == "list":
+            raise Refused("a list that is used as a number")
+        null = self.variables.of(f"null {KINDS[value.which]}", value.column.name)
+        return Term(variable, null if nullable else None)
+
+    def field(self, value: nodes.FieldValue, part: str) -> Term:
+        where, op = self.op(value, part)
+        match op:
+            case Number() | Bits():
+                return Term(self.variables.of(where, op.field.name))
+            case Constant(value=number):
+                return Term(Num(number))
+            case Absent():
+                return Term(Num(0), TRUE)
+            case Bytes(column=leaf) if leaf is not None:
+                variable = self.variables.value(leaf)
+                return Term(variable, variable < 0 if leaf.column.nullable else None)
+            case Bytes():
+                return Term(Num(-1), TRUE)
+        raise Refused("asked for where rows are written, but known when all of them are")
+
+    def end(self, value: nodes.EndValue) -> Term:
+        array, inner = self.program.case.array, value.value
+        asked = f"asked for as {value.end}({'.'.join(value.array.names)})"
+        if array is None or value.array.names != (array.name,):
+            raise Refused(asked)
+        if not isinstance(inner, nodes.FieldValue) or inner.holders:
+            raise Refused(asked)
+        if not isinstance(self.op(inner, "item")[1], Number):
+            raise Refused(asked)
+        self.ends.add((value.end, inner.field.name))
+        return Term(self.variables.of(value.end, inner.field.name))

@@ -1,0 +1,108 @@
+"""What all kernels that write a view share: the module, the slots of its tables, the programs of its cases."""
+
+from __future__ import annotations
+
+from codecgen.plan import LayoutPlan, Plan, nodes
+from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
+from codecgen.plan.write_ops import Bits, Number, columns_of
+from codecgen.plan.write_program import WriteError, WriteProgram, is_written, write_program
+from codecgen.targets.arrow.code import Unsupported, function_name
+from codecgen.targets.arrow.module import KernelModule
+from codecgen.targets.arrow.tree import Global
+
+SLOTS = ("CASE", "FIRST", "ROWS", "SIZE", "SIZES", "CODEC", "RUN", "RUN_SIZE")
+"""What the table says of an entry, before the values of its fields."""
+
+BUFFERS = ("data", "offsets", "validity", "bit", "step", "end", "given")
+"""What the kernels are told of a column: addresses, the bit where it begins, 1 or 0 for one value for all rows, the
+address where the data end, whether the rows have the column."""
+
+BYTES_LIKE = ("binary", "string")
+
+Key = tuple[str, str]
+
+
+class Encoders:
+    """One view, with the module that its kernels go to. ``varying`` gathers the columns that readers make of each row, not
+    of the entry alone."""
+
+    def __init__(self, plan: Plan, view: ViewPlan) -> None:
+        self.plan = plan
+        self.view = view
+        self.module = KernelModule()
+        self.varying: set[str] = set()
+        try:
+            written = [case for case in view.cases if is_written(case)]
+            self.programs = {case.number: write_program(plan, view, case) for case in written}
+        except WriteError as error:
+            raise Unsupported(error.reason, error.field) from None
+        self.places = places(view)
+        constant = self.module.constant
+        self.module.group("A row of the table of entries.")
+        self.table = {name: constant(name, 8 * i) for i, name in enumerate(SLOTS)}
+        named = sorted({key for program in self.programs.values() for key in kept(program)})
+        self.kept: dict[Key, Global] = {}
+        for i, (kind, name) in enumerate(named, len(SLOTS)):
+            self.kept[kind, name] = constant(f"{kind}_{name}".replace(" ", "_").upper(), 8 * i)
+        self.width = len(SLOTS) + len(named)
+        self.size_of_entry = constant("SIZE_OF_ENTRY", 8 * self.width)
+        self.module.group("What is known of columns.")
+        self.extra = constant("EXTRA", 0)
+        self.columns = {
+            (leaf.index, part): constant(
+                f"{leaf.name}_{part}".upper(), 8 + 8 * (len(BUFFERS) * leaf.index + i)
+            )
+            for leaf in view.leaves
+            for i, part in enumerate(BUFFERS)
+        }
+        self.functions: dict[tuple[str, int], Global] = {}
+
+    def function(self, verb: str, case: CasePlan) -> Global:
+        """The function that does something with the rows of a case."""
+        key = (verb, case.number)
+        if key not in self.functions:
+            self.functions[key] = Global(self.module.name(f"{verb}_{case.name}"))
+        return self.functions[key]
+
+    def entry_function(self, verb: str, entry: LayoutPlan) -> str:
+        """A name for the function that does something with many entries."""
+        return self.module.name(function_name(verb, entry))
+
+    def leaf(self, name: str) -> Leaf:
+        """A column by its name."""
+        return next(x for x in self.view.leaves if x.inside is None and x.column.name == name)
+
+    def entries(self) -> list[tuple[int, LayoutPlan, list[CasePlan]]]:
+        """The layouts that are written, with the first number that stands for each."""
+        out: list[tuple[int, LayoutPlan, list[CasePlan]]] = []
+        for key, entry in self.view.entries:
+            cases = [c for c in self.view.cases_of(entry) if c.number in self.programs]
+            if cases and all(p is not entry for _, p, _ in out):
+                out.append((key, entry, cases))
+        return out
+
+
+def kept(program: WriteProgram) -> list[Key]:
+    """What the table keeps of an entry for the second pass: fields around the rows, columns of the first row."""
+    out = [("entry", op.field.name) for op in program.around if isinstance(op, Number | Bits)]
+    for op in program.row if program.around else ():
+        for value in columns_of(op):
+            if value.which == "first":
+                out.append(("head", value.column.name))
+                if value.type.nullable:
+                    out.append(("null head", value.column.name))
+    return list(dict.fromkeys(out))
+
+
+def places(view: ViewPlan) -> tuple[str, ...]:
+    """Columns that say where a row was read: they are not written."""
+    out = []
+    for leaf in view.leaves:
+        found = [case.values.get(leaf.name) for case in view.cases if leaf.inside is None]
+        values = [value for value in found if value is not None]
+        if values and all(
+            any(isinstance(node, nodes.PlaceValue) for node in nodes.walk(value))
+            for value in values
+        ):
+            out.append(leaf.name)
+    return tuple(out)

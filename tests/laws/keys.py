@@ -1,0 +1,270 @@
+"""Types of single fields, and the keys that stand beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.laws.conditions import NUMBERS, Conditions, Seen
+from tests.laws.draws import Draw
+from tests.laws.names import Names
+from tests.laws.seen import ALL_INTEGERS, FIXED, SCALARS, numbers_of, seen_of
+from tests.laws.world import INTEGERS, VARINTS, Tree, reach
+
+
+@dataclass
+class Made:
+    """A layout that others can hold. ``open``: the bytes around it say where it ends. ``solid``: it takes a byte or more."""
+
+    name: str
+    tree: Tree
+    open: bool = False
+    solid: bool = False
+    versions: tuple[int, int] | None = None
+    in_band: bool = False
+    numbers: tuple[str, ...] = ()
+    sums: bool = False
+    framed: bool = False
+    plain: bool = False
+
+
+@dataclass
+class Kit:
+    """What the layouts of a directory share."""
+
+    d: Draw
+    enums: dict[str, Tree]
+    made: list[Made] = field(default_factory=list)
+    releases: tuple[str, ...] = ()
+    names: Names | None = None
+
+    def since(self) -> Tree:
+        d = self.d
+        out: Tree = {"rel": d.pick(self.releases)} if not d.chance(3) else {}
+        if d.chance(2) or not out:
+            out["doc_no"] = [d.number(1, 9)]
+        return out
+
+
+class Keys:
+    """Draws what stands in a field of the layout that is made. ``plain``: what the target arrow can print, most of the time."""
+
+    kit: Kit
+    d: Draw
+    plain: bool
+    made: Made
+    fields: Tree
+    seen: list[Seen]
+
+    # ------------------------------------------------------------ types
+
+    def scalar(self, fixed: bool) -> Tree:
+        d = self.d
+        types = [t for t in SCALARS if t not in VARINTS] if fixed else list(SCALARS)
+        if self.plain and not d.chance(8):
+            types = [t for t in types if t not in ("u64", "uvarlong", "f64")]
+        spec: Tree = {"type": d.pick(types)}
+        if spec["type"] in ALL_INTEGERS and d.chance(3):
+            enum = d.pick(list(self.kit.enums))
+            low, high = reach(spec["type"])
+            values = numbers_of(self.kit.enums[enum])
+            fitting = [name for name, number in values.items() if low <= number <= high]
+            if fitting:
+                spec["enum"] = enum
+                if len(fitting) < len(values) or d.chance(3):
+                    spec["only"] = d.some(fitting, 1)
+        return spec
+
+    def bits(self) -> Tree:
+        d = self.d
+        base = d.pick(FIXED)
+        width = 8 * INTEGERS[base][0]
+        names = Names(d)
+        members: Tree = {}
+        at = 0
+        versioned = False
+        while at < width and len(members) < 5 and not (at and d.chance(4)) and not versioned:
+            size = min(d.pick((1, 1, 2, 3, 5)), width - at)
+            member: Tree = {"at": str(at) if size == 1 else f"{at}..{at + size - 1}"}
+            member["at"] = int(member["at"]) if size == 1 else member["at"]
+            if size > 1 and d.chance(2):
+                enum = "squeeze" if size >= 3 and d.chance(2) else d.pick(list(self.kit.enums))
+                values = numbers_of(self.kit.enums[enum])
+                fitting = [name for name, number in values.items() if 0 <= number < 1 << size]
+                if fitting:
+                    member["enum"] = enum
+                    if len(fitting) < len(values):
+                        member["only"] = fitting
+            if "enum" not in member and size > 1 and d.chance(4):
+                member["default"] = d.number(0, (1 << size) - 1)
+            self.about(member)
+            versioned = "versions" in member
+            members[names.fresh()] = member
+            at += size
+        if at < width:
+            if d.chance(4) and not versioned:
+                members[names.fresh()] = {"at": f"{at}..{width - 1}" if width - at > 1 else at}
+            else:
+                members[names.fresh()] = {"reserved": "keep"}
+        return {"bits": base, "members": members}
+
+    def null(self, spec: Tree) -> None:
+        """Perhaps a length that means null."""
+        d = self.d
+        length = spec.get("string", spec.get("bytes"))
+        if length == "compact" and d.chance(2):
+            spec["null"] = 0
+        elif length != "compact" and d.chance(3):
+            signed = reach(length)[0] < 0
+            spec["null"] = -1 if self.plain else d.pick((-1, -2) if signed else (255, 0, 3))
+            if self.plain and not signed:
+                del spec["null"]
+
+    # ------------------------------------------------------------ keys beside the type
+
+    def condition(self, spec: Tree) -> None:
+        """Perhaps a ``when``."""
+        when = self.expressions(spec).boolean()
+        if when is not None:
+            spec["when"] = when
+
+    def expressions(self, spec: Tree) -> Conditions:
+        there = [s for s in self.seen if s.versions is None or s.versions == spec.get("versions")]
+        return Conditions(self.d, there, self.made.versions if self.made.in_band else None)
+
+    def rules(self, name: str, spec: Tree) -> None:
+        """Perhaps ``valid`` or ``refuse``, about the field itself and those before it."""
+        d = self.d
+        if not d.chance(6):
+            return
+        own = seen_of(name, spec)
+        more = Conditions(d, [s for s in [*self.expressions(spec).seen, *own] if not s.late])
+        rule = more.boolean()
+        if rule is not None:
+            spec["valid" if d.chance(2) else "refuse"] = rule
+
+    def default(self, spec: Tree) -> None:
+        """Perhaps a constant, a default or a number for nothing."""
+        d = self.d
+        if "array" in spec:
+            if d.chance(5):
+                spec["default"] = []
+            return
+        if spec.get("type") not in ALL_INTEGERS:
+            key = next((k for k in ("bytes", "string") if k in spec), None)
+            if key and "null" in spec and d.chance(5):
+                spec["default"] = "null"
+            return
+        low, high = reach(spec["type"])
+        kind = d.number(0, 9)
+        if "enum" in spec:
+            words = numbers_of(self.kit.enums[spec["enum"]])
+            allowed = spec.get("only", list(words))
+            if kind == 7:
+                spec["default"] = d.pick(allowed)
+            elif kind == 8:
+                spec["const"] = words[d.pick(allowed)]
+        elif kind == 6:
+            spec["none"] = d.pick([n for n in (-1, 0, *NUMBERS) if low <= n <= high])
+        elif kind == 7:
+            spec["const"] = d.pick([n for n in (7, *NUMBERS) if low <= n <= high])
+        elif kind == 8:
+            spec["default"] = d.pick([n for n in NUMBERS if low <= n <= high])
+        elif kind == 9:
+            there = self.expressions(spec)
+            ints = [s.path for s in there.seen if s.kind == "int" and not s.nullable]
+            condition = there.boolean(0)
+            if ints and condition:
+                spec["default"] = f"if {condition} then {d.pick(ints)} else {d.number(0, 9)}"
+
+    def documents(self, spec: Tree) -> None:
+        """Keys that are about documents only."""
+        d = self.d
+        if not d.chance(6):
+            return
+        kind = d.number(0, 5)
+        if kind == 0:
+            spec["doc"] = d.pick(("Something.", "A | B, <b> & `c`", "Ends in \\"))
+        elif kind == 1:
+            spec["unit"] = d.pick(("ms", "bytes"))
+        elif kind == 2:
+            spec["spelled"] = d.pick(("someName", "X-y", "class"))
+        elif kind == 3:
+            spec["hidden"] = True
+        elif kind == 4:
+            if self.kit.releases and d.chance(2):
+                spec["since"] = {"doc_no": [4, 5]}
+            spec["misprint"] = {"as": d.pick(("missing", "int16")), "doc": "Wrong."}
+            if self.kit.releases:
+                spec["misprint"]["until"] = self.kit.releases[-1]
+        elif self.kit.releases:
+            spec["formerly"] = {"name": "was", "until": self.kit.releases[-1]}
+
+    def about(self, member: Tree) -> None:
+        """Keys of a bit that are about documents or versions."""
+        d = self.d
+        kind = d.number(0, 11)
+        several = self.made.versions is not None and self.made.versions[0] < self.made.versions[1]
+        if several and kind < 3 and not self.plain:
+            kind = 11
+        if kind == 7:
+            member["doc"] = "A bit."
+        elif kind == 8:
+            member["spelled"] = "aBit"
+        elif kind == 9:
+            member["misprint"] = {"as": "missing"} | (
+                {"versions": str(self.made.versions[0])} if self.made.versions else {}
+            )
+        elif kind == 10 and self.kit.releases:
+            member["since"] = {"doc_no": 2}
+        elif (
+            kind == 11
+            and self.made.versions
+            and self.made.versions[0] < self.made.versions[1]
+            and "versioned_bits"
+        ):
+            member["versions"] = f"{self.made.versions[1]}+"
+
+    def see(self, name: str, spec: Any) -> None:
+        self.seen += seen_of(name, spec, {m.name: m.numbers for m in self.kit.made}, self.kit.enums)
+
+    def freedoms(self) -> None:
+        """What lenient readers may take, of the layout or of a field."""
+        d, tree = self.d, self.made.tree
+        own: list[str] = ["trailing_bytes"] if d.chance(2) else []
+        for spec in self.fields.values():
+            about, special = self.about_freedoms(spec)
+            taken = [*d.some(about), *(special if d.chance(2) else ())]
+            if taken and isinstance(spec, dict) and d.chance(2):
+                spec["accepts"] = taken
+            else:
+                own += taken
+        if own:
+            tree["accepts"] = list(dict.fromkeys(own))
+
+    def about_freedoms(self, spec: Any) -> tuple[list[str], list[str]]:
+        """The freedoms that a field can have: those of many fields, and those of few."""
+        spec = spec if isinstance(spec, dict) else {"type": spec}
+        about: list[str] = []
+        special: list[str] = []
+        types = [spec.get(k) for k in ("type", "bytes", "string", "count", "length", "array")]
+        if any(t in VARINTS or t == "compact" for t in types):
+            about.append("overlong_varints")
+        if "string" in spec:
+            about.append("invalid_utf8")
+        if spec.get("null", 0) < 0:
+            special.append("negative_null")
+        if "measures" in spec or "layout" in spec:
+            about.append("trailing_bytes")
+        if "array" in spec:
+            about.append("bytes_after_none")
+            name = spec["array"].partition("@")[0]
+            held = next((m for m in self.kit.made if m.name == name), None)
+            if held is not None:
+                if held.framed and spec.get("until") == "end" and "compressed" not in spec:
+                    special.append("truncated_tail")
+                if held.in_band:
+                    special.append("mixed_versions")
+                if held.sums:
+                    special.append("unchecked_elements")
+        return about, special
