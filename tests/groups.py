@@ -8,7 +8,12 @@ from collections.abc import Sequence
 TOGETHER = ("tests/spark/", "tests/brokers/")
 """Folders whose files share what is dear to start: one Spark, one broker of each kind."""
 
-LONG = ("tests/laws/test_laws.py", "tests/brokers/", "tests/mutants/test_mutants.py", "tests/spark/")
+LONG = (
+    "tests/laws/test_laws.py",
+    "tests/brokers/",
+    "tests/mutants/test_mutants.py",
+    "tests/spark/",
+)
 """Groups of few tests that take long: one that begins last would leave the other processes idle."""
 
 
