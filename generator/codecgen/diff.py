@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from codecgen.diagnostics import printable
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
+from codecgen.plan.words import size_words, type_words
 from codecgen.schema.lookup import members
 from codecgen.schema.model import BitMember, Field, Layout, Model, ScalarType
-from codecgen.targets.docs.words import size_words, type_words
 
 
 @dataclass(frozen=True, slots=True)

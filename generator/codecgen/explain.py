@@ -19,6 +19,7 @@ from codecgen.explain_text import (
     wrapped,
 )
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
+from codecgen.plan.words import size_words, type_words
 from codecgen.schema.lookup import members, reference_of
 from codecgen.schema.model import (
     FREEDOMS,
@@ -35,7 +36,6 @@ from codecgen.schema.model import (
     ScalarType,
     Since,
 )
-from codecgen.targets.docs.words import size_words, type_words
 
 
 class UnknownName(Exception):

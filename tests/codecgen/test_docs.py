@@ -23,11 +23,11 @@ import pytest
 from markdown_it import MarkdownIt
 
 from codecgen.diagnostics import Diagnostic
+from codecgen.examples import live
 from codecgen.plan import as_of, make_plan
 from codecgen.schema.loader import load, read_files
 from codecgen.schema.model import BitsType, Layout, Model
 from codecgen.targets import docs
-from codecgen.targets.construct import live
 from codecgen.targets.docs.examples import Worked, work
 from codecgen.targets.docs.svg import bit_picture, byte_picture, svg_file
 from codecgen.targets.registry import TARGETS

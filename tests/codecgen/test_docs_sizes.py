@@ -11,6 +11,8 @@ from construct import Container
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from codecgen.examples import live
+from codecgen.examples.live import Codecs
 from codecgen.plan import LayoutPlan, Plan, make_plan
 from codecgen.plan.bounds import bounds, scalar_bounds
 from codecgen.plan.sizes import SizeError, encoded_size, overhead_rows, varint_size
@@ -27,8 +29,6 @@ from codecgen.schema.model import (
     ScalarType,
     StructType,
 )
-from codecgen.targets.construct import live
-from codecgen.targets.construct.live import Codecs
 from tests.paths import ROOT, SCHEMAS
 
 MAIL = ROOT / "tests" / "data" / "docs" / "schemas"

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("site")
-    write_tree(out, {"html": emitted(SCHEMAS)})
+    write_tree(out, "kafka_codecs", {"html": emitted(SCHEMAS)})
     return out / "html"
 
 
@@ -233,7 +233,7 @@ def test_a_hostile_schema_runs_nothing(tmp_path: Path, browser: Browser) -> None
         model, _ = load(files)
         assert model is not None
         out = tmp_path / str(i)
-        write_tree(out, {"html": docs.emit_html(make_plan(model)).files})
+        write_tree(out, "kafka_codecs", {"html": docs.emit_html(make_plan(model)).files})
         for path in sorted(out.rglob("*.html")):
             browser.open(path)
             assert (

@@ -25,9 +25,9 @@ import pytest
 import yaml
 
 from codecgen.cli import GOOD, main
+from codecgen.examples import live as codecs
 from codecgen.plan import make_plan
 from codecgen.schema.loader import load, read_files
-from codecgen.targets.construct import live as codecs
 from codecgen.targets.emitted import Emitted
 from codecgen.targets.template import emit_kaitai
 from codecgen.targets.template.build import build

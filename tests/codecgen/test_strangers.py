@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from codecgen.examples import live
 from codecgen.plan import make_plan
 from codecgen.runtime.errors import (
     BuildError,
@@ -17,7 +18,6 @@ from codecgen.runtime.errors import (
 )
 from codecgen.runtime.source import Session, Source
 from codecgen.schema import loader
-from codecgen.targets.construct import live
 from tests.codecgen.schemas import checked
 from tests.paths import ROOT
 

@@ -195,8 +195,11 @@ def test_what_the_view_says_of_codecs_that_differ_by_version() -> None:
     message = next(layout for layout in build(our_plan()).layouts if layout.name == "message")
     found = [version.fields[-1].type.compression for version in message.versions]
     assert [[(v.codec, v.reads, v.writes) for v in c.variants] for c in found if c is not None] == [
-        [("lz4", "unchecked-header", "legacy-header-checksum")],
-        [],
+        [
+            ("lz4", "unchecked-header", "legacy-header-checksum"),
+            ("snappy", "xerial-or-raw", "xerial"),
+        ],
+        [("snappy", "xerial-or-raw", "xerial")],
     ]
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tests.laws.draws import Draw
-from tests.laws.open_bugs import AVOIDED
 
 NUMBERS = (0, 1, 2, 3, 5, -1, 127, 128, 255, 300, 1 << 31, -(1 << 31), 1 << 40, (1 << 63) - 1)
 
@@ -29,7 +28,7 @@ class Seen:
 
     @property
     def ordered(self) -> bool:
-        return self.kind == "int" and not (self.nullable and "null_in_order" in AVOIDED)
+        return self.kind == "int"
 
 
 class Conditions:
@@ -71,10 +70,7 @@ class Conditions:
             ways.append(self._word)
         if any(s.nullable and s.kind != "array" for s in self.seen):
             ways.append(self._null)
-        if (
-            any(s.kind == "array" and s.element for s in self.seen)
-            and "null_in_order" not in AVOIDED
-        ):
+        if any(s.kind == "array" and s.element for s in self.seen):
             ways.append(self._end)
         if self.versions is not None:
             ways.append(self._version)
@@ -94,8 +90,6 @@ class Conditions:
         left = self.sum(1) if d.chance(5) else self._int()
         kind = d.number(0, 3)
         right = str(d.pick(NUMBERS)) if kind < 2 else self._int() if kind == 2 else self.sum(0)
-        if kind == 3 and "sum_beside_order" in AVOIDED:
-            right = self._int()
         return f"{left} {operator} {right}"
 
     def sum(self, depth: int = 1) -> str:
@@ -110,8 +104,6 @@ class Conditions:
 
     def _flag(self) -> str:
         flag = self._of("bool")
-        if flag.nullable and "null_in_order" in AVOIDED:
-            return f"{flag.path} == null"
         return flag.path if self.d.chance(2) else f"not {flag.path}"
 
     def _word(self) -> str:

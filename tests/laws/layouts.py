@@ -7,7 +7,6 @@ from typing import Any
 from tests.laws.conditions import Seen
 from tests.laws.keys import Keys, Kit, Made
 from tests.laws.names import Names
-from tests.laws.open_bugs import AVOIDED
 from tests.laws.seen import ALL_INTEGERS, SCALARS, framed, solid
 from tests.laws.world import VARINTS, Tree
 
@@ -92,12 +91,11 @@ class Maker(Keys):
         if self.d.chance(5) or (special and self.d.chance(2)):
             self.freedoms()
         made.solid = made.solid or any(solid(spec) for spec in self.fields.values())
-        late = "late_fields_of_elements" in AVOIDED
         made.numbers = tuple(
             s.path
             for s in self.seen
             if s.kind == "int" and not s.nullable and s.versions is None
-            if "." not in s.path and not (s.late and late)
+            if "." not in s.path and not s.late
         )
         made.framed = framed(self.fields)
         made.sums = any(
@@ -196,7 +194,7 @@ class Maker(Keys):
         self.see(count, self.fields[count])
         if d.chance(3):
             self.one()
-        if d.chance(8) and self.may_ask(spec):
+        if d.chance(8):
             spec["at_least"] = 1
         self.fields[array] = spec
         self.see(array, spec)
@@ -305,7 +303,7 @@ class Maker(Keys):
                 if self.plain or d.chance(2)
                 else {"length": d.pick([s for s in SHORT if s != "compact"])}
             )
-            if d.chance(6) and self.may_ask(spec):
+            if d.chance(6):
                 spec["at_least"] = d.number(0, 2)
         elif kind == 11:
             holds = [m for m in self.kit.made if not m.open and self.may_hold(m)]
@@ -346,11 +344,6 @@ class Maker(Keys):
         if solid and d.chance(2):
             return self.named(d.pick(solid))
         return d.pick([s for s in SCALARS if s not in VARINTS] if self.plain else SCALARS)
-
-    def may_ask(self, spec: Tree) -> bool:
-        """Whether an array can be asked for a fewest number of elements."""
-        numbers = spec["array"] in SCALARS
-        return not (numbers and "at_least_of_numbers_by_numpy" in AVOIDED)
 
     def may_hold(self, m: Made) -> bool:
         mine = self.made.versions

@@ -10,7 +10,6 @@ from tests.laws.draws import Draw
 from tests.laws.keys import Kit, Made
 from tests.laws.layouts import Maker
 from tests.laws.names import Names, column_allowed
-from tests.laws.open_bugs import AVOIDED
 from tests.laws.seen import seen_of
 from tests.laws.world import INTEGERS, VARINTS, Tree, reach
 
@@ -235,8 +234,7 @@ class ViewMaker:
         for name, spec in element.tree["fields"].items() if element is not None else ():
             yield from self.source(name, spec, "item.", f"item.{name}")
         yield Source("position", "int64")
-        written = self.written and "lengths_that_are_written" in AVOIDED
-        if self.d.chance(3) and entry.numbers and not written:
+        if self.d.chance(3) and entry.numbers and not self.written:
             yield Source(f"{entry.numbers[0]} + {self.d.number(0, 5)}", "int64")
             yield Source(
                 f"if {entry.numbers[0]} > 1 then {entry.numbers[-1]} else null", "int64", True
@@ -245,12 +243,8 @@ class ViewMaker:
     def source(self, name: str, spec: Tree | str, prefix: str, part: str) -> Iterator[Source]:
         spec = {"type": spec} if isinstance(spec, str) else spec
         nullable = "when" in spec
-        if (
-            self.written
-            and {"measures", "counts", "checksum"} & set(spec)
-            and "lengths_that_are_written" in AVOIDED
-        ):
-            return
+        if self.written and {"measures", "counts", "checksum"} & set(spec):
+            return  # refused by C023: few views would be written
         if "type" in spec:
             if spec["type"] == "bool":
                 yield Source(prefix + name, "int8" if self.written else "bool", nullable, part)
@@ -298,7 +292,7 @@ class ViewMaker:
     def column(self, source: Source, case: int) -> Column | None:
         """A column for a value: one that another case has, or a new one."""
         d = self.d
-        alone = self.written and source.text == "position" and "position_beside_values" in AVOIDED
+        alone = self.written and source.text == "position"  # refused by C023 beside other values
         for column in self.columns if not alone else ():
             same = column.tree.get("type") == source.type and "list" not in column.tree
             if same and case not in column.given and not column.alone and d.chance(2):
@@ -336,8 +330,6 @@ class ViewMaker:
             own = {"const", "measures", "counts", "checksum", "is", "default", "none", "when"}
             if name in given or name == array or own & set(full) or "bits" in full:
                 continue
-            if full.get("at_least") and "at_least_that_is_not_written" in AVOIDED:
-                return False
             if "array" in full or "layout" in full or "null" in full:
                 continue
             if full.get("type") in (*INTEGERS, *VARINTS) and "enum" not in full:
@@ -374,14 +366,9 @@ class ViewMaker:
             if isinstance(spec, dict) and settled & set(spec):
                 continue
             done.add(source.part)
-            shown = spec if isinstance(spec, dict) else {}
-            enums = {bit.get("enum") for bit in shown.get("members", {}).values()}
-            codec = "squeeze" in {shown.get("enum"), *enums} and "codec_of_the_last_row" in AVOIDED
-            end = (
-                d.pick(("first", "first", "last", "max", "min"))
-                if not column.tree.get("nullable") and not codec
-                else "first"
-            )
+            end = "first"
+            if not column.tree.get("nullable"):
+                end = d.pick(("first", "first", "last", "max", "min"))
             text = (
                 f"{end}({column.name})" if where == "entry" and array is not None else column.name
             )

@@ -11,6 +11,6 @@ from codecgen.schema.model import Model
 
 def check(model: Model) -> Iterator[Diagnostic]:
     if any(layout.examples for layout in model.layouts.values()):
-        from codecgen.targets.construct.examples import findings  # needed where there are examples
+        from codecgen.examples.trial import findings  # needed where there are examples
 
         yield from findings(make_plan(model))

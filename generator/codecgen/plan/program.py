@@ -18,7 +18,6 @@ from codecgen.schema.model import (
     BitMember,
     BitsType,
     BytesType,
-    Reference,
     ScalarType,
     StructType,
 )
@@ -43,11 +42,13 @@ class Bytes:
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """Read the elements of an array, one after the other (a loop)."""
+    """Read the elements of an array, one after the other (a loop). ``any_version``: each says which version it is of, and
+    that may be another one than ``element``."""
 
     field: FieldPlan
     type: ArrayType
     element: LayoutPlan | ScalarType
+    any_version: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +224,10 @@ def _read(plan: Plan, layout: LayoutPlan, at: int) -> Op:
         case BytesType() as type_:
             return Bytes(fp, type_, _after(layout, at))
         case ArrayType(element) as array:
-            held = plan.expected(element, layout) if isinstance(element, Reference) else element
-            return Elements(fp, array, held)
+            if isinstance(element, ScalarType):
+                return Elements(fp, array, element)
+            other = element.layout != layout.name and len(plan.held(element, layout)) > 1
+            return Elements(fp, array, plan.expected(element, layout), other)
         case StructType(ref):
             return Struct(fp, plan.expected(ref, layout))
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from codecgen.diagnostics import Diagnostic
+from codecgen.examples.live import Codecs
+from codecgen.examples.trial import try_example
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.schema.model import Example, Layout
-from codecgen.targets.construct.examples import try_example
-from codecgen.targets.construct.live import Codecs
 from codecgen.targets.docs.hexdump import Stream, streams
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codecgen.plan import FieldPlan, LayoutPlan
+from codecgen.plan.words import byte_count, scalar_name, size_words
 from codecgen.schema.model import (
     ArrayType,
     BitMember,
@@ -23,7 +24,6 @@ from codecgen.targets.docs.text import (
     BREAK,
     Phrase,
     anchor,
-    byte_count,
     code,
     field_name,
     join,
@@ -34,15 +34,7 @@ from codecgen.targets.docs.text import (
     said,
     since_words,
 )
-from codecgen.targets.docs.words import (
-    CHECKSUMS,
-    cases,
-    condition,
-    run_words,
-    scalar_name,
-    size_words,
-    value,
-)
+from codecgen.targets.docs.words import CHECKSUMS, cases, condition, run_words, value
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.plan import LayoutPlan, Plan
+from codecgen.plan.words import byte_count, scalar_name
 from codecgen.schema.expression import Expression, source
 from codecgen.schema.model import (
     ArrayType,
@@ -18,8 +19,8 @@ from codecgen.schema.model import (
     ScalarType,
     StructType,
 )
-from codecgen.targets.docs.text import byte_count, printable
-from codecgen.targets.docs.words import condition, scalar_name
+from codecgen.targets.docs.text import printable
+from codecgen.targets.docs.words import condition
 
 
 def notation(plan: Plan, layout: LayoutPlan) -> str:

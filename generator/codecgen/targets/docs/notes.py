@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
+from codecgen.plan.words import byte_count, scalar_name
 from codecgen.schema.model import (
     FREEDOMS,
     VARINTS,
@@ -26,7 +27,6 @@ from codecgen.targets.docs.site import Site
 from codecgen.targets.docs.text import (
     Phrase,
     bracketed,
-    byte_count,
     code,
     field_name,
     join,
@@ -37,7 +37,7 @@ from codecgen.targets.docs.text import (
     release,
     said,
 )
-from codecgen.targets.docs.words import condition, scalar_name
+from codecgen.targets.docs.words import condition
 
 REFUSED, NOTED = said("refused"), said("noted")
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 from codecgen.plan import Plan
 from codecgen.plan.bounds import bounds
 from codecgen.plan.sizes import overhead_rows
+from codecgen.plan.words import byte_count, number, span_words
 from codecgen.schema.model import Choice, Enum, Layout, Overhead
 from codecgen.targets.docs.examples import Worked
 from codecgen.targets.docs.fields import (
@@ -30,19 +31,16 @@ from codecgen.targets.docs.text import (
     BREAK,
     Phrase,
     anchor,
-    byte_count,
     code,
     field_name,
     join,
     listed,
-    number,
     phrase,
     references,
     release,
     said,
     since_words,
 )
-from codecgen.targets.docs.words import span_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from codecgen.plan import LayoutPlan, Plan
+from codecgen.plan.words import type_pieces
 from codecgen.schema.model import BitsType, Choice, Enum, FieldType, Layout, Reference, ScalarType
 from codecgen.targets.docs.text import Phrase, link, phrase, relative
-from codecgen.targets.docs.words import type_pieces
 
 
 @dataclass(frozen=True, slots=True)

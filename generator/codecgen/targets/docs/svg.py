@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from html import escape
 
 from codecgen.plan import FieldPlan, LayoutPlan
+from codecgen.plan.words import element_words, size_words
 from codecgen.schema.model import INTEGERS, ArrayType, BitMember, BytesType
-from codecgen.targets.docs.words import element_words, size_words
 from codecgen.targets.escaping import printable
 
 PER_ROW = 8

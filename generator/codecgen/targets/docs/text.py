@@ -160,19 +160,6 @@ def relative(target: str, page: str) -> str:
     return posixpath.relpath(target, posixpath.dirname(page) or ".")
 
 
-def number(value: int) -> str:
-    """A number, a long one with its digits in groups of three."""
-    return f"{value:,}".replace(",", " ") if abs(value) >= 100_000 else str(value)
-
-
-def byte_count(n: int) -> str:
-    """``1 byte``, ``61 bytes``, ``268 435 456 bytes (256 MiB)``."""
-    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if n >= size and n % size == 0:
-            return f"{number(n)} bytes ({n // size} {unit})"
-    return "1 byte" if n == 1 else f"{number(n)} bytes"
-
-
 def release(plan: Plan, number_: str) -> Phrase:
     """``Kafka 3.1.0``."""
     line = plan.manifest.release_line

@@ -238,6 +238,8 @@ class FieldReader:
                 raise Unsupported("a compressed array inside rows", f)
             self.never(f)  # rows hold no rows of their own
             return
+        if op.any_version:
+            raise Unsupported("an array of layouts whose bytes say which version they are", f)
         if part == PART and isinstance(element, LayoutPlan):
             raise Unsupported("an array in an array of a row", f)
         if type_.length is not None:

@@ -102,6 +102,9 @@ class ArrayOpener:
             raise Unsupported("rows from what is no array at the end of its layout", f)
         if isinstance(type_.element, ScalarType):
             raise Unsupported("rows from an array of numbers", f)
+        other = type_.element.layout != case.entry.name
+        if other and len(self.kernels.plan.held(type_.element, case.entry)) > 1:
+            raise Unsupported("an array of layouts whose bytes say which version they are", f)
         code.do("store_64", self.row + slots["CASE"], case.number)
         needed = self.kernels.entry_fields(case)
         needed |= fields_needed(read_program(self.kernels.plan, case.entry).ops, checks=True)

@@ -20,7 +20,7 @@ from codecgen.targets.arrow.arithmetic import Term, invert_member
 from codecgen.targets.arrow.code import Unsupported
 from codecgen.targets.arrow.numba_encode.frame import Frame
 from codecgen.targets.arrow.numba_encode.sizes import MOST_BYTES, largest, size_of_bytes, sizes_of
-from codecgen.targets.arrow.tree import Expr, Prefix, Var, any_of, call, invert
+from codecgen.targets.arrow.tree import Expr, Prefix, Var, all_of, any_of, call, invert
 
 
 class Fits:
@@ -118,7 +118,8 @@ class Fits:
             part = frame.variables.part
             start = part(leaf, "data") + part(leaf, "at")
             right = call("is_utf8_within", start, n, part(leaf, "end"))
-            frame.stop(Prefix("not", right), leaf.index, f)
+            wrong: Expr = Prefix("not", right)
+            frame.stop(all_of([n > 0, wrong]) if nullable else wrong, leaf.index, f)
 
     def list_fits(self, op: Elements, leaf: Leaf) -> None:
         frame, code, f = self.frame, self.code, op.field.field

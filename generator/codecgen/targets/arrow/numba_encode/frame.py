@@ -5,7 +5,7 @@ from __future__ import annotations
 from codecgen.plan import nodes
 from codecgen.plan.nodes import Value
 from codecgen.plan.sources import blamed
-from codecgen.plan.write_ops import Bits, Bytes, Elements, Number, WriteOp, columns_of
+from codecgen.plan.write_ops import Bits, Bytes, Elements, Number, WriteOp
 from codecgen.plan.write_program import WriteProgram
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import Field
@@ -80,14 +80,12 @@ class Frame:
             case Bytes(column=leaf) | Elements(column=leaf) if leaf is not None:
                 return leaf.index
             case Bits(members=members):
-                own = (m.value for m in members if bits in (None, m.bits.name))
-                return next(
-                    (b for b in (self.blame(value, part) for value in own) if b is not None), None
-                )
+                values = (m.value for m in members if bits in (None, m.bits.name))
+                found = (self.blame(value, part) for value in values)
+                return next((leaf for leaf in found if leaf is not None), None)
             case Number(value=value):
                 return self.blame(value, part)
-        columns = [self.encoders.leaf(column.column.name).index for column in columns_of(op)]
-        return columns[0] if columns else None
+        return None
 
     # ------------------------------------------------------------ refusals
 

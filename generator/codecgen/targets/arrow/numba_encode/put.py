@@ -117,12 +117,13 @@ class Put:
         later = [op for op in there if isinstance(op, Checksum) or _is_later(op)]
         firsts = {op.run.first for op in later if isinstance(op, Length | Checksum)}
         lasts = {self.end_of(op.run) for op in later if isinstance(op, Length | Checksum)}
-        for i, op in enumerate(there):
+        for op in self.ops:  # runs begin and end with fields that are left out, too
             name = op.field.name
             if name in firsts:
                 self.code.assign(self.address("start_of", name), self.p)
-            self.one(op)
-            if name in lasts and i + 1 < len(there):
+            if not isinstance(op, Absent):
+                self.one(op)
+            if name in lasts:
                 self.code.assign(self.address("end_of", name), self.p)
         for op in reversed(there):
             if isinstance(op, Length) and not op.ahead:

@@ -231,6 +231,8 @@ class VectorReader:
         f, type_ = op.field.field, op.type
         if type_.length is not None:
             raise Unsupported("an array with a length inside rows", f)
+        if op.any_version:
+            raise Unsupported("an array of layouts whose bytes say which version they are", f)
         count: Expr = NONE
         if type_.count is not None:
             count = self.number(type_.count, walk, f)

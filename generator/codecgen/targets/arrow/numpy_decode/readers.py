@@ -349,7 +349,9 @@ class Readers(ElementReader):
         if array.codec is not None:
             codec = Var("codec")
             value = reader.fields.folded(array.codec)
-            code.assign(codec, reader.fields.arithmetic().term(value).value)
+            found = reader.fields.arithmetic().term(value).value
+            known = isinstance(found, Num)  # each entry has its own number all the same
+            code.assign(codec, reader.method("zero") + found if known else found)
         if type_.length is not None:
             length = Var("length")
             code.assign(length, reader.number(type_.length, walk_, f))

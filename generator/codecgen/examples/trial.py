@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from codecgen.diagnostics import Diagnostic
+from codecgen.examples.live import Codecs, load
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.runtime.errors import CodecError
 from codecgen.schema.model import (
@@ -22,7 +23,6 @@ from codecgen.schema.model import (
     Span,
     StructType,
 )
-from codecgen.targets.construct.live import Codecs, load
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Examples of schemas, tried with the codecs that are generated from them."""
