@@ -2,7 +2,7 @@
 
     python demo/run.py demo [LOG_DIRECTORY ...]   read log directories with Spark (the samples, unless told);
                                                   --engine construct reads with the reference codecs
-    python demo/run.py test [PYTEST_ARGUMENT ...] the tests that need no broker
+    python demo/run.py test [PYTEST_ARGUMENT ...] the tests that need no broker, on all cores; with arguments: pytest's
     python demo/run.py generate                   write generated/ from schemas/
     python demo/run.py check                      formatting, types, imports, and that generated/ is current
     python demo/run.py venv                       only set up .venv
@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = Path(os.environ.get("VENV") or ROOT / ".venv").absolute()
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 SAMPLES = ROOT / "samples"
+IN_PARALLEL = ("-n", "auto", "--maxprocesses", "8", "--dist", "loadfile")
 
 
 class ChoreError(Exception):
@@ -170,7 +171,7 @@ def sample_logs() -> list[Path]:
 def test(arguments: list[str]) -> None:
     venv("dev")
     java()
-    run([PYTHON, "-m", "pytest", *(arguments or ["-m", "not broker and not slow"])])
+    run([PYTHON, "-m", "pytest", *(arguments or [*IN_PARALLEL, "-m", "not broker and not slow"])])
 
 
 def check() -> None:

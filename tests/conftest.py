@@ -1,10 +1,14 @@
-"""Settings for all tests."""
+"""Settings for all tests, and how they are shared out to processes."""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.groups import group, ordered
 
 settings.register_profile(
     "default", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
@@ -13,3 +17,26 @@ settings.register_profile(
     "thorough", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In a process of pytest-xdist: bring the groups into the order in which they should begin."""
+    if hasattr(config, "workerinput"):
+        places = {name: i for i, name in enumerate(ordered([item.nodeid for item in items]))}
+        items.sort(key=lambda item: places[item.nodeid])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | None:
+    """``--dist loadfile`` gives out our groups instead of files."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Groups(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return group(nodeid)
+
+    config.option.loadscopereorder = False  # they are in order
+    return Groups(config, log)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_log import SegmentReader
-from tests.arrow.rows import ALL, reference, scanned
+from tests.arrow.rows import ALL, read_by_reference, reference, scanned
 from tests.paths import SAMPLES, VECTORS
 
 POLICIES = ("strict", "kafka", "salvage")
@@ -27,6 +27,17 @@ def name(path: Path) -> str:
 def test_there_are_files() -> None:
     assert len(FILES) > 200
     assert len(WELL_FORMED) > 50
+
+
+def test_what_is_read_once_cannot_be_changed() -> None:
+    """Neither by a test that changes what it got, nor by one that reads under another policy."""
+    path = VECTORS / "control" / "bad-keys.log"
+    for policy in POLICIES:
+        reference(path, policy).rows.clear()
+        fresh = read_by_reference(path, policy)
+        assert reference(path, policy) == fresh
+        assert fresh.noted == reference(path, policy).noted
+    assert reference(path, "strict") != reference(path, "kafka")
 
 
 @pytest.mark.parametrize("path", FILES, ids=name)

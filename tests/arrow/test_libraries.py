@@ -198,6 +198,7 @@ def test_what_comes_after_one_that_is_left(way: Way) -> None:
         gzip.compress(b"abc" * 900) * 2,
         gzip.compress(b"abc" * 900) + b"\0",
     ],
+    ids=["size", "checksum", "twice", "tail", "empty", "gzip twice", "gzip tail"],
 )
 def test_unusual_runs_are_left_alone(run: bytes) -> None:
     for way in WAYS.values():

@@ -100,6 +100,9 @@ BATCH_COLUMNS: dict[str, tuple[pa.DataType, bool, bool]] = {
     "delete_horizon": (MS, True, False),
     "record_count": (pa.int32(), True, False),
     "crc": (pa.int64(), False, True),
+    "next_offset": (pa.int64(), False, True),
+    "last_sequence": (pa.int32(), False, True),
+    "attributes": (pa.int16(), False, True),
 }
 
 
@@ -143,6 +146,9 @@ def test_batches(file: str) -> None:
             "base_sequence": batch["baseSequence"],
             "record_count": None if old else batch["count"],
             "crc": batch["crc"],
+            "next_offset": batch["nextOffset"],
+            "last_sequence": batch["lastSequence"],
+            "attributes": batch["attributes"],
         }
         theirs.append(of_batch(batch) | more)
     assert ours == theirs

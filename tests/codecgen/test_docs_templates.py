@@ -164,6 +164,20 @@ def test_what_is_wrong_in_a_template_is_said_with_its_line(
 
 
 @pytest.mark.parametrize(
+    "template",
+    [
+        "{% macro m() %}\n{{ m() }}\n{% endmacro %}\n{{ m() }}\n",
+        "\n{% include 'page.md.j2' %}\n",
+    ],
+)
+def test_the_line_of_a_call_without_end_does_not_depend_on_who_renders(template: str) -> None:
+    def deeper(frames: int) -> int:
+        return deeper(frames - 1) if frames else refused({"page.md.j2": template})[2]
+
+    assert {deeper(frames) for frames in range(12)} == {2}
+
+
+@pytest.mark.parametrize(
     ("template", "reason"),
     [
         ("{% for i in range(9) %}0123456789{% endfor %}", "writes more than 50 characters"),

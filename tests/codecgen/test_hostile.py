@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codecgen.check import run
@@ -257,7 +257,19 @@ TOKENS = sorted({token for text in FILES.values() for token in text.replace(",",
 
 
 @given(st.data())
+@settings(max_examples=15)
 def test_mangled_schemas_give_findings_or_work(data: st.DataObject) -> None:
+    mangled(data)
+
+
+@pytest.mark.slow
+@given(st.data())
+@settings(max_examples=300)
+def test_many_mangled_schemas_give_findings_or_work(data: st.DataObject) -> None:
+    mangled(data)
+
+
+def mangled(data: st.DataObject) -> None:
     """Whatever happens to a line of our own schemas: findings, or a model that can be planned and emitted."""
     file = data.draw(st.sampled_from(sorted(FILES)))
     lines = FILES[file].split("\n")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -25,6 +26,8 @@ from tests.laws.world import Tree
 LIMITS = Limits(decompressed=1 << 14, elements=300, findings=200)
 SECONDS = 4.0
 MOST_HEAD = 64
+TIGHT = {"ENTRIES": 8, "SPARE": 8, "PROBE": 64}
+"""Bounds of the decoder while the laws read, so that few rows reach them."""
 Read = Callable[[bytes, list[str] | None, bool], "tuple[list[Row], list[Odd]]"]
 
 
@@ -80,32 +83,52 @@ def reader(view: Any, kernels: Any) -> Read:
     """Reads bytes by the kernels of a view, or by its NumPy readers."""
 
     def read(data: bytes, names: list[str] | None, careful: bool) -> tuple[list[Row], list[Odd]]:
-        memory = Memory()
-        decoder = Decoder(
-            view,
-            choose(view, names),
-            limits=LIMITS,
-            careful=careful,
-            kernels=as_module(kernels),
-            allocate=memory.allocate,
-        )
-        chunk = TrackedChunk(len(data), memory)
-        chunk.view()[: len(data)] = data
-        chunk.size = len(data)
-        decoder.decompressor.scratch = TrackedChunk(1 << 10, memory)
-        for array in (decoder.table, decoder.out, decoder.state, decoder.room):
-            memory.array(array)
-        rows: list[Row] = []
-        odd: list[Odd] = []
-        with watched(memory):
-            for item in decoder.decode(chunk, 0):
-                if isinstance(item, Rows):
-                    rows += unpacked(item.batch)
-                else:
-                    odd.append(item)
-        return rows, odd
+        with tight():
+            return _read(view, kernels, data, names, careful)
 
     return read
+
+
+@contextmanager
+def tight() -> Iterator[None]:
+    """Sets the bounds, and sets them back: other tests of this process read with those that everybody has."""
+    before = {name: getattr(decoding, name) for name in TIGHT}
+    try:
+        for name, value in TIGHT.items():
+            setattr(decoding, name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(decoding, name, value)
+
+
+def _read(
+    view: Any, kernels: Any, data: bytes, names: list[str] | None, careful: bool
+) -> tuple[list[Row], list[Odd]]:
+    memory = Memory()
+    decoder = Decoder(
+        view,
+        choose(view, names),
+        limits=LIMITS,
+        careful=careful,
+        kernels=as_module(kernels),
+        allocate=memory.allocate,
+    )
+    chunk = TrackedChunk(len(data), memory)
+    chunk.view()[: len(data)] = data
+    chunk.size = len(data)
+    decoder.decompressor.scratch = TrackedChunk(1 << 10, memory)
+    for array in (decoder.table, decoder.out, decoder.state, decoder.room):
+        memory.array(array)
+    rows: list[Row] = []
+    odd: list[Odd] = []
+    with watched(memory):
+        for item in decoder.decode(chunk, 0):
+            if isinstance(item, Rows):
+                rows += unpacked(item.batch)
+            else:
+                odd.append(item)
+    return rows, odd
 
 
 def as_module(kernels: Any) -> Any:
@@ -169,8 +192,3 @@ def agree(
 
 def _line(odd: list[Odd], entry: Entry) -> int:
     return next(getattr(item, "line", 0) for item in odd if item.start == entry.start)
-
-
-decoding.ENTRIES = 8
-decoding.SPARE = 8
-decoding.PROBE = 64

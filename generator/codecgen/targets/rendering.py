@@ -161,13 +161,16 @@ class Renderer:
         return "".join(parts)
 
     def _error(self, error: Exception, name: str, reason: str) -> RenderError:
-        """The error with the innermost place in a template."""
-        template, line = name, 1
+        """The error with the innermost place in a template; of calls without end, the innermost that calls: the last frame
+        is wherever the stack was full."""
+        places = [(name, 1)]
         at = error.__traceback__
         while at is not None:
             if at.tb_frame.f_code.co_filename in self._templates:
-                template, line = at.tb_frame.f_code.co_filename, at.tb_lineno
+                places.append((at.tb_frame.f_code.co_filename, at.tb_lineno))
             at = at.tb_next
+        endless = isinstance(error, RecursionError) and len(places) > 2
+        template, line = places[-2 if endless else -1]
         if isinstance(number := getattr(error, "lineno", None), int):
             template, line = getattr(error, "name", None) or template, number
         words = _OF_OURS.sub("'", " ".join(reason.split()))

@@ -1,0 +1,33 @@
+"""Which tests run in one process when pytest-xdist runs them in several, and in which order the groups begin."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+TOGETHER = ("tests/spark/", "tests/brokers/")
+"""Folders whose files share what is dear to start: one Spark, one broker of each kind."""
+
+LONG = (
+    "tests/laws/test_laws.py",
+    "tests/brokers/",
+    "tests/mutants/test_mutants.py",
+    "tests/spark/",
+)
+"""Groups of few tests that take long: one that begins last would leave the other processes idle."""
+
+
+def group(test: str) -> str:
+    """The group of a test: its file, or the folder that is kept together."""
+    file = test.partition("::")[0]
+    return next((folder for folder in TOGETHER if file.startswith(folder)), file)
+
+
+def ordered(tests: Sequence[str]) -> list[str]:
+    """The tests group by group: the long ones first, then those with the most tests."""
+    sizes = Counter(map(group, tests))
+
+    def place(name: str) -> tuple[int, int, str]:
+        return (LONG.index(name) if name in LONG else len(LONG), -sizes[name], name)
+
+    return sorted(tests, key=lambda test: place(group(test)))

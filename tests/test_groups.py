@@ -1,0 +1,79 @@
+"""The groups in which tests are shared out to processes: together what belongs together, the long ones first."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.groups import LONG, TOGETHER, group, ordered
+from tests.paths import ROOT
+
+CASE = """
+import os
+import pytest
+
+@pytest.mark.parametrize("number", range({count}))
+def test_it(number):
+    with open(os.environ["SEEN"], "a") as seen:
+        seen.write(f"{name} {{os.getpid()}}\\n")
+"""
+
+
+def test_the_groups_are_there() -> None:
+    assert all((ROOT / name).exists() for name in (*LONG, *TOGETHER))
+    assert all(folder.endswith("/") for folder in TOGETHER)
+
+
+def test_a_file_is_a_group_and_spark_is_one() -> None:
+    assert group("tests/log/test_a.py::test_x[a::b/c]") == "tests/log/test_a.py"
+    assert group("tests/spark/test_a.py::test_x") == group("tests/spark/test_b.py::test_y")
+    assert group("tests/sparks/test_a.py::test_x") == "tests/sparks/test_a.py"
+
+
+def test_long_groups_come_first_then_large_ones() -> None:
+    tests = ["tests/a.py::x", "tests/b.py::x", "tests/spark/s.py::x", "tests/b.py::y"]
+    tests += ["tests/laws/test_laws.py::x", "tests/spark/r.py::x", "tests/c.py::x"]
+    assert ordered(tests) == [
+        "tests/laws/test_laws.py::x",
+        "tests/spark/s.py::x",
+        "tests/spark/r.py::x",
+        "tests/b.py::x",
+        "tests/b.py::y",
+        "tests/a.py::x",
+        "tests/c.py::x",
+    ]
+
+
+def test_files_stay_in_one_process_and_spark_too(tmp_path: Path) -> None:
+    pytest.importorskip("xdist")
+    files = {"tests/spark/test_a.py": 7, "tests/spark/test_b.py": 7, "tests/log/test_c.py": 9}
+    files["tests/log/test_d.py"] = 8
+    for name, count in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(CASE.format(count=count, name=name), encoding="utf-8")
+    for name in ("conftest.py", "groups.py", "__init__.py"):
+        (tmp_path / "tests" / name).write_bytes((ROOT / "tests" / name).read_bytes())
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
+    seen = tmp_path / "seen.txt"
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    roots = [str(tmp_path), environment.get("PYTHONPATH", "")]
+    environment |= {"SEEN": str(seen), "PYTHONPATH": os.pathsep.join(filter(None, roots))}
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "-p", "no:cacheprovider", "tests"]  # fmt: skip
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    ran = [line.split() for line in seen.read_text(encoding="utf-8").splitlines()]
+    assert len(ran) == sum(files.values())
+    by_group: dict[str, set[str]] = {}
+    for name, process in ran:
+        by_group.setdefault(group(name), set()).add(process)
+    assert {name: len(processes) for name, processes in by_group.items()} == {
+        "tests/spark/": 1,
+        "tests/log/test_c.py": 1,
+        "tests/log/test_d.py": 1,
+    }
+    assert len({process for _, process in ran}) == 2
