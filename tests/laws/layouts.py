@@ -272,12 +272,13 @@ class Maker(Keys):
         out: Tree = {"by": by, "limit": d.pick((1 << 16, 1 << 20, 100, 1 << 40))}
         if d.chance(3):
             out["refuses"] = [d.pick(CODECS[1:])]
-        if d.chance(2):
+        mine = self.made.versions
+        if mine is not None or d.chance(2):
             out["variants"] = {
                 "lz4": {"write": "legacy-header-checksum", "read": "unchecked-header"}
             }
-            if self.made.versions is not None and d.chance(2):
-                out["variants"]["lz4"]["versions"] = str(self.made.versions[0])
+            if mine is not None and d.number(0, 3):
+                out["variants"]["lz4"]["versions"] = str(mine[0])
         return out
 
     # ------------------------------------------------------------ single fields

@@ -26,7 +26,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """Read bytes or text. ``after``: the bytes of fixed size that follow what reaches to the end (None: they vary)."""
+    """Read bytes or text. ``after``: the bytes of fixed size that follow in the run of what reaches to its end (None: they vary)."""
 
     field: FieldPlan
     type: BytesType
@@ -156,7 +156,8 @@ def _ops(plan: Plan, layout: LayoutPlan) -> Iterator[Op]:
             if c.covers is not None and c.covers.first == fp.name:
                 ahead = c.covers.last in (None, end) and fields.index(c) < at
                 yield Verify(c, True) if ahead else Mark(c, False)
-        yield from _field(plan, layout, at)
+        run = opened[-1].measures if opened else None
+        yield from _field(plan, layout, at, _index(layout, None if run is None else run.last))
         while opened and opened[-1].measures is not None and opened[-1].measures.last == fp.name:
             if fp.name == end:
                 break
@@ -184,10 +185,10 @@ def _index(layout: LayoutPlan, name: str | None) -> int:
     return next(i for i, fp in enumerate(layout.fields) if fp.name == name)
 
 
-def _after(layout: LayoutPlan, at: int) -> int | None:
-    """The bytes of the fields that follow one; None when they vary."""
+def _after(layout: LayoutPlan, at: int, last: int | None = None) -> int | None:
+    """The bytes of the fields that follow one, up to the ``last`` (None: of the layout); None when they vary."""
     total = 0
-    for fp in layout.fields[at + 1 :]:
+    for fp in layout.fields[at + 1 : None if last is None else last + 1]:
         type_ = fp.field.type
         if isinstance(type_, BytesType) and type_.length == "rest" and fp.when is not None:
             continue  # of two fields that reach to the end one is there
@@ -197,9 +198,10 @@ def _after(layout: LayoutPlan, at: int) -> int | None:
     return total
 
 
-def _field(plan: Plan, layout: LayoutPlan, at: int) -> Iterator[Op]:
+def _field(plan: Plan, layout: LayoutPlan, at: int, last: int) -> Iterator[Op]:
+    """A field of a run that ends with the field ``last``."""
     fp = layout.fields[at]
-    ops = (_read(plan, layout, at), *_rules(plan, layout, fp))
+    ops = (_read(plan, layout, at, last), *_rules(plan, layout, fp))
     when = None if fp.when is None else fold(fp.when)
     if when is None or (is_known(when) and truth(when)):
         yield from ops
@@ -209,13 +211,13 @@ def _field(plan: Plan, layout: LayoutPlan, at: int) -> Iterator[Op]:
         yield When(fp, when, ops)
 
 
-def _read(plan: Plan, layout: LayoutPlan, at: int) -> Op:
+def _read(plan: Plan, layout: LayoutPlan, at: int, last: int) -> Op:
     fp = layout.fields[at]
     match fp.field.type:
         case ScalarType(name) | BitsType(name):
             return Number(fp, name)
         case BytesType() as type_:
-            return Bytes(fp, type_, _after(layout, at))
+            return Bytes(fp, type_, _after(layout, at, last))
         case ArrayType(element) as array:
             if isinstance(element, ScalarType):
                 return Elements(fp, array, element)

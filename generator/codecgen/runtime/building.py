@@ -42,7 +42,7 @@ class Build:
         self.fill(parts)
         return b"".join(parts)
 
-    def given(self, value: Any) -> construct.Container:
+    def given(self, value: Any) -> Any:
         """What was given, with names that the layout has."""
         if not isinstance(value, dict):
             raise BuildError(f"a mapping with the fields of {self.name} is needed, not {value!r}")
@@ -51,7 +51,9 @@ class Build:
                 close = difflib.get_close_matches(str(name), self.fields.by_name, n=1)
                 hint = f"; did you mean {close[0]!r}?" if close else ""
                 raise BuildError(f"{self.name} has no field {name!r}{hint}")
-        obj = construct.Container({name: contain(item) for name, item in value.items()})
+        obj: Any = contain(
+            value
+        )  # in a layout that holds this one: what conditions behind it look at
         for f in self.fields.all:  # so that what depends on an array can look at it
             if f.name not in obj and isinstance(f.codec, Array) and f.when is None:
                 obj[f.name] = construct.ListContainer()

@@ -113,11 +113,17 @@ class Fields:
         return error
 
 
+class Given(construct.Container):
+    """A mapping that a build may change: a copy of the caller's, in which it puts what it works out."""
+
+
 def contain(value: Any) -> Any:
-    """Mappings as Containers and lists of them likewise, so that expressions can ask for attributes."""
-    if isinstance(value, dict) and not isinstance(value, construct.Container):
-        return construct.Container({name: contain(item) for name, item in value.items()})
-    if isinstance(value, list) and not isinstance(value, construct.ListContainer):
+    """A copy that a build may change: mappings as :class:`Given` and lists of them likewise."""
+    if isinstance(value, Given):
+        return value
+    if isinstance(value, dict):
+        return Given({name: contain(item) for name, item in value.items()})
+    if isinstance(value, list | tuple):
         return construct.ListContainer(contain(item) for item in value)
     return value
 

@@ -160,13 +160,12 @@ class FieldReader:
         n = self.variables.of(fields.part, f.name)
         target = self.gives.target(fields.part, f.name)
         if type_.length == "rest":
-            inside = bool(self.windows) and self.windows[-1].last == f.name
-            if not inside and after is None:
+            if after is None:
                 raise Unsupported("bytes to the end with fields behind them that vary", f)
-            behind = 0 if inside else int(after or 0)
+            inside = bool(self.windows) and self.windows[-1].last == f.name
             self.tighten(end, f)
-            code.assign(n, end - self.p - behind if behind else end - self.p)
-            if behind or inside:
+            code.assign(n, end - self.p - after if after else end - self.p)
+            if after or inside:
                 self.fail(n < 0, f)
         elif isinstance(type_.length, int):
             if not self.covered:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from codecgen.plan import nodes
 from codecgen.plan.nodes import Value
 from codecgen.targets.arrow.arithmetic import Refused
-from codecgen.targets.arrow.tree import FALSE, NEGATED, TRUE, Expr, Num, Op, Prefix, call
+from codecgen.targets.arrow.tree import FALSE, NEGATED, TRUE, Expr, Num, Op, Prefix, call, variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ def opposite(condition: Expr) -> Expr:
             return FALSE
         case _ if condition == FALSE:
             return TRUE
+    if not variables(condition):  # of constants: a bool, of which ~ makes a number
+        return call("np.logical_not", condition)
     return Prefix("~", condition)
 
 
