@@ -57,7 +57,7 @@ def without(text: str) -> Callable[[str], str]:
 
 
 MISSING = {
-    "value": "if item_value > end_1 - p:\n",
+    "value": "if item_value > end_of_attributes - p:\n",
     "room for values": "if item_value > value_room - value_at:\n",
 }
 
