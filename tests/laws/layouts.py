@@ -234,13 +234,9 @@ class Maker(Keys):
         if kind == "open" and opens:
             spec = {"layout": d.pick(opens).name}
         elif kind in ("until", "compressed"):
-            by = [
-                s
-                for s in self.seen
-                if s.type == "squeeze" and not s.nullable and s.versions is None
-            ]
             spec = {"array": self.element()}
-            if kind == "compressed" and by:
+            if kind == "compressed":
+                by = self.codecs()
                 spec["compressed"] = self.compressed(d.pick(by).path)
                 if d.chance(2):
                     spec["count"] = d.pick(SHORT)
