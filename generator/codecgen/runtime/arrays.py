@@ -170,6 +170,9 @@ class Array(Codec):
             return None
         if number < 0:
             raise LengthError(f"count is {number}: it cannot be negative", source.where(start))
+        if number == 0 and self.at_least:
+            reason = f"0 elements, where at least {self.at_least} must be"
+            raise LengthError(reason, source.where(start))
         least = getattr(self.element, "least", self.element.size) or 1
         plain = (
             self.count is not None and self.compressed is None
