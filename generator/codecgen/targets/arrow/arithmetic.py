@@ -52,12 +52,49 @@ class Arithmetic:
     """Prints values as trees. ``leaf`` gives what the names stand for.
 
     Sums wrap in ``bits``, as a whole: that is the same as wrapping each step. Without ``bits`` values wrap in 64, and
-    sums that are compared are exact.
+    sums that are compared are exact. What null means is said here, for all targets; how conditions are joined, and how one of
+    two values is picked, is the target's.
     """
 
     def __init__(self, leaf: Leaf, bits: int | None = None) -> None:
         self.leaf = leaf
         self.bits = bits
+
+    # ------------------------------------------------------------ how a target writes it
+
+    def opposite(self, condition: Expr) -> Expr:
+        """Where a condition does not hold."""
+        return invert(condition)
+
+    def both(self, conditions: list[Expr]) -> Expr:
+        """Where all of them hold."""
+        return all_of(conditions)
+
+    def either(self, conditions: list[Expr]) -> Expr:
+        """Where one of them holds."""
+        return any_of(conditions)
+
+    def pick(self, test: Expr, one: Expr, other: Expr) -> Expr:
+        """One value where the test holds, otherwise the other."""
+        return Pick(test, one, other)
+
+    def wrapped(self, total: Expr) -> Expr:
+        """A sum in the bits that it has."""
+        return call(f"wrap_{self.bits or 64}", total)
+
+    def holds(self, term: Term) -> Expr:
+        """Whether a number or a truth value that is no comparison holds."""
+        return term.value
+
+    def addend(self, term: Term) -> Expr:
+        """What stands in a sum."""
+        return term.value
+
+    def member(self, value: Expr, allowed: tuple[int, ...]) -> Expr:
+        """Whether a number is one of those (in order)."""
+        return is_member(value, allowed)
+
+    # ------------------------------------------------------------ values
 
     def term(self, value: Value) -> Term:
         """A value."""
@@ -67,13 +104,11 @@ class Arithmetic:
             case nodes.NullValue():
                 return Term(Num(0), TRUE)
             case nodes.DerivedValue(_, inner, width):
-                return Arithmetic(self.leaf, width).term(inner)
+                return type(self)(self.leaf, width).term(inner)
             case nodes.Sum():
                 nulls: list[Expr] = []
-                total = self.sum(value, nulls)
-                return Term(
-                    call(f"wrap_{self.bits or 64}", total), any_of(nulls) if nulls else None
-                )
+                total = self.wrapped(self.sum(value, nulls))
+                return Term(total, self.either(nulls) if nulls else None)
             case nodes.Conditional(condition, then, otherwise):
                 return self.conditional(condition, then, otherwise)
             case nodes.Comparison() | nodes.Logical() | nodes.Negation() | nodes.Membership():
@@ -92,7 +127,7 @@ class Arithmetic:
         term = self.term(value)
         if term.null is not None and value.type.nullable:
             nulls.append(term.null)
-        return term.value
+        return self.addend(term)
 
     def conditional(self, condition: Value, then: Value, otherwise: Value) -> Term:
         test = self.condition(condition)
@@ -102,12 +137,12 @@ class Arithmetic:
         if one.null is not None or other.null is not None:
             sides = (one.null or FALSE, other.null or FALSE)
             if sides == (FALSE, TRUE):
-                null = invert(test)
+                null = self.opposite(test)
             elif sides == (TRUE, FALSE):
                 null = test
             else:
-                null = Pick(test, *sides)
-        return Term(Pick(test, one.value, other.value), null, truth)
+                null = self.pick(test, *sides)
+        return Term(self.pick(test, one.value, other.value), null, truth)
 
     # ------------------------------------------------------------ conditions
 
@@ -117,25 +152,25 @@ class Arithmetic:
             case nodes.Literal(number):
                 return TRUE if number else FALSE
             case nodes.Negation(operand):
-                return invert(self.condition(operand))
+                return self.opposite(self.condition(operand))
             case nodes.Logical("and", left, right):
-                return all_of([self.condition(left), self.condition(right)])
+                return self.both([self.condition(left), self.condition(right)])
             case nodes.Logical(_, left, right):
-                return any_of([self.condition(left), self.condition(right)])
+                return self.either([self.condition(left), self.condition(right)])
             case nodes.Comparison():
                 return self.comparison(value)
             case nodes.Membership(of, allowed):
-                return is_member(self.term(of).value, allowed)
+                return self.member(self.term(of).value, allowed)
         term = self.term(value)
         if term.null is None or not value.type.nullable:
-            return term.value
-        return all_of([invert(term.null), term.value])
+            return self.holds(term)
+        return self.both([self.opposite(term.null), self.holds(term)])
 
     def comparison(self, value: nodes.Comparison) -> Expr:
         operator = value.operator
         if isinstance(value.right, nodes.NullValue):
             null = self.term(value.left).null or FALSE
-            return null if operator == "==" else invert(null)
+            return null if operator == "==" else self.opposite(null)
         for side in (value.left, value.right) if self.bits is None else ():
             low, high = exact_range(side)
             if low < I64[0] or high > I64[1]:
@@ -150,14 +185,14 @@ class Arithmetic:
         if not nulls:
             return found
         if operator != "!=":
-            both = all_of([*(invert(null) for null in nulls), found])
+            all_there = self.both([*(self.opposite(null) for null in nulls), found])
             if operator == "==" and len(nulls) == 2:
-                return any_of([all_of(nulls), both])
-            return both
+                return self.either([self.both(nulls), all_there])
+            return all_there
         if len(nulls) == 1:
-            return any_of([nulls[0], found])
-        differ = any_of([invert(nulls[0]), invert(nulls[1])])
-        return all_of([differ, any_of([*nulls, found])])
+            return self.either([nulls[0], found])
+        differ = self.either([self.opposite(nulls[0]), self.opposite(nulls[1])])
+        return self.both([differ, self.either([*nulls, found])])
 
 
 def is_member(value: Expr, allowed: tuple[int, ...], *, unsigned: bool = False) -> Expr:

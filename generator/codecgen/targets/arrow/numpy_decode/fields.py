@@ -9,10 +9,10 @@ from codecgen.plan.columns import CasePlan
 from codecgen.plan.folding import fold
 from codecgen.plan.nodes import Value
 from codecgen.schema.types import BitsType, BytesType, ScalarType
-from codecgen.targets.arrow.arithmetic import Refused
+from codecgen.targets.arrow.arithmetic import Refused, Term
 from codecgen.targets.arrow.numba_decode.fields import Fields as KernelFields
 from codecgen.targets.arrow.numba_decode.fields import Variables, is_number
-from codecgen.targets.arrow.numpy_decode.arithmetic import Term, VectorArithmetic, opposite
+from codecgen.targets.arrow.numpy_decode.arithmetic import VectorArithmetic, opposite
 from codecgen.targets.arrow.tree import Attribute, Expr, Num, Var
 
 

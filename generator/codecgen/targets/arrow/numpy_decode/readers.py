@@ -9,11 +9,11 @@ from codecgen.plan.nodes import Value
 from codecgen.plan.sources import SourceError, blamed, sources
 from codecgen.schema.model import Field
 from codecgen.schema.types import ArrayType, ScalarType
-from codecgen.targets.arrow.arithmetic import Refused
+from codecgen.targets.arrow.arithmetic import Refused, Term
 from codecgen.targets.arrow.building import Builder
 from codecgen.targets.arrow.code import Unsupported, function_name, integer_of
 from codecgen.targets.arrow.numba_decode.opening import base_type, bytes_to_fixed, size_of
-from codecgen.targets.arrow.numpy_decode.arithmetic import Term, opposite
+from codecgen.targets.arrow.numpy_decode.arithmetic import opposite
 from codecgen.targets.arrow.numpy_decode.fields import Locals, VectorFields
 from codecgen.targets.arrow.numpy_decode.reader import ElementReader, VectorReader, kind_of
 from codecgen.targets.arrow.printing import Names, Printer, function_text, pruned
