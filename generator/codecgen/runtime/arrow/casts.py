@@ -13,19 +13,11 @@ from codecgen.runtime.arrow.buffers import arrow_type
 from codecgen.runtime.arrow.view import Column
 from codecgen.runtime.errors import BuildError, Where
 
-_BUFFERS = 7
-_DATA, _OFFSETS, _VALIDITY, _BIT, _STEP, _END, _GIVEN = range(_BUFFERS)
-_EACH_ROW, _EACH_ENTRY = 1, 2
-"""Whether columns on request are looked at in each row, or, where they are constants, in the first row of an entry."""
-
-_WIDTHS = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "timestamp_ms": 8}
-_NUMPY = {"int8": np.int8, "int16": np.int16, "int64": np.int64, "timestamp_ms": np.int64}
 _BYTES = {
     pa.string(): pa.binary(),
     pa.large_string(): pa.large_binary(),
     pa.string_view(): pa.binary_view(),
 }
-_RANGES = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "timestamp_ms": 64}
 
 
 class RowRefused(BuildError):
