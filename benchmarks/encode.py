@@ -25,7 +25,7 @@ from kafka.record.legacy_records import LegacyRecordBatchBuilder as PythonLegacy
 
 from benchmarks import measure, shapes
 from benchmarks.measure import Candidate, Report, ratio
-from codecgen.runtime.arrow.buffers import arrow_type
+from codecgen.runtime.arrow.output_buffers import arrow_type
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log import encode

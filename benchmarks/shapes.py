@@ -72,10 +72,15 @@ def record(i: int, item: Shape) -> bytes:
     return _varint(len(body)) + body
 
 
+def compressed(codec: str, data: bytes) -> bytes:
+    """What a producer of Kafka's writes: Snappy in the framing of the xerial library."""
+    return compress(codec, data, variant="xerial" if codec == "snappy" else None)
+
+
 def batch(base: int, records: list[bytes], codec: str) -> bytes:
     run = b"".join(records)
     if codec != "none":
-        run = compress(codec, run)
+        run = compressed(codec, run)
     n, now = len(records), 1_700_000_000_000
     numbers = (CODECS[codec], n - 1, now, now + n, -1, -1, -1, n)
     rest = struct.pack(">hiqqqhii", *numbers) + run
@@ -129,7 +134,7 @@ def wrappers(name: str, batch_bytes: int, total: int, codec: str) -> bytes:
         size += len(inner[-1])
         if size >= batch_bytes:
             base += len(inner)
-            out.append(message(base - 1, (None, compress(codec, b"".join(inner)), ()), codec))
+            out.append(message(base - 1, (None, compressed(codec, b"".join(inner)), ()), codec))
             done += size
             inner, size = [], 0
     return b"".join(out)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from codecgen.diagnostics import printable
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
-from codecgen.plan.words import size_words, type_words
+from codecgen.plan.type_text import size_words, type_words
 from codecgen.schema.lookup import members
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.types import BitMember, ScalarType

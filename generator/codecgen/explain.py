@@ -19,7 +19,7 @@ from codecgen.explain_text import (
     wrapped,
 )
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
-from codecgen.plan.words import size_words, type_words
+from codecgen.plan.type_text import size_words, type_words
 from codecgen.schema.lookup import members, reference_of
 from codecgen.schema.model import FREEDOMS, Choice, Derived, Enum, EnumValue, Field, Layout, Model
 from codecgen.schema.types import ArrayType, BitMember, BitsType, ScalarType, Since

@@ -9,8 +9,9 @@ from codecgen.diagnostics import did_you_mean, printable
 from codecgen.explain import UnknownName
 from codecgen.explain_text import WIDTH, run_words
 from codecgen.explain_values import said, span
-from codecgen.plan import LayoutPlan, Plan, make_plan, program, write_ops
+from codecgen.plan import LayoutPlan, Plan, make_plan, read_ops, write_ops
 from codecgen.plan.columns import CasePlan, Leaf, plan_view
+from codecgen.plan.read_program import read_program
 from codecgen.plan.write_ops import Limits
 from codecgen.plan.write_program import WriteError, WriteProgram, is_written, write_program
 from codecgen.schema.model import Model, View
@@ -61,7 +62,7 @@ def _layout(plan: Plan, name: str) -> Iterator[str]:
         if i:
             yield ""
         yield f"{title(layout)}, read ({layout.layout.span})"
-        for op in program.read_program(plan, layout).ops:
+        for op in read_program(plan, layout).ops:
             yield from _read(op, layout, 1)
 
 
@@ -70,38 +71,38 @@ def title(layout: LayoutPlan) -> str:
     return layout.name if layout.version is None else f"{layout.name}@{layout.version}"
 
 
-def _read(op: program.Op, layout: LayoutPlan, depth: int) -> Iterator[str]:
-    name = op.length.name if isinstance(op, program.Open | program.Close) else ""
+def _read(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
+    name = op.length.name if isinstance(op, read_ops.Open | read_ops.Close) else ""
     match op:
-        case program.Number(fp, type_):
+        case read_ops.Number(fp, type_):
             yield _line(depth, "number", fp.name, type_)
-        case program.Bytes(fp, type_, after):
+        case read_ops.Bytes(fp, type_, after):
             behind = f"{after} bytes follow" if type_.length == "rest" and after else ""
             yield _line(depth, "text" if type_.text else "bytes", fp.name, _length(type_), behind)
-        case program.Elements(fp, type_, element):
+        case read_ops.Elements(fp, type_, element):
             what = element.name if isinstance(element, ScalarType) else title(element)
             codec = "" if fp.codec is None else f"decompress by {said(fp.codec)}"
             yield _line(depth, "loop", fp.name, what, _count(type_), codec)
-        case program.Struct(fp, held):
+        case read_ops.Struct(fp, held):
             yield _line(depth, "call", fp.name, title(held))
-        case program.Open(length, first, last, when, _):
+        case read_ops.Open(length, first, last, when, _):
             to = "the end" if last is None else last
             asked = "" if when is None else f"if {said(when)}"
             yield _line(depth, "open", f"{first.name} to {to}", f"size={length.name}", asked)
-        case program.Close():
+        case read_ops.Close():
             yield _line(depth, "close", name)
-        case program.Mark(checksum, end):
+        case read_ops.Mark(checksum, end):
             yield _line(depth, "mark", checksum.name, "ends" if end else "begins")
-        case program.Verify(checksum, ahead):
+        case read_ops.Verify(checksum, ahead):
             how = "all that follows" if ahead else _covered(checksum, layout)
             yield _line(depth, "checksum", checksum.name, checksum.field.checksum or "", how)
-        case program.Require(fp, condition, why):
+        case read_ops.Require(fp, condition, why):
             yield _line(depth, "require", fp.name, f"{said(condition)} ({why})")
-        case program.When(fp, condition, then):
+        case read_ops.When(fp, condition, then):
             yield _line(depth, "when", fp.name, said(condition))
             for inner in then:
                 yield from _read(inner, layout, depth + 1)
-        case program.Absent(fp):
+        case read_ops.Absent(fp):
             yield _line(depth, "absent", fp.name)
 
 

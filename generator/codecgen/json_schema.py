@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from codecgen.schema import grammar, kinds
+from codecgen.schema import grammar, key_types
 from codecgen.schema.reader import NAME
 
 Json = dict[str, Any]
@@ -32,13 +32,13 @@ def _reference(form: str) -> Json:
     return {"$ref": f"#/$defs/{form}"}
 
 
-def _form(name: str, form: kinds.Form) -> Json:
+def _form(name: str, form: key_types.Form) -> Json:
     if name == "since":
         return {
             "description": form.doc,
             "type": "object",
             "additionalProperties": {
-                "anyOf": [_kind(kinds.Release()), _kind(kinds.ListOf(kinds.Integer()))]
+                "anyOf": [_kind(key_types.Release()), _kind(key_types.ListOf(key_types.Integer()))]
             },
         }
     out: Json = {
@@ -76,44 +76,44 @@ def _together(together: Mapping[str, tuple[str, ...]]) -> Json:
     }
 
 
-def _kind(kind: kinds.Kind) -> Json:
+def _kind(kind: key_types.Kind) -> Json:
     match kind:
-        case kinds.Text() | kinds.Word():
+        case key_types.Text() | key_types.Word():
             return dict(_TEXT)
-        case kinds.Name():
+        case key_types.Name():
             return {"type": "string", "pattern": _NAME_AT_START}
-        case kinds.Integer():
+        case key_types.Integer():
             return {"type": "integer"}
-        case kinds.Boolean():
+        case key_types.Boolean():
             return {"type": "boolean"}
-        case kinds.OneOf(words):
+        case key_types.OneOf(words):
             return {"enum": list(words)}
-        case kinds.Code():
+        case key_types.Code():
             return {"type": ["string", "number", "null"]}
-        case kinds.Range():
+        case key_types.Range():
             return _number_or("^[0-9]{1,5}([+]|-[0-9]{1,5})?$", "integer")
-        case kinds.Bits():
+        case key_types.Bits():
             return _number_or("^[0-9]{1,2}([.][.][0-9]{1,2})?$", "integer")
-        case kinds.LayoutName():
+        case key_types.LayoutName():
             return {"type": "string", "pattern": "^[a-z][a-z0-9_]*(@[0-9]{1,5})?$"}
-        case kinds.Release():
+        case key_types.Release():
             return _number_or("^[0-9]{1,4}([.][0-9]{1,4}){0,3}$", "number")
-        case kinds.Hex():
+        case key_types.Hex():
             return _number_or("^[0-9a-fA-F\\s]*$", "number")
-        case kinds.Anything():
+        case key_types.Anything():
             return {}
-        case kinds.ListOf(item):
+        case key_types.ListOf(item):
             inner = _kind(item)
             return {"anyOf": [inner, {"type": "array", "items": inner}]}
-        case kinds.MapOf(value, numbers):
+        case key_types.MapOf(value, numbers):
             return {
                 "type": "object",
                 "propertyNames": {"pattern": _NUMBERED if numbers else _NAME_AT_START},
                 "additionalProperties": _kind(value),
             }
-        case kinds.Either(options):
+        case key_types.Either(options):
             return {"anyOf": [_kind(one) for one in options]}
-        case kinds.Use(form):
+        case key_types.Use(form):
             return _reference(form)
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 from kafka_log.choice import Choice, in_batches
 from kafka_log.columns import (
     COLUMNS,

@@ -23,7 +23,7 @@ from codecgen.runtime.arrow.decoder import (
     load_kernels,
     load_vectors,
 )
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.blocks import COLUMNS, COUNTED, Block

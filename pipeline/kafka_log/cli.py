@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 from kafka_log import jsonl, textual
 from kafka_log.directory import DirectoryError, Partition, discover
 from kafka_log.kernels import ENGINES, HEADS_PAY_FROM, PAYS_FROM, pay

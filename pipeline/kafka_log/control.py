@@ -8,7 +8,7 @@ from typing import Any
 
 from codecgen.runtime.construct import Enumeration, Layout
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
-from codecgen.runtime.source import Session, Source
+from codecgen.runtime.located_bytes import Session, Source
 from kafka_codecs import CONTROL_RECORD_KEY, CONTROL_RECORD_VALUE, ControlRecordType
 from kafka_log.model import Control
 

@@ -62,7 +62,7 @@ def encode(
     too large. A record with more bytes is in a batch of its own. Memory holds one piece, one record batch of Arrow, and
     what compression takes.
 
-    Raises :class:`~codecgen.runtime.arrow.columns.RowRefused` (a CodecError) with ``row`` and ``column`` for a row that no
+    Raises :class:`~codecgen.runtime.arrow.input_columns.RowRefused` (a CodecError) with ``row`` and ``column`` for a row that no
     batch can hold; ValueError for columns and arguments that are not known; ImportError without pyarrow and numpy.
     """
     given = dict(constants)

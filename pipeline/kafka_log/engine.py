@@ -11,9 +11,9 @@ from typing import Any
 
 from codecgen.runtime.construct import Layout
 from codecgen.runtime.errors import ChecksumError, CodecError, ValueRefused
+from codecgen.runtime.located_bytes import Limits, Session, Source
 from codecgen.runtime.parsing import Opened
 from codecgen.runtime.rows import Case, Place, whole
-from codecgen.runtime.source import Limits, Session, Source
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.rows.batches import BATCHES
 from kafka_codecs.rows.records import RECORDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codecgen.runtime.construct import Layout
-from codecgen.runtime.source import Session, Source
+from codecgen.runtime.located_bytes import Session, Source
 from kafka_codecs import LOG_ENTRY
 
 HEAD = LOG_ENTRY.prefix_size

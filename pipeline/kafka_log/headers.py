@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from codecgen.runtime.errors import ValueRefused
+from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.rows import Place
-from codecgen.runtime.source import Session, Source
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.rows.batches import BATCHES
 from kafka_log import framing

@@ -143,9 +143,9 @@ class ReadHeads:
 
 def _kernel() -> Callable[[FileIO, Chunk, int, int, int, int], tuple[int, int]] | None:
     """What reads heads as ``_one_by_one`` does, up to anything odd: how far it came, and after how many."""
-    from codecgen.runtime.arrow import hops  # it takes numba
+    from codecgen.runtime.arrow import header_reads  # it takes numba
 
-    function, length = hops.pread(), _LENGTH
+    function, length = header_reads.pread(), _LENGTH
     if function is None or length is None:
         return None
     number = (length.offset, length.size, int(length.signed), int(length.endian == "little"))
@@ -155,7 +155,7 @@ def _kernel() -> Callable[[FileIO, Chunk, int, int, int, int], tuple[int, int]] 
         file: FileIO, chunk: Chunk, room: int, position: int, most: int, far: int
     ) -> tuple[int, int]:
         place = (chunk.address, room, position)
-        at, count = hops.hop(function, file.fileno(), *place, *layout, most, TRIAL, far)
+        at, count = header_reads.hop(function, file.fileno(), *place, *layout, most, TRIAL, far)
         return int(at), int(count)
 
     return hop

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from codecgen.runtime.arrow.structured import structured
+from codecgen.runtime.arrow.structured_dtype import structured
 from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafka_log.directory import Segment
 from kafka_log.scanner import BatchScanner, Engine

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from codecgen.runtime.errors import CodecError, ParseError, TrailingError, Where
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 from kafka_log.model import Batch, End, Lost, Policy, is_own_checksum
 
 # The codecs, and what stands on them, are imported where they are needed: the Arrow kernels may leave nothing to them.

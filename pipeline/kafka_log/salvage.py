@@ -8,7 +8,7 @@ from typing import Any
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.layout import Length
-from codecgen.runtime.source import Limits, Session, Source
+from codecgen.runtime.located_bytes import Limits, Session, Source
 from kafka_codecs import LOG_ENTRY
 from kafka_log import framing
 from kafka_log.headers import HEADER_BYTES, Columns, Entry

@@ -28,7 +28,7 @@ from codecgen.runtime.arrow.decoder import (
 )
 from codecgen.runtime.arrow.view import View
 from codecgen.runtime.errors import CodecError
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.columns import record_size

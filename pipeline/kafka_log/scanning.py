@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from codecgen.runtime.arrow.decoder import choose, schema_of
 from codecgen.runtime.arrow.view import View
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.directory import DirectoryError, Partition, Segment, discover, parse_name

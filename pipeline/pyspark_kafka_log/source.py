@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 from kafka_log.arrow import Scan, Slice, read_slice
 from pyspark_kafka_log.options import Options, default_columns, parse
 from pyspark_kafka_log.plan import plan

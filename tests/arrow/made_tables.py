@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from codecgen.runtime.arrow.buffers import arrow_type
+from codecgen.runtime.arrow.output_buffers import arrow_type
 from kafka_codecs.arrow.records import RECORDS
 from tests.arrow.mutants import TEXTS
 from tests.arrow.values import Generator, Values, lists, numbers, texts

@@ -17,7 +17,7 @@ from codecgen.runtime.arrow import decompressor as decompressing
 from codecgen.runtime.arrow.decoder import Decoder, Odd, Rows, choose, load_kernels, schema_of
 from codecgen.runtime.arrow.primitives.memory import SLACK
 from codecgen.runtime.arrow.view import View
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from tests.arrow.checked import Broken, Ranges, checked, complaining

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.arrow import encoder as encoding
-from codecgen.runtime.arrow.buffers import arrow_type
 from codecgen.runtime.arrow.casts import RowRefused
-from codecgen.runtime.arrow.columns import Source
 from codecgen.runtime.arrow.encoder import Encoder
+from codecgen.runtime.arrow.input_columns import Source
+from codecgen.runtime.arrow.output_buffers import arrow_type
 from codecgen.runtime.errors import CodecError
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.arrow import records_encoders
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.encoding import encode

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log import End, SegmentReader
 from kafka_log.model import Batch, Record

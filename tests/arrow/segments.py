@@ -126,7 +126,8 @@ def mutated_inside(r: random.Random, runs: list[bytes]) -> bytes:
     if entry[16] == 2:
         run = bytearray(mutated_bytes(entry[61:], r))
         entry[22] = entry[22] & 0xF8 | CODES[codec]
-        entry[61:] = compress(codec, bytes(run))
+        framing = r.choice(("xerial", None)) if codec == "snappy" else None
+        entry[61:] = compress(codec, bytes(run), variant=framing)
         entry[8:12] = (len(entry) - 12).to_bytes(4, "big")
         entry[17:21] = crc32c(bytes(entry[21:])).to_bytes(4, "big")
         return bytes(entry)

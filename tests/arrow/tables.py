@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from codecgen.runtime.arrow.buffers import arrow_type
 from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rows, choose
+from codecgen.runtime.arrow.output_buffers import arrow_type
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.encoding import encode
 

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from codecgen.runtime.arrow.buffers import arrow_type
 from codecgen.runtime.arrow.casts import RowRefused
+from codecgen.runtime.arrow.output_buffers import arrow_type
 from kafka_codecs.arrow.records import RECORDS
 from tests.arrow.tables import decoded, written
 

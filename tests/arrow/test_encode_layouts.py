@@ -14,10 +14,10 @@ import pytest
 from codecgen.check import run
 from codecgen.diagnostics import render
 from codecgen.plan import make_plan
-from codecgen.runtime.arrow.buffers import arrow_type
 from codecgen.runtime.arrow.casts import RowRefused
 from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rows, choose
 from codecgen.runtime.arrow.encoder import Encoder
+from codecgen.runtime.arrow.output_buffers import arrow_type
 from codecgen.schema import loader
 from codecgen.targets import arrow
 from tests.arrow.rows import unpacked

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codecgen.runtime.arrow import hops
+from codecgen.runtime.arrow import header_reads
 from tests.arrow.guards import AVAILABLE, Guarded
 from tests.paths import ROOT
 
-pytestmark = pytest.mark.skipif(hops.pread() is None, reason="the system has no pread")
+pytestmark = pytest.mark.skipif(header_reads.pread() is None, reason="the system has no pread")
 
 UNTOUCHED = 0xEE
 MANY = 1 << 40
@@ -107,9 +107,9 @@ def hopped(
     trial: int = 99,
     far: int = 0,
 ) -> tuple[int, int]:
-    function = hops.pread()
+    function = header_reads.pread()
     assert function is not None
-    at, count = hops.hop(
+    at, count = header_reads.hop(
         function, descriptor, to, room, position, *astuple(layout), most, trial, far
     )
     return int(at), int(count)

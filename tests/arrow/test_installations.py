@@ -56,7 +56,7 @@ def test_without_numba_numpy_reads() -> None:
 
 def test_without_numba_large_slices_are_read_by_numpy() -> None:
     program = """
-from codecgen.runtime.arrow.vector_decoder import VectorDecoder
+from codecgen.runtime.arrow.numpy_decoder import VectorDecoder
 from kafka_log import arrow
 from kafka_log.arrow import Scan, Slice, read_slice
 from kafka_log.directory import discover

@@ -15,10 +15,10 @@ import pytest
 from codecgen.plan import make_plan
 from codecgen.plan.columns import plan_view
 from codecgen.schema import loader
+from codecgen.targets.arrow.function_printer import Names, Printer
 from codecgen.targets.arrow.numba_decode.kernels import kernels_of
 from codecgen.targets.arrow.numba_encode.kernels import encoders_of
-from codecgen.targets.arrow.primitives import NAMES
-from codecgen.targets.arrow.printing import Names, Printer
+from codecgen.targets.arrow.primitive_imports import NAMES
 from tests.arrow.test_encode_layouts import FORMAT as WRITTEN
 from tests.arrow.test_other_layouts import FORMAT as SAMPLES
 from tests.arrow.test_other_layouts import MANIFEST as PLAIN_MANIFEST
@@ -122,7 +122,7 @@ rows:
 PROGRAM = """
 import pyarrow as pa
 import hostile_codecs
-from codecgen.runtime.arrow.buffers import arrow_type
+from codecgen.runtime.arrow.output_buffers import arrow_type
 from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rows, choose
 from codecgen.runtime.arrow.encoder import Encoder
 from hostile_codecs.arrow import hostile_encoders, hostile_kernels

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from codecgen.runtime.arrow.primitives import checksums, compiling, utf8, varints
 from codecgen.runtime.arrow.primitives.memory import SLACK
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.primitives import Varint
-from codecgen.runtime.source import Session, Source
-from codecgen.targets.arrow import primitives
+from codecgen.targets.arrow import primitive_imports
 
 
 @compiling.jit
@@ -134,6 +134,6 @@ def test_utf8_is_that_of_python(data: bytes) -> None:
 
 def test_the_generator_knows_where_primitives_are() -> None:
     package = "codecgen.runtime.arrow.primitives"
-    for module, names in primitives.MODULES.items():
+    for module, names in primitive_imports.MODULES.items():
         found = vars(importlib.import_module(f"{package}.{module}"))
         assert [name for name in names if name not in found] == []

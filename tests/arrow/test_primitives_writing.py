@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen.runtime.arrow.primitives import compiling, utf8, writing
+from codecgen.runtime.located_bytes import Session
 from codecgen.runtime.primitives import Varint
-from codecgen.runtime.source import Session
 
 
 @compiling.jit

@@ -11,7 +11,7 @@ import pytest
 from crc32c import crc32c
 
 from codecgen.runtime.errors import ChecksumError, CodecError, LimitError
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 from kafka_log import SegmentReader, read_table, scan, scan_batches
 from kafka_log.scanner import Scanner
 from tests.arrow.rows import ALL, reference, unpacked

@@ -228,7 +228,7 @@ def test_the_package_is_light() -> None:
 
 NOT_NEEDED = (
     "codecgen.runtime.arrow.encoder",
-    "codecgen.runtime.arrow.hops",
+    "codecgen.runtime.arrow.header_reads",
     "codecgen.runtime.arrow.lz4",
     "codecgen.runtime.arrow.snappy",
     "construct",

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codecgen.runtime.arrow import hops
+from codecgen.runtime.arrow import header_reads
 from codecgen.runtime.arrow.primitives.compiling import JIT
 from kafka_codecs import MESSAGE_V1, RECORD_BATCH
 from kafka_log import SegmentReader, scan_batches
@@ -28,7 +28,7 @@ from tests.arrow.rows import unpacked
 
 SIZES = (0, 10, 300, FAR_BY_KERNEL - 200, FAR_BY_KERNEL, FAR, 2 * FAR, 200_000)
 
-needs_the_kernel = pytest.mark.skipif(not JIT or hops.pread() is None, reason="no kernel")
+needs_the_kernel = pytest.mark.skipif(not JIT or header_reads.pread() is None, reason="no kernel")
 WAYS = (pytest.param(True, marks=needs_the_kernel, id="kernel"), pytest.param(False, id="python"))
 
 
@@ -37,7 +37,7 @@ def reading(compiled: bool) -> Iterator[pytest.MonkeyPatch]:
     """Heads are read by the kernel, or as on a system that has no ``pread``."""
     with pytest.MonkeyPatch.context() as patch:
         if not compiled:
-            patch.setattr("codecgen.runtime.arrow.hops.pread", lambda: None)
+            patch.setattr("codecgen.runtime.arrow.header_reads.pread", lambda: None)
         yield patch
 
 
@@ -211,7 +211,7 @@ def test_a_file_that_becomes_shorter_ends(
 
 def test_systems_without_positioned_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("os.preadv", raising=False)
-    monkeypatch.setattr("codecgen.runtime.arrow.hops.pread", lambda: None)
+    monkeypatch.setattr("codecgen.runtime.arrow.header_reads.pread", lambda: None)
     path = tmp_path / "x.log"
     expected = write(path, [10] * 300 + [50_000] * 50)
     assert read(path, chunk_bytes=5000) == expected

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codecgen.runtime.arrow.structured import structured
+from codecgen.runtime.arrow.structured_dtype import structured
 from codecgen.runtime.construct import (
     Array,
     Bit,

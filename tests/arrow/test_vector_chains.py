@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from codecgen.runtime.arrow import vector_chains
-from codecgen.runtime.arrow.vector_cases import Lead
-from codecgen.runtime.arrow.vector_chains import follow, pass_over
-from codecgen.runtime.arrow.vector_memory import Memory
+from codecgen.runtime.arrow import numpy_chains
+from codecgen.runtime.arrow.numpy_cases import Lead
+from codecgen.runtime.arrow.numpy_chains import follow, pass_over
+from codecgen.runtime.arrow.numpy_memory import Memory
 
 LEADS = [Lead("zigzag"), Lead("uvarint"), Lead(">i4", 8, 12), Lead("<u2", 1, 3), Lead("i1", 0, 1)]
 
@@ -58,13 +58,13 @@ FILLS: dict[str, Callable[[random.Random], Callable[[int], bytes]]] = {
 def sides(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many places each call follows chains from."""
     found: list[int] = []
-    inner = vector_chains._side_by_side
+    inner = numpy_chains._side_by_side
 
     def counted(lead: Lead, memory: Memory, lanes: object, stop: object) -> object:
         found.append(np.size(lanes))
         return inner(lead, memory, lanes, stop)
 
-    monkeypatch.setattr(vector_chains, "_side_by_side", counted)
+    monkeypatch.setattr(numpy_chains, "_side_by_side", counted)
     return found
 
 
@@ -96,7 +96,7 @@ def test_long_windows(lead: Lead, fill: str, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("lead", LEADS, ids=lambda lead: lead.kind)
 def test_damaged_windows(lead: Lead, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("FEW", seed % 3), ("EACH", 2), ("SAMPLE", 4), ("MOST", 10 ** (seed % 5))):
-        monkeypatch.setattr(vector_chains, name, value)
+        monkeypatch.setattr(numpy_chains, name, value)
     r = random.Random(seed)
     data = bytearray(window(lead, FILLS[r.choice(list(FILLS))](r), 200, r))
     for _ in range(seed % 4):
@@ -134,7 +134,7 @@ def test_lengths_beyond_all_memory(lead: Lead, data: bytes) -> None:
     memory = Memory(np.frombuffer(data + bytes(64), np.uint8))
     rows, last = by_the_plain_loop(lead, memory, 0, len(data), 5)
     assert rows == [0]
-    assert len(data) < last <= vector_chains.BEYOND
+    assert len(data) < last <= numpy_chains.BEYOND
     start, end = np.array([0]), np.array([len(data)])
     rows, counts, behind = follow(lead, memory, start, end, None)
     assert (list(rows), list(counts)) in (([0], [1]), ([], [0]))

@@ -22,12 +22,12 @@ from codecgen.runtime.arrow import (
     vectors,
 )
 from codecgen.runtime.arrow.decoder import Chunk, Decoder, Odd, Rows, choose, load_vectors
-from codecgen.runtime.arrow.vector_memory import Fields, Memory
-from codecgen.runtime.arrow.vectors import Walk
+from codecgen.runtime.arrow.numpy_fields import Walk
+from codecgen.runtime.arrow.numpy_memory import Fields, Memory
 from codecgen.runtime.compression import compress
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.located_bytes import Limits, Session, Source
 from codecgen.runtime.primitives import Varint
-from codecgen.runtime.source import Limits, Session, Source
 from kafka_codecs import MESSAGE_V1, RECORD_BATCH, Compression
 from kafka_codecs.arrow import batches_vectors, records_vectors
 from kafka_codecs.arrow.batches import BATCHES

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from codecgen.runtime.arrow.buffers import arrow_type
+from codecgen.runtime.arrow.output_buffers import arrow_type
 from kafka_codecs.arrow import batches_vectors, records_vectors
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS

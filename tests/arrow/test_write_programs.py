@@ -91,7 +91,7 @@ rows:
 PROGRAM = """
 import pyarrow as pa
 import odd_codecs
-from codecgen.runtime.arrow.buffers import arrow_type
+from codecgen.runtime.arrow.output_buffers import arrow_type
 from codecgen.runtime.arrow.casts import RowRefused
 from codecgen.runtime.arrow.encoder import Encoder
 from odd_codecs.arrow.packets import PACKETS

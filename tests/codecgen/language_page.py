@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codecgen.schema import grammar, kinds
+from codecgen.schema import grammar, key_types
 from tests.paths import ROOT
 
 PAGE = ROOT / "docs" / "schema-language.md"
@@ -68,18 +68,18 @@ def _title(form: str) -> str:
     return _TITLES.get(form, form.replace("_", " ").capitalize())
 
 
-def words(kind: kinds.Kind) -> str:
+def words(kind: key_types.Kind) -> str:
     """What a key takes."""
     match kind:
-        case kinds.OneOf(options):
+        case key_types.OneOf(options):
             return ", ".join(f"`{option}`" for option in options)
-        case kinds.Use(form):
+        case key_types.Use(form):
             return f"a mapping: {_title(form).split(',')[0]}"
-        case kinds.ListOf(item):
+        case key_types.ListOf(item):
             return f"list of {words(item)}"
-        case kinds.MapOf(item):
+        case key_types.MapOf(item):
             return f"mapping of names to {words(item)}"
-        case kinds.Either(options):
+        case key_types.Either(options):
             return " or ".join(words(one) for one in options)
         case _:
             return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codecgen.check import PASSES
-from codecgen.check.common import enum_uses
+from codecgen.check.helpers import enum_uses
 from codecgen.diagnostics import render
 from codecgen.plan import as_of, make_plan
 from codecgen.plan.as_of import exists, release_key

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from codecgen.examples import live
 from codecgen.examples.live import Codecs
 from codecgen.plan import LayoutPlan, Plan, make_plan
-from codecgen.plan.bounds import bounds, scalar_bounds
-from codecgen.plan.sizes import SizeError, encoded_size, overhead_rows, varint_size
+from codecgen.plan.encoded_sizes import SizeError, encoded_size, overhead_rows, varint_size
+from codecgen.plan.size_bounds import bounds, scalar_bounds
 from codecgen.runtime.errors import BuildError
 from codecgen.schema.loader import load, read_files
 from codecgen.schema.types import (

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from codecgen.check import run
 from codecgen.diagnostics import CODES, Diagnostic, render
 from codecgen.plan import make_plan
-from codecgen.schema import loader, source
+from codecgen.schema import loader, yaml_tree
 from codecgen.targets.registry import ON_REQUEST, TARGETS
 from tests.codecgen.goldens import MANIFEST
 from tests.paths import SCHEMAS
@@ -53,17 +53,17 @@ def test_deep_nesting_stops_early(opening: str) -> None:
 
 def test_a_file_that_is_too_large_is_not_parsed() -> None:
     start = time.perf_counter()
-    assert codes("# " + "x" * source.MAX_BYTES) == {"C026"}
+    assert codes("# " + "x" * yaml_tree.MAX_BYTES) == {"C026"}
     assert time.perf_counter() - start < 1
 
 
 def test_no_more_of_a_file_is_read_than_it_takes_to_see_that_it_is_too_large(
     tmp_path: Path,
 ) -> None:
-    (tmp_path / "big.yaml").write_bytes(b"\xe2\x82\xac" * source.MAX_BYTES)
+    (tmp_path / "big.yaml").write_bytes(b"\xe2\x82\xac" * yaml_tree.MAX_BYTES)
     text = loader.read_files(tmp_path)["big.yaml"]
-    assert len(text.encode("utf-8", "surrogateescape")) == source.MAX_BYTES + 1
-    documents, found = source.load("big.yaml", text)
+    assert len(text.encode("utf-8", "surrogateescape")) == yaml_tree.MAX_BYTES + 1
+    documents, found = yaml_tree.load("big.yaml", text)
     assert not documents
     assert [d.code for d in found] == ["C026"]
 
@@ -83,7 +83,7 @@ def test_binary_files(tmp_path: Path, data: bytes) -> None:
 
 def test_the_byte_that_is_not_utf8_is_shown(tmp_path: Path) -> None:
     (tmp_path / "case.yaml").write_bytes(b"layout: a\ndoc: caf\xe9\n")
-    _, found = source.load("case.yaml", loader.read_files(tmp_path)["case.yaml"])
+    _, found = yaml_tree.load("case.yaml", loader.read_files(tmp_path)["case.yaml"])
     assert (found[0].message, found[0].span.line, found[0].span.column) == (
         "the file is not UTF-8 text",
         2,

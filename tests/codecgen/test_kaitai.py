@@ -28,7 +28,7 @@ from codecgen.cli import GOOD, main
 from codecgen.examples import live as codecs
 from codecgen.plan import make_plan
 from codecgen.schema.loader import load, read_files
-from codecgen.targets.emitted import Emitted
+from codecgen.targets.target_output import Emitted
 from codecgen.targets.template import emit_kaitai
 from codecgen.targets.template.build import build
 from kafka_codecs import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH

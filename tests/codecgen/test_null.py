@@ -10,7 +10,7 @@ import pytest
 from codecgen.check import run
 from codecgen.diagnostics import render
 from codecgen.plan import make_plan
-from codecgen.plan.sizes import encoded_size
+from codecgen.plan.encoded_sizes import encoded_size
 from codecgen.runtime.errors import CodecError
 from codecgen.schema import loader
 from tests.codecgen.generated import package_of

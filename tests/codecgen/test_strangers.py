@@ -16,7 +16,7 @@ from codecgen.runtime.errors import (
     TruncatedError,
     ValueRefused,
 )
-from codecgen.runtime.source import Session, Source
+from codecgen.runtime.located_bytes import Session, Source
 from codecgen.schema import loader
 from tests.codecgen.schemas import checked
 from tests.paths import ROOT

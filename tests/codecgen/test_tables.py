@@ -15,7 +15,7 @@ from codecgen.plan.names import TARGET_DIRECTORIES, TARGET_PACKAGES
 from codecgen.runtime import construct as runtime
 from codecgen.schema.expression import _KEYWORDS, Expression, parse
 from codecgen.schema.grammar import FORMS
-from codecgen.schema.kinds import OneOf
+from codecgen.schema.key_types import OneOf
 from codecgen.schema.lookup import integer_range
 from codecgen.schema.model import FREEDOMS, Field
 from codecgen.schema.types import INTEGERS, LENGTHS, VARINTS

@@ -16,11 +16,11 @@ from codecgen.cli import COULD_NOT_RUN, FINDINGS, GOOD, main
 from codecgen.output import OutputError, write_tree
 from codecgen.plan import Plan, as_of, make_plan
 from codecgen.schema.loader import load
-from codecgen.targets.emitted import Emitted
+from codecgen.targets.target_output import Emitted
 from codecgen.targets.template import emit
 from codecgen.targets.template.build import build
+from codecgen.targets.template.schema_text import Words
 from codecgen.targets.template.view import REFERENCE, Root
-from codecgen.targets.template.words import Words
 from tests.codecgen import templates_page
 from tests.codecgen.schemas import checked, our_model
 from tests.codecgen.test_docs_text import hostile

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic
-from codecgen.plan import LayoutPlan, Plan, program
-from codecgen.plan.program import read_program
-from codecgen.targets.emitted import Emitted
+from codecgen.plan import LayoutPlan, Plan, read_ops
+from codecgen.plan.read_program import read_program
+from codecgen.targets.target_output import Emitted
 
 LETTERS = {"i8": "b", "i16": "h", "i32": "i", "i64": "q", "u8": "B", "u16": "H", "u32": "I"}
 
@@ -28,9 +28,9 @@ def emit(plan: Plan) -> Emitted:
 def _letters(plan: Plan, layout: LayoutPlan) -> Iterator[str | Diagnostic]:
     for op in read_program(plan, layout).ops:
         match op:
-            case program.Number(_, type_) if type_ in LETTERS:
+            case read_ops.Number(_, type_) if type_ in LETTERS:
                 yield LETTERS[type_]
-            case program.Require(field):
+            case read_ops.Require(field):
                 # A format of struct has no place for a check: dropping it in silence would be wrong.
                 yield refusal(field.field.name, f"has a rule ({op.why})", field.field.span)
             case _:

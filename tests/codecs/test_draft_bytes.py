@@ -30,7 +30,7 @@ from codecgen.runtime.errors import (
     ParseError,
     ValueRefused,
 )
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 from codecgen.schema.loader import load, read_files
 from codecgen.schema.types import BitsType, BytesType, ScalarType
 from kafka_codecs import KIP_98_CONTROL_MESSAGE_KEY, KIP_98_MESSAGE, KIP_98_MESSAGE_SET

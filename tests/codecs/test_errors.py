@@ -21,7 +21,7 @@ from codecgen.runtime.errors import (
     TruncatedError,
     ValueRefused,
 )
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 from kafka_codecs import KIP_98_MESSAGE, LOG_ENTRY, MESSAGE_V1, RECORD, RECORD_BATCH, Compression
 from tests.paths import SCHEMAS
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from codecgen.runtime.construct import Layout
-from codecgen.runtime.source import Session, Source
+from codecgen.runtime.located_bytes import Session, Source
 from kafka_codecs import LOG_ENTRY, Compression
 from tests.paths import VECTORS
 

@@ -18,8 +18,8 @@ from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rows, load_vectors
 from codecgen.runtime.arrow.view import View
 from codecgen.runtime.errors import CodecError, TruncatedError
 from codecgen.runtime.layout import Choice
+from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.rows import Place, RowView
-from codecgen.runtime.source import Session, Source
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.arrow.batches import BATCHES as BATCHES_OF_ARROW
 from kafka_codecs.arrow.records import RECORDS as RECORDS_OF_ARROW

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from codecgen.runtime.errors import BuildError, CodecError
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 from tests.laws import bytes_of
 from tests.laws.bytes_of import Unfit
 from tests.laws.made import Generated

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.arrow import encoder as encoding
-from codecgen.runtime.arrow.buffers import arrow_type
 from codecgen.runtime.arrow.casts import RowRefused
 from codecgen.runtime.arrow.encoder import Encoder
+from codecgen.runtime.arrow.output_buffers import arrow_type
 from codecgen.runtime.errors import BuildError
 from tests.laws.made import Generated
 from tests.laws.memory import Broken, Memory, watched
@@ -66,7 +66,7 @@ def table(
 
 
 def _layout_of(reference: Reference, data: bytes) -> str:
-    from codecgen.runtime.source import Session, Source
+    from codecgen.runtime.located_bytes import Session, Source
 
     return str(reference.codec.case(Source(data, Session())).layout_name)
 

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
-from codecgen.runtime.source import Limits, Session, Source
+from codecgen.runtime.located_bytes import Limits, Session, Source
 from tests.laws.meaning import Meaning, words_of, wrapped
 from tests.laws.world import Facts, Tree, in_range
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from codecgen.runtime.arrow import decoder as decoding
 from codecgen.runtime.arrow.decoder import Decoder, Odd, Rows, choose
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 from tests.arrow.rows import unpacked
 from tests.laws.codec_laws import samples
 from tests.laws.made import Generated

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("pyarrow")
 
 from codecgen.runtime.errors import CodecError
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 from kafka_log import Batch, Policy, SegmentReader, discover, jsonl, textual
 from kafka_log.block_reader import BlockReader
 from kafka_log.blocks import Block

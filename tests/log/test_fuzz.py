@@ -10,7 +10,7 @@ import pytest
 
 from codecgen.runtime.checksums import checksum
 from codecgen.runtime.errors import CodecError
-from codecgen.runtime.source import Limits, Session, Source
+from codecgen.runtime.located_bytes import Limits, Session, Source
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_log import SegmentReader
 from kafka_log.jsonl import objects

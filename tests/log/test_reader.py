@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codecgen.runtime.errors import ParseError, TrailingError
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_log import SegmentReader
 from tests.paths import VECTORS

@@ -24,7 +24,7 @@ from codecgen.runtime.errors import (
     TrailingError,
     ValueRefused,
 )
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 
 
 class Kind(Enumeration):

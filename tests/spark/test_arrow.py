@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen.runtime.errors import ChecksumError, CodecError, LimitError, ValueRefused
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 from tests.paths import VECTORS
 
 from .logs import TIME, batch, build, flipped, numbered, vector, write

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from codecgen.runtime.arrow.vector_cases import Case, Layout, Lead, Run
-from codecgen.runtime.arrow.vector_memory import Fields, Nullable, Vector
-from codecgen.runtime.arrow.vectors import Walk, choose, wrap_32
+from codecgen.runtime.arrow.numpy_cases import Case, Layout, Lead, Run
+from codecgen.runtime.arrow.numpy_fields import Walk, choose, wrap_32
+from codecgen.runtime.arrow.numpy_memory import Fields, Nullable, Vector
 
 
 def read_message_v0(walk: Walk) -> Fields:

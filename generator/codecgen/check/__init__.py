@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from codecgen.check import (
     bits,
     choices,
-    codecs,
+    example_trials,
     examples,
     expressions,
-    freedoms,
     manifest,
     names,
+    open_ended,
     recursion,
     references,
     relations,
     releases,
-    tails,
+    tolerances,
     values,
     versions,
     views,
@@ -50,14 +50,14 @@ PASSES: tuple[Pass, ...] = (
     Pass("values", values.check),
     Pass("recursion", recursion.check),
     Pass("expressions", expressions.check),
-    Pass("freedoms", freedoms.check, _SOUND),
-    Pass("tails", tails.check, _SOUND),
+    Pass("tolerances", tolerances.check, _SOUND),
+    Pass("open_ended", open_ended.check, _SOUND),
     Pass("choices", choices.check, _SOUND),
     Pass("views", views.check, _SOUND),
     Pass("writes", writes.check, (*_SOUND, "views")),
     Pass("examples", examples.check, (*_SOUND, "values")),
 )
-PASSES += (Pass("codecs", codecs.check, tuple(check.name for check in PASSES)),)
+PASSES += (Pass("example_trials", example_trials.check, tuple(check.name for check in PASSES)),)
 """All passes, in the order in which they run. Those without ``after`` pass over what an earlier one reports."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.common import enum_values, once
+from codecgen.check.helpers import enum_values, once
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan.as_of import exists
 from codecgen.schema.lookup import all_versions, exists_in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.common import once
+from codecgen.check.helpers import once
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan, Plan, make_plan
 from codecgen.schema.model import Choice, Enum, Layout, Model

@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 
-from codecgen.check.common import enum_values
+from codecgen.check.helpers import enum_values
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.schema.lookup import integer_range, is_signed

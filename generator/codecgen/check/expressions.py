@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from codecgen.check.common import once
+from codecgen.check.helpers import once
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan.as_of import release_key
 from codecgen.plan.nodes import BitValue, FieldValue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 from codecgen.schema.lookup import reference_of
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.types import ArrayType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from codecgen.check.common import enum_uses, once
+from codecgen.check.helpers import enum_uses, once
 from codecgen.diagnostics import Diagnostic
 from codecgen.runtime.compression import CODECS
 from codecgen.schema.lookup import field_of, field_spans, reference_of

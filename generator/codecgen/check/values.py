@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.common import enum_uses, enum_values
+from codecgen.check.helpers import enum_uses, enum_values
 from codecgen.diagnostics import Diagnostic
 from codecgen.schema.expression import Expression, Number
 from codecgen.schema.lookup import integer_range, is_signed, members

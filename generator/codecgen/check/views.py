@@ -6,13 +6,13 @@ import keyword
 from collections.abc import Iterator
 from dataclasses import replace
 
-from codecgen.check.common import once
+from codecgen.check.helpers import once
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan.nodes import FieldValue, Value
-from codecgen.plan.ranges import column_range, range_of
 from codecgen.plan.resolve_rows import NUMBERS, RowsResolver, rows_scope
 from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type
+from codecgen.plan.value_ranges import column_range, range_of
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import field_of, versions_of
 from codecgen.schema.model import Column, Layout, Model, Rows, View

@@ -9,7 +9,7 @@ from codecgen.plan import nodes
 from codecgen.plan.columns import Leaf
 from codecgen.plan.layouts import FieldPlan, LayoutPlan
 from codecgen.plan.nodes import Value
-from codecgen.plan.ranges import Range
+from codecgen.plan.value_ranges import Range
 from codecgen.schema.types import ArrayType, BitMember, BytesType, Run
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 from codecgen.plan import nodes
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
-from codecgen.plan.folding import fold, is_known, number, truth
+from codecgen.plan.constant_folding import fold, is_known, number, truth
+from codecgen.plan.equality import conjuncts, said_by
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.nodes import Value
-from codecgen.plan.ranges import range_of
-from codecgen.plan.sameness import conjuncts, said_by
+from codecgen.plan.value_ranges import range_of
 from codecgen.plan.write_ops import (
     Absent,
     Bits,

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from codecgen.plan import nodes
 from codecgen.plan.columns import Leaf
-from codecgen.plan.folding import is_known
+from codecgen.plan.constant_folding import is_known
 from codecgen.plan.nodes import Value
-from codecgen.plan.ranges import range_of
+from codecgen.plan.value_ranges import range_of
 from codecgen.plan.write_ops import Absent, Bits, Bytes, Constant, WriteOp
 from codecgen.schema.types import BitMember
 

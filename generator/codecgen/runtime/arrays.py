@@ -19,8 +19,8 @@ from codecgen.runtime.errors import (
     UnsupportedCodec,
     ValueRefused,
 )
+from codecgen.runtime.located_bytes import Condition, Session, Source
 from codecgen.runtime.primitives import Codec
-from codecgen.runtime.source import Condition, Session, Source
 
 _TOO_DEEP = "elements of this array must not hold such an array themselves"
 

@@ -8,8 +8,8 @@ import construct
 
 from codecgen.runtime.enums import Enumeration
 from codecgen.runtime.errors import BuildError, ValueRefused
+from codecgen.runtime.located_bytes import Condition, Session, Source
 from codecgen.runtime.primitives import Codec, EnumField, Integer, whole_number
-from codecgen.runtime.source import Condition, Session, Source
 
 
 class Bit:

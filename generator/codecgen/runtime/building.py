@@ -11,8 +11,8 @@ from codecgen.runtime.arrays import Array
 from codecgen.runtime.bits import Bits
 from codecgen.runtime.errors import BuildError
 from codecgen.runtime.fields import Field, Fields, contain
+from codecgen.runtime.located_bytes import Session
 from codecgen.runtime.primitives import Bytes, EnumField
-from codecgen.runtime.source import Session
 
 
 class Build:

@@ -10,8 +10,8 @@ import construct
 
 from codecgen.runtime.arrays import E, prefixed
 from codecgen.runtime.checksums import checksum as checksum_function
+from codecgen.runtime.located_bytes import Condition, Source
 from codecgen.runtime.primitives import Bytes, Codec
-from codecgen.runtime.source import Condition, Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from codecgen.runtime.errors import (
     ValueRefused,
 )
 from codecgen.runtime.fields import Field, Fields
+from codecgen.runtime.located_bytes import Limits, Session, Source
 from codecgen.runtime.parsing import Opened, Parse
 from codecgen.runtime.primitives import Bytes, Codec, EnumField, Integer
-from codecgen.runtime.source import Limits, Session, Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from codecgen.runtime.errors import (
     ValueRefused,
 )
 from codecgen.runtime.fields import Field, Fields
-from codecgen.runtime.source import Source
+from codecgen.runtime.located_bytes import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import construct
 
 from codecgen.runtime.enums import Enumeration
 from codecgen.runtime.errors import BuildError, LengthError, ParseError, ValueRefused
-from codecgen.runtime.source import Session, Source
+from codecgen.runtime.located_bytes import Session, Source
 
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 """Half of a UTF-16 pair as if it were a character. It reads as one U+FFFD, not as one for each byte."""

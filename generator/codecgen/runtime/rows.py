@@ -12,8 +12,8 @@ from codecgen.runtime.bits import Bits
 from codecgen.runtime.errors import TruncatedError
 from codecgen.runtime.fields import Field
 from codecgen.runtime.layout import Choice, Layout
+from codecgen.runtime.located_bytes import Condition, Source
 from codecgen.runtime.parsing import Opened
-from codecgen.runtime.source import Condition, Source
 
 __all__ = ["Case", "Column", "Header", "Place", "RowView", "bits_of"]
 

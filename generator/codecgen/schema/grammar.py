@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from codecgen.runtime.version import LANGUAGE
 from codecgen.schema.grammar_of_examples import EXAMPLES
-from codecgen.schema.kinds import (
+from codecgen.schema.key_types import (
     DOC,
     SINCE,
     Anything,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from codecgen.schema.kinds import (
+from codecgen.schema.key_types import (
     DOC,
     SINCE,
     Anything,

@@ -10,9 +10,9 @@ from typing import Any, cast
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.runtime.version import LANGUAGE
-from codecgen.schema import grammar, parts, source
-from codecgen.schema.complete import complete
+from codecgen.schema import forms, grammar, yaml_tree
 from codecgen.schema.expression import Expression
+from codecgen.schema.inference import complete
 from codecgen.schema.model import (
     Choice,
     Derived,
@@ -55,7 +55,7 @@ def read_files(directory: Path) -> dict[str, str]:
         hidden = any(part.startswith(".") for part in name.parts)
         if path.suffix in (".yaml", ".yml") and path.is_file() and not hidden:
             with path.open("rb") as file:
-                data = file.read(source.MAX_BYTES + 1)
+                data = file.read(yaml_tree.MAX_BYTES + 1)
             text = data.decode("utf-8", "surrogateescape")
             out[name.as_posix()] = text.replace("\r\n", "\n")
     return dict(sorted(out.items()))
@@ -70,7 +70,7 @@ def load(files: Mapping[str, str]) -> tuple[Model | None, list[Diagnostic]]:
             f"write one with the keys language, package and title (other YAML files: {len(files)})"
         )
         return None, [Diagnostic("C025", message, _NOWHERE, help=help)]
-    documents, diagnostics = source.load(MANIFEST, files[MANIFEST])
+    documents, diagnostics = yaml_tree.load(MANIFEST, files[MANIFEST])
     if len(documents) != 1:
         if not diagnostics:
             diagnostics = [Diagnostic("C025", f"{MANIFEST} holds one document", _NOWHERE)]
@@ -91,17 +91,17 @@ def load(files: Mapping[str, str]) -> tuple[Model | None, list[Diagnostic]]:
             place = Span(file, 1, 1, 1)
             diagnostics.append(Diagnostic("C025", "schema files end in .yaml", place, help=help))
         elif file != MANIFEST:
-            documents, found = source.load(file, text)
+            documents, found = yaml_tree.load(file, text)
             diagnostics += found
             for document in documents:
                 builder.document(document)
     return builder.model(files), diagnostics + builder.reader.diagnostics
 
 
-def _other_language(manifest: source.Node) -> Diagnostic | None:
+def _other_language(manifest: yaml_tree.Node) -> Diagnostic | None:
     """A finding when the files are in a version of the language that is not known: nothing else could be said of them."""
-    node = manifest.get("language") if isinstance(manifest, source.Mapping) else None
-    if not isinstance(node, source.Scalar) or not _DIGITS.fullmatch(node.text):
+    node = manifest.get("language") if isinstance(manifest, yaml_tree.Mapping) else None
+    if not isinstance(node, yaml_tree.Scalar) or not _DIGITS.fullmatch(node.text):
         return None
     if int(node.text) == LANGUAGE:
         return None
@@ -123,9 +123,9 @@ def _manifest(r: Record) -> Manifest:
         span=r.span,
         spelling=cast(Any, r["spelling"] or "snake"),
         release_line=cast(str | None, r["release_line"]),
-        releases=parts.words(r["releases"]),
-        links={k: str(v) for k, v in parts.entries(r["links"])},
-        as_of=parts.words(documents["as_of"]) if isinstance(documents, Record) else (),
+        releases=forms.words(r["releases"]),
+        links={k: str(v) for k, v in forms.entries(r["links"])},
+        as_of=forms.words(documents["as_of"]) if isinstance(documents, Record) else (),
         places=r.places(),
     )
 
@@ -150,7 +150,7 @@ class _Builder:
 
     # ------------------------------------------------------------ documents
 
-    def document(self, node: source.Mapping) -> None:
+    def document(self, node: yaml_tree.Mapping) -> None:
         kinds = [kind for kind in grammar.DOCUMENTS if node.get(kind) is not None]
         if len(kinds) != 1:
             words = ", ".join(grammar.DOCUMENTS)
@@ -159,7 +159,7 @@ class _Builder:
             return
         record = self.reader.record(node, kinds[0])
         if record is None:
-            self.broken |= parts.key_names(node.get(kinds[0]))
+            self.broken |= forms.key_names(node.get(kinds[0]))
             return
         build: dict[str, Callable[[Record], None]] = {
             "layout": self.layout,
@@ -183,13 +183,13 @@ class _Builder:
         name = str(r["layout"])
         if not self.declare(name, r.at("layout")):
             return
-        accepts = frozenset(parts.words(r["accepts"]))
+        accepts = frozenset(forms.words(r["accepts"]))
         fields = tuple(
-            self.field(key, value, parts.key_spans(r["fields"])[key], accepts)
-            for key, value in parts.entries(r["fields"])
+            self.field(key, value, forms.key_spans(r["fields"])[key], accepts)
+            for key, value in forms.entries(r["fields"])
         )
         notes: dict[int, tuple[Since | None, Since | None]] = {}
-        for key, n in parts.entries(r["version_notes"]):
+        for key, n in forms.entries(r["version_notes"]):
             if key.isdecimal():
                 notes[int(key)] = (cast(Since | None, n["since"]), cast(Since | None, n["until"]))
             else:
@@ -216,9 +216,9 @@ class _Builder:
             accepts=accepts,
             derived=tuple(self.derived(r)),
             examples=tuple(
-                parts.example(v.value) for v in cast(tuple[Any, ...], r["examples"] or ())
+                forms.example(v.value) for v in cast(tuple[Any, ...], r["examples"] or ())
             ),
-            overhead=parts.overhead(overhead) if isinstance(overhead, Record) else None,
+            overhead=forms.overhead(overhead) if isinstance(overhead, Record) else None,
             places=r.places(
                 "since", "draft", "endian", "versions", "version_is", "version_notes", "accepts"
             ),
@@ -232,7 +232,7 @@ class _Builder:
         for key, entry in cast(dict[str, Value], r["cases"]).items():
             inner = cast(Any, entry.value)[1]
             cases.append(
-                (int(key) if key.isdecimal() else key, parts.reference(inner.value, inner.span))
+                (int(key) if key.isdecimal() else key, forms.reference(inner.value, inner.span))
             )
         self.choices[name] = Choice(
             name=name,
@@ -257,8 +257,8 @@ class _Builder:
             doc=r.text("doc"),
             span=r.at("view"),
             of=str(r["of"]),
-            columns=parts.columns(r["columns"]),
-            rows=tuple(parts.rows(v.value) for v in cast(tuple[Any, ...], r["rows"])),
+            columns=forms.columns(r["columns"]),
+            rows=tuple(forms.rows(v.value) for v in cast(tuple[Any, ...], r["rows"])),
             places=r.places("of"),
         )
 
@@ -314,33 +314,33 @@ class _Builder:
             versions=cast(Versions | None, r["versions"]),
             since=cast(Since | None, r["since"]),
             when=cast(Expression | None, r["when"]),
-            default=cast(Expression | None, default) or parts.none_default(r),
+            default=cast(Expression | None, default) or forms.none_default(r),
             none=cast(int | None, r["none"]),
             const=cast(int | None, r["const"]),
             is_version=r["is"] == "version",
-            measures=parts.run(r, "measures"),
+            measures=forms.run(r, "measures"),
             counts=cast(str | None, r["counts"]),
             checksum=cast(str | None, r["checksum"]),
-            covers=parts.run(r, "covers"),
+            covers=forms.run(r, "covers"),
             valid=cast(Expression | None, r["valid"]),
             refuse=cast(Expression | None, r["refuse"]),
-            accepts=accepts | frozenset(parts.words(r["accepts"])),
+            accepts=accepts | frozenset(forms.words(r["accepts"])),
             unit=cast(str | None, r["unit"]),
             spelled=cast(str | None, r["spelled"]),
-            formerly=parts.formerly(r["formerly"]),
-            misprint=parts.misprint(r["misprint"]),
+            formerly=forms.formerly(r["formerly"]),
+            misprint=forms.misprint(r["misprint"]),
             hidden=bool(r["hidden"]),
             places=r.places(),
         )
 
     def type(self, r: Record) -> FieldType:
-        only = parts.words(r["only"]) if "only" in r else None
+        only = forms.words(r["only"]) if "only" in r else None
         if "type" in r:
             return ScalarType(str(r["type"]), cast(str | None, r["enum"]), only)
         if "bits" in r:
             members = tuple(
-                parts.bit(key, value, parts.key_spans(r["members"])[key])
-                for key, value in parts.entries(r["members"])
+                forms.bit(key, value, forms.key_spans(r["members"])[key])
+                for key, value in forms.entries(r["members"])
             )
             return BitsType(str(r["bits"]), members)
         for key in ("bytes", "string"):
@@ -349,16 +349,16 @@ class _Builder:
                 null = cast(int | None, r["null"])
                 return BytesType(length, key == "string", null)
         if "layout" in r:
-            return StructType(parts.reference(r["layout"], r.at("layout")))
+            return StructType(forms.reference(r["layout"], r.at("layout")))
         element = r["array"]
         compressed = r["compressed"]
         return ArrayType(
             element=ScalarType(element)
             if isinstance(element, str)
-            else parts.reference(element, r.at("array")),
+            else forms.reference(element, r.at("array")),
             count=cast(str | None, r["count"]),
             length=cast(str | None, r["length"]),
-            compression=parts.compression(compressed) if isinstance(compressed, Record) else None,
+            compression=forms.compression(compressed) if isinstance(compressed, Record) else None,
             nesting=cast(int | None, r["nesting"]),
             at_least=cast(int, r["at_least"] or 0),
         )
@@ -367,15 +367,15 @@ class _Builder:
 
     def derived(self, r: Record) -> list[Derived]:
         out = []
-        for name, node in parts.entries(r["derived"]):
-            span = parts.key_spans(r["derived"])[name]
-            if isinstance(node, source.Mapping) and node.get("is") is None:
+        for name, node in forms.entries(r["derived"]):
+            span = forms.key_spans(r["derived"])[name]
+            if isinstance(node, yaml_tree.Mapping) and node.get("is") is None:
                 for key, child in node.entries:
                     found = self.reader.record(child, "derived")
                     if found is not None:
-                        out.append(parts.derived(key.text, found, key.span, name))
+                        out.append(forms.derived(key.text, found, key.span, name))
             else:
                 found = self.reader.record(node, "derived")
                 if found is not None:
-                    out.append(parts.derived(name, found, span, None))
+                    out.append(forms.derived(name, found, span, None))
         return out

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codecgen.diagnostics import Diagnostic, did_you_mean
-from codecgen.schema import expression, grammar, kinds
-from codecgen.schema.source import Mapping, Node, Scalar, Sequence
+from codecgen.schema import expression, grammar, key_types
 from codecgen.schema.types import Since, Span, Versions
+from codecgen.schema.yaml_tree import Mapping, Node, Scalar, Sequence
 
 NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 _WORD = re.compile(r"\S{1,80}\Z")
@@ -126,34 +126,34 @@ class Reader:
                 good = False
         return Record(form_name, values, node.span) if good else None
 
-    def value(self, node: Node, kind: kinds.Kind) -> Value | None:
+    def value(self, node: Node, kind: key_types.Kind) -> Value | None:
         """A value by its kind, or None after a report."""
         match kind:
-            case kinds.Anything():
+            case key_types.Anything():
                 return Value(node, node.span)
-            case kinds.Use("since"):
+            case key_types.Use("since"):
                 since = self.since(node)
                 return None if since is None else Value(since, node.span)
-            case kinds.Use(form):
+            case key_types.Use(form):
                 record = self.record(node, form)
                 return None if record is None else Value(record, node.span)
-            case kinds.ListOf(item):
+            case key_types.ListOf(item):
                 return self.list(node, item)
-            case kinds.MapOf(item, numbers):
+            case key_types.MapOf(item, numbers):
                 return self.map(node, item, numbers)
-            case kinds.Either(options):
+            case key_types.Either(options):
                 return self.value(node, _pick(node, options))
             case _:
                 return self.scalar(node, kind)
 
-    def list(self, node: Node, kind: kinds.Kind) -> Value | None:
+    def list(self, node: Node, kind: key_types.Kind) -> Value | None:
         nodes = node.items if isinstance(node, Sequence) else (node,)
         values = [self.value(item, kind) for item in nodes]
         if any(value is None for value in values):
             return None
         return Value(tuple(values), node.span)
 
-    def map(self, node: Node, kind: kinds.Kind, numbers: bool) -> Value | None:
+    def map(self, node: Node, kind: key_types.Kind, numbers: bool) -> Value | None:
         if not isinstance(node, Mapping):
             self.report("C006", "a mapping is expected here", node.span)
             return None
@@ -171,7 +171,7 @@ class Reader:
                 out[key.text] = Value((key, value), key.span)
         return Value(out, node.span) if good else None
 
-    def scalar(self, node: Node, kind: kinds.Kind) -> Value | None:
+    def scalar(self, node: Node, kind: key_types.Kind) -> Value | None:
         if not isinstance(node, Scalar):
             self.report("C006", f"{_kind_words(kind)} is expected here", node.span)
             return None
@@ -179,36 +179,36 @@ class Reader:
         value: object = None
         code, help = "C006", ""
         match kind:
-            case kinds.Text():
+            case key_types.Text():
                 value = node.text
-            case kinds.Name():
+            case key_types.Name():
                 value = text if NAME.match(text) else None
                 code, help = "C007", _NAME_HELP
-            case kinds.Word():
+            case key_types.Word():
                 value = text if _WORD.match(text) else None
-            case kinds.Integer():
+            case key_types.Integer():
                 value = _integer(text) if node.plain else None
-            case kinds.Boolean():
+            case key_types.Boolean():
                 value = {"true": True, "false": False}.get(text) if node.plain else None
-            case kinds.OneOf(words):
+            case key_types.OneOf(words):
                 value = text if text in words else None
                 code = "C013" if "i8" in words else "C006"
                 help = did_you_mean(text, words) or f"known here: {', '.join(words)}"
-            case kinds.Range():
+            case key_types.Range():
                 value, code = _range(text), "C010"
                 help = "write 1, 0-2 or 1+"
-            case kinds.Bits():
+            case key_types.Bits():
                 value = _bits(text)
                 help = "write 3 or 0..2"
-            case kinds.LayoutName():
+            case key_types.LayoutName():
                 found = _LAYOUT.match(text)
                 value = (found[1], None if found[2] is None else int(found[2])) if found else None
                 code, help = "C007", "write the name of a layout, or name@version"
-            case kinds.Release():
+            case key_types.Release():
                 value = text if _RELEASE.match(text) else None
-            case kinds.Hex():
+            case key_types.Hex():
                 value = hex_bytes(text)
-            case kinds.Code():
+            case key_types.Code():
                 return self.code(node)
         if value is None:
             self.report(
@@ -242,12 +242,12 @@ class Reader:
         good = True
         for key, child in node.entries:
             if key.text == self.release_line and self.release_line is not None:
-                value = self.value(child, kinds.Release())
+                value = self.value(child, key_types.Release())
                 release = str(value.value) if value else None
                 place = child.span
                 good = good and value is not None
             elif key.text in self.links:
-                numbers = self.list(child, kinds.Integer())
+                numbers = self.list(child, key_types.Integer())
                 if numbers is None:
                     good = False
                 else:
@@ -269,21 +269,29 @@ def _numbers(value: Value) -> Iterator[int]:
         yield item.value
 
 
-def _pick(node: Node, options: tuple[kinds.Kind, ...]) -> kinds.Kind:
+def _pick(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kind:
     """The alternative that fits the shape of a node, so that its own report is about that one."""
     for kind in options:
-        if isinstance(kind, kinds.Use | kinds.MapOf) and isinstance(node, Mapping):
+        if isinstance(kind, key_types.Use | key_types.MapOf) and isinstance(node, Mapping):
             return kind
-        if isinstance(kind, kinds.ListOf) and isinstance(node, Sequence):
+        if isinstance(kind, key_types.ListOf) and isinstance(node, Sequence):
             return kind
         if isinstance(node, Scalar):
-            if isinstance(kind, kinds.OneOf) and node.text in kind.words:
+            if isinstance(kind, key_types.OneOf) and node.text in kind.words:
                 return kind
-            if isinstance(kind, kinds.Integer) and _integer(node.text) is not None:
+            if isinstance(kind, key_types.Integer) and _integer(node.text) is not None:
                 return kind
     if isinstance(node, Scalar):
-        loose = [k for k in options if isinstance(k, kinds.LayoutName | kinds.Code | kinds.Text)]
-        plain = [k for k in options if not isinstance(k, kinds.Use | kinds.ListOf | kinds.MapOf)]
+        loose = [
+            k
+            for k in options
+            if isinstance(k, key_types.LayoutName | key_types.Code | key_types.Text)
+        ]
+        plain = [
+            k
+            for k in options
+            if not isinstance(k, key_types.Use | key_types.ListOf | key_types.MapOf)
+        ]
         return (loose or plain or list(options))[0]
     return options[0]
 
@@ -327,27 +335,27 @@ def _a(word: str) -> str:
     return f"an {word}" if word[0] in "aeio" else f"a {word}"
 
 
-def _kind_words(kind: kinds.Kind) -> str:
+def _kind_words(kind: key_types.Kind) -> str:
     match kind:
-        case kinds.OneOf(words):
+        case key_types.OneOf(words):
             return "one of " + ", ".join(words) if len(words) <= 6 else "a type"
-        case kinds.Integer():
+        case key_types.Integer():
             return "a number"
-        case kinds.Boolean():
+        case key_types.Boolean():
             return "true or false"
-        case kinds.Name():
+        case key_types.Name():
             return "a name"
-        case kinds.Word():
+        case key_types.Word():
             return "a word"
-        case kinds.Range():
+        case key_types.Range():
             return "a version range"
-        case kinds.Bits():
+        case key_types.Bits():
             return "a range of bits"
-        case kinds.LayoutName():
+        case key_types.LayoutName():
             return "a layout"
-        case kinds.Release():
+        case key_types.Release():
             return "a release"
-        case kinds.Hex():
+        case key_types.Hex():
             return "an even number of hexadecimal digits"
         case _:
             return "text"

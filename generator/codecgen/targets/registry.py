@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from codecgen.plan import Plan
 from codecgen.targets import arrow, construct, docs, template
-from codecgen.targets.emitted import Emitted
-from codecgen.targets.pycode import flat, mapping
-from codecgen.targets.versions import VERSIONS
+from codecgen.targets.made_for import VERSIONS
+from codecgen.targets.python_source import flat, mapping
+from codecgen.targets.target_output import Emitted
 
 Emit = Callable[[Plan], Emitted]
 EmitTemplated = Callable[[Plan, Mapping[str, str]], Emitted]

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from codecgen.runtime.arrow.buffers import LEAVES, Allocate, Part, choose, schema_of
 from codecgen.runtime.arrow.chunk import Chunk
 from codecgen.runtime.arrow.decompressor import (
     AT,
@@ -32,8 +31,9 @@ from codecgen.runtime.arrow.decompressor import (
     STATUS,
     Decompressor,
 )
+from codecgen.runtime.arrow.output_buffers import LEAVES, Allocate, Part, choose, schema_of
 from codecgen.runtime.arrow.view import Column, Place, View
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 
 __all__ = [
     "MOST_BYTES",
@@ -140,7 +140,7 @@ class Decoder:
         self.allocate = allocate
         self.vectors = None
         if hasattr(self.kernels, "LAYOUTS"):
-            from codecgen.runtime.arrow.vector_decoder import VectorDecoder
+            from codecgen.runtime.arrow.numpy_decoder import VectorDecoder
 
             self.vectors = VectorDecoder(
                 view,

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from codecgen.runtime.arrow.chunk import Chunk
+from codecgen.runtime.arrow.primitives.compressed_sections import NUMBERS
 from codecgen.runtime.arrow.primitives.native import Library
-from codecgen.runtime.arrow.primitives.runs import NUMBERS
 from codecgen.runtime.arrow.view import Codec, View
 from codecgen.runtime.compression import CODECS
 from codecgen.runtime.compression.lz4 import UNCHECKED_HEADER
 from codecgen.runtime.compression.snappy import XERIAL, XERIAL_OR_RAW
 from codecgen.runtime.errors import UnsupportedCodec
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 
 SCRATCH = 8 << 20
 """Decompressed bytes after which rows are written. There is room for twice as many; a single entry may have more."""

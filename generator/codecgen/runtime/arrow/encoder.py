@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.arrow.casts import RowRefused
-from codecgen.runtime.arrow.columns import Columns, Source
+from codecgen.runtime.arrow.input_columns import Columns, Source
 from codecgen.runtime.arrow.writer import WriteKind, Writer
 from codecgen.runtime.compression import compress
 from codecgen.runtime.errors import BuildError
-from codecgen.runtime.source import Limits
+from codecgen.runtime.located_bytes import Limits
 
 PIECE = 1 << 20
 """Bytes after which a piece is given out. It may have one entry more."""

@@ -17,6 +17,12 @@ from codecgen.runtime.arrow.decompressor import CODEC, COUNT, RUN, RUN_END
 from codecgen.runtime.arrow.primitives import native
 from codecgen.runtime.arrow.primitives.checksums import crc32
 from codecgen.runtime.arrow.primitives.compiling import inner, jit
+from codecgen.runtime.arrow.primitives.compressed_sections import (
+    limit_of,
+    place_of,
+    put_run,
+    run_of,
+)
 from codecgen.runtime.arrow.primitives.memory import (
     SLACK,
     load_i64_le,
@@ -25,7 +31,6 @@ from codecgen.runtime.arrow.primitives.memory import (
     store_64,
 )
 from codecgen.runtime.arrow.primitives.native import Library, address, call_1, call_2
-from codecgen.runtime.arrow.primitives.runs import limit_of, place_of, put_run, run_of
 from codecgen.runtime.compression import gzip
 
 _START = int.from_bytes(gzip.USUAL_HEADER, "little")

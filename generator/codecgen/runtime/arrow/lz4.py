@@ -8,6 +8,13 @@ They refuse whatever liblz4 refuses: bytes and matches beyond their ends, and th
 from __future__ import annotations
 
 from codecgen.runtime.arrow.primitives.compiling import inner, jit
+from codecgen.runtime.arrow.primitives.compressed_sections import (
+    limit_of,
+    place_of,
+    put_run,
+    repeat,
+    run_of,
+)
 from codecgen.runtime.arrow.primitives.memory import (
     copy,
     load_i64_le,
@@ -15,7 +22,6 @@ from codecgen.runtime.arrow.primitives.memory import (
     load_u16_le,
     load_u32_le,
 )
-from codecgen.runtime.arrow.primitives.runs import limit_of, place_of, put_run, repeat, run_of
 
 CHECKED, UNCHECKED = 1, 2
 """Kinds of runs: the checksum in the header of the frame must be right, or it has no say."""

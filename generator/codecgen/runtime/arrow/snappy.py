@@ -7,6 +7,13 @@ As for :mod:`codecgen.runtime.arrow.lz4`: runs that have anything odd about them
 from __future__ import annotations
 
 from codecgen.runtime.arrow.primitives.compiling import inner, jit
+from codecgen.runtime.arrow.primitives.compressed_sections import (
+    limit_of,
+    place_of,
+    put_run,
+    repeat,
+    run_of,
+)
 from codecgen.runtime.arrow.primitives.memory import (
     copy,
     load_i32,
@@ -15,7 +22,6 @@ from codecgen.runtime.arrow.primitives.memory import (
     load_u16_le,
     load_u32_le,
 )
-from codecgen.runtime.arrow.primitives.runs import limit_of, place_of, put_run, repeat, run_of
 from codecgen.runtime.arrow.primitives.varints import uvarint
 
 _FIRST_EIGHT = int.from_bytes(b"\x82SNAPPY\x00", "little", signed=True)

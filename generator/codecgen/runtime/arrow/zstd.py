@@ -10,9 +10,14 @@ import weakref
 
 from codecgen.runtime.arrow.primitives import native
 from codecgen.runtime.arrow.primitives.compiling import inner, jit
+from codecgen.runtime.arrow.primitives.compressed_sections import (
+    limit_of,
+    place_of,
+    put_run,
+    run_of,
+)
 from codecgen.runtime.arrow.primitives.memory import load_u8, load_u32_le
 from codecgen.runtime.arrow.primitives.native import Library, call_5
-from codecgen.runtime.arrow.primitives.runs import limit_of, place_of, put_run, run_of
 from codecgen.runtime.compression import zstd
 
 _MAGIC = int.from_bytes(zstd.USUAL_START[:4], "little")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from codecgen.plan import nodes
 from codecgen.plan.nodes import Value
-from codecgen.plan.ranges import I64, exact_range
-from codecgen.targets.arrow.tree import (
+from codecgen.plan.value_ranges import I64, exact_range
+from codecgen.targets.arrow.code_tree import (
     FALSE,
     TRUE,
     Expr,

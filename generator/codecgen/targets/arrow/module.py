@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from codecgen.schema.model import Field
 from codecgen.schema.types import Span
-from codecgen.targets.arrow.code import Check, Checks
-from codecgen.targets.arrow.primitives import NAMES, imports
-from codecgen.targets.arrow.printing import Names, function_text, pruned
-from codecgen.targets.arrow.tree import Function, Global, Num, globals_of
-from codecgen.targets.pycode import docstring
+from codecgen.targets.arrow.checks import Check, Checks
+from codecgen.targets.arrow.code_tree import Function, Global, Num, globals_of
+from codecgen.targets.arrow.function_printer import Names, function_text, pruned
+from codecgen.targets.arrow.primitive_imports import NAMES, imports
+from codecgen.targets.python_source import docstring
 
 _MODULE = ("Any", "KERNELS", "JIT", "annotations")
 

@@ -22,7 +22,7 @@ from codecgen.schema.types import (
     StructType,
 )
 from codecgen.targets.construct.expressions import PythonExpressions
-from codecgen.targets.pycode import (
+from codecgen.targets.python_source import (
     Call,
     Code,
     call,

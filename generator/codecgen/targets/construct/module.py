@@ -8,7 +8,7 @@ from codecgen.schema.expression import Expression
 from codecgen.schema.model import Choice, Enum, Layout
 from codecgen.schema.types import Run
 from codecgen.targets.construct.field_codecs import RUNTIME, FieldCodecs, class_name, symbol
-from codecgen.targets.pycode import (
+from codecgen.targets.python_source import (
     WIDTH,
     Call,
     Code,

@@ -11,8 +11,17 @@ from codecgen.schema.model import Column
 from codecgen.schema.types import BitsType
 from codecgen.targets.construct.expressions import PythonExpressions
 from codecgen.targets.construct.field_codecs import class_name, symbol
-from codecgen.targets.pycode import WIDTH, Call, Code, assign, call, docstring, mapping, string
-from codecgen.targets.versions import package_text
+from codecgen.targets.made_for import package_text
+from codecgen.targets.python_source import (
+    WIDTH,
+    Call,
+    Code,
+    assign,
+    call,
+    docstring,
+    mapping,
+    string,
+)
 
 RUNTIME = "codecgen.runtime.rows"
 _TAKEN = {"entry", "item", "place", "part", "Any", "Case", "Column", "Place", "RowView"}

@@ -8,7 +8,7 @@ from codecgen.diagnostics import Diagnostic, did_you_mean
 from codecgen.examples.live import load
 from codecgen.plan import Plan, as_of, make_plan
 from codecgen.plan.as_of import release_key
-from codecgen.plan.sizes import SizeError, overhead_rows
+from codecgen.plan.encoded_sizes import SizeError, overhead_rows
 from codecgen.schema.types import Span
 from codecgen.targets.docs.examples import Worked, work
 from codecgen.targets.docs.html_site import ASSETS, NAMES, SEARCH, HtmlPages
@@ -19,8 +19,8 @@ from codecgen.targets.docs.pages import Page, pages
 from codecgen.targets.docs.sections import LayoutSection
 from codecgen.targets.docs.site import Site, make_site
 from codecgen.targets.docs.svg import svg_file
-from codecgen.targets.emitted import Emitted
 from codecgen.targets.rendering import RenderError
+from codecgen.targets.target_output import Emitted
 
 ROOT = "docs"
 INDEX = "README.md"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codecgen.plan import FieldPlan, LayoutPlan
-from codecgen.plan.words import byte_count, scalar_name, size_words
+from codecgen.plan.type_text import byte_count, scalar_name, size_words
 from codecgen.schema.model import Derived, Field, Layout
 from codecgen.schema.types import ArrayType, BitMember, BitsType, BytesType, Compression, ScalarType
+from codecgen.targets.docs.expression_phrases import CHECKSUMS, cases, condition, run_words, value
 from codecgen.targets.docs.notation import allowed
 from codecgen.targets.docs.site import Group, Site, groups, type_phrase
 from codecgen.targets.docs.svg import Picture, bit_picture
@@ -25,7 +26,6 @@ from codecgen.targets.docs.text import (
     said,
     since_words,
 )
-from codecgen.targets.docs.words import CHECKSUMS, cases, condition, run_words, value
 
 
 @dataclass(frozen=True, slots=True)

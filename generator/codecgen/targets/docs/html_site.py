@@ -9,8 +9,8 @@ from typing import Any
 from markupsafe import Markup
 
 from codecgen.targets.docs import html
-from codecgen.targets.docs.dump import Dump, dump
 from codecgen.targets.docs.examples import Worked
+from codecgen.targets.docs.hexdump_rows import Dump, dump
 from codecgen.targets.docs.linking import Uses, linked
 from codecgen.targets.docs.pages import Page, folder_title, folders, pages
 from codecgen.targets.docs.search import entries

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.plan import LayoutPlan, Plan
-from codecgen.plan.words import byte_count, scalar_name
+from codecgen.plan.type_text import byte_count, scalar_name
 from codecgen.schema.expression import Expression, source
 from codecgen.schema.model import Enum, EnumValue, Field
 from codecgen.schema.types import (
@@ -17,8 +17,8 @@ from codecgen.schema.types import (
     ScalarType,
     StructType,
 )
+from codecgen.targets.docs.expression_phrases import condition
 from codecgen.targets.docs.text import printable
-from codecgen.targets.docs.words import condition
 
 
 def notation(plan: Plan, layout: LayoutPlan) -> str:

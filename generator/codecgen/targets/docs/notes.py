@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
-from codecgen.plan.words import byte_count, scalar_name
+from codecgen.plan.type_text import byte_count, scalar_name
 from codecgen.schema.model import FREEDOMS, Choice, Enum, Field, Layout
 from codecgen.schema.types import (
     VARINTS,
@@ -18,6 +18,7 @@ from codecgen.schema.types import (
     ScalarType,
     Since,
 )
+from codecgen.targets.docs.expression_phrases import condition
 from codecgen.targets.docs.notation import allowed
 from codecgen.targets.docs.site import Site
 from codecgen.targets.docs.text import (
@@ -33,7 +34,6 @@ from codecgen.targets.docs.text import (
     release,
     said,
 )
-from codecgen.targets.docs.words import condition
 
 REFUSED, NOTED = said("refused"), said("noted")
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from codecgen.plan import Plan
-from codecgen.plan.bounds import bounds
-from codecgen.plan.sizes import overhead_rows
-from codecgen.plan.words import byte_count, number, span_words
+from codecgen.plan.encoded_sizes import overhead_rows
+from codecgen.plan.size_bounds import bounds
+from codecgen.plan.type_text import byte_count, number, span_words
 from codecgen.schema.model import Choice, Enum, Layout, Overhead
 from codecgen.targets.docs.examples import Worked
 from codecgen.targets.docs.fields import (

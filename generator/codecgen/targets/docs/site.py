@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from codecgen.plan import LayoutPlan, Plan
-from codecgen.plan.words import type_pieces
+from codecgen.plan.type_text import type_pieces
 from codecgen.schema.model import Choice, Enum, Layout
 from codecgen.schema.types import BitsType, FieldType, Reference, ScalarType
 from codecgen.targets.docs.text import Phrase, link, phrase, relative

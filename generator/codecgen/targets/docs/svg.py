@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 
 from codecgen.plan import FieldPlan, LayoutPlan
-from codecgen.plan.words import element_words, size_words
+from codecgen.plan.type_text import element_words, size_words
 from codecgen.schema.types import INTEGERS, ArrayType, BitMember, BytesType
 from codecgen.targets.escaping import printable
 

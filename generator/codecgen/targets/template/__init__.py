@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from codecgen.diagnostics import Diagnostic, did_you_mean
 from codecgen.plan import Plan
 from codecgen.schema.types import Span
-from codecgen.targets.emitted import Emitted
 from codecgen.targets.rendering import RenderError, packaged
+from codecgen.targets.target_output import Emitted
 from codecgen.targets.template.build import build
 from codecgen.targets.template.outputs import PATHS, Output, outputs, unknown_names
 from codecgen.targets.template.writing import Writer

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codecgen.plan import LayoutPlan, Plan
-from codecgen.plan.bounds import scalar_bounds
+from codecgen.plan.size_bounds import scalar_bounds
 from codecgen.schema import types as field_types
 from codecgen.schema.expression import Expression, source
 from codecgen.targets.template import view_types as view
-from codecgen.targets.template.words import Words
+from codecgen.targets.template.schema_text import Words
 
 _NOTHING = view.Type(
     kind="",

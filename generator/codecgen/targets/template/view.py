@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from codecgen.targets.template.schema_text import Words
 from codecgen.targets.template.view_types import (
     Bit,
     Compression,
@@ -21,7 +22,6 @@ from codecgen.targets.template.view_types import (
     Value,
     Variant,
 )
-from codecgen.targets.template.words import Words
 
 
 @dataclass(frozen=True, slots=True)

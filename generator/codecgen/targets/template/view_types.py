@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from codecgen.targets.template.words import Words
+from codecgen.targets.template.schema_text import Words
 
 
 @dataclass(frozen=True, slots=True)

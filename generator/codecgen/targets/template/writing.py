@@ -15,9 +15,9 @@ from markupsafe import Markup
 from codecgen.targets.escaping import comment_text, html_text, json_text, markdown_text, printable
 from codecgen.targets.rendering import Renderer
 from codecgen.targets.template.outputs import Output
+from codecgen.targets.template.schema_text import Words, text_of
 from codecgen.targets.template.view import Root
 from codecgen.targets.template.view_types import Place
-from codecgen.targets.template.words import Words, text_of
 
 _WIDEST = 200
 

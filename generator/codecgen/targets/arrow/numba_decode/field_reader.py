@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from codecgen.plan import FieldPlan, LayoutPlan, Plan, program
-from codecgen.plan.program import Op
+from codecgen.plan import FieldPlan, LayoutPlan, Plan, read_ops
+from codecgen.plan.read_ops import ReadOp
 from codecgen.schema.model import Field
 from codecgen.schema.types import INTEGERS, ArrayType, BitsType, BytesType, ScalarType
-from codecgen.targets.arrow.building import Builder
-from codecgen.targets.arrow.code import Unsupported
-from codecgen.targets.arrow.numba_decode.fields import PART, Fields, Variables, is_number
-from codecgen.targets.arrow.numba_decode.gives import Gives, Target
-from codecgen.targets.arrow.tree import Expr, Num, Prefix, Var, any_of, call, effect
+from codecgen.targets.arrow.checks import Unsupported
+from codecgen.targets.arrow.code_tree import Expr, Num, Prefix, Var, any_of, call, effect
+from codecgen.targets.arrow.function_builder import Builder
+from codecgen.targets.arrow.numba_decode.column_outputs import Gives, Target
+from codecgen.targets.arrow.numba_decode.field_variables import PART, Fields, Variables, is_number
 
 _FIXED = {"f64": 8, "bool": 1, "uuid": 16}
 _LONGEST = {"varint": 5, "uvarint": 5, "varlong": 10}
@@ -97,16 +97,16 @@ class FieldReader:
 
     # ------------------------------------------------------------ one field
 
-    def read(self, op: Op, fields: Fields, end: Expr, wanted: set[str]) -> None:
+    def read(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
         part = fields.part
         match op:
-            case program.Number(fp, name):
+            case read_ops.Number(fp, name):
                 self.number_field(fp.field, name, fields, end, wanted)
-            case program.Bytes(fp, type_, after):
+            case read_ops.Bytes(fp, type_, after):
                 self.bytes(fp.field, type_, after, fields, end)
-            case program.Elements():
+            case read_ops.Elements():
                 self.array(op, fields, end)
-            case program.Struct(fp):
+            case read_ops.Struct(fp):
                 raise Unsupported("a layout in the place of a field", fp.field)
             case _:
                 raise TypeError(type(op).__name__)
@@ -223,7 +223,7 @@ class FieldReader:
 
     # ------------------------------------------------------------ arrays in rows
 
-    def array(self, op: program.Elements, fields: Fields, end: Expr) -> None:
+    def array(self, op: read_ops.Elements, fields: Fields, end: Expr) -> None:
         fp, type_, element = op.field, op.type, op.element
         f, part = fp.field, fields.part
         if type_.compression is not None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.columns import ViewPlan
-from codecgen.targets.arrow.building import Builder
-from codecgen.targets.arrow.code import function_name
-from codecgen.targets.arrow.numba_decode.fill import Fill
-from codecgen.targets.arrow.numba_decode.index import Index
+from codecgen.targets.arrow.checks import function_name
+from codecgen.targets.arrow.code_tree import Call, Function, Global, Var, call
+from codecgen.targets.arrow.function_builder import Builder
+from codecgen.targets.arrow.numba_decode.index_kernel import Index
+from codecgen.targets.arrow.numba_decode.rows_kernel import Fill
 from codecgen.targets.arrow.numba_decode.view import Kernels
-from codecgen.targets.arrow.tree import Call, Function, Global, Var, call
 
 
 def kernels_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Kernels, str]:

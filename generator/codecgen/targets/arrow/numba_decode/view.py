@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, nodes
+from codecgen.plan.column_sources import SourceError, Sources, blamed, sources
 from codecgen.plan.columns import CasePlan, ViewPlan
-from codecgen.plan.sources import SourceError, Sources, blamed, sources
 from codecgen.targets.arrow.arithmetic import Refused, Term
-from codecgen.targets.arrow.code import Unsupported, integer_of
+from codecgen.targets.arrow.checks import Unsupported, integer_of
+from codecgen.targets.arrow.code_tree import Global
 from codecgen.targets.arrow.module import KernelModule
-from codecgen.targets.arrow.numba_decode.fields import ENTRY, ITEM, Fields, Variables
-from codecgen.targets.arrow.numba_decode.gives import Slots
-from codecgen.targets.arrow.tree import Global
+from codecgen.targets.arrow.numba_decode.column_outputs import Slots
+from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, ITEM, Fields, Variables
 
 INDEX = ("STATUS", "AT", "CASE", "START", "END", "CODEC", "RUN", "RUN_END", "COUNT", "CHECKED")
 """What the index says of an entry, before the values of its fields."""

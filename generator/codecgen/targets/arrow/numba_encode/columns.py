@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from codecgen.plan.columns import Leaf
-from codecgen.targets.arrow.building import Builder
+from codecgen.targets.arrow.code_tree import Expr, Num, Var, call
+from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_encode.view import BUFFERS, BYTES_LIKE, Encoders
-from codecgen.targets.arrow.tree import Expr, Num, Var, call
 
 LOADS = {
     "int8": ("load_i8", 1),

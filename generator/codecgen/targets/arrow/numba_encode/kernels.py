@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.columns import CasePlan, ViewPlan
-from codecgen.targets.arrow.building import Builder
-from codecgen.targets.arrow.numba_encode.cut import Cut, cut_all
-from codecgen.targets.arrow.numba_encode.put import Put
+from codecgen.targets.arrow.code_tree import Call, Function, Var, call
+from codecgen.targets.arrow.function_builder import Builder
+from codecgen.targets.arrow.numba_encode.entry_planner import Cut, cut_all
+from codecgen.targets.arrow.numba_encode.entry_writer import Put
 from codecgen.targets.arrow.numba_encode.view import Encoders
-from codecgen.targets.arrow.tree import Call, Function, Var, call
 
 
 def encoders_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Encoders, str]:

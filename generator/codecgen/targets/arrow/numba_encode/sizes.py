@@ -18,8 +18,8 @@ from codecgen.plan.write_ops import (
 from codecgen.plan.write_program import WriteProgram
 from codecgen.schema.lookup import integer_range
 from codecgen.schema.types import INTEGERS, BytesType
+from codecgen.targets.arrow.code_tree import Expr, Num, Pick, call
 from codecgen.targets.arrow.numba_encode.columns import Variables
-from codecgen.targets.arrow.tree import Expr, Num, Pick, call
 
 LONGEST_VARINT = 10
 MOST_BYTES = (1 << 31) - 1

@@ -7,9 +7,9 @@ from codecgen.plan.nodes import Value
 from codecgen.plan.write_ops import Absent, Bits, Bytes, Constant, Number, WriteOp
 from codecgen.plan.write_program import WriteProgram
 from codecgen.targets.arrow.arithmetic import Arithmetic, Refused, Term
+from codecgen.targets.arrow.code_tree import TRUE, Num
 from codecgen.targets.arrow.numba_encode.columns import Variables
 from codecgen.targets.arrow.numba_encode.view import BYTES_LIKE
-from codecgen.targets.arrow.tree import TRUE, Num
 
 KINDS = {"row": "row", "last": "row", "first": "head", "max": "most", "min": "least"}
 """The variables of columns: the row at hand is the last one so far."""

@@ -6,9 +6,9 @@ from codecgen.plan import LayoutPlan, Plan, nodes
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
 from codecgen.plan.write_ops import Bits, Number, columns_of
 from codecgen.plan.write_program import WriteError, WriteProgram, is_written, write_program
-from codecgen.targets.arrow.code import Unsupported, function_name
+from codecgen.targets.arrow.checks import Unsupported, function_name
+from codecgen.targets.arrow.code_tree import Global
 from codecgen.targets.arrow.module import KernelModule
-from codecgen.targets.arrow.tree import Global
 
 SLOTS = ("CASE", "FIRST", "ROWS", "SIZE", "SIZES", "CODEC", "RUN", "RUN_SIZE")
 """What the table says of an entry, before the values of its fields."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from codecgen.plan import nodes
 from codecgen.plan.nodes import Value
 from codecgen.targets.arrow.arithmetic import Arithmetic, Refused, Term
-from codecgen.targets.arrow.tree import FALSE, NEGATED, TRUE, Expr, Op, Prefix, call, variables
+from codecgen.targets.arrow.code_tree import FALSE, NEGATED, TRUE, Expr, Op, Prefix, call, variables
 
 
 def opposite(condition: Expr) -> Expr:

@@ -1,0 +1,149 @@
+"""Ends: where a field that takes what is left stops, and arrays whose elements take bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codecgen.check.helpers import once
+from codecgen.check.relations import measured
+from codecgen.diagnostics import Diagnostic
+from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
+from codecgen.plan.size_bounds import scalar_bounds
+from codecgen.schema.lookup import reference_of
+from codecgen.schema.model import Model
+from codecgen.schema.types import ArrayType, BytesType, Reference, ScalarType, StructType
+from codecgen.spans import place
+
+
+def check(model: Model) -> Iterator[Diagnostic]:
+    ends = _Ends(make_plan(model))
+    for plans in ends.plan.versions.values():
+        yield from once(d for plan in plans for d in ends.findings(plan))
+
+
+class _Ends:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.opens: dict[tuple[str, int | None], bool] = {}
+        self.leasts: dict[tuple[str, int | None], int] = {}
+
+    def findings(self, layout: LayoutPlan) -> Iterator[Diagnostic]:
+        for i, fp in enumerate(layout.fields):
+            what = self.takes_the_rest(fp, layout)
+            if what:
+                yield from self.followers(layout, i, what)
+            if isinstance(fp.field.type, ArrayType):
+                yield from self.elements(fp, layout)
+
+    def takes_the_rest(self, fp: FieldPlan, layout: LayoutPlan) -> str:
+        """Why only the end of its run says where a field ends; empty when something else does."""
+        match fp.field.type:
+            case BytesType("rest"):
+                return "takes what is left"
+            case ArrayType(count=None, counted_by=None, length=None):
+                return "reaches to the end"
+            case ArrayType(length=None, compression=compression) if compression is not None:
+                return "is compressed together, to the end"
+            case StructType(ref) if self.is_open(ref, layout):
+                return f'holds "{ref}", which takes what is left'
+        return ""
+
+    def runs(self, layout: LayoutPlan, i: int) -> list[tuple[int, bool]]:
+        """The runs that a field may end with, the innermost first: (index of the last field, always measured)."""
+        places = {f.name: j for j, f in enumerate(layout.fields)}
+        every = layout.layout.fields
+        around = []
+        for f, first, last in measured(layout.layout, layout.version):
+            inside = [places[g.name] for g in every[first : last + 1] if g.name in places]
+            if inside and inside[0] <= i <= inside[-1]:
+                around.append((inside[-1] - inside[0], inside[-1], f.when is None))
+        return [(last, always) for _, last, always in sorted(around)]
+
+    def followers(self, layout: LayoutPlan, i: int, what: str) -> Iterator[Diagnostic]:
+        """Behind such a field, up to the end of its run, the lengths of all fields must be known."""
+        lasts = []
+        for last, always in self.runs(layout, i):
+            lasts.append(last)
+            if always:
+                break
+        else:
+            lasts.append(len(layout.fields) - 1)
+        f = layout.fields[i].field
+        for follower in layout.fields[i + 1 : max(lasts) + 1]:
+            why = self.in_the_way(layout, i, follower)
+            if why:
+                message = f'"{f.name}" {what}, but "{follower.name}" follows{why}'
+                help = f"measure one of them, or let {f.name} come last; {follower.name} is at {follower.field.span}"
+                yield Diagnostic("C031", message, f.span, help=help)
+                return
+
+    def in_the_way(self, layout: LayoutPlan, i: int, follower: FieldPlan) -> str:
+        """Why a field cannot follow one that takes what is left; empty when it can."""
+        if not isinstance(layout.fields[i].field.type, BytesType):
+            return ": only bytes and text that take what is left leave fields behind them"
+        f, when = layout.fields[i].field, follower.field.when
+        # Where both depend on something, or on a run, they may be there by turns.
+        by_turns = when is not None and (f.when is not None or self.runs(layout, i))
+        if follower.size is None and not by_turns:
+            return ", which has no fixed size"
+        behind = {fp.name for fp in layout.fields[i + 1 :]}
+        if when is not None and any(path.names[0] in behind for path in when.paths()):
+            return ", and only what is behind says whether it is there"
+        return ""
+
+    def is_open(self, ref: Reference, holder: LayoutPlan) -> bool:
+        return any(self.layout_open(plan) for plan in self.plan.held(ref, holder))
+
+    def layout_open(self, layout: LayoutPlan) -> bool:
+        """Whether only the bytes around a layout say where it ends."""
+        key = (layout.name, layout.version)
+        if key not in self.opens:
+            self.opens[key] = (
+                False  # a layout that holds itself is no more open than its other fields are
+            )
+            self.opens[key] = any(
+                self.takes_the_rest(fp, layout)
+                and not any(always for _, always in self.runs(layout, i))
+                for i, fp in enumerate(layout.fields)
+            )
+        return self.opens[key]
+
+    # ------------------------------------------------------------ elements
+
+    def elements(self, fp: FieldPlan, layout: LayoutPlan) -> Iterator[Diagnostic]:
+        ref = reference_of(fp.field)
+        if ref is None:
+            return
+        where = place(fp.field, "array")
+        if self.is_open(ref, layout):
+            message = f'"{ref}" takes what is left: the first element of "{fp.name}" would take all'
+            help = f"let a field of it measure it; it is declared at {self.plan.model.layouts[ref.layout].span}"
+            yield Diagnostic("C031", message, where, help=help)
+        elif any(self.least(plan) == 0 for plan in self.plan.held(ref, layout)):
+            message = f'"{ref}" can take no bytes at all: there would be no end to the elements of "{fp.name}"'
+            yield Diagnostic("C031", message, where)
+
+    def least(self, layout: LayoutPlan) -> int:
+        """The fewest bytes that a layout can take."""
+        key = (layout.name, layout.version)
+        if key not in self.leasts:
+            self.leasts[key] = 0
+            self.leasts[key] = sum(self.least_of(fp, layout) for fp in layout.fields)
+        return self.leasts[key]
+
+    def least_of(self, fp: FieldPlan, layout: LayoutPlan) -> int:
+        if fp.field.when is not None:
+            return 0
+        if fp.size is not None:
+            return fp.size
+        match fp.field.type:
+            case ScalarType(name):
+                return scalar_bounds(name)[0]
+            case BytesType(length):
+                return 0 if length == "rest" else scalar_bounds(str(length))[0]
+            case ArrayType(count=count, length=length):
+                return sum(scalar_bounds(name)[0] for name in (count, length) if name is not None)
+            case StructType(ref):
+                return min((self.least(plan) for plan in self.plan.held(ref, layout)), default=0)
+            case _:
+                return 0

@@ -1,0 +1,277 @@
+"""How long the encoding of a value is, from the plan alone: nothing is encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from codecgen.plan import nodes
+from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
+from codecgen.plan.narrowing import compare
+from codecgen.plan.nodes import Value
+from codecgen.plan.size_bounds import scalar_bounds
+from codecgen.schema.model import Overhead, OverheadOf
+from codecgen.schema.types import (
+    INTEGERS,
+    VARINTS,
+    ArrayType,
+    BitMember,
+    BitsType,
+    BytesType,
+    Reference,
+    ScalarType,
+    StructType,
+)
+
+Fields = Mapping[str, object]
+
+
+class SizeError(ValueError):
+    """The length cannot be told: a value is missing or of the wrong kind, or it would be compressed."""
+
+
+def varint_size(name: str, value: int) -> int:
+    """Bytes of a number in one of the variable-length types."""
+    bits, signed = VARINTS[name]
+    if not (-(1 << bits - 1) <= value < 1 << bits - 1 if signed else 0 <= value < 1 << bits):
+        raise SizeError(f"{value} does not fit {name}")
+    raw = (value << 1) ^ (value >> bits - 1) if signed else value
+    return max(1, -(-(raw & (1 << bits) - 1).bit_length() // 7))
+
+
+def length_size(name: str, length: int) -> int:
+    """Bytes of a length or a count (-1 is null) in one of the types for lengths."""
+    if name == "compact":
+        return varint_size("uvarint", length + 1)
+    return varint_size(name, length) if name in VARINTS else INTEGERS[name][0]
+
+
+def encoded_size(plan: Plan, layout: LayoutPlan, value: Fields) -> int:
+    """The length in bytes of a value in a layout. The value is what a builder takes: mappings of fields, of which
+    those that the builder works out may be left out. Raises :class:`SizeError`."""
+    return _Sizer(plan, layout, value).total()
+
+
+class _Sizer:
+    """Sizes the fields of one value, in the order of the bytes."""
+
+    def __init__(self, plan: Plan, layout: LayoutPlan, value: Fields) -> None:
+        self.plan = plan
+        self.layout = layout
+        self.this: dict[str, object] = dict(value)
+        self.sizes: dict[str, int] = {}
+
+    def total(self) -> int:
+        for fp in self.layout.fields:
+            self.sizes[fp.name] = self.field(fp)
+        for fp in reversed(self.layout.fields):
+            if fp.measures is not None and fp.size is None and self.there(fp):
+                run = sum(self.sizes[f.name] for f in self.layout.run(fp.measures))
+                self.sizes[fp.name] = self.scalar(fp.field.type, run)
+        return sum(self.sizes.values())
+
+    def there(self, fp: FieldPlan) -> bool:
+        return fp.when is None or bool(self.evaluate(fp.when))
+
+    def field(self, fp: FieldPlan) -> int:
+        f = fp.field
+        if not self.there(fp):
+            self.this[f.name] = None
+            return 0
+        if f.measures is not None or f.checksum is not None:
+            return fp.size or 0  # lengths of varying size wait for the run that they measure
+        if f.counts is not None:
+            self.this[f.name] = len(_items(self.this.get(f.counts)))
+        elif f.is_version:
+            self.this[f.name] = self.layout.version
+        elif f.const is not None:
+            self.this[f.name] = f.const
+        elif f.name not in self.this and fp.default is not None:
+            self.this[f.name] = self.evaluate(fp.default)
+        value = self.this.get(f.name)
+        match f.type:
+            case BitsType(base, members):
+                self.this[f.name] = self.bits(members, value, fp)
+                return INTEGERS[base][0]
+            case ScalarType():
+                return fp.size if fp.size is not None else self.scalar(f.type, value)
+            case BytesType() as type_:
+                return self.bytes(type_, value)
+            case ArrayType() as array:
+                return self.array(array, value, fp)
+            case StructType(ref):
+                return self.held(ref, value)
+
+    def scalar(self, type_: object, value: object) -> int:
+        assert isinstance(type_, ScalarType)
+        if type_.enum is not None:
+            value = self.number(type_.enum, value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise SizeError(f"{self.layout.name}: a number is needed, not {value!r}")
+        return varint_size(type_.name, value)
+
+    def bits(self, members: Iterable[BitMember], value: object, fp: FieldPlan) -> dict[str, object]:
+        """All bits named, so that conditions can ask for them; enum values as numbers."""
+        given = value if isinstance(value, Mapping) else {}
+        out: dict[str, object] = {}
+        for m in members:
+            part = given.get(m.name)
+            if part is None:
+                default = fp.bit_defaults.get(m.name)
+                part = 0 if default is None else self.evaluate(default)
+            out[m.name] = part if m.enum is None else self.number(m.enum, part)
+        return out
+
+    def bytes(self, type_: BytesType, value: object) -> int:
+        if isinstance(type_.length, int):
+            return type_.length
+        if value is None:
+            if type_.null is None or type_.length == "rest":
+                raise SizeError(f"{self.layout.name}: null is not allowed")
+            return length_size(type_.length, -1 if type_.length == "compact" else type_.null)
+        if isinstance(value, str):
+            value = value.encode("utf-8")
+        if not isinstance(value, bytes | bytearray | memoryview):
+            raise SizeError(f"{self.layout.name}: bytes are needed, not {value!r}")
+        prefix = 0 if type_.length == "rest" else length_size(type_.length, len(value))
+        return prefix + len(value)
+
+    def array(self, array: ArrayType, value: object, fp: FieldPlan) -> int:
+        items = _items(value)
+        element = array.element
+        if isinstance(element, Reference):
+            size = sum(self.held(element, item) for item in items)
+        elif element.name in VARINTS:
+            size = sum(self.scalar(element, item) for item in items)
+        else:
+            size = scalar_bounds(element.name)[0] * len(items)
+        if fp.codec is not None and (items or not array.counted_by):
+            self.uncompressed(fp.codec)
+        if array.length is not None:
+            size += length_size(array.length, size)
+        if array.count is not None:
+            size += length_size(array.count, len(items))
+        return size
+
+    def uncompressed(self, codec: Value) -> None:
+        """Raise for a section that is compressed: its length depends on the compressor."""
+        enum = codec.type.enum
+        number = self.evaluate(codec)
+        names = {v.value: v.name for v in self.plan.model.enums[enum].values} if enum else {}
+        if names.get(number if isinstance(number, int) else -1) != "none":
+            raise SizeError(f"{self.layout.name}: the length of a compressed run is not known")
+
+    def held(self, ref: Reference, value: object) -> int:
+        if not isinstance(value, Mapping):
+            raise SizeError(f"{ref.layout}: a mapping is needed, not {value!r}")
+        return encoded_size(self.plan, self.plan_of(ref, value), value)
+
+    def plan_of(self, ref: Reference, value: Fields) -> LayoutPlan:
+        plans = self.plan.held(ref, self.layout)
+        by = self.plan.model.layouts[ref.layout].version_is
+        if len(plans) > 1 and by is not None:
+            plans = tuple(p for p in plans if p.version == value.get(by))
+        if len(plans) != 1:
+            raise SizeError(f"{ref.layout}: the value does not say which version it is of")
+        return plans[0]
+
+    def number(self, enum: str, value: object) -> int:
+        """The number of a value of an enum, which may be given by name."""
+        if isinstance(value, int):
+            return int(value)
+        word = str(value).lower()
+        for v in self.plan.model.enums[enum].values:
+            if word in (v.name, (v.spelled or v.name).lower()):
+                return v.value
+        raise SizeError(f"{value!r} is not a value of {enum}")
+
+    # ------------------------------------------------------------ expressions
+
+    def evaluate(self, value: Value) -> object:
+        match value:
+            case nodes.Literal(number) | nodes.Word(value=number):
+                return number
+            case nodes.NullValue():
+                return None
+            case nodes.VersionValue():
+                return self.layout.version
+            case nodes.FieldValue() | nodes.BitValue():
+                return self.number_of(value, self.at(self.this, value.names))
+            case nodes.EndValue(end, array, inner):
+                items = _items(self.at(self.this, array.names))
+                item = (items[0] if end == "first" else items[-1]) if items else None
+                names = () if isinstance(inner, nodes.ElementValue) else inner.names
+                return self.number_of(inner, self.at(item, names))
+            case nodes.Negation(operand):
+                return not self.evaluate(operand)
+            case nodes.Conditional(condition, then, otherwise):
+                return self.evaluate(then if self.evaluate(condition) else otherwise)
+            case nodes.Logical("and", left, right):
+                return self.evaluate(left) and self.evaluate(right)
+            case nodes.Logical(_, left, right):
+                return self.evaluate(left) or self.evaluate(right)
+            case nodes.Comparison(operator, left, right):
+                return self.comparison(operator, self.evaluate(left), self.evaluate(right))
+            case nodes.Sum(operator, left, right):
+                a, b = self.evaluate(left), self.evaluate(right)
+                if not isinstance(a, int) or not isinstance(b, int):
+                    return None
+                return a + b if operator == "+" else a - b
+        raise SizeError(f"{self.layout.name}: a value that is not known where it is built")
+
+    def comparison(self, operator: str, a: object, b: object) -> bool:
+        if operator in ("==", "!="):
+            return (a == b) is (operator == "==")
+        return isinstance(a, int) and isinstance(b, int) and compare(operator, a, b)
+
+    def number_of(self, value: Value, found: object) -> object:
+        """Values of enums as their numbers: they may be given by name."""
+        if value.type.enum is None or found is None:
+            return found
+        return self.number(value.type.enum, found)
+
+    def at(self, value: object, names: tuple[str, ...]) -> object:
+        for name in names:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return value
+
+
+def _items(value: object) -> list[object] | tuple[object, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple):
+        raise SizeError(f"a list is needed, not {value!r}")
+    return value
+
+
+# ---------------------------------------------------------------- overhead tables
+
+
+@dataclass(frozen=True, slots=True)
+class OverheadRow:
+    """One line of an overhead table: for so many messages, the bytes that each column's layout adds."""
+
+    messages: int
+    bytes: tuple[int, ...]
+
+
+def overhead_rows(plan: Plan, overhead: Overhead) -> tuple[OverheadRow, ...]:
+    """The table: what the layouts take less what they carry. Raises :class:`SizeError`."""
+    return tuple(
+        OverheadRow(n, tuple(_overhead(plan, column, n) for column in overhead.columns))
+        for n in overhead.batch_sizes
+    )
+
+
+def _overhead(plan: Plan, column: OverheadOf, messages: int) -> int:
+    layout = plan.of(column.layout)[-1]
+    items = [
+        {name: bytes(size) for name, size in column.sizes.items()}
+        | ({column.number: i} if column.number is not None else {})
+        for i in range(messages)
+    ]
+    if column.array is not None:
+        size = encoded_size(plan, layout, {column.array: items})
+    else:
+        size = sum(encoded_size(plan, layout, item) for item in items)
+    return size - messages * sum(column.sizes.values())

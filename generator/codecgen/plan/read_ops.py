@@ -1,0 +1,154 @@
+"""The operations of read programs: what a strict reader does for a field, and what it needs for that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codecgen.plan import nodes
+from codecgen.plan.layouts import FieldPlan, LayoutPlan
+from codecgen.plan.nodes import Value
+from codecgen.schema.types import ArrayType, BytesType, ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """Read a number, a boolean, a uuid, or a word of bits."""
+
+    field: FieldPlan
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """Read bytes or text. ``after``: the bytes of fixed size that follow in the run of what reaches to its end (None: they vary)."""
+
+    field: FieldPlan
+    type: BytesType
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """Read the elements of an array, one after the other (a loop). ``any_version``: each says which version it is of, and
+    that may be another one than ``element``."""
+
+    field: FieldPlan
+    type: ArrayType
+    element: LayoutPlan | ScalarType
+    any_version: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """Read a layout in the place of a field."""
+
+    field: FieldPlan
+    layout: LayoutPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """From here on bytes are those that ``length`` measures, up to ``last`` (None: the end of the layout). With ``when``
+    the length may not be there; ``after`` is then what follows the last field."""
+
+    length: FieldPlan
+    first: FieldPlan
+    last: str | None
+    when: Value | None
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """The bytes that ``length`` measures have been read, no more and no fewer."""
+
+    length: FieldPlan
+    at: FieldPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Bytes that a checksum covers begin (``end`` False) or end here."""
+
+    checksum: FieldPlan
+    end: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Verify:
+    """Compare a checksum: over what was marked, or (``ahead``) over all from here to the end of the layout."""
+
+    checksum: FieldPlan
+    ahead: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Require:
+    """Refuse what does not meet a condition. ``why``: const, version, refuse, valid, enum, reserved."""
+
+    field: FieldPlan
+    condition: Value
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """Read a field only where a condition holds (choose); otherwise it is null."""
+
+    field: FieldPlan
+    condition: Value
+    then: tuple[ReadOp, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A field that is never there in this version."""
+
+    field: FieldPlan
+
+
+ReadOp = (
+    Number | Bytes | Elements | Struct | Open | Close | Mark | Verify | Require | When | Absent
+)  # fmt: skip
+
+
+def fields_needed(ops: tuple[ReadOp, ...], *, checks: bool) -> set[str]:
+    """The fields whose values operations ask for; ``checks``: those that only look whether all is well count too."""
+    out: set[str] = set()
+    for op in ops:
+        match op:
+            case When(_, condition, then):
+                out |= _named(condition) | fields_needed(then, checks=checks)
+            case Open(length, when=when):
+                out |= {length.name} | (set() if when is None else _named(when))
+            case Verify(checksum) if checks:
+                out.add(checksum.name)
+            case Require(_, condition) if checks:
+                out |= _named(condition)
+            case Elements(field, type_):
+                if type_.counted_by is not None:
+                    out.add(type_.counted_by)
+                if field.codec is not None:
+                    out |= _named(field.codec)
+    return out
+
+
+def _named(value: Value) -> set[str]:
+    return {read.names[0] for read in nodes.fields_read(value) if read.owner == "own"}
+
+
+__all__ = [
+    "Absent",
+    "Bytes",
+    "Close",
+    "Elements",
+    "Mark",
+    "Number",
+    "Open",
+    "ReadOp",
+    "Require",
+    "Struct",
+    "Verify",
+    "When",
+    "fields_needed",
+]

@@ -1,0 +1,190 @@
+"""What a strict reader does with a layout, step by step: a short list of operations for every version.
+
+Targets that emit code print these. What they refuse, they refuse by the field of an operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codecgen.plan import nodes
+from codecgen.plan.constant_folding import fold, is_known, truth
+from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
+from codecgen.plan.nodes import negated
+from codecgen.plan.read_ops import (
+    Absent,
+    Bytes,
+    Close,
+    Elements,
+    Mark,
+    Number,
+    Open,
+    ReadOp,
+    Require,
+    Struct,
+    Verify,
+    When,
+)
+from codecgen.plan.types import INT, bit_type, scalar_type
+from codecgen.schema.types import ArrayType, BitMember, BitsType, BytesType, ScalarType, StructType
+
+
+@dataclass(frozen=True, slots=True)
+class ReadProgram:
+    """The operations of a layout in one version, in the order of the bytes."""
+
+    layout: LayoutPlan
+    ops: tuple[ReadOp, ...]
+
+    def until(self, field: str) -> tuple[ReadOp, ...]:
+        """The operations before a field is read; what begins with the field has begun."""
+        out = []
+        for op in self.ops:
+            reading = isinstance(op, Number | Bytes | Elements | Struct | When | Absent)
+            if reading and op.field.name == field:  # type: ignore[union-attr]
+                break
+            out.append(op)
+        return tuple(out)
+
+
+def read_program(plan: Plan, layout: LayoutPlan) -> ReadProgram:
+    """What a strict reader does with a layout."""
+    return ReadProgram(layout, tuple(_ops(plan, layout)))
+
+
+def _ops(plan: Plan, layout: LayoutPlan) -> Iterator[ReadOp]:
+    fields = layout.fields
+    end = fields[-1].name
+    opened: list[FieldPlan] = []
+    for at, fp in enumerate(fields):
+        for m in fields:
+            if m.measures is not None and m.measures.first == fp.name:
+                last = None if m.measures.last in (None, end) else m.measures.last
+                when = None if m.when is None else fold(m.when)
+                yield Open(m, fp, last, when, _after(layout, _index(layout, last)))
+                opened.append(m)
+        for c in _checksums(layout):
+            if c.covers is not None and c.covers.first == fp.name:
+                ahead = c.covers.last in (None, end) and fields.index(c) < at
+                yield Verify(c, True) if ahead else Mark(c, False)
+        run = opened[-1].measures if opened else None
+        yield from _field(plan, layout, at, _index(layout, None if run is None else run.last))
+        while opened and opened[-1].measures is not None and opened[-1].measures.last == fp.name:
+            if fp.name == end:
+                break
+            yield Close(opened.pop(), fp)
+        for c in _checksums(layout):
+            covers = c.covers
+            if covers is None:
+                continue
+            before = fields.index(c) <= at
+            if covers.last == fp.name and fp.name != end:
+                yield Verify(c, False) if before else Mark(c, True)
+            elif c is fp and covers.last is not None and _index(layout, covers.last) < at:
+                yield Verify(c, False)
+    for m in reversed(opened):
+        yield Close(m, fields[-1])
+
+
+def _checksums(layout: LayoutPlan) -> list[FieldPlan]:
+    return [c for c in layout.fields if c.field.checksum is not None]
+
+
+def _index(layout: LayoutPlan, name: str | None) -> int:
+    if name is None:
+        return len(layout.fields) - 1
+    return next(i for i, fp in enumerate(layout.fields) if fp.name == name)
+
+
+def _after(layout: LayoutPlan, at: int, last: int | None = None) -> int | None:
+    """The bytes of the fields that follow one, up to the ``last`` (None: of the layout); None when they vary."""
+    total = 0
+    for fp in layout.fields[at + 1 : None if last is None else last + 1]:
+        type_ = fp.field.type
+        if isinstance(type_, BytesType) and type_.length == "rest" and fp.when is not None:
+            continue  # of two fields that reach to the end one is there
+        if fp.size is None or fp.when is not None:
+            return None
+        total += fp.size
+    return total
+
+
+def _field(plan: Plan, layout: LayoutPlan, at: int, last: int) -> Iterator[ReadOp]:
+    """A field of a run that ends with the field ``last``."""
+    fp = layout.fields[at]
+    ops = (_read(plan, layout, at, last), *_rules(plan, layout, fp))
+    when = None if fp.when is None else fold(fp.when)
+    if when is None or (is_known(when) and truth(when)):
+        yield from ops
+    elif is_known(when):
+        yield Absent(fp)
+    else:
+        yield When(fp, when, ops)
+
+
+def _read(plan: Plan, layout: LayoutPlan, at: int, last: int) -> ReadOp:
+    fp = layout.fields[at]
+    match fp.field.type:
+        case ScalarType(name) | BitsType(name):
+            return Number(fp, name)
+        case BytesType() as type_:
+            return Bytes(fp, type_, _after(layout, at, last))
+        case ArrayType(element) as array:
+            if isinstance(element, ScalarType):
+                return Elements(fp, array, element)
+            other = element.layout != layout.name and len(plan.held(element, layout)) > 1
+            return Elements(fp, array, plan.expected(element, layout), other)
+        case StructType(ref):
+            return Struct(fp, plan.expected(ref, layout))
+
+
+def _rules(plan: Plan, layout: LayoutPlan, fp: FieldPlan) -> Iterator[Require]:
+    f = fp.field
+    if isinstance(f.type, ScalarType):
+        value = nodes.FieldValue(f, scalar_type(f.type))
+        if f.const is not None:
+            yield Require(fp, nodes.Comparison("==", value, nodes.Literal(f.const)), "const")
+        if f.is_version and layout.version is not None:
+            version = nodes.Literal(layout.version)
+            yield Require(fp, nodes.Comparison("==", value, version), "version")
+    if fp.refuse is not None:
+        yield Require(fp, negated(fold(fp.refuse)), "refuse")
+    if fp.valid is not None:
+        valid = fold(fp.valid)
+        if not (is_known(valid) and truth(valid)):
+            yield Require(fp, valid, "valid")
+    match f.type:
+        case ScalarType(enum=str() as enum, only=only):
+            yield from _member(plan, fp, nodes.FieldValue(f, scalar_type(f.type)), enum, only)
+        case BitsType(_, members):
+            for m in members:
+                yield from _bits(plan, fp, m)
+
+
+def _bits(plan: Plan, fp: FieldPlan, m: BitMember) -> Iterator[Require]:
+    word = nodes.FieldValue(fp.field, INT)
+    value = nodes.BitValue(word, m, bit_type(m))
+    if m.reserved:
+        yield Require(fp, nodes.Comparison("==", value, nodes.Literal(0)), "reserved")
+    elif m.enum is not None:
+        yield from _member(plan, fp, value, m.enum, m.only)
+
+
+def _member(
+    plan: Plan,
+    fp: FieldPlan,
+    value: nodes.FieldValue | nodes.BitValue,
+    enum: str,
+    only: tuple[str, ...] | None,
+) -> Iterator[Require]:
+    found = plan.model.enums[enum]
+    if found.keep_unknown:
+        return
+    allowed = {v.value for v in found.values if only is None or v.name in only}
+    if isinstance(value, nodes.BitValue) and allowed >= set(range(1 << value.member.width)):
+        return
+    yield Require(fp, nodes.Membership(value, tuple(sorted(allowed))), "enum")
+
+
+__all__ = ["ReadProgram", "read_program"]

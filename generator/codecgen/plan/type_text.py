@@ -1,0 +1,130 @@
+"""Types and sizes of fields in words, for whoever shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codecgen.plan.layouts import FieldPlan
+from codecgen.plan.size_bounds import scalar_bounds
+from codecgen.schema.types import (
+    INTEGERS,
+    ArrayType,
+    BitsType,
+    BytesType,
+    FieldType,
+    Reference,
+    ScalarType,
+    StructType,
+)
+
+_NAMES = {
+    "f64": "float64",
+    "bool": "boolean",
+    "compact": "compact length",
+    "uvarint": "unsigned varint",
+    "uvarlong": "unsigned varlong",
+}
+
+
+def number(value: int) -> str:
+    """A number, a long one with its digits in groups of three."""
+    return f"{value:,}".replace(",", " ") if abs(value) >= 100_000 else str(value)
+
+
+def byte_count(n: int) -> str:
+    """``1 byte``, ``61 bytes``, ``268 435 456 bytes (256 MiB)``."""
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if n >= size and n % size == 0:
+            return f"{number(n)} bytes ({n // size} {unit})"
+    return "1 byte" if n == 1 else f"{number(n)} bytes"
+
+
+def scalar_name(name: str) -> str:
+    """``int64``, ``uint32``, ``varint``: names as documents of formats use them."""
+    if name in INTEGERS:
+        size, signed = INTEGERS[name]
+        return f"{'int' if signed else 'uint'}{size * 8}"
+    return _NAMES.get(name, name)
+
+
+def scalar_words(name: str) -> str:
+    """``int64``, ``varint (zigzag, at most 5 bytes)``."""
+    words = scalar_name(name)
+    if name in ("varint", "varlong"):
+        return f"{words} (zigzag, at most {scalar_bounds(name)[1]} bytes)"
+    if name in ("uvarint", "uvarlong"):
+        return f"{words} (at most {scalar_bounds(name)[1]} bytes)"
+    if name == "compact":
+        return "compact length (unsigned varint of one more)"
+    return words
+
+
+def type_words(type_: FieldType) -> str:
+    """A type in words."""
+    return "".join(map(str, type_pieces(type_)))
+
+
+def type_pieces(type_: FieldType) -> Iterator[str | Reference]:
+    """The same in pieces, with the layouts in it as references."""
+    match type_:
+        case ScalarType(name):
+            yield scalar_words(name)
+        case BitsType(base):
+            yield f"{scalar_name(base)}, bits"
+        case BytesType():
+            yield _bytes_words(type_)
+        case ArrayType(element, count, counted_by, length):
+            yield "array of "
+            yield scalar_name(element.name) if isinstance(element, ScalarType) else element
+            if count is not None:
+                yield f" with {scalar_name(count).replace(' length', '')} count"
+            if length is not None:
+                yield f" with {scalar_name(length)} length in bytes"
+            if count is None and counted_by is None and length is None:
+                yield " to the end"
+        case StructType(ref):
+            yield ref
+
+
+def _bytes_words(type_: BytesType) -> str:
+    what = "text (UTF-8)" if type_.text else "bytes"
+    match type_.length:
+        case int(length):
+            return f"text (UTF-8) of {byte_count(length)}" if type_.text else byte_count(length)
+        case "rest":
+            return f"{what}, all that is left"
+        case "compact":
+            return f"{what} with compact length" + (", null as 0" if type_.null is not None else "")
+        case length:
+            tail = "" if type_.null is None else f", null as {type_.null}"
+            return f"{what} with {scalar_name(length)} length{tail}"
+
+
+def element_words(element: Reference | ScalarType) -> str:
+    return scalar_name(element.name) if isinstance(element, ScalarType) else str(element)
+
+
+def span_words(low: int, high: int | None) -> str:
+    """``4``, ``1 to 5``."""
+    return str(low) if low == high else f"{low} to {high}" if high is not None else f"{low} or more"
+
+
+def size_words(fp: FieldPlan) -> str:
+    """Bytes that a field takes: ``8``, ``1 to 5``, ``4 + length``."""
+    if fp.size is not None:
+        return str(fp.size)
+    match fp.field.type:
+        case ScalarType(name):
+            return span_words(*scalar_bounds(name))
+        case BytesType(length) if isinstance(length, str) and length != "rest":
+            return f"{span_words(*scalar_bounds(length))}, + length"
+        case BytesType():
+            return "the rest"
+        case ArrayType(_, count, _, length):
+            prefixes = [span_words(*scalar_bounds(n)) for n in (count, length) if n]
+            return ", + ".join([*prefixes, "elements"])
+        case _:
+            return "varies"
+
+
+# ---------------------------------------------------------------- relations

@@ -1,0 +1,87 @@
+"""The description of readers, as the generator writes it: where entries begin, which cases there are, what columns hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from codecgen.runtime.arrow.numpy_fields import Walk
+from codecgen.runtime.arrow.numpy_memory import Fields, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """A length at the front. ``kind`` is a NumPy type; the bytes that it counts begin ``behind`` bytes from the first of
+    the structure. Or ``kind`` is ``zigzag`` or ``uvarint``, and they begin behind it."""
+
+    kind: str
+    offset: int = 0
+    behind: int = 0
+
+    @property
+    def is_varint(self) -> bool:
+        return self.kind in ("zigzag", "uvarint")
+
+    @property
+    def head(self) -> int:
+        """The bytes up to the end of a length of fixed size."""
+        return self.offset + int(self.kind[-1])
+
+    def format(self) -> str:
+        """A length of fixed size for the module struct, without the order of its bytes."""
+        letter = {"1": "b", "2": "h", "4": "i", "8": "q"}[self.kind[-1]]
+        return letter if self.kind[-2] == "i" else letter.upper()
+
+    @property
+    def order(self) -> str:
+        return "<" if self.kind[0] == "<" else ">"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The elements of entries: where they lie, the number of their codec, how many they are (-1: not said), and fields
+    of the entries."""
+
+    start: Vector
+    end: Vector
+    codec: Vector
+    count: Vector
+    fields: Fields
+
+    def part(self, rows: slice) -> Run:
+        fields = {name: value[rows] for name, value in vars(self.fields).items()}
+        return Run(
+            self.start[rows], self.end[rows], self.codec[rows], self.count[rows], Fields(**fields)
+        )
+
+
+Columns = Mapping[str, Callable[[Any], Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """How rows of one kind are read. ``open`` reads entries up to their elements (None: entries are rows themselves),
+    ``read`` reads what becomes rows. ``shared`` columns are worked out once for each entry, the others for each row.
+    ``ends``: some need fields of an entry's first or last element."""
+
+    name: str
+    read: Callable[[Walk], Fields]
+    columns: Columns
+    shared: Columns = field(default_factory=dict)
+    open: Callable[[Walk], Run] | None = None
+    lead: Lead | None = None
+    at_least: int = 0
+    ends: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How entries of some kinds are found. ``lead`` is their length and ``refuse`` says which lengths no entry has;
+    ``least`` bytes are there of each; ``choose`` says which case each is, -1 for none."""
+
+    kinds: tuple[int, ...]
+    lead: Lead
+    least: int
+    choose: Callable[[Walk, bool], Vector]
+    refuse: Callable[[Vector], Vector] | None = None

@@ -1,0 +1,83 @@
+"""Where the elements of many entries are, by the lengths in front of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from codecgen.runtime.arrow.numpy_cases import Case, Lead
+from codecgen.runtime.arrow.numpy_chains import follow, pass_over
+from codecgen.runtime.arrow.numpy_fields import Walk
+from codecgen.runtime.arrow.numpy_memory import Bytes, Fields, Memory, Vector
+
+STEP = 1 << 16
+"""Places that are held as a list."""
+
+
+def places(
+    case: Case, memory: Memory, start: Vector, end: Vector, count: Vector, bad: Vector, most: int
+) -> tuple[Vector, Vector, Vector]:
+    """Where the elements of entries are, how many each entry has, and which entries are not as they should be.
+
+    ``count`` is -1 where it is not said how many they are: then they go on to the end. ``bad`` entries have none.
+    """
+    bad = bad | (count > end - start) | (count > most)
+    start, count = np.where(bad, end, start), np.where(bad, 0, count)
+    if case.lead is None:
+        said = bool(count.min(initial=0) >= 0)
+        rows, counts, wrong = _by_reading(case, memory, start, end, count if said else None, most)
+    else:
+        rows, counts, p = follow(case.lead, memory, start, end, case.read)
+        rows, counts, p = _go_on(case.lead, memory, rows, counts, p, end, count, most)
+        wrong = (p != end) | (count >= 0) & (counts != count)
+    bad = bad | wrong | (counts > most) | (counts < case.at_least)
+    if bad.any():
+        rows = rows[np.repeat(~bad, counts)]
+        counts = np.where(bad, 0, counts)
+    return rows, counts, bad
+
+
+def _by_reading(
+    case: Case, memory: Memory, start: Vector, end: Vector, count: Vector | None, most: int
+) -> tuple[Vector, Vector, Vector]:
+    """Elements that do not begin with a length: what is behind one is known when it was read."""
+    walk = Walk(memory, start, end, most, root=False)
+
+    def read(some: Walk) -> Fields:
+        at = some.p
+        case.read(some)
+        return Fields(at=Bytes(memory, at, np.zeros(len(at), np.int64)))
+
+    elements = walk.elements(count, read)
+    return elements.fields.at.start, np.diff(elements.offsets), walk.bad | (walk.p != end)
+
+
+def _go_on(
+    lead: Lead,
+    memory: Memory,
+    rows: Vector,
+    counts: Vector,
+    behind: Vector,
+    end: Vector,
+    count: Vector,
+    most: int,
+) -> tuple[Vector, Vector, Vector]:
+    """Pass what is left by a plain loop, one entry after the other."""
+    parts: list[Vector] = [rows]
+    held: list[int] = []
+    for i in np.flatnonzero(behind < end).tolist():
+        p, number = int(behind[i]), int(count[i])
+        left = (most + 1 if number < 0 else number) - int(counts[i])
+        while left > 0:
+            wanted, before = min(STEP, left), len(held)
+            p = pass_over(lead, memory.view, p, int(end[i]), wanted, held.append)
+            found = len(held) - before
+            counts[i] += found
+            left -= found
+            if len(held) >= STEP:
+                parts.append(np.array(held, np.int64))
+                held.clear()
+            if found < wanted:
+                break
+        behind[i] = p
+    parts.append(np.array(held, np.int64))
+    return (np.sort(np.concatenate(parts)) if len(parts) > 2 or held else rows), counts, behind

@@ -1,0 +1,337 @@
+"""What generated readers are made of where there is no compiler: one field of many structures at once, by NumPy.
+
+A :class:`Walk` stands at one place in each of many structures of the same layout, and each of its methods reads the
+next field of all of them. What is wrong with a structure is kept in ``bad``; the walk goes on all the same, so three
+things keep it in its memory. Places only grow. Lengths and counts are compared with what is left of the window before
+they are used, and are 0 where they are too large. Every load is clipped to the memory. A walk that has gone beyond a
+window is never back at the end of it, where :meth:`Walk.close` looks: so fields of fixed size need no look of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from codecgen.runtime.arrow.numpy_memory import Bytes, Fields, List, Memory, NoFields, Vector
+from codecgen.runtime.checksums import checksum
+
+ROUNDS = 1000
+"""Elements of one array inside a structure from which on the structure is left to the reference codecs: a walk goes
+through the elements of all arrays side by side, which is slow where a single one is long."""
+
+BLOCK = 32
+"""Bytes that are read at once where fields of fixed size lie side by side: as many as there are behind every chunk."""
+
+
+class Walk:
+    """A place in each of many structures; ``p`` are the places, ``end`` where the window ends that is open there.
+
+    ``root``: text is looked at as soon as it is read. Other walks leave that to who has started them.
+    """
+
+    def __init__(
+        self, memory: Memory, p: Vector, end: Vector, most: int, *, root: bool = True
+    ) -> None:
+        self.memory = memory
+        self.p = p
+        self.end = end
+        self.most = most
+        self.root = root
+        self.bad = np.zeros(len(p), np.bool_)
+        self.outer: list[Vector] = []
+        self._block: tuple[Vector, int, Vector] | None = None
+
+    def refuse(self, condition: Vector) -> None:
+        """Note where a rule is broken."""
+        self.bad |= np.asarray(condition, np.bool_)  # one of constants alone is no vector
+
+    def zero(self) -> Vector:
+        return np.zeros(len(self.p), np.int64)
+
+    def none(self) -> Vector:
+        """A count that is not said."""
+        return self.zero() - 1
+
+    def nothing(self) -> Bytes:
+        """Bytes that are left out."""
+        return Bytes(self.memory, self.p, self.none())
+
+    # ------------------------------------------------------------ numbers
+
+    def at(self, kind: str, offset: int) -> Vector:
+        """A number at a fixed place behind where the walk stands; ``kind`` is a NumPy type."""
+        return self._load(kind, self.p + offset)
+
+    def fixed(self, kind: str) -> Vector:
+        """A number of fixed size. Those that lie side by side are read as one block."""
+        size = np.dtype(kind).itemsize
+        block, at, p = self._block or (None, 0, None)
+        if p is not self.p or at + size > BLOCK:
+            if size == 1:
+                value = self._load(kind, self.p)
+                self.p = self.p + size
+                return value
+            block, at = self.memory.runs(self.p, BLOCK), 0
+        if len(self.p):
+            value = np.ndarray(len(self.p), kind, block, at, (BLOCK,)).astype(np.int64)
+        else:
+            value = self.zero()  # no block has a place to begin at
+        self.p = self.p + size
+        self._block = (block, at + size, self.p)
+        return value
+
+    def _load(self, kind: str, at: Vector) -> Vector:
+        size = np.dtype(kind).itemsize
+        found = self.memory.bytes(at) if size == 1 else self.memory.runs(at, size)
+        return found.view(kind).astype(np.int64)
+
+    def skip(self, size: int) -> None:
+        block, at, p = self._block or (None, 0, None)
+        known = p is self.p
+        self.p = self.p + size
+        if known:
+            self._block = (block, at + size, self.p)
+
+    def uvarint(self) -> Vector:
+        """An unsigned varint of 32 bits, in its shortest form."""
+        return self._varint(32).astype(np.int64)
+
+    def compact(self) -> Vector:
+        """An unsigned varint of 32 bits, of the number plus one."""
+        return self.uvarint() - 1
+
+    def varint(self) -> Vector:
+        """A zigzag varint of 32 bits, in its shortest form."""
+        return _zigzag(self._varint(32))
+
+    def varlong(self) -> Vector:
+        """A zigzag varint of 64 bits, in its shortest form."""
+        return _zigzag(self._varint(64))
+
+    def _varint(self, bits: int) -> Vector:
+        """The bits of a varint: in uint8 or uint16 where that is enough for all, else in uint64."""
+        first = self.memory.bytes(self.p)
+        if first.max(initial=0) < 0x80:
+            self.p = self.p + 1
+            return first
+        longer = first > 0x7F
+        second = self.memory.bytes(self.p + 1)
+        second *= longer
+        self.bad |= longer & (second == 0)
+        value = second.astype(np.uint16) << 7 & 0x3FFF | (first & 0x7F)
+        start = self.p
+        self.p = start + 1 + longer
+        if second.max(initial=0) < 0x80:
+            return value
+        rows = np.flatnonzero(second > 0x7F)
+        value = value.astype(np.uint64)
+        self._long(rows, start, value, bits)
+        return value
+
+    def _long(self, rows: Vector, start: Vector, value: Vector, bits: int) -> None:
+        """The third and later bytes of the varints that have them."""
+        last = (bits - 1) // 7
+        for i in range(2, last + 1):
+            byte = self.memory.bytes(start[rows] + i)
+            value[rows] |= (byte & 0x7F).astype(np.uint64) << np.uint64(7 * i)
+            self.p[rows] += 1
+            wrong = byte == 0
+            if i == last:
+                wrong |= byte >= 1 << bits - 7 * last
+            self.bad[rows] |= wrong
+            rows = rows[byte > 0x7F]
+            if not len(rows):
+                return
+
+    # ------------------------------------------------------------ windows
+
+    def open(self, size: Vector) -> None:
+        """Open a window of ``size`` bytes in the one that is open."""
+        size = self._within(size, size < 0)
+        self.outer.append(self.end)
+        self.end = self.p + size
+
+    def close(self) -> None:
+        """Close the window, which has to be read to its end."""
+        self.bad |= self.p != self.end
+        self.end = self.outer.pop()
+
+    def _within(self, size: Vector, wrong: Vector) -> Vector:
+        """A length or a count, as long as it is not more than what is left."""
+        wrong = wrong | (size > self.end - self.p)
+        if wrong.any():
+            self.bad |= wrong
+            size = np.where(wrong, 0, size)
+        return size
+
+    def checksum(self, name: str, stored: Vector, start: Vector, end: Vector) -> None:
+        """Verify the checksums of bytes."""
+        found = np.fromiter(
+            map(checksum(name), self.memory.pieces(start, end)), np.int64, len(start)
+        )
+        self.bad |= found != stored & 0xFFFFFFFF
+
+    # ------------------------------------------------------------ bytes
+
+    def rest(self, behind: int) -> Vector:
+        """How many bytes are left in the window in front of the last ``behind``."""
+        return self.end - self.p - behind
+
+    def bytes(self, size: Vector | int, *, null: int | None = None, text: bool = False) -> Bytes:
+        """Bytes of a length; ``null`` is the length that means that there are none."""
+        if isinstance(size, int):
+            size = np.full(len(self.p), size, np.int64)
+        wrong = size < 0
+        if null is not None and wrong.any():
+            wrong &= size != null
+            size = np.maximum(size, -1)
+        size = self._within(size, wrong)
+        found = Bytes(self.memory, self.p, size, text)
+        self.p = self.p + np.maximum(size, 0)
+        self._look(found, None)
+        return found
+
+    def _look(self, found: Any, rows: Vector | None) -> None:
+        """See that text is UTF-8; ``rows`` are the structures that it is in (None: all)."""
+        if not self.root:
+            return
+        for value in vars(found).values() if isinstance(found, Fields) else (found,):
+            if isinstance(value, Bytes) and value.text:
+                broken = value.broken()
+                if broken is not None:
+                    places = np.flatnonzero(broken)
+                    self.bad[places if rows is None else rows[places]] = True
+            elif isinstance(value, List):
+                self._look(value.fields, _owners(value.offsets))
+
+    # ------------------------------------------------------------ what some have, and arrays
+
+    def _some(self, rows: Vector) -> Walk:
+        return Walk(self.memory, self.p[rows], self.end[rows], self.most, root=False)
+
+    def _join(self, rows: Vector, some: Walk) -> None:
+        self.p = self.p.copy()
+        self.p[rows] = some.p
+        self.bad[rows] |= some.bad
+
+    def when(self, condition: Vector, read: Callable[[Walk], Any]) -> Any:
+        """A field that is there where a condition holds; elsewhere it is 0, or null."""
+        condition = np.broadcast_to(np.asarray(condition, np.bool_), len(self.p))
+        if condition.all():
+            return read(self)
+        rows = np.flatnonzero(condition)
+        some = self._some(rows)
+        found = read(some)
+        self._join(rows, some)
+        whole: Any = None
+        if isinstance(found, Bytes):
+            whole = Bytes(self.memory, self.p.copy(), self.none(), found.text)
+            whole.start[rows] = found.start
+            whole.size[rows] = found.size
+            self._look(whole, None)
+        elif isinstance(found, List):
+            owners = _owners(found.offsets)
+            self._look(found.fields, rows[owners])
+        elif found is not None:
+            whole = np.zeros(len(self.p), np.int64)
+            whole[rows] = found
+        return whole
+
+    def numbers(self, count: Vector, size: int, *, at_least: int = 0) -> None:
+        """Pass over an array of numbers of ``size`` bytes each."""
+        count = self._within(count, (count < at_least) | (count > self.most))
+        self.p = self.p + self._within(count * size, count < 0)
+
+    def elements(
+        self, count: Vector | None, read: Callable[[Walk], Fields], *, at_least: int = 0
+    ) -> List:
+        """The elements of an array; ``count`` None: they fill the window."""
+        if count is not None:
+            count = self._within(count, (count < 0) | (count > self.most) | (count < at_least))
+        found: list[tuple[Vector, Fields]] = []
+        for rows in self._rounds(count):
+            some = self._some(rows)
+            found.append((rows, read(some)))
+            self._join(rows, some)
+        sizes = np.bincount(_joined([rows for rows, _ in found]), minlength=len(self.p))
+        if count is None:
+            self.bad |= (sizes < at_least) | (sizes > self.most)
+        offsets = np.zeros(len(self.p) + 1, np.int64)
+        np.cumsum(sizes, out=offsets[1:])
+        if not found:
+            return List(offsets, NoFields(self.memory))
+        places = [offsets[rows] + k for k, (rows, _) in enumerate(found)]
+        fields = _gathered([fields for _, fields in found], places, int(offsets[-1]))
+        self._look(fields, _owners(offsets))
+        return List(offsets, fields)
+
+    def _rounds(self, count: Vector | None) -> Iterator[Vector]:
+        """The structures that have a first element, then those that have a second one, ..."""
+        rows = np.flatnonzero(self.p < self.end if count is None else count > 0)
+        k = 0
+        while len(rows):
+            if k == ROUNDS:
+                self.bad[rows] = True
+                return
+            yield rows
+            k += 1
+            more = self.p[rows] < self.end[rows] if count is None else count[rows] > k
+            rows = rows[more & ~self.bad[rows]]
+
+
+def _zigzag(value: Vector) -> Vector:
+    """Signed numbers by their bits, in the width that these have."""
+    signed = value >> 1 ^ -(value & 1)
+    return signed.view(f"i{value.itemsize}").astype(np.int64)
+
+
+def _owners(offsets: Vector) -> Vector:
+    """The structure that each element is in."""
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+
+
+def _joined(parts: list[Vector]) -> Vector:
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
+def _gathered(found: list[Fields], places: list[Vector], total: int) -> Fields:
+    """The fields of elements, each in its place."""
+    out: dict[str, Any] = {}
+    for name, sample in vars(found[0]).items():
+        if not isinstance(sample, Bytes):
+            continue
+        start, size = np.zeros(total, np.int64), np.zeros(total, np.int64)
+        for fields, at in zip(found, places, strict=True):
+            value = getattr(fields, name)
+            start[at] = value.start
+            size[at] = value.size
+        out[name] = Bytes(sample.memory, start, size, sample.text)
+    return Fields(**out)
+
+
+def choose(count: int, *cases: tuple[Any, Any, int]) -> Vector:
+    """The number of the first case whose condition holds, -1 where none does or where the case takes care: for each
+    case its condition, where it takes care, and its number."""
+    out = np.full(count, -1, np.int64)
+    free = np.ones(count, np.bool_)
+    for condition, care, number in cases:
+        out[free & condition & np.logical_not(care)] = number
+        free &= np.logical_not(condition)
+    return out
+
+
+def wrap_32(value: Vector) -> Vector:
+    """Two's complement of 32 bits."""
+    return np.asarray(value).astype(np.int32).astype(np.int64)
+
+
+def wrap_16(value: Vector) -> Vector:
+    """Two's complement of 16 bits."""
+    return np.asarray(value).astype(np.int16).astype(np.int64)
+
+
+def wrap_8(value: Vector) -> Vector:
+    """Two's complement of 8 bits."""
+    return np.asarray(value).astype(np.int8).astype(np.int64)

@@ -1,0 +1,102 @@
+"""Where the entries of a chunk are, by the lengths in front of them."""
+
+from __future__ import annotations
+
+import struct
+from itertools import repeat
+
+import numpy as np
+
+from codecgen.runtime.arrow.numpy_cases import Layout
+from codecgen.runtime.arrow.numpy_chains import follow
+from codecgen.runtime.arrow.numpy_fields import Walk
+from codecgen.runtime.arrow.numpy_memory import Memory, Vector
+from codecgen.runtime.arrow.view import Kind
+
+FIRST = 64
+"""Entries that the plain loop finds: where there are no more in a chunk, that is the fastest."""
+
+ENOUGH, ENDED, REFUSED, OTHER = 1, 0, -1, 2
+"""Why there are no more entries: there are enough, the bytes end, what follows is no entry, or one of another kind."""
+
+
+def find(
+    kind: Kind, layout: Layout, memory: Memory, at: int, size: int, most: int
+) -> tuple[Vector, int]:
+    """Where entries begin, and the last one ends; and why there are no more."""
+    first, why = _one_by_one(kind, layout, memory, at, size, min(most, FIRST))
+    edges = np.array(first, np.int64)
+    if why == ENOUGH and most > FIRST:
+        more = _at_once(kind, layout, memory, edges, size, most - FIRST)
+        left = most - FIRST - len(more)
+        at = int(more[-1]) if len(more) else first[-1]
+        last, why = _one_by_one(kind, layout, memory, at, size, left)
+        edges = np.concatenate([edges, more, np.array(last[1:], np.int64)])
+    refused = np.flatnonzero(_refused(layout, np.diff(edges) - layout.lead.behind))
+    return (edges[: refused[0] + 1], REFUSED) if len(refused) else (edges, why)
+
+
+def _refused(layout: Layout, lengths: Vector) -> Vector:
+    """Which lengths no entry has."""
+    return np.zeros(len(lengths), np.bool_) if layout.refuse is None else layout.refuse(lengths)
+
+
+def _order(kind: Kind) -> str:
+    """The order of the bytes of both numbers: that of the length is anything where it has one byte."""
+    return ">" if kind.endian == "big" else "<"
+
+
+def _at_once(
+    kind: Kind, layout: Layout, memory: Memory, edges: Vector, size: int, most: int
+) -> Vector:
+    """The ends of further entries, as far as they are as they should be."""
+    start = edges[-1:]
+    mean = (int(edges[-1]) - int(edges[0])) // (len(edges) - 1) + 1
+    end = np.array([min(size, int(edges[-1]) + mean * most)])
+    places, _, behind = follow(layout.lead, memory, start, end, None)
+    ends = np.append(places, behind)[1:]
+    lead = layout.lead
+    form = f"{_order(kind)}{'i' if kind.signed else 'u'}{kind.size}"
+    found = Walk(memory, places, ends, 0).at(form, kind.offset)
+    good = np.logical_or.reduce([found == number for number in layout.kinds])
+    good &= places <= size - max(kind.offset + kind.size, lead.head)
+    good &= (ends <= size) & (ends - places >= lead.behind)
+    wrong = np.flatnonzero(~good)
+    return ends[: min(int(wrong[0]) if len(wrong) else len(ends), most)]
+
+
+def _one_by_one(
+    kind: Kind, layout: Layout, memory: Memory, at: int, size: int, most: int
+) -> tuple[list[int], int]:
+    """What :func:`find` finds, by a plain loop. Lengths may be among it that no entry has."""
+    lead = layout.lead
+    letter = {1: "b", 2: "h", 4: "i", 8: "q"}[kind.size]
+    numbers = [
+        (kind.offset, kind.size, letter if kind.signed else letter.upper()),
+        (lead.offset, lead.head - lead.offset, lead.format()),
+    ]
+    form = _order(kind)
+    head = 0
+    for offset, width, letter in sorted(numbers):
+        form += f"{offset - head}x{letter}"
+        head = offset + width
+    unpack = struct.Struct(form).unpack_from
+    first = 0 if kind.offset < lead.offset else 1  # which of the two numbers is the kind
+    view, kinds, behind = memory.view, layout.kinds, lead.behind
+    edges = [at]
+    add = edges.append
+    last = size - head
+    for _ in repeat(None, most):
+        if at > last:
+            return edges, ENDED
+        pair = unpack(view, at)
+        if pair[first] not in kinds:
+            return edges, OTHER
+        length = pair[1 - first]
+        end = at + behind + length
+        if length < 0 or end > size:
+            beyond = length >= 0 and not _refused(layout, np.array([length]))[0]
+            return edges, ENDED if beyond else REFUSED
+        add(end)
+        at = end
+    return edges, ENOUGH

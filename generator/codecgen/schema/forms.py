@@ -1,0 +1,240 @@
+"""Parts of layouts, from what the reader gives: one function for each small form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from codecgen.schema import yaml_tree
+from codecgen.schema.expression import Expression
+from codecgen.schema.expression import parse as parse_expression
+from codecgen.schema.model import Column, Derived, Example, Overhead, OverheadOf, Rows, Write
+from codecgen.schema.reader import Record, Value, hex_bytes
+from codecgen.schema.types import (
+    BitMember,
+    Compression,
+    Formerly,
+    Misprint,
+    Reference,
+    Run,
+    Since,
+    Span,
+    Versions,
+)
+
+
+def words(value: object) -> tuple[str, ...]:
+    return tuple(str(v.value) for v in cast(tuple[Value, ...], value or ()))
+
+
+def entries(value: object) -> list[tuple[str, Any]]:
+    """The entries of a MapOf: (key, value)."""
+    entries = cast(dict[str, Value], value or {})
+    return [(key, cast(Any, entry.value)[1].value) for key, entry in entries.items()]
+
+
+def key_spans(value: object) -> dict[str, Span]:
+    return {key: entry.span for key, entry in cast(dict[str, Value], value or {}).items()}
+
+
+def plain(node: yaml_tree.Node) -> object:
+    """Example values as Python: ``{hex: ..}`` is bytes, when it has hexadecimal digits; text stays text (a bytes
+    field takes it as UTF-8)."""
+    if isinstance(node, yaml_tree.Sequence):
+        return [plain(item) for item in node.items]
+    if isinstance(node, yaml_tree.Mapping):
+        if [key.text for key, _ in node.entries] == ["hex"]:
+            value = node.entries[0][1]
+            data = hex_bytes(value.text) if isinstance(value, yaml_tree.Scalar) else None
+            if data is not None:
+                return data
+        return {key.text: plain(child) for key, child in node.entries}
+    if not node.plain:
+        return node.text
+    words: dict[str, object] = {"null": None, "~": None, "": None, "true": True, "false": False}
+    if node.text in words:
+        return words[node.text]
+    digits = node.text[1:] if node.text.startswith("-") else node.text
+    return int(node.text) if digits.isdecimal() and len(digits) <= 20 else node.text
+
+
+def value_places(node: yaml_tree.Node, path: str) -> Iterator[tuple[str, Span]]:
+    """Where the values of an example stand: ``is.records[0].key`` is the place of that key."""
+    if isinstance(node, yaml_tree.Mapping):
+        for key, child in node.entries:
+            yield f"{path}.{key.text}", key.span
+            yield from value_places(child, f"{path}.{key.text}")
+    elif isinstance(node, yaml_tree.Sequence):
+        for i, child in enumerate(node.items):
+            yield f"{path}[{i}]", child.span
+            yield from value_places(child, f"{path}[{i}]")
+
+
+def reference(value: object, span: Span) -> Reference:
+    name, version = cast(tuple[str, int | None], value)
+    return Reference(name, version, span)
+
+
+def none_default(r: Record) -> Expression | None:
+    if "none" not in r:
+        return None
+    span = r.at("none")
+    return parse_expression(str(r["none"]), span.file, span.line, span.column)
+
+
+def run(r: Record, key: str) -> Run | None:
+    value = r[key]
+    if value is None:
+        return None
+    if isinstance(value, Record):
+        return Run(str(value["from"]), cast(str | None, value["to"]), value.at("from"))
+    return Run("", None, r.at(key))  # "rest": from the next field on
+
+
+def formerly(value: object) -> Formerly | None:
+    return Formerly(str(value["name"]), str(value["until"])) if isinstance(value, Record) else None
+
+
+def misprint(value: object) -> Misprint | None:
+    if not isinstance(value, Record):
+        return None
+    until = cast(str | None, value["until"])
+    return Misprint(
+        value.text("as"), value.text("doc"), until, cast(Versions | None, value["versions"])
+    )
+
+
+def compression(r: Record) -> Compression:
+    variants = tuple(
+        (codec, cast(Versions | None, v["versions"]), str(v["write"]), str(v["read"]))
+        for codec, v in entries(r["variants"])
+    )
+    by = cast(Expression, r["by"])
+    limit = cast(int, r["limit"])
+    return Compression(by, "", limit, words(r["refuses"]), variants, r.places())
+
+
+def key_names(node: yaml_tree.Node | None) -> set[str]:
+    """The names that a document declares."""
+    if isinstance(node, yaml_tree.Scalar):
+        return {node.text.strip()}
+    return {key.text for key, _ in node.entries} if isinstance(node, yaml_tree.Mapping) else set()
+
+
+def derived(name: str, r: Record, span: Span, array: str | None) -> Derived:
+    return Derived(
+        name=name,
+        type=str(r["type"]),
+        value=cast(Expression, r["is"]),
+        span=span,
+        array=array,
+        doc=r.text("doc"),
+        unit=cast(str | None, r["unit"]),
+        versions=cast(Versions | None, r["versions"]),
+        since=cast(Since | None, r["since"]),
+        places=r.places(),
+    )
+
+
+def columns(value: object) -> tuple[Column, ...]:
+    spans = key_spans(value)
+    return tuple(
+        Column(
+            name=name,
+            type=str(c["type"] or "list"),
+            span=spans[name],
+            members=columns(c["list"]),
+            nullable=bool(c["nullable"]),
+            on_request=bool(c["on_request"]),
+            unit=cast(str | None, c["unit"]),
+            doc=c.text("doc"),
+            default=cast(Expression | None, c["default"]),
+            places=c.places(),
+        )
+        for name, c in entries(value)
+    )
+
+
+def rows(r: Record) -> Rows:
+    return Rows(
+        layout=str(r["of"]),
+        each=cast(str | None, r["each"]),
+        values={name: cast(Expression, code) for name, code in entries(r["columns"])},
+        span=r.span,
+        when=cast(Expression | None, r["when"]),
+        careful=cast(Expression | None, r["careful"]),
+        head=bool(r["head"]),
+        write=_write(r["write"]),
+        places=r.places(),
+    )
+
+
+def _write(r: object) -> Write | None:
+    if not isinstance(r, Record):
+        return None
+    places: dict[str, Span] = {}
+    parts: dict[str, dict[str, Expression]] = {"entry": {}, "item": {}}
+    for part, out in parts.items():
+        spans = key_spans(r[part])
+        for name, value in entries(r[part]):
+            if isinstance(value, Expression):
+                out[name] = value
+                places[f"{part}.{name}"] = spans[name]
+                continue
+            inner = key_spans(value)
+            for member, code in entries(value):
+                out[f"{name}.{member}"] = code
+                places[f"{part}.{name}.{member}"] = inner[member]
+    return Write(parts["entry"], parts["item"], r.span, places)
+
+
+def bit(name: str, r: Record, span: Span) -> BitMember:
+    low, high = cast(tuple[int, int], r["at"] or (0, 0))
+    return BitMember(
+        name=name,
+        low=low,
+        high=high,
+        span=span,
+        doc=r.text("doc"),
+        enum=cast(str | None, r["enum"]),
+        only=words(r["only"]) if "only" in r else None,
+        reserved="reserved" in r,
+        versions=cast(Versions | None, r["versions"]),
+        since=cast(Since | None, r["since"]),
+        spelled=cast(str | None, r["spelled"]),
+        default=cast(Expression | None, r["default"]),
+        misprint=misprint(r["misprint"]),
+        places=r.places(),
+    )
+
+
+def example(r: Record) -> Example:
+    return Example(
+        name=r.text("name"),
+        doc=r.text("doc"),
+        data=cast(bytes | None, r["hex"]),
+        value=plain(cast(yaml_tree.Node, r["is"])),
+        version=cast(int | None, r["version"]),
+        since=cast(Since | None, r["since"]),
+        span=r.at("name"),
+        places=r.places("version", "hex", "build", "is")
+        | dict(value_places(cast(yaml_tree.Node, r["is"]), "is")),
+    )
+
+
+def overhead(r: Record) -> Overhead:
+    columns = []
+    for value in cast(tuple[Value, ...], r["of"]):
+        c = cast(Record, value.value)
+        columns.append(
+            OverheadOf(
+                title=c.text("title"),
+                layout=reference(c["layout"], c.at("layout")),
+                sizes={key: int(size) for key, size in entries(c["each"])},
+                array=cast(str | None, c["array"]),
+                number=cast(str | None, c["number"]),
+                places=c.places(),
+            )
+        )
+    sizes = tuple(int(cast(int, v.value)) for v in cast(tuple[Value, ...], r["sizes"]))
+    return Overhead(r.text("doc"), sizes, tuple(columns), r.text("notes"), r.span)

@@ -1,0 +1,68 @@
+"""What the parts of target arrow tell each other: checks, what cannot be expressed, names of functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codecgen.plan import LayoutPlan
+from codecgen.schema.expression import Expression
+from codecgen.schema.model import Field
+from codecgen.schema.types import INTEGERS, Span
+from codecgen.targets.python_source import Call, call, string
+from codecgen.targets.python_source import Code as Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a check is about: a field or a rule with its place in YAML, or a column (by its index), or both."""
+
+    name: str = ""
+    place: Span | Expression | None = None
+    column: int | None = None
+
+
+class Checks:
+    """Numbers for what kernels check, in the order in which these name it: the same wherever the YAML has it."""
+
+    def __init__(self) -> None:
+        self.found: list[Check] = []
+
+    def number(self, check: Check) -> int:
+        """The number of a check, from 0 on."""
+        if check not in self.found:
+            self.found.append(check)
+        return self.found.index(check)
+
+
+class Unsupported(Exception):
+    """What the target cannot express, and the field that asks for it."""
+
+    def __init__(self, reason: str, f: Field) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.field = f
+
+
+def function_name(verb: str, entry: LayoutPlan) -> str:
+    version = "" if entry.version is None else f"_v{entry.version}"
+    return f"{verb}_{entry.name}{version}"
+
+
+def integer_of(f: Field) -> tuple[int, bool]:
+    """Bytes and sign of a field of fixed size."""
+    name = str(getattr(f.type, "base", None) or getattr(f.type, "name", ""))
+    if name not in INTEGERS or name == "u64":
+        raise Unsupported("a number that is none of fixed size", f)
+    return INTEGERS[name]
+
+
+def tuple_of(items: list[Tree]) -> Call:
+    """A tuple of Python."""
+    return Call("", tuple(("", item) for item in items), "()")
+
+
+def place_of(check: Check) -> Tree:
+    """Where YAML has what a check is about, as the description of a view says it."""
+    if check.place is None:
+        return "None"
+    return call("Place", string(check.name), string(check.place.file), str(check.place.line))

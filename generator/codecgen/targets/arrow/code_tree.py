@@ -1,0 +1,396 @@
+"""Python as a tree: what kernels are made of before they are text.
+
+Variables are objects, not names: two of them never meet, whatever a schema calls its fields. Names are given when a
+function is printed (:mod:`codecgen.targets.arrow.function_printer`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+
+class Expr:
+    """Something that has a value. Operators build larger expressions; ``eq`` and ``ne`` compare."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Expr | int) -> Expr:
+        return Op("+", self, expr(other))
+
+    def __radd__(self, other: int) -> Expr:
+        return Op("+", expr(other), self)
+
+    def __sub__(self, other: Expr | int) -> Expr:
+        return Op("-", self, expr(other))
+
+    def __mul__(self, other: Expr | int) -> Expr:
+        return Op("*", self, expr(other))
+
+    def __rmul__(self, other: int) -> Expr:
+        return Op("*", expr(other), self)
+
+    def __floordiv__(self, other: Expr | int) -> Expr:
+        return Op("//", self, expr(other))
+
+    def __and__(self, other: Expr | int) -> Expr:
+        return Op("&", self, expr(other))
+
+    def __or__(self, other: Expr | int) -> Expr:
+        return Op("|", self, expr(other))
+
+    def __lshift__(self, other: int) -> Expr:
+        return Op("<<", self, expr(other)) if other else self
+
+    def __rshift__(self, other: int) -> Expr:
+        return Op(">>", self, expr(other)) if other else self
+
+    def __lt__(self, other: Expr | int) -> Expr:
+        return Op("<", self, expr(other))
+
+    def __le__(self, other: Expr | int) -> Expr:
+        return Op("<=", self, expr(other))
+
+    def __gt__(self, other: Expr | int) -> Expr:
+        return Op(">", self, expr(other))
+
+    def __ge__(self, other: Expr | int) -> Expr:
+        return Op(">=", self, expr(other))
+
+    def eq(self, other: Expr | int) -> Expr:
+        return Op("==", self, expr(other))
+
+    def ne(self, other: Expr | int) -> Expr:
+        return Op("!=", self, expr(other))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Var(Expr):
+    """A variable of a function. ``name`` is the one to take if nobody else has it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Global(Expr):
+    """A constant or a function of the module, or a primitive, by its name there."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Num(Expr):
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Expr):
+    """A literal of text."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Op(Expr):
+    """A binary operator."""
+
+    operator: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix(Expr):
+    """``not``, ``-`` or ``~``."""
+
+    operator: str
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Pick(Expr):
+    """``then if condition else otherwise``."""
+
+    condition: Expr
+    then: Expr
+    otherwise: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expr):
+    """A call. ``pure``: it has no effect beside its value."""
+
+    function: Expr
+    arguments: tuple[Expr, ...]
+    named: tuple[tuple[str, Expr], ...] = ()
+    pure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute(Expr):
+    owner: Expr
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda(Expr):
+    """``lambda parameter: value``."""
+
+    parameter: Var
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Expr):
+    """A dict by words."""
+
+    items: tuple[tuple[str, Expr], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Several(Expr):
+    """A tuple."""
+
+    items: tuple[Expr, ...]
+
+
+TRUE, FALSE, NONE = Global("True"), Global("False"), Global("None")
+
+NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+def expr(value: Expr | int) -> Expr:
+    """A number as an expression; expressions as they are."""
+    return Num(value) if isinstance(value, int) else value
+
+
+def call(name: str, *arguments: Expr | int, **named: Expr | int) -> Call:
+    """A call of a pure function by its name."""
+    keywords = tuple((key, expr(value)) for key, value in named.items())
+    return Call(Global(name), tuple(map(expr, arguments)), keywords)
+
+
+def effect(name: str, *arguments: Expr | int) -> Call:
+    """A call that does something."""
+    return Call(Global(name), tuple(map(expr, arguments)), (), False)
+
+
+def any_of(conditions: Iterable[Expr]) -> Expr:
+    """``a or b or c``."""
+    return _joined("or", list(conditions), FALSE)
+
+
+def all_of(conditions: Iterable[Expr]) -> Expr:
+    """``a and b and c``."""
+    return _joined("and", list(conditions), TRUE)
+
+
+def _joined(operator: str, items: Sequence[Expr], empty: Expr) -> Expr:
+    if not items:
+        return empty
+    out = items[0]
+    for item in items[1:]:
+        out = Op(operator, out, item)
+    return out
+
+
+def invert(condition: Expr) -> Expr:
+    """The opposite of a condition."""
+    match condition:
+        case Op(operator, left, right) if operator in NEGATED:
+            return Op(NEGATED[operator], left, right)
+        case Prefix("not", operand):
+            return operand
+        case Global("True"):
+            return FALSE
+        case Global("False"):
+            return TRUE
+    return Prefix("not", condition)
+
+
+def parts(value: Expr) -> tuple[Expr, ...]:
+    """The expressions that an expression is made of."""
+    match value:
+        case Op(_, left, right):
+            return (left, right)
+        case Prefix(_, operand):
+            return (operand,)
+        case Pick(condition, then, otherwise):
+            return (condition, then, otherwise)
+        case Call(function, arguments, named):
+            return (function, *arguments, *(item for _, item in named))
+        case Attribute(owner):
+            return (owner,)
+        case Lambda(_, inner):
+            return (inner,)
+        case Several(items):
+            return items
+        case Table(pairs):
+            return tuple(item for _, item in pairs)
+    return ()
+
+
+def walk(value: Expr) -> Iterator[Expr]:
+    """The expression, and all that it is made of."""
+    yield value
+    for part in parts(value):
+        yield from walk(part)
+
+
+def variables(value: Expr) -> set[Var]:
+    """The variables that an expression reads."""
+    return {part for part in walk(value) if isinstance(part, Var)}
+
+
+def replaced(value: Expr, new: dict[Var, Var]) -> Expr:
+    """The expression with other variables in the place of some."""
+    match value:
+        case Var():
+            return new.get(value, value)
+        case Op(operator, left, right):
+            return Op(operator, replaced(left, new), replaced(right, new))
+        case Prefix(operator, operand):
+            return Prefix(operator, replaced(operand, new))
+        case Pick(condition, then, otherwise):
+            return Pick(*(replaced(part, new) for part in (condition, then, otherwise)))
+        case Call(function, arguments, named, pure):
+            keywords = tuple((key, replaced(item, new)) for key, item in named)
+            return Call(function, tuple(replaced(a, new) for a in arguments), keywords, pure)
+    return value
+
+
+# ---------------------------------------------------------------- statements
+
+
+class Statement:
+    """One line, or a block."""
+
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class Assign(Statement):
+    """``a, b = value``; ``remark`` is for who reads it."""
+
+    targets: tuple[Var, ...]
+    value: Expr
+    remark: str = ""
+
+
+@dataclass(slots=True)
+class Add(Statement):
+    """``a += value``, or ``-=``."""
+
+    target: Var
+    value: Expr
+    operator: str = "+="
+    remark: str = ""
+
+
+@dataclass(slots=True)
+class Do(Statement):
+    """A call for its effect."""
+
+    call: Expr
+    remark: str = ""
+
+
+@dataclass(slots=True)
+class Return(Statement):
+    value: Expr | None
+    remark: str = ""
+
+
+@dataclass(slots=True)
+class Leave(Statement):
+    """``break`` or ``continue``."""
+
+    word: str
+
+
+@dataclass(slots=True)
+class Branch(Statement):
+    """``if``/``elif``/``else``: the last condition may be None."""
+
+    arms: list[tuple[Expr | None, list[Statement]]]
+
+
+@dataclass(slots=True)
+class While(Statement):
+    condition: Expr
+    body: list[Statement]
+
+
+@dataclass(slots=True)
+class For(Statement):
+    """``for variable in range(..)``; without a variable the number of the turn is not asked for."""
+
+    variable: Var | None
+    bounds: tuple[Expr, ...]
+    body: list[Statement]
+
+
+@dataclass(slots=True)
+class Function:
+    """A function. ``decorator`` may be empty; ``parameters`` have their types."""
+
+    name: str
+    parameters: list[tuple[Var, str]]
+    result: str
+    doc: str
+    body: list[Statement] = field(default_factory=list)
+    decorator: str = ""
+
+
+def reads(statement: Statement) -> Iterator[Var]:
+    """The variables that a statement reads, without those of the blocks in it."""
+    for value in own_values(statement):
+        yield from variables(value)
+    if isinstance(statement, Add):
+        yield statement.target
+
+
+def own_values(statement: Statement) -> Iterator[Expr]:
+    match statement:
+        case Assign(_, value) | Add(_, value):
+            yield value
+        case Do(value):
+            yield value
+        case Return(value):
+            if value is not None:
+                yield value
+        case Branch(arms):
+            yield from (test for test, _ in arms if test is not None)
+        case While(condition):
+            yield condition
+        case For(_, bounds):
+            yield from bounds
+
+
+def blocks(statement: Statement) -> list[list[Statement]]:
+    """The blocks in a statement."""
+    match statement:
+        case Branch(arms):
+            return [body for _, body in arms]
+        case While(body=body) | For(body=body):
+            return [body]
+    return []
+
+
+def is_pure(value: Expr) -> bool:
+    """Whether working out a value has no effect."""
+    return all(not isinstance(part, Call) or part.pure for part in walk(value))
+
+
+def all_values(body: list[Statement]) -> Iterator[Expr]:
+    """The expressions of statements, and of the blocks in them."""
+    for statement in body:
+        yield from own_values(statement)
+        for block in blocks(statement):
+            yield from all_values(block)
+
+
+def globals_of(body: list[Statement]) -> Iterator[str]:
+    """The names of the module that statements use."""
+    for value in all_values(body):
+        yield from (part.name for part in walk(value) if isinstance(part, Global))

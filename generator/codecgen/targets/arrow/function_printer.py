@@ -1,0 +1,330 @@
+"""Functions as text: names for their variables, without what they do not use, in lines that are not too long."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+from collections.abc import Iterable
+from dataclasses import replace
+
+from codecgen.targets.arrow.code_tree import (
+    Add,
+    Assign,
+    Attribute,
+    Branch,
+    Call,
+    Do,
+    Expr,
+    For,
+    Function,
+    Global,
+    Lambda,
+    Leave,
+    Num,
+    Op,
+    Pick,
+    Prefix,
+    Return,
+    Several,
+    Statement,
+    Table,
+    Text,
+    Var,
+    While,
+    blocks,
+    is_pure,
+    own_values,
+    reads,
+    walk,
+)
+from codecgen.targets.python_source import WIDTH, Code, docstring, render, string
+from codecgen.targets.python_source import Call as Nest
+
+_BUILTINS = frozenset(dir(builtins))
+_BINDS = {
+    "or": 1, "and": 2, "==": 4, "!=": 4, "<": 4, "<=": 4, ">": 4, ">=": 4,
+    "|": 5, "&": 7, "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "//": 10,
+}  # fmt: skip
+_BITS = ("|", "&", "<<", ">>")
+
+
+class Names:
+    """Names that nobody else has. ``taken`` are those of the module and of the primitives."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self.taken = set(taken)
+
+    def new(self, wanted: str) -> str:
+        """The name that is wanted, or one like it."""
+        name, number = wanted, 1
+        while name in self.taken or name in _BUILTINS or keyword.iskeyword(name):
+            number += 1
+            name = f"{wanted}_{number}"
+        self.taken.add(name)
+        return name
+
+
+# ---------------------------------------------------------------- what is not used
+
+
+def pruned(body: list[Statement]) -> list[Statement]:
+    """The statements without assignments to variables that nothing reads, nor blocks that are empty then."""
+    while True:
+        used = set(_all_reads(body))
+        kept = _kept(body, used)
+        if _count(kept) == _count(body):
+            return kept
+        body = kept
+
+
+def _all_reads(body: list[Statement]) -> Iterable[Var]:
+    for statement in body:
+        if not isinstance(statement, Add):
+            yield from reads(statement)
+        else:
+            yield from (v for value in own_values(statement) for v in _vars(value))
+        for block in blocks(statement):
+            yield from _all_reads(block)
+
+
+def _vars(value: Expr) -> Iterable[Var]:
+    return (part for part in walk(value) if isinstance(part, Var))
+
+
+def _kept(body: list[Statement], used: set[Var]) -> list[Statement]:
+    out: list[Statement] = []
+    for statement in body:
+        match statement:
+            case Assign(targets, value) if is_pure(value) and not used.intersection(targets):
+                continue
+            case Add(target, value) if is_pure(value) and target not in used:
+                continue
+            case Branch(arms):
+                arms = [(test, _kept(block, used)) for test, block in arms]
+                while arms and not arms[-1][1]:
+                    arms.pop()
+                if not arms:
+                    continue
+                out.append(Branch(arms))
+            case While(condition, block):
+                out.append(While(condition, _kept(block, used)))
+            case For(variable, bounds, block):
+                out.append(For(variable, bounds, _kept(block, used)))
+            case _:
+                out.append(statement)
+    return out
+
+
+def _count(body: list[Statement]) -> int:
+    return sum(1 + sum(_count(block) for block in blocks(s)) for s in body)
+
+
+# ---------------------------------------------------------------- text
+
+
+def function_text(function: Function, taken: Iterable[str]) -> str:
+    """A function with its names given."""
+    printer = Printer(Names(taken))
+    return printer.function(function)
+
+
+class Printer:
+    """Prints one function."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.given: dict[Var, str] = {}
+        self.lines: list[str] = []
+
+    def name(self, variable: Var) -> str:
+        if variable not in self.given:
+            self.given[variable] = self.names.new(variable.name)
+        return self.given[variable]
+
+    def function(self, function: Function) -> str:
+        parameters = [f"{self.name(v)}: {type_}" for v, type_ in function.parameters]
+        if function.decorator:
+            self.lines.append(f"@{function.decorator}")
+        head = f"def {function.name}("
+        tail = f") -> {function.result}:"
+        self.broken(0, head, parameters, tail)
+        self.lines.append(docstring(function.doc, indent=4))
+        self.block(function.body, 1)
+        if not function.body:
+            self.lines.append("    return")
+        return "\n".join(self.lines)
+
+    # ------------------------------------------------------------ statements
+
+    def block(self, body: list[Statement], depth: int) -> None:
+        for statement in body:
+            self.statement(statement, depth)
+
+    def statement(self, statement: Statement, depth: int) -> None:
+        match statement:
+            case Assign(targets, value, remark):
+                names = ", ".join(self.name(target) for target in targets)
+                self.line(depth, f"{names} = ", value, "", remark)
+            case Add(target, value, operator, remark):
+                self.line(depth, f"{self.name(target)} {operator} ", value, "", remark)
+            case Do(value, remark):
+                self.line(depth, "", value, "", remark)
+            case Return(None):
+                self.lines.append("    " * depth + "return")
+            case Return(value, remark):
+                assert value is not None
+                self.line(depth, "return ", value, "", remark)
+            case Leave(word):
+                self.lines.append("    " * depth + word)
+            case Branch(arms):
+                word = "if"
+                for test, body in arms:
+                    if test is None:
+                        self.lines.append("    " * depth + "else:")
+                    else:
+                        self.line(depth, f"{word} ", test, ":")
+                    self.inner(body, depth)
+                    word = "elif"
+            case While(condition, body):
+                self.line(depth, "while ", condition, ":")
+                self.inner(body, depth)
+            case For(variable, bounds, body):
+                name = "_" if variable is None else self.name(variable)
+                range_ = Call(Global("range"), bounds)
+                self.line(depth, f"for {name} in ", range_, ":")
+                self.inner(body, depth)
+
+    def inner(self, body: list[Statement], depth: int) -> None:
+        self.block(body, depth + 1)
+        if not body:
+            self.lines.append("    " * (depth + 1) + "pass")
+
+    def line(self, depth: int, head: str, value: Expr, tail: str, remark: str = "") -> None:
+        """A statement on one line, or on several where it is too long."""
+        indent = "    " * depth
+        comment = f"  # {remark}" if remark else ""
+        text = self.text(value, -1 if head else 12)
+        one = f"{indent}{head}{text}{tail}"
+        if len(one) <= WIDTH:
+            self.lines.append(one + comment)
+            return
+        if isinstance(value, Call) and _is_nested(value):
+            nested = render(self.code(value), 4 * depth, len(indent + head), len(tail))
+            self.lines += f"{indent}{head}{nested}{tail}{comment}".split("\n")
+            return
+        if isinstance(value, Prefix) and isinstance(value.operand, Call):
+            head += "not " if value.operator == "not" else value.operator
+            value = value.operand
+        if isinstance(value, Call):
+            head += self.text(value.function, 12) + "("
+            items = [self.text(argument) for argument in value.arguments]
+            self.broken(depth, head, items, f"){tail}{comment}")
+            return
+        operator = value.operator if isinstance(value, Op) else ""
+        room = WIDTH - len(indent) - 4
+        items = self.chain(value, operator, room) if operator in ("or", "and", "|", "+") else [text]
+        self.lines.append(f"{indent}{head}(")
+        self.lines += [f"{indent}    {item}" for item in items]
+        self.lines.append(f"{indent}){tail}{comment}")
+
+    def broken(self, depth: int, head: str, items: list[str], tail: str) -> None:
+        indent = "    " * depth
+        one = f"{indent}{head}{', '.join(items)}{tail}"
+        if len(one.partition("  # ")[0]) <= WIDTH:
+            self.lines.append(one)
+            return
+        inner = f"{indent}    {', '.join(items)}"
+        rows = [inner] if len(inner) <= WIDTH else [f"{indent}    {item}," for item in items]
+        self.lines += [f"{indent}{head}", *rows, f"{indent}{tail}"]
+
+    def chain(self, value: Expr, operator: str, room: int) -> list[str]:
+        """The sides of a chain of one operator, each but the first with the operator in front, in lines of ``room``."""
+        if not isinstance(value, Op) or value.operator != operator:
+            return self.comparison(value, "", _BINDS[operator] + 1, room)
+        left = self.chain(value.left, operator, room)
+        return [*left, *self.comparison(value.right, f"{operator} ", _BINDS[operator] + 1, room)]
+
+    def comparison(self, value: Expr, head: str, least: int, room: int) -> list[str]:
+        """One side of a chain; a comparison that is too long for a line takes two."""
+        one = head + self.text(value, least)
+        if len(one) <= room or not isinstance(value, Op) or _BINDS[value.operator] != _BINDS["=="]:
+            return [one]
+        own = _BINDS["=="]
+        left = self.side(own, value.left, 0, value.operator)
+        return [head + left, f"{value.operator} {self.side(own, value.right, 1, value.operator)}"]
+
+    # ------------------------------------------------------------ expressions
+
+    def code(self, value: Expr) -> Code:
+        """An expression that may take several lines, as a tree that can be broken between its arguments."""
+        match value:
+            case Call(function, arguments, named):
+                items = [("", self.code(argument)) for argument in arguments]
+                items += [(f"{name}=", self.code(item)) for name, item in named]
+                return Nest(self.text(function, 12), tuple(items))
+            case Lambda(parameter, inner):
+                used = any(part is parameter for part in walk(inner))
+                head = f"lambda {self.name(parameter) if used else '_'}: "
+                code = self.code(inner)
+                return (
+                    head + code if isinstance(code, str) else replace(code, head=head + code.head)
+                )
+            case Table(pairs):
+                return Nest("", tuple((f"{string(k)}: ", self.code(v)) for k, v in pairs), "{}")
+            case Several(parts):
+                return Nest("", tuple(("", self.code(part)) for part in parts))
+        return self.text(value)
+
+    def text(self, value: Expr, least: int = 0) -> str:
+        """An expression, in parentheses if it binds less than that."""
+        text, binds = self._text(value)
+        return text if binds >= least else f"({text})"
+
+    def _text(self, value: Expr) -> tuple[str, int]:
+        match value:
+            case Var():
+                return self.name(value), 12
+            case Global(name):
+                return name, 12
+            case Num(number):
+                return str(number), 12 if number >= 0 else 11
+            case Text(text):
+                return string(text), 12
+            case Op(operator, left, right):
+                own = _BINDS[operator]
+                sides = [self.side(own, left, 0, operator), self.side(own, right, 1, operator)]
+                return f"{sides[0]} {operator} {sides[1]}", own
+            case Prefix("not", operand):
+                return f"not {self.text(operand, 5)}", 3
+            case Prefix(operator, operand):
+                return f"{operator}{self.text(operand, 11)}", 11
+            case Pick(condition, then, otherwise):
+                sides = [self.text(then, 1), self.text(condition, 1), self.text(otherwise, 1)]
+                return f"{sides[0]} if {sides[1]} else {sides[2]}", 0
+            case Call(function, arguments, named):
+                items = [self.text(argument) for argument in arguments]
+                items += [f"{name}={self.text(item)}" for name, item in named]
+                return f"{self.text(function, 12)}({', '.join(items)})", 12
+            case Attribute(owner, name):
+                return f"{self.text(owner, 12)}.{name}", 12
+            case Lambda(parameter, inner):
+                used = any(part is parameter for part in walk(inner))
+                name = self.name(parameter) if used else "_"
+                return f"lambda {name}: {self.text(inner)}", 0
+            case Several(items):
+                row = ", ".join(self.text(item, 1) for item in items)
+                return (f"({row},)", 12) if len(items) == 1 else (row, -1)
+        raise TypeError(type(value).__name__)
+
+    def side(self, own: int, value: Expr, right: int, operator: str) -> str:
+        """One side of an operator; bits beside sums and in comparisons stand in parentheses, for who reads them."""
+        least = own + (right or own == _BINDS["=="])
+        inner = value.operator if isinstance(value, Op) else ""
+        mixed = inner in _BITS and operator not in _BITS and operator not in ("and", "or")
+        mixed = mixed or (operator == "or" and inner == "and")
+        return self.text(value, 12 if mixed else least)
+
+
+def _is_nested(value: Call) -> bool:
+    """Whether a call is read more easily with each argument on a line of its own."""
+    return bool(value.named) or any(isinstance(a, Call) and a.named for a in value.arguments)

@@ -1,0 +1,190 @@
+"""What the index notes of an entry whose array holds rows, and what entries have at fixed places."""
+
+from __future__ import annotations
+
+from codecgen.plan import FieldPlan, LayoutPlan, Plan
+from codecgen.plan.columns import CasePlan
+from codecgen.plan.nodes import Value
+from codecgen.plan.read_ops import fields_needed
+from codecgen.plan.read_program import read_program
+from codecgen.plan.size_bounds import bounds
+from codecgen.schema.model import Field
+from codecgen.schema.types import ArrayType, BitsType, ScalarType
+from codecgen.targets.arrow.arithmetic import Refused
+from codecgen.targets.arrow.checks import Unsupported, integer_of
+from codecgen.targets.arrow.code_tree import (
+    TRUE,
+    Expr,
+    Num,
+    Var,
+    all_of,
+    any_of,
+    effect,
+    invert,
+)
+from codecgen.targets.arrow.function_builder import Builder
+from codecgen.targets.arrow.numba_decode.field_reader import check_number
+from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, Fields, Variables
+from codecgen.targets.arrow.numba_decode.layout_reader import Reader
+from codecgen.targets.arrow.numba_decode.view import Kernels
+
+
+def least_of(plan: Plan, case: CasePlan) -> int:
+    """The fewest bytes that a row of a case has, as far as memory is set aside for rows: 1 at least."""
+    return max(1, bounds(plan, case.element).least)
+
+
+def size_of(entry: LayoutPlan) -> tuple[FieldPlan, int]:
+    """The field that says how long an entry is, and how many bytes it does not count."""
+    last = (None, entry.fields[-1].name)
+    found = (m for m in entry.fields if m.measures is not None and m.measures.last in last)
+    f = next(found, None)
+    if f is None or f.measures is None or f.offset is None or f.size is None:
+        raise Unsupported("an entry whose length is not at a fixed place", entry.fields[0].field)
+    if f.when is not None:
+        raise Unsupported("an entry whose length may be left out", f.field)
+    first = entry.field(f.measures.first)
+    if first is None or first.offset is None:
+        raise Unsupported("a length that begins at no fixed place", f.field)
+    return f, first.offset
+
+
+def bytes_to_fixed(entry: LayoutPlan) -> int:
+    """Bytes of an entry up to the last field at a fixed place."""
+    return max(
+        (fp.offset or 0) + (fp.size or 0)
+        for fp in entry.fields
+        if fp.offset is not None and fp.size is not None and fp.when is None
+    )
+
+
+def base_type(f: Field) -> str:
+    """The type of the number that a field is."""
+    integer_of(f)
+    return f.type.base if isinstance(f.type, BitsType) else getattr(f.type, "name", "")
+
+
+def condition_of(fields: Fields, value: Value | None, f: Field) -> Expr | None:
+    """A condition of a view on the entry."""
+    if value is None:
+        return None
+    try:
+        return fields.arithmetic().condition(fields.folded(value))
+    except Refused as error:
+        raise Unsupported(error.reason, f) from None
+
+
+class ArrayOpener:
+    """Prints what the index notes of an entry whose array holds rows."""
+
+    def __init__(
+        self,
+        kernels: Kernels,
+        case: CasePlan,
+        code: Builder,
+        reader: Reader,
+        variables: Variables,
+        row: Var,
+        most: Var,
+    ) -> None:
+        self.kernels = kernels
+        self.case = case
+        self.code = code
+        self.reader = reader
+        self.variables = variables
+        self.row = row
+        self.most = most
+
+    def emit(self, end: Expr) -> None:
+        case, code, reader, slots = self.case, self.code, self.reader, self.kernels.slots
+        assert case.array is not None
+        f = case.array.field
+        type_ = f.type
+        if case.entry.fields[-1] is not case.array or not isinstance(type_, ArrayType):
+            raise Unsupported("rows from what is no array at the end of its layout", f)
+        if isinstance(type_.element, ScalarType):
+            raise Unsupported("rows from an array of numbers", f)
+        other = type_.element.layout != case.entry.name
+        if other and len(self.kernels.plan.held(type_.element, case.entry)) > 1:
+            raise Unsupported("an array of layouts whose bytes say which version they are", f)
+        code.do("store_64", self.row + slots["CASE"], case.number)
+        needed = self.kernels.entry_fields(case)
+        needed |= fields_needed(read_program(self.kernels.plan, case.entry).ops, checks=True)
+        end = reader.layout(case.entry, ENTRY, end, needed, stop=f.name)
+        fields = Fields(self.kernels.plan, case.entry, ENTRY, self.variables)
+        if case.array.when is not None:
+            there = condition_of(fields, case.array.when, f)
+            if there is not None and there != TRUE:
+                reader.fail(invert(there), f)
+        count = self.count(type_, f, end)
+        codec: Expr = Num(0)
+        if type_.compression is not None:
+            codec = Var("codec")
+            self.name_codec(codec, fields, f)
+        if type_.length is not None:
+            length = Var("length")
+            reader.number(type_.length, case.entry, length, end, f)
+            reader.fail(any_of([length < 0, length.ne(end - reader.p)]), f)
+            reader.loose = 0
+        if count is not None and isinstance(codec, Var) and type_.length is None:
+            with code.when(count.eq(0)):
+                reader.fail(reader.p.ne(end), f)
+                code.assign(codec, 0)
+        if count is not None:
+            test = count > (end - reader.p) // least_of(self.kernels.plan, case)
+            if isinstance(codec, Var):
+                test = all_of([codec.eq(0), test])
+            with code.when(test):
+                failed = effect("fail", self.row, -1, 0)
+                code.give(failed, "more rows than there are bytes for")
+        self.checksums(end, codec)
+        code.do("store_64", self.row + slots["CODEC"], codec)
+        code.do("store_64", self.row + slots["RUN"], reader.p)
+        code.do("store_64", self.row + slots["RUN_END"], end)
+        code.do("store_64", self.row + slots["COUNT"], Num(-1) if count is None else count)
+        for (part, name), slot in self.kernels.case_slots(case).items():
+            if part == ENTRY:
+                code.do("store_64", self.row + slot, self.variables.found[ENTRY, name])
+        code.give(1)
+
+    def count(self, type_: ArrayType, f: Field, end: Expr) -> Expr | None:
+        """How many elements the entry says there are."""
+        found: Expr | None = None
+        if type_.count is not None:
+            number = Var("count")
+            self.reader.number(type_.count, self.case.entry, number, end, f)
+            self.reader.tighten(end, f)
+            found = number
+        elif type_.counted_by is not None:
+            counted = self.case.entry.field(type_.counted_by)
+            assert counted is not None
+            check_number(counted.field)
+            found = self.variables.of(ENTRY, type_.counted_by)
+        if found is not None:
+            self.reader.fail(any_of([found < 0, found > self.most]), f)
+        return found
+
+    def name_codec(self, codec: Var, fields: Fields, f: Field) -> None:
+        assert self.case.array is not None and self.case.array.codec is not None
+        if 0 in self.case.codecs and self.case.codecs[0] is not None:
+            raise Unsupported("compressed by an enum whose 0 is not none", f)
+        try:
+            value = fields.arithmetic().number(fields.folded(self.case.array.codec))
+        except Refused as error:
+            raise Unsupported(error.reason, f) from None
+        self.code.assign(codec, value)
+
+    def checksums(self, end: Expr, codec: Expr) -> None:
+        """Verify checksums before anything is decompressed; without compression that comes when the rows are read."""
+        code, reader, checked = self.code, self.reader, self.row + self.kernels.slots["CHECKED"]
+        for c, behind in reader.pending:
+            if behind != end:
+                raise Unsupported("a checksum whose run ends where the rows do not", c.field)
+        if isinstance(codec, Var):
+            for c, _ in reader.pending:
+                place = reader.place(ENTRY, f"start of {c.name}")
+                reader.verify(c, ENTRY, place, end - place, (codec,))
+            code.do("store_64", checked, codec)
+        else:
+            code.do("store_64", checked, 0)
+        reader.pending.clear()

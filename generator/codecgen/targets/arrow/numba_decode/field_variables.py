@@ -1,0 +1,148 @@
+"""The variables of a kernel: one for each field that it reads, and what values mean in terms of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from codecgen.plan import LayoutPlan, Plan, nodes
+from codecgen.plan.columns import CasePlan
+from codecgen.plan.constant_folding import Known, fold, settled_fields
+from codecgen.plan.nodes import Value
+from codecgen.schema.model import Field
+from codecgen.schema.types import INTEGERS, VARINTS, BitsType, BytesType, ScalarType
+from codecgen.targets.arrow.arithmetic import Arithmetic, Refused, Term
+from codecgen.targets.arrow.code_tree import Expr, Num, Var, invert
+
+ENTRY, ITEM, PART = "entry", "item", "part"
+"""Where fields lie: in the entry, in the element that is a row, in an element of an array of a row."""
+
+
+def is_number(f: Field) -> bool:
+    """Whether a field is an integer that 64 bits hold with their sign."""
+    return (
+        isinstance(f.type, ScalarType)
+        and (f.type.name in VARINTS or f.type.name in INTEGERS)
+        and f.type.name not in ("u64", "uvarlong")
+    )
+
+
+@dataclass(slots=True)
+class Variables:
+    """The variables of one function."""
+
+    found: dict[tuple[str, str], Var] = field(default_factory=dict)
+
+    def of(self, part: str, name: str) -> Var:
+        """That of a field, or of something about it; always the same one."""
+        key = (part, name)
+        if key not in self.found:
+            self.found[key] = Var(f"{part}_{name}")
+        return self.found[key]
+
+
+@dataclass(slots=True)
+class Fields:
+    """What values mean in one part of a kernel. The fields that were asked for gather in ``used``, ends of the array of
+    rows in ``ends``, and in ``places`` what else is known of an entry.
+
+    ``part`` is where the fields lie that expressions of ``layout`` name, ``case`` is given for expressions of a view.
+    """
+
+    plan: Plan
+    layout: LayoutPlan
+    part: str
+    variables: Variables
+    case: CasePlan | None = None
+    used: set[tuple[str, str]] = field(default_factory=set)
+    ends: dict[str, nodes.EndValue] = field(default_factory=dict)
+    places: set[str] = field(default_factory=set)
+
+    def arithmetic(self) -> Arithmetic:
+        return Arithmetic(self.leaf)
+
+    def known(self) -> Known:
+        """What is settled before anything is read: constants of the layout, the version, that of its elements."""
+        head = self.case is not None and self.case.rows.head
+        element = None if self.case is None or self.case.array is None else self.case.element
+
+        def known(value: Value) -> Value | None:
+            if isinstance(value, nodes.FieldValue) and not value.type.nullable:
+                f = value.field
+                if value.owner in ("item", "end") and element is not None and not value.holders:
+                    if f.is_version and element.version is not None:
+                        return nodes.Literal(element.version)
+                    return None if f.const is None else nodes.Literal(f.const)
+                if head and value.owner == "own":
+                    return None
+            return settled_fields(value)
+
+        return known
+
+    def folded(self, value: Value) -> Value:
+        return fold(value, self.known())
+
+    def leaf(self, value: Value) -> Term:
+        match value:
+            case nodes.VersionValue(version) if version is not None:
+                return Term(Num(version))
+            case nodes.PlaceValue(name):
+                self.places.add(name)
+                return Term(self.variables.of("place", name))
+            case nodes.FieldValue():
+                return self.field(value)
+            case nodes.BitValue(word, m):
+                inner = self.field(word)
+                bits = inner.value >> m.low & (1 << m.width) - 1
+                return Term(bits, inner.null)
+            case nodes.EndValue():
+                return self.end(value)
+        raise Refused(f"used as a number ({type(value).__name__})")
+
+    def end(self, value: nodes.EndValue) -> Term:
+        inner = value.value
+        if (
+            self.case is None
+            or self.case.array is None
+            or value.array.names != (self.case.array.name,)
+        ):
+            raise Refused(f"asked for as {value.end}({'.'.join(value.array.names)})")
+        if not isinstance(inner, nodes.FieldValue) or inner.holders or inner.type.nullable:
+            raise Refused(f"asked for as {value.end}({self.case.array.name})")
+        if not is_number(inner.field):
+            raise Refused(f"asked for as {value.end}({self.case.array.name})")
+        key = f"{value.end} {inner.field.name}"
+        self.ends[key] = value
+        return Term(self.variables.of(value.end, inner.field.name))
+
+    def where(self, owner: str) -> tuple[str, LayoutPlan]:
+        """The part and the layout that an owner's fields are of."""
+        if owner in ("item", "end") and self.case is not None:
+            return ITEM, self.case.element
+        if owner == "entry" and self.case is not None:
+            return ENTRY, self.case.entry
+        return self.part, self.layout
+
+    def field(self, value: nodes.FieldValue) -> Term:
+        f = value.field
+        part, layout = self.where(value.owner)
+        if value.holders or layout.field(f.name) is None:
+            raise Refused("a layout in the place of a field")
+        variable = self.variables.of(part, f.name)
+        match f.type:
+            case ScalarType(name) if not is_number(f):
+                raise Refused(f"a value of type {name}")
+            case ScalarType() | BitsType():
+                self.used.add((part, f.name))
+                return Term(variable, self.absence(value, part, layout))
+            case BytesType():
+                self.used.add((part, f.name))
+                return Term(variable, variable < 0 if value.type.nullable else None)
+        raise Refused("bytes or a list")
+
+    def absence(self, value: nodes.FieldValue, part: str, layout: LayoutPlan) -> Expr | None:
+        """The condition that a field is left out."""
+        fp = layout.field(value.field.name)
+        if not value.type.nullable or fp is None or fp.when is None:
+            return None
+        inside = Fields(self.plan, layout, part, self.variables, used=self.used)
+        return invert(inside.arithmetic().condition(inside.folded(fp.when)))

@@ -1,0 +1,280 @@
+"""The first kernel: where the entries are, and what their headers say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codecgen.plan import FieldPlan, LayoutPlan
+from codecgen.plan.columns import CasePlan
+from codecgen.targets.arrow.checks import Unsupported, function_name
+from codecgen.targets.arrow.code_tree import (
+    FALSE,
+    TRUE,
+    Call,
+    Expr,
+    Function,
+    Global,
+    Num,
+    Pick,
+    Several,
+    Var,
+    all_of,
+    any_of,
+    call,
+    effect,
+    invert,
+)
+from codecgen.targets.arrow.function_builder import Builder
+from codecgen.targets.arrow.numba_decode.array_opener import (
+    ArrayOpener,
+    base_type,
+    bytes_to_fixed,
+    condition_of,
+    size_of,
+)
+from codecgen.targets.arrow.numba_decode.column_outputs import Gives
+from codecgen.targets.arrow.numba_decode.field_reader import load
+from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, Fields, Variables
+from codecgen.targets.arrow.numba_decode.layout_reader import Reader
+from codecgen.targets.arrow.numba_decode.view import Kernels
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """When an entry holds the rows of a case, and when it is one to be careful with (None: always, never)."""
+
+    case: CasePlan
+    when: Expr | None
+    care: Expr | None
+    used: frozenset[str]
+
+
+class Index:
+    """Prints the functions that find entries of one layout."""
+
+    def __init__(self, kernels: Kernels, entry: LayoutPlan, keys: list[int]) -> None:
+        self.kernels = kernels
+        self.module = kernels.module
+        self.entry = entry
+        self.keys = keys
+        self.length, self.uncounted = size_of(entry)
+        self.cases = kernels.view.cases_of(entry)
+        self.frame = Global(self.module.name(function_name("frame", entry)))
+        self.opener = Global(self.module.name(function_name("open", entry)))
+        self.is_row = {
+            case.number: Global(self.module.name(f"is_{case.name}"))
+            for case in self.cases
+            if case.array is None
+        }
+
+    def emit(self) -> str:
+        """All of them. The name of the one that finds entries."""
+        self.open()
+        self.find_end()
+        for case in self.cases:
+            if case.array is None:
+                self.row_test(case)
+        return self.find()
+
+    def at_fixed_place(self, fp: FieldPlan, start: Expr) -> Expr:
+        """A number at a fixed place."""
+        place = start + fp.offset if fp.offset else start
+        return load(base_type(fp.field), self.entry, place, fp.field)
+
+    def tests(self, variables: Variables) -> list[Test]:
+        """When an entry holds rows of each case, and when it is looked at with more care."""
+        first = self.entry.fields[0].field
+        out = []
+        for case in self.cases:
+            fields = Fields(self.kernels.plan, self.entry, ENTRY, variables)
+            when = condition_of(fields, case.when, first)
+            care = condition_of(fields, case.careful, first)
+            out.append(Test(case, when, care, frozenset(name for _, name in fields.used)))
+        return out
+
+    def load_tested(
+        self, code: Builder, tests: list[Test], start: Expr, variables: Variables
+    ) -> None:
+        """Load what the tests ask for."""
+        for name in sorted({name for test in tests for name in test.used}):
+            fp = self.entry.field(name)
+            if fp is None or fp.offset is None or fp.size is None:
+                blamed = fp.field if fp else self.entry.fields[0].field
+                raise Unsupported("a condition on what lies at no fixed place", blamed)
+            code.assign(variables.of(ENTRY, name), self.at_fixed_place(fp, start))
+
+    # ------------------------------------------------------------ one entry
+
+    def open(self) -> None:
+        slots, module = self.kernels.slots, self.module
+        p, end, row, most, careful = map(Var, ("p", "end", "row", "most", "careful"))
+        start = Var("start")
+        code, variables = Builder(), Variables()
+        code.assign(start, p)
+        for slot, value in (
+            ("STATUS", Num(0)), ("START", start), ("END", end), ("CODEC", Num(0)),
+            ("RUN", end), ("RUN_END", end), ("COUNT", Num(0)),
+        ):  # fmt: skip
+            code.do("store_64", row + slots[slot], value)
+        length = self.length.field
+        with code.when(end - p < bytes_to_fixed(self.entry)):
+            code.give(effect("fail", row, module.check(length), p), length.name)
+        tests = self.tests(variables)
+        if any(test.case.array is not None or test.care is not None for test in tests):
+            self.load_tested(code, tests, start, variables)
+        closed = False
+        for test in tests:
+            if test.when == FALSE:
+                continue
+            if test.when is None or test.when == TRUE:
+                self.open_case(code, test, variables, p, end, row, most, careful, start)
+                closed = test.case.array is not None
+                break
+            if test.case.array is not None or test.care is not None:
+                with code.when(test.when):
+                    self.open_case(code, test, variables, p, end, row, most, careful, start)
+        if not closed:
+            check = module.check(length, self.entry.layout.span, self.entry.name)
+            code.give(effect("fail", row, check, start), self.entry.name)
+        doc = f"{self.entry.layout.span.file}: which rows an entry holds, and what they need of it. 0 when it is not as it should be."
+        parameters = [(v, "int") for v in (p, end, row, most, careful)]
+        module.functions.append(
+            Function(self.opener.name, parameters, "int", doc, code.body, "inner")
+        )
+
+    def open_case(
+        self,
+        code: Builder,
+        test: Test,
+        variables: Variables,
+        p: Var,
+        end: Var,
+        row: Var,
+        most: Var,
+        careful: Var,
+        start: Var,
+    ) -> None:
+        case, module = test.case, self.module
+        if test.care is not None:
+            with code.when(all_of([careful, test.care])):
+                check = module.check(case.entry.fields[0].field, case.rows.span, "careful")
+                code.give(effect("fail", row, check, start), "careful")
+        if case.array is not None:
+            gives = Gives(code, None, {}, row=row, most=most, at=Var("at"), check=module.check)
+            reader = Reader(self.kernels.plan, code, "open", variables, p, gives)
+            ArrayOpener(self.kernels, case, code, reader, variables, row, most).emit(end)
+
+    # ------------------------------------------------------------ where it ends
+
+    def find_end(self) -> None:
+        kernels, length = self.kernels, self.length
+        offset, size, signed, endian = kernels.kind()
+        order = "_le" if endian == "little" and size > 1 else ""
+        head = offset + size
+        for m in self.entry.fields:
+            if m.measures is not None and m.offset is not None:
+                head = max(head, m.offset + (m.size or 0))
+        p, end = Var("p"), Var("end")
+        kind, behind = Var("kind"), Var("behind")
+        code, variables = Builder(), Variables()
+        fields = Fields(kernels.plan, self.entry, ENTRY, variables)
+        measured = variables.of(ENTRY, length.name)
+        odd: list[Expr] = [measured < 0]
+        refused = condition_of(fields, length.refuse, length.field)
+        if refused is not None:
+            odd.append(refused)
+            if fields.used - {(ENTRY, length.name)}:
+                reason = "a length that is refused for the sake of another field"
+                raise Unsupported(reason, length.field)
+        with code.when(end - p < head):
+            code.give(0)
+        code.assign(kind, call(f"load_{'i' if signed else 'u'}{8 * size}{order}", p + offset))
+        with code.when(all_of([kind.ne(key) for key in self.keys])):
+            code.give(2)
+        code.assign(measured, self.at_fixed_place(length, p))
+        with code.when(any_of(odd)):
+            code.give(-1)
+        code.assign(behind, p + self.uncounted + measured)
+        code.give(Pick(behind <= end, behind, Num(0)))
+        doc = "Where the entry at an address ends; 2 when it is one of another kind, 0 when the bytes end before it does, -1 when it is no entry."
+        self.module.functions.append(
+            Function(self.frame.name, [(p, "int"), (end, "int")], "int", doc, code.body, "inner")
+        )
+
+    def row_test(self, case: CasePlan) -> None:
+        """Whether an entry is a row itself."""
+        p, behind, careful = map(Var, ("p", "behind", "careful"))
+        code, variables = Builder(), Variables()
+        tests = self.tests(variables)
+        test = next(t for t in tests if t.case is case)
+        least = bytes_to_fixed(self.entry)
+        conditions = [] if test.when is None or test.when == TRUE else [test.when]
+        if test.care is not None:
+            conditions.append(invert(all_of([careful, test.care])))
+        if not conditions:
+            code.give(behind - p >= least)
+        else:
+            with code.when(behind - p < least):
+                code.give(FALSE)
+            self.load_tested(code, tests, p, variables)
+            code.give(all_of(conditions))
+        parameters = [(v, "int") for v in (p, behind, careful)]
+        doc = "Whether an entry is a row of its own."
+        name = self.is_row[case.number].name
+        self.module.functions.append(Function(name, parameters, "bool", doc, code.body, "inner"))
+
+    # ------------------------------------------------------------ many entries
+
+    def find(self) -> str:
+        slots, code = self.kernels.slots, Builder()
+        table, capacity, p, end, most, careful = map(
+            Var, ("table", "capacity", "p", "end", "most", "careful")
+        )
+        n, rows, behind, row, count = map(Var, ("n", "rows", "behind", "row", "count"))
+        code.assign(n, 0)
+        code.assign(rows, 0)
+
+        def stop(why: Expr | int, said: Expr | int = rows) -> None:
+            code.give(Several((n, p, _expr(why), _expr(said))))
+
+        with code.loop(TRUE):
+            code.assign(behind, Call(self.frame, (p, end)))
+            with code.when(behind <= 2):
+                stop(behind)
+            with code.when(n.eq(capacity)):
+                stop(1)
+            ahead = Num(2) * behind - p
+            code.do("fetch_around", ahead, remark="a head to come, if entries are of like size")
+            code.assign(row, table + n * self.kernels.row_size)
+            code.add(n, 1)
+            for case in self.cases:
+                if case.array is not None:
+                    continue
+                with code.when(Call(self.is_row[case.number], (p, behind, careful))):
+                    for slot, value in (
+                        ("STATUS", Num(0)), ("CASE", Num(case.number)), ("START", p),
+                        ("CODEC", Num(0)), ("RUN", p), ("RUN_END", end), ("COUNT", Num(-1)),
+                        ("CHECKED", careful),
+                    ):  # fmt: skip
+                        code.do("store_64", row + slots[slot], value)
+                    stop(3, -1)
+            opened = Call(self.opener, (p, behind, row, most, careful), (), False)
+            with code.when(all_of([opened, rows >= 0])):
+                code.assign(count, call("load_i64_le", row + slots["COUNT"]))
+                codec = call("load_i64_le", row + slots["CODEC"])
+                code.assign(rows, Pick(any_of([count < 0, codec]), Num(-1), rows + count))
+            code.assign(p, behind)
+        doc = (
+            "Pass 1: a row of the table for each whole entry. How many there are, where they end, and why: 3 from the last one "
+            "on entries are rows themselves, 2 an entry of another kind, 1 the table is full, 0 the bytes end, -1 what "
+            "follows is no entry. And how many rows they say they have; -1 when some are compressed, or do not say."
+        )
+        name = self.module.name(function_name("index", self.entry))
+        parameters = [(v, "int") for v in (table, capacity, p, end, most, careful)]
+        result = "tuple[int, int, int, int]"
+        self.module.functions.append(Function(name, parameters, result, doc, code.body, "jit"))
+        return name
+
+
+def _expr(value: Expr | int) -> Expr:
+    return Num(value) if isinstance(value, int) else value

@@ -1,0 +1,327 @@
+"""The second kernel: rows into Arrow buffers."""
+
+from __future__ import annotations
+
+from codecgen.plan import FieldPlan, nodes
+from codecgen.plan.column_sources import BYTES_LIKE
+from codecgen.plan.columns import CasePlan, Leaf
+from codecgen.plan.size_bounds import bounds
+from codecgen.schema.types import ArrayType
+from codecgen.targets.arrow.arithmetic import Term
+from codecgen.targets.arrow.checks import Unsupported
+from codecgen.targets.arrow.code_tree import (
+    TRUE,
+    Call,
+    Expr,
+    Function,
+    Pick,
+    Var,
+    any_of,
+    call,
+    invert,
+)
+from codecgen.targets.arrow.code_tree import variables as variables_of
+from codecgen.targets.arrow.function_builder import Builder
+from codecgen.targets.arrow.numba_decode.array_opener import base_type
+from codecgen.targets.arrow.numba_decode.column_outputs import Gives
+from codecgen.targets.arrow.numba_decode.field_reader import load
+from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, ITEM, Variables
+from codecgen.targets.arrow.numba_decode.index_kernel import Index
+from codecgen.targets.arrow.numba_decode.layout_reader import Reader
+from codecgen.targets.arrow.numba_decode.view import Kernels, deferred
+
+
+class Fill:
+    """Prints what reads the rows of one case. What it writes counts when the state says so: all rows of an array at once,
+    entries that are rows one by one."""
+
+    def __init__(self, kernels: Kernels, index: Index, case: CasePlan) -> None:
+        self.kernels = kernels
+        self.index = index
+        self.case = case
+        self.sources = kernels.sources[case.number]
+        self.rows_name = kernels.module.name(f"rows_{case.name}")
+        self.same_name = kernels.module.name(f"same_{case.name}")
+        self.code = Builder()
+        self.variables = Variables()
+        self.row, self.out, self.state, self.room, self.most, self.bias = map(
+            Var, ("row", "out", "state", "room", "most", "bias")
+        )
+        self.p, self.end, self.at = Var("p"), Var("end"), Var("at")
+        self.gives = self.gives_to(self.code)
+
+    def gives_to(self, code: Builder) -> Gives:
+        return Gives(
+            code,
+            self.sources,
+            self.kernels.columns,
+            row=self.row,
+            most=self.most,
+            at=self.at,
+            check=self.kernels.module.check,
+        )
+
+    def start(self) -> None:
+        """Begin another function."""
+        self.code = Builder()
+        self.variables = Variables()
+        self.gives = self.gives_to(self.code)
+
+    def slot(self, table: Var, name: str) -> Expr:
+        slots = (
+            self.kernels.state if table is self.state or table is self.room else self.kernels.slots
+        )
+        return table + slots[name]
+
+    def loaded(self, table: Var, name: str) -> Expr:
+        return call("load_i64_le", self.slot(table, name))
+
+    # ------------------------------------------------------------ rows
+
+    def rows(self) -> None:
+        code, case = self.code, self.case
+        rows_room = Var("rows_room")
+        code.assign(self.p, self.loaded(self.row, "RUN"))
+        code.assign(self.end, self.loaded(self.row, "RUN_END"))
+        code.assign(self.at, self.loaded(self.state, "ROWS"))
+        code.assign(rows_room, self.loaded(self.room, "ROWS"))
+        there = [leaf for leaf in self.kernels.view.leaves if not self.sources.is_missing(leaf)]
+        self.gives.load(self.out, self.state, self.room, there)
+        for (part, name), slot in self.kernels.case_slots(case).items():
+            if part == ENTRY:
+                variable = self.noted(part, name)
+                code.assign(variable, call("load_i64_le", self.row + slot))
+        if case.array is None:
+            self.rows_that_are_entries(rows_room)
+        else:
+            self.rows_of_array(case.array, rows_room)
+            code.give(1)
+        doc = (
+            "Check rows and write them. 0 when they are not as they should be, or there is no room."
+        )
+        tables = (self.row, self.out, self.state, self.room, self.most, self.bias)
+        self.kernels.module.functions.append(
+            Function(self.rows_name, [(v, "int") for v in tables], "int", doc, code.body, "inner")
+        )
+
+    def noted(self, part: str, name: str) -> Var:
+        key = (part, name)
+        if key not in self.variables.found:
+            self.variables.found[key] = Var(f"{part}_{name.replace(' ', '_')}")
+        return self.variables.found[key]
+
+    def rows_of_array(self, array: FieldPlan, rows_room: Var) -> None:
+        code, case = self.code, self.case
+        type_ = array.field.type
+        assert isinstance(type_, ArrayType)
+        reader = Reader(self.kernels.plan, code, "rows", self.variables, self.p, self.gives)
+        unchecked = self.loaded(self.row, "CHECKED").eq(0)
+        for c in deferred(case.entry):
+            place = self.noted(ENTRY, f"start of {c.name}")
+            reader.verify(c, ENTRY, place, self.end - place, (unchecked,))
+        self.find_ends(array)
+        start, end = self.loaded(self.row, "START"), self.loaded(self.row, "END")
+        code.assign(self.variables.of("place", "position"), start + self.bias)
+        code.assign(self.variables.of("place", "size"), end - start)
+        counted = type_.count is not None or type_.counted_by is not None
+        first, count = Var("first"), Var("count")
+        code.assign(first, self.at)
+        if counted:
+            code.assign(count, self.loaded(self.row, "COUNT"))
+            with code.when(count > rows_room - first):
+                code.give(0)
+            loop = code.count(self.at, first, first + count)
+        else:
+            loop = code.loop(self.p < self.end)
+        with loop:
+            if not counted:
+                with code.when(self.at >= rows_room):
+                    code.give(0)
+            reader.layout(case.element, ITEM, self.end, self.kernels.item_fields(case))
+            self.numbers(varying=True)
+            if not counted:
+                code.add(self.at, 1)
+                reader.fail(self.at - first > self.most, array.field)
+        if type_.at_least:
+            number = count if counted else self.at - first
+            reader.fail(number < type_.at_least, array.field)
+        reader.fail(self.p.ne(self.end), array.field)
+        self.commit(first + count if counted else self.at)
+        code.do("store_64", self.slot(self.row, "RUN"), self.end)
+        code.do("store_64", self.slot(self.row, "COUNT"), 0)
+        code.do("store_64", self.slot(self.state, "LAST"), self.loaded(self.row, "START"))
+        code.do("store_64", self.slot(self.state, "NEXT"), self.loaded(self.row, "END"))
+
+    def find_ends(self, array: FieldPlan) -> None:
+        """Look for the first and the last element, where columns are relative to these."""
+        code, case = self.code, self.case
+        ends = self.kernels.asked[case.number].ends
+        if not ends:
+            return
+        if bounds(self.kernels.plan, case.element).least == 0:
+            raise Unsupported("an array of elements that may have no bytes", array.field)
+        wanted = []
+        for key in sorted(ends):
+            end = ends[key]
+            assert isinstance(end.value, nodes.FieldValue)
+            name = end.value.field.name
+            wanted.append((end.end, name, self.noted(end.end, name)))
+        for _, _, variable in wanted:
+            code.assign(variable, 0)
+        start, before = Var("start"), Var("before")
+        code.assign(start, self.p)
+        only_first = all(which == "first" for which, _, _ in wanted)
+        gives = Gives(
+            code, None, {}, row=self.row, most=self.most, at=self.at, check=self.gives.check
+        )
+        reader = Reader(self.kernels.plan, code, "hop", self.variables, self.p, gives)
+        with code.loop(self.p < self.end):
+            code.assign(before, self.p)
+            reader.layout(case.element, ITEM, self.end, {name for _, name, _ in wanted})
+            for which, name, variable in wanted:
+                value = self.variables.of(ITEM, name)
+                if which == "last" or only_first:
+                    code.assign(variable, value)
+                else:
+                    with code.when(before.eq(start)):
+                        code.assign(variable, value)
+            if only_first:
+                code.leave()
+        code.assign(self.p, start)
+        slots = self.kernels.case_slots(case)
+        for which, name, variable in wanted:
+            code.do("store_64", self.row + slots[which, name], variable)
+
+    def rows_that_are_entries(self, rows_room: Var) -> None:
+        code, case = self.code, self.case
+        careful, behind, start = Var("careful"), Var("behind"), Var("start")
+        code.assign(careful, self.loaded(self.row, "CHECKED"))
+        own = Call(self.index.is_row[case.number], (self.p, behind, careful))
+        with code.loop(TRUE):
+            code.assign(behind, Call(self.index.frame, (self.p, self.end)))
+            with code.when(any_of([behind <= 2, invert(own)])):
+                code.give(1)
+            with code.when(self.at >= rows_room):
+                code.give(0)
+            code.do("store_64", self.slot(self.row, "END"), behind)
+            code.assign(start, self.p)
+            code.assign(self.variables.of("place", "position"), self.p + self.bias)
+            code.assign(self.variables.of("place", "size"), behind - self.p)
+            if case.rows.head:
+                self.head_fields()
+                code.assign(self.p, behind)
+            else:
+                reader = Reader(self.kernels.plan, code, "rows", self.variables, self.p, self.gives)
+                needed = self.kernels.item_fields(case)
+                reader.layout(case.entry, ITEM, behind, needed)
+                reader.fail(self.p.ne(behind), case.entry.fields[-1].field)
+            self.numbers(varying=True)
+            code.add(self.at, 1)
+            self.commit(self.at)
+            code.do("store_64", self.slot(self.state, "LAST"), start)
+            code.do("store_64", self.slot(self.row, "RUN"), self.p)
+            code.do("store_64", self.slot(self.state, "NEXT"), self.p)
+
+    def head_fields(self) -> None:
+        """Load the fields that are asked for from their places."""
+        entry = self.case.entry
+        for name in sorted(self.kernels.item_fields(self.case)):
+            fp = entry.field(name)
+            if fp is None or fp.offset is None or fp.when is not None:
+                blamed = entry.fields[0].field if fp is None else fp.field
+                raise Unsupported("in a view of heads, but at no fixed place", blamed)
+            place = self.p + fp.offset if fp.offset else self.p
+            value = load(base_type(fp.field), entry, place, fp.field)
+            self.code.assign(self.variables.of(ITEM, name), value)
+
+    def commit(self, rows: Expr) -> None:
+        """What was written counts from here on."""
+        code = self.code
+        code.do("store_64", self.slot(self.state, "ROWS"), rows)
+        entries = self.slot(self.state, "ENTRIES")
+        code.do("store_64", entries, call("load_i64_le", entries) + 1)
+        for leaf in self.kernels.view.leaves:
+            if self.sources.is_missing(leaf):
+                continue
+            target, slots = self.gives.of(leaf), self.kernels.columns[leaf.index]
+            if leaf.column.type in (*BYTES_LIKE, "list"):
+                code.do("store_64", self.state + slots.at, target.at)
+            if leaf.column.nullable and self.has_nulls_in_rows(leaf):
+                code.do("store_64", self.state + slots.nulls, target.nulls)
+
+    # ------------------------------------------------------------ numbers
+
+    def terms(self) -> list[tuple[Leaf, Term]]:
+        """The numbers of the row."""
+        fields = self.kernels.fields(self.case, self.variables)
+        numbers = self.sources.numbers
+        return [
+            (leaf, self.kernels.term(fields, self.case, value, leaf.name))
+            for leaf, value in numbers
+        ]
+
+    def varies(self, term: Term) -> bool:
+        """Whether a number differs from row to row of what the index has as one."""
+        own = {v for (part, _), v in self.variables.found.items() if part == ITEM}
+        if self.case.array is None:
+            own |= {v for (part, _), v in self.variables.found.items() if part == "place"}
+        read = variables_of(term.value) | (set() if term.null is None else variables_of(term.null))
+        return bool(own & read)
+
+    def has_nulls_in_rows(self, leaf: Leaf) -> bool:
+        if leaf.inside is not None or leaf.column.type in (*BYTES_LIKE, "list"):
+            return leaf.column.type in BYTES_LIKE
+        found = [term for own, term in self.terms() if own is leaf]
+        return any(term.null is not None and self.varies(term) for term in found)
+
+    def numbers(self, *, varying: bool) -> None:
+        for leaf, term in self.terms():
+            if self.varies(term) is varying:
+                self.number(leaf, term)
+
+    def number(self, leaf: Leaf, term: Term) -> None:
+        value, truth = term.value, term.value
+        if term.truth and leaf.column.type != "bool":
+            value = call("int", term.value)
+        elif isinstance(value, Pick) and leaf.column.type != "bool":
+            value = self.branches(value, leaf)
+        self.gives.number(leaf, value, term.null, truth)
+
+    def branches(self, value: Pick, leaf: Leaf) -> Expr:
+        """A value with conditions, worked out where the column is wanted."""
+        made = Var("value")
+        with self.code.when(self.gives.of(leaf).data):
+            self.code.choose(made, value)
+        return made
+
+    # ------------------------------------------------------------ the same in all rows
+
+    def same(self) -> None:
+        """The columns that have one value in all rows of what the index has as one."""
+        self.start()
+        code, case = self.code, self.case
+        first, count = Var("first"), Var("count")
+        code.assign(count, self.loaded(self.state, "ROWS") - first)
+        own = [leaf for leaf in self.kernels.view.leaves if leaf.inside is None]
+        self.gives.load(self.out, self.state, None, own)
+        for (part, name), slot in self.kernels.case_slots(case).items():
+            code.assign(self.noted(part, name), call("load_i64_le", self.row + slot))
+        start, end = self.loaded(self.row, "START"), self.loaded(self.row, "END")
+        code.assign(self.variables.of("place", "position"), start + self.bias)
+        code.assign(self.variables.of("place", "size"), end - start)
+        for leaf in self.sources.missing:
+            self.gives.missing(leaf, self.state, (first, count))
+        for leaf, term in self.terms():
+            if self.varies(term):
+                continue
+            value = term.value
+            if isinstance(value, Pick) and leaf.column.type != "bool":
+                value = self.branches(value, leaf)
+            if term.truth and leaf.column.type != "bool":
+                value = call("int", value)
+            self.gives.same_number(leaf, value, term.null, term.value, self.state, (first, count))
+        doc = "Write the columns that are the same in all rows, from the first one on."
+        tables = (self.row, self.out, self.state, first, self.bias)
+        self.kernels.module.functions.append(
+            Function(self.same_name, [(v, "int") for v in tables], "None", doc, code.body, "inner")
+        )

@@ -1,0 +1,374 @@
+"""Pass 1 of writing: which rows one entry holds, how many bytes that takes, and what of them cannot be written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from codecgen.plan import LayoutPlan
+from codecgen.plan.columns import CasePlan, Leaf
+from codecgen.plan.constant_folding import is_known, truth
+from codecgen.plan.nodes import ColumnValue
+from codecgen.plan.write_ops import Bits, Length, Number, Rows, columns_of, leaf_of
+from codecgen.plan.write_program import WriteProgram
+from codecgen.schema.lookup import integer_range
+from codecgen.targets.arrow.checks import Unsupported
+from codecgen.targets.arrow.code_tree import (
+    Call,
+    Expr,
+    Function,
+    Num,
+    Several,
+    Var,
+    all_of,
+    any_of,
+    call,
+    invert,
+)
+from codecgen.targets.arrow.function_builder import Builder
+from codecgen.targets.arrow.numba_encode.planner_function import Frame
+from codecgen.targets.arrow.numba_encode.range_checks import Fits
+from codecgen.targets.arrow.numba_encode.round_trip import Back
+from codecgen.targets.arrow.numba_encode.sizes import (
+    MOST_BYTES,
+    largest,
+    most_rows,
+    room_for_rows,
+    sizes_of,
+)
+from codecgen.targets.arrow.numba_encode.values import KINDS
+from codecgen.targets.arrow.numba_encode.view import Encoders, kept
+
+_ROWS = (
+    "Pass 1: how many rows from ``start`` on are entries of this kind. 0 rows and what is in the way; -1 when the first one "
+    "is not."
+)
+_ENTRY = (
+    "Pass 1: how many rows from ``start`` on one entry holds, and what it needs of them. 0 rows and what is in the way; -1 "
+    "when such an entry is not for them."
+)
+_ALL = (
+    "Pass 1: a row of the table for each entry that the rows make, until they are at least ``enough`` bytes. How many "
+    "entries, the first row that is in none of them, what is in its way (-1: nothing), the bytes of the rows, how many "
+    "entries are compressed. Unless the rows are the ``final`` ones, the last entry waits for more."
+)
+
+
+class Cut:
+    """Prints the function of pass 1 for one case."""
+
+    def __init__(self, encoders: Encoders, program: WriteProgram) -> None:
+        self.encoders = encoders
+        self.program = program
+        self.frame = Frame(encoders, program)
+        self.code = self.frame.code
+        self.fits = Fits(self.frame)
+        self.back = Back(self.frame)
+        self.ends = self.back.ends()
+        self.columns, self.last, self.entry = map(Var, ("columns", "last", "entry"))
+        self.bytes_room, self.extra = Var("bytes_room"), Var("extra")
+        around = [op for op in program.order if isinstance(op, Number | Bits)]
+        self.fixed = [op for op in around if isinstance(op, Bits) or not op.running]
+        self.running = [op for op in around if isinstance(op, Number) and op.running]
+
+    def emit(self) -> None:
+        frame, code, variables = self.frame, self.code, self.frame.variables
+        frame.columns.addresses(self.columns)
+        code.assign(self.extra, call("load_i64_le", self.columns + self.encoders.extra))
+        if self.program.around:
+            self.first_row()
+        for end, name in self.ends:
+            code.assign(variables.of(end, name), 0)
+        code.assign(frame.size, 0)
+        code.assign(frame.blamed, -1)
+        code.assign(frame.row, frame.start)
+        more = all_of([frame.row < self.last, frame.row - frame.start < frame.most])
+        with code.loop(more):
+            frame.inside = True
+            self.one_row()
+        self.close()
+        code.give(Several((frame.row - frame.start, Num(-1))))
+        parameters = (
+            self.columns, frame.start, self.last, self.entry, frame.sizes, self.bytes_room, frame.most,
+        )  # fmt: skip
+        self.encoders.module.functions.append(
+            Function(
+                self.encoders.function("cut", self.program.case).name,
+                [(parameter, "int") for parameter in parameters],
+                "tuple[int, int]",
+                _ENTRY if self.program.around else _ROWS,
+                code.body,
+                "inner",
+            )
+        )
+
+    # ------------------------------------------------------------ the first row
+
+    def used(self) -> list[ColumnValue]:
+        """The columns of numbers that are written."""
+        ops = (*self.program.around, *self.program.row)
+        return [value for op in ops for value in columns_of(op)]
+
+    def first_row(self) -> None:
+        """What the first row settles for the entry."""
+        frame, code, variables = self.frame, self.code, self.frame.variables
+        used = {(value.which, value.column.name) for value in self.used()}
+        starts = {name for op in self.running for name in _named(columns_of(op))}
+        first = {name for which, name in used if which in ("first", "max", "min")} | starts
+        for name in sorted(first):
+            frame.columns.number(self.encoders.leaf(name), frame.start, "head")
+        for which, name in sorted(used):
+            if which in ("max", "min"):
+                code.assign(variables.of(KINDS[which], name), variables.of("head", name))
+        for name in sorted(_named(v for v in self.used() if v.which == "last")):
+            code.assign(variables.of("row", name), variables.of("head", name))
+        for op in self.fixed:
+            self.fits.work_out(op, "entry")
+        when = self.program.when
+        if when is not None and not (is_known(when) and truth(when)):
+            with code.when(self.not_when()):
+                self.not_these()
+        for op in self.running:
+            self.fits.begin(op)
+
+    def not_when(self) -> Expr:
+        """The opposite of the condition of the rows."""
+        assert self.program.when is not None
+        f = self.program.case.entry.fields[0].field
+        if is_known(self.program.when):
+            raise Unsupported("written for rows whose condition never holds", f)
+        return invert(self.frame.condition(self.program.when, self.frame.values.own, f))
+
+    def not_these(self) -> None:
+        assert self.program.case.rows.when is not None
+        self.frame.not_these(self.program.case.rows.when)
+
+    # ------------------------------------------------------------ one row
+
+    def one_row(self) -> None:
+        frame, code, variables = self.frame, self.code, self.frame.variables
+        for now, before in self.back.moving().items():
+            code.assign(before, now)
+        main, others = self.row_columns()
+        for leaf in main:
+            frame.columns.load(leaf, frame.row)
+        for op in self.program.row_order:
+            self.fits.work_out(op, "item")
+        when = self.program.when
+        if not self.program.around and when is not None and not (is_known(when) and truth(when)):
+            with code.when(self.not_when()):
+                with code.when(frame.row.eq(frame.start)):
+                    self.not_these()
+                code.leave()
+        for which, name in sorted({(value.which, value.column.name) for value in self.used()}):
+            if which in ("max", "min"):
+                so_far = variables.of(KINDS[which], name)
+                code.assign(so_far, call(which, so_far, variables.of("row", name)))
+        for op in self.running:
+            self.fits.number(op, "entry")
+        self.keep_ends()
+        self.fits.bytes()
+        self.fits.rules(self.program.row, "item")
+        self.fits.rules(self.program.around, "entry")
+        self.back.columns([leaf for leaf in main if not leaf.column.on_request])
+        late = [leaf for leaf in main if leaf.column.on_request]
+        wanted = [leaf for leaf in others if leaf.column.on_request]
+        if wanted or late:
+            first = all_of([self.extra, frame.row.eq(frame.start)])
+            with code.when(any_of([self.extra.eq(1), first])):
+                for leaf in wanted:
+                    frame.columns.load(leaf, frame.row)
+                self.back.columns([*late, *wanted])
+        self.sizes()
+        code.add(frame.row, 1)
+
+    def row_columns(self) -> tuple[list[Leaf], list[Leaf]]:
+        """The columns that are written or read back by default, and others that are looked at when they are given."""
+        used = _named(value for value in self.used() if value.which != "first")
+        used |= {leaf.column.name for op in self.program.row if (leaf := leaf_of(op))}
+        main: list[Leaf] = []
+        others: list[Leaf] = []
+        for leaf in self.encoders.view.leaves:
+            if leaf.inside is not None:
+                continue
+            if leaf.column.name in used:
+                main.append(leaf)
+            elif leaf.column.name not in self.encoders.places:
+                (others if leaf.column.on_request else main).append(leaf)
+        return main, others
+
+    def keep_ends(self) -> None:
+        """The fields of the first and of the last element."""
+        frame, code, variables = self.frame, self.code, self.frame.variables
+        last = [(end, name) for end, name in self.ends if end == "last"]
+        first = [(end, name) for end, name in self.ends if end == "first"]
+        for end, name in last:
+            code.assign(variables.of(end, name), variables.of("item", name))
+        if self.ends:
+            with code.when(frame.row.eq(frame.start)):
+                for end, name in first:
+                    code.assign(variables.of(end, name), variables.of("item", name))
+                for end, name in last:
+                    code.assign(variables.of(f"before {end}", name), variables.of(end, name))
+
+    # ------------------------------------------------------------ sizes
+
+    def sizes(self) -> None:
+        """The bytes of the row; it goes into the entry if there is room."""
+        frame, code, taken = self.frame, self.code, self.frame.taken
+        others: list[Expr] = []
+        total = ahead = 0
+        length: Length | None = None
+        for op in self.program.row:
+            if isinstance(op, Length) and op.ahead:
+                if length is not None or others:
+                    raise Unsupported("a length in front of a part of the row", op.field.field)
+                self.whole_row(op)
+                length, ahead, total = op, total, 0
+                continue
+            fixed, more = sizes_of(op, frame.variables)
+            total += fixed
+            others += more
+        code.assign(taken, total)
+        for other in others:
+            code.add(taken, other)
+        if length is not None:
+            if largest(length.type) < MOST_BYTES:
+                frame.stop(taken > largest(length.type), None, length.field.field)
+            code.do("store_32", frame.sizes, taken)
+            code.add(frame.sizes, 4)
+            code.add(taken, self.with_length(length, ahead))
+        self.lengths_hold()
+        frame.stop(taken > room_for_rows(self.program), None)
+        full = frame.size + taken > self.bytes_room
+        frame.stop(all_of([full, frame.row > frame.start]), None)
+        code.add(frame.size, taken)
+
+    def with_length(self, op: Length, ahead: int) -> Expr:
+        """The bytes of the length in front of a row, and of what is in front of that."""
+        taken = self.frame.taken
+        size = (
+            call("size_uvarint", taken + 1)
+            if op.type == "compact"
+            else call(f"size_{op.type}", taken)
+        )
+        return size + ahead if ahead else size
+
+    def whole_row(self, op: Length) -> None:
+        """A length in front is that of all that follows."""
+        fields = self.program.case.element.fields
+        names = [fp.name for fp in fields]
+        at = names.index(op.field.name)
+        if op.run.last not in (None, names[-1]):
+            raise Unsupported("a length in front of a part of the row", op.field.field)
+        if at + 1 >= len(fields) or op.run.first != names[at + 1]:
+            raise Unsupported("a length that is not in front of what it measures", op.field.field)
+
+    def lengths_hold(self) -> None:
+        """Lengths of fixed size that are small can say how long the row is."""
+        element = self.program.case.element
+        for op in self.program.row:
+            if not isinstance(op, Length) or op.ahead:
+                continue
+            high = (integer_range(op.type) or (0, 0))[1]
+            if high >= MOST_BYTES:
+                continue
+            first = element.field(op.run.first)
+            to_end = op.run.last in (None, element.fields[-1].name)
+            if first is None or first.offset is None or not to_end:
+                raise Unsupported("a length in front of a part of the row", op.field.field)
+            taken: Expr = self.frame.taken
+            counted = taken - first.offset if first.offset else taken
+            self.frame.stop(counted > high, None, op.field.field)
+
+    # ------------------------------------------------------------ after the last row
+
+    def close(self) -> None:
+        frame, code, table, variables = (
+            self.frame,
+            self.code,
+            self.encoders.table,
+            self.frame.variables,
+        )
+        with code.when(frame.row.eq(frame.start)):
+            code.give(Several((Num(0), frame.blamed)))
+        if self.running:
+            with code.when(frame.blamed >= 0):
+                for op in self.running:
+                    name = op.field.name
+                    code.assign(variables.of("entry", name), variables.of("before entry", name))
+        stored: list[tuple[Expr, Expr]] = [
+            (table["CASE"], Num(self.program.case.number)),
+            (table["FIRST"], frame.start),
+            (table["ROWS"], frame.row - frame.start),
+            (table["SIZE"], frame.size),
+            (table["CODEC"], self.codec()),
+            (table["RUN"], Num(0)),
+            (table["RUN_SIZE"], frame.size),
+        ]
+        for kind, name in kept(self.program):
+            value: Expr = variables.of(kind, name)
+            if kind == "null head":
+                value = call("int", value)
+            stored.append((self.encoders.kept[kind, name], value))
+        for slot, value in stored:
+            code.do("store_64", self.entry + slot, value)
+
+    def codec(self) -> Expr:
+        """The number that says how the rows are compressed."""
+        for op in self.program.around:
+            if isinstance(op, Rows) and op.codec is not None:
+                own = self.frame.values.own
+                return self.frame.values.read(own).number(op.codec)
+        return Num(0)
+
+
+def _named(values: Iterable[ColumnValue]) -> set[str]:
+    return {value.column.name for value in values}
+
+
+def cut_all(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
+    """Print pass 1 over many entries. Its name."""
+    code = Builder()
+    parameters = [
+        Var(name)
+        for name in (
+            "columns", "table", "capacity", "start", "last", "final", "sizes", "bytes_room", "enough", "most",
+        )
+    ]  # fmt: skip
+    columns, table, capacity, start, last, final, sizes, bytes_room, enough, most = parameters
+    n, done, squeezed, row, own, at = map(Var, ("n", "done", "squeezed", "row", "entry", "at"))
+    rows, blamed = Var("rows"), Var("blamed")
+    for variable, value in ((n, Num(0)), (done, Num(0)), (squeezed, Num(0)), (row, start)):
+        code.assign(variable, value)
+    with code.loop(all_of([row < last, n < capacity, done < enough])):
+        code.assign(own, table + n * encoders.size_of_entry)
+        code.assign(at, sizes + Num(4) * (row - start))
+        code.unpack((rows, blamed), Several((Num(-1), Num(-1))))
+        for case in cases:
+            program = encoders.programs[case.number]
+            limit = most_rows(program)
+            least = most if limit == MOST_BYTES else call("min", most, limit)
+            room = call("min", bytes_room, room_for_rows(program))
+            many = room if program.around else enough - done
+            arguments = (columns, row, last, own, at, many, least)
+            with code.when(rows < 0):
+                cut = Call(encoders.function("cut", case), arguments, (), False)
+                code.unpack((rows, blamed), cut)
+                if program.around:
+                    waits = all_of([rows > 0, (row + rows).eq(last), invert(final)])
+                    with code.when(waits):
+                        code.give(Several((n, row, Num(-1), done, squeezed)))
+        with code.when(rows <= 0):
+            code.give(Several((n, row, blamed, done, squeezed)))
+        code.do("store_64", own + encoders.table["SIZES"], at)
+        code.add(done, call("load_i64_le", own + encoders.table["SIZE"]))
+        compressed = call("load_i64_le", own + encoders.table["CODEC"]).ne(0)
+        code.add(squeezed, call("int", compressed))
+        code.add(row, rows)
+        code.add(n, 1)
+    code.give(Several((n, row, Num(-1), done, squeezed)))
+    name = encoders.entry_function("cut_all", entry)
+    typed = [(parameter, "int") for parameter in parameters]
+    result = "tuple[int, int, int, int, int]"
+    encoders.module.functions.append(Function(name, typed, result, _ALL, code.body, "jit"))
+    return name

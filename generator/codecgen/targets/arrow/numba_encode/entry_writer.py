@@ -1,0 +1,298 @@
+"""Pass 2 of writing: the bytes of rows, and of the entries around them."""
+
+from __future__ import annotations
+
+from codecgen.plan import nodes
+from codecgen.plan.columns import Leaf
+from codecgen.plan.write_ops import (
+    Absent,
+    Bits,
+    Bytes,
+    Checksum,
+    Constant,
+    Count,
+    Elements,
+    Length,
+    Number,
+    Rows,
+    WriteOp,
+    columns_of,
+    leaf_of,
+    values_of,
+)
+from codecgen.plan.write_program import WriteProgram
+from codecgen.schema.types import INTEGERS, BytesType, Run
+from codecgen.targets.arrow.arithmetic import Term
+from codecgen.targets.arrow.checks import Unsupported
+from codecgen.targets.arrow.code_tree import Call, Expr, Function, Num, Pick, Var, call, effect
+from codecgen.targets.arrow.numba_encode.planner_function import Frame
+from codecgen.targets.arrow.numba_encode.sizes import count_of, null_of
+from codecgen.targets.arrow.numba_encode.view import Encoders, kept
+
+
+class Put:
+    """Prints a function of pass 2: that of the ``rows`` of an entry, or that of the entry around them."""
+
+    def __init__(self, encoders: Encoders, program: WriteProgram, *, rows: bool) -> None:
+        self.encoders = encoders
+        self.program = program
+        self.frame = Frame(encoders, program)
+        self.code = self.frame.code
+        self.of_rows = rows
+        case = program.case
+        self.layout = case.element if rows or case.array is None else case.entry
+        self.ops = program.row if rows else program.around
+        self.part = "item" if rows else "entry"
+        self.p, self.columns, self.entry = map(Var, ("p", "columns", "entry"))
+        self.rows, self.run, self.run_size = map(Var, ("rows", "run", "run_size"))
+        self.worked_out: set[str] = set()
+
+    # ------------------------------------------------------------ functions
+
+    def emit(self) -> None:
+        frame, code, table = self.frame, self.code, self.encoders.table
+        case = self.program.case
+        if self.of_rows:
+            frame.columns.addresses(self.columns)
+            code.assign(frame.start, self.loaded(table["FIRST"]))
+            code.assign(self.rows, self.loaded(table["ROWS"]))
+            code.assign(frame.sizes, self.loaded(table["SIZES"]))
+        else:
+            code.assign(self.run, self.loaded(table["RUN"]))
+            code.assign(self.run_size, self.loaded(table["RUN_SIZE"]))
+            code.assign(self.rows, self.loaded(table["ROWS"]))
+        for kind, name in kept(self.program):
+            slot = self.encoders.kept[kind, name]
+            code.assign(frame.variables.of(kind, name), self.loaded(slot))
+        if self.of_rows:
+            with code.count(frame.row, frame.start, frame.start + self.rows):
+                self.load()
+                self.work_out()
+                self.fields()
+            doc = "Pass 2: write the rows of an entry. The address behind them."
+        else:
+            self.fields()
+            doc = (
+                "Pass 2: write an entry, with its rows or the run that they were compressed to. The address behind "
+                "it."
+            )
+        code.give(self.p)
+        name = self.encoders.function("put" if self.of_rows else "write", case).name
+        parameters = [(v, "int") for v in (self.columns, self.entry, self.p)]
+        self.encoders.module.functions.append(
+            Function(name, parameters, "int", doc, code.body, "inner")
+        )
+
+    def loaded(self, slot: Expr) -> Expr:
+        return call("load_i64_le", self.entry + slot)
+
+    def load(self) -> None:
+        """The columns that are written in each row."""
+        used = {v.column.name for op in self.ops for v in columns_of(op) if v.which == "row"}
+        used |= {leaf.column.name for op in self.ops if (leaf := leaf_of(op))}
+        for leaf in self.encoders.view.leaves:
+            if leaf.inside is None and leaf.column.name in used:
+                self.frame.columns.load(leaf, self.frame.row)
+
+    def work_out(self) -> None:
+        """The numbers of the row that others are made of."""
+        own = ("own",) if self.program.around else ("own", "entry")
+        named = {
+            read.field.name
+            for op in self.ops
+            for value in values_of(op)
+            for read in nodes.fields_read(value)
+            if read.owner in own
+        }
+        for op in self.program.row_order:
+            if op.field.name in named and isinstance(op, Number | Bits):
+                self.code.choose(self.frame.variables.of("item", op.field.name), self.value(op))
+                self.worked_out.add(op.field.name)
+
+    # ------------------------------------------------------------ fields
+
+    def fields(self) -> None:
+        """All fields in their order; then lengths, and then checksums, in the places that were left for them."""
+        there = [op for op in self.ops if not isinstance(op, Absent)]
+        later = [op for op in there if isinstance(op, Checksum) or _is_later(op)]
+        firsts = {op.run.first for op in later if isinstance(op, Length | Checksum)}
+        lasts = {self.end_of(op.run) for op in later if isinstance(op, Length | Checksum)}
+        for op in self.ops:  # runs begin and end with fields that are left out, too
+            name = op.field.name
+            if name in firsts:
+                self.code.assign(self.address("start_of", name), self.p)
+            if not isinstance(op, Absent):
+                self.one(op)
+            if name in lasts:
+                self.code.assign(self.address("end_of", name), self.p)
+        for op in reversed(there):
+            if isinstance(op, Length) and not op.ahead:
+                start, end = self.bounds(op.run)
+                self.patch(op, op.field.size or 0, end - start)
+        checks = [op for op in there if isinstance(op, Checksum)]
+        for check in sorted(checks, key=lambda op: len(self.layout.run(op.run))):
+            start, end = self.bounds(check.run)
+            value = effect(check.algorithm, start, end - start)
+            self.patch(check, check.field.size or 0, value)
+
+    def address(self, what: str, name: str) -> Var:
+        return self.frame.variables.of(what.replace("_", " "), name)
+
+    def end_of(self, run: Run) -> str | None:
+        """The last field of a run, where more follows."""
+        return None if run.last == self.layout.fields[-1].name else run.last
+
+    def bounds(self, run: Run) -> tuple[Var, Var]:
+        """Where a run of fields begins and ends."""
+        last = self.end_of(run)
+        end = self.p if last is None else self.address("end_of", last)
+        return self.address("start_of", run.first), end
+
+    def patch(self, op: WriteOp, size: int, value: Expr) -> None:
+        self.store(self.address("place_of", op.field.name), size, value)
+
+    def store(self, place: Expr, size: int, value: Expr, endian: str | None = None) -> None:
+        little = (endian or self.layout.layout.endian) == "little"
+        order = "" if size == 1 or little else "_be"
+        self.code.do(f"store_{8 * size}{order}", place, value)
+
+    def number(self, name: str, value: Expr, remark: str = "", endian: str | None = None) -> None:
+        """A number at the end of what is written."""
+        if name in INTEGERS or name == "bool":
+            size = 1 if name == "bool" else INTEGERS[name][0]
+            self.store(self.p, size, value, endian)
+            self.code.add(self.p, size, remark)
+        elif name == "compact":
+            one_more = Num(value.value + 1) if isinstance(value, Num) else value + 1
+            self.code.assign(self.p, effect("put_uvarint", self.p, one_more), remark)
+        else:
+            self.code.assign(self.p, effect(f"put_{name}", self.p, value), remark)
+
+    def one(self, op: WriteOp) -> None:
+        """The bytes of one operation."""
+        code, f = self.code, op.field.field
+        match op:
+            case Constant(type=name, value=value):
+                self.number(name, Num(value), f.name)
+            case Number(type=name) | Bits(type=name):
+                self.varying(op, name)
+            case Length(ahead=True, type=name):
+                if not self.of_rows:
+                    raise Unsupported("a length of an entry that varies in size", f)
+                length = Var("length")
+                code.assign(length, call("load_i32_le", self.frame.sizes))
+                code.add(self.frame.sizes, 4)
+                self.number(name, length, f.name)
+            case Length() | Checksum():
+                code.assign(self.address("place_of", f.name), self.p)
+                code.add(self.p, op.field.size or 0)
+            case Count(type=name, rows=rows):
+                many = self.rows if rows else count_of(op, self.frame.variables)
+                self.number(name, many, f.name)
+            case Bytes():
+                self.bytes(op)
+            case Elements():
+                self.elements(op)
+            case Rows():
+                self.rows_of(op)
+
+    def varying(self, op: Number | Bits, name: str) -> None:
+        """A number that columns have a say in."""
+        variable = self.frame.variables.of(self.part, op.field.name)
+        remark = op.field.name
+        if not self.of_rows:
+            self.number(name, variable)
+            return
+        if op.field.name in self.worked_out:
+            self.number(name, variable, remark)
+            return
+        value = self.value(op)
+        if isinstance(value, Pick):
+            self.code.choose(variable, value)
+            value = variable
+        self.number(name, value, remark)
+
+    def value(self, op: Number | Bits) -> Expr:
+        """What a number of the row is made of."""
+        if isinstance(op, Number):
+            return _number(self.frame.written(op.value, op, self.part))
+        words = [
+            _number(self.frame.written(member.value, op, self.part)) << member.bits.low
+            for member in op.members
+        ]
+        total = words[0]
+        for word in words[1:]:
+            total = total | word
+        return total
+
+    # ------------------------------------------------------------ bytes and lists
+
+    def bytes(self, op: Bytes, endian: str | None = None) -> None:
+        f, leaf, length = op.field.field, op.column, op.type.length
+        counted = not isinstance(length, int) and length != "rest"
+        if leaf is None:
+            self.number(str(length), Num(null_of(op.type)), f.name, endian)
+            return
+        if not leaf.column.nullable:
+            self.content(op.type, f.name, leaf, counted, endian)
+            return
+        with self.code.when(self.frame.variables.value(leaf) >= 0):
+            self.content(op.type, f.name, leaf, counted, endian)
+        if counted:
+            with self.code.otherwise():
+                self.number(str(length), Num(null_of(op.type)), "null", endian)
+
+    def content(
+        self, type_: BytesType, name: str, leaf: Leaf, counted: bool, endian: str | None
+    ) -> None:
+        """Bytes with their length in front."""
+        variables, code = self.frame.variables, self.code
+        n = variables.value(leaf)
+        if counted:
+            self.number(str(type_.length), n, name, endian)
+        start = variables.part(leaf, "data") + variables.part(leaf, "at")
+        code.do("copy_from", self.p, start, n, variables.part(leaf, "end"))
+        code.add(self.p, n)
+
+    def elements(self, op: Elements) -> None:
+        f, leaf, variables = op.field.field, op.column, self.frame.variables
+        many: Expr = Num(0) if leaf is None else variables.value(leaf)
+        if op.type.count is not None:
+            self.number(op.type.count, many, f.name)
+        if leaf is None or op.layout is None:
+            return
+        element, at = Var("part"), variables.part(leaf, "at")
+        endian = op.layout.layout.endian
+        with self.code.count(element, at, at + many):
+            for inner in op.each:
+                if isinstance(inner, Constant):
+                    self.number(inner.type, Num(inner.value), inner.field.name, endian)
+                    continue
+                if inner.column is not None:
+                    self.frame.columns.load(inner.column, element)
+                self.bytes(inner, endian)
+
+    def rows_of(self, op: Rows) -> None:
+        code, name = self.code, op.field.name
+        if op.type.count is not None:
+            self.number(op.type.count, self.rows, f"{name}, how many")
+        if op.type.length is not None:
+            self.number(op.type.length, self.run_size, f"{name}, how long")
+        put = self.encoders.function("put", self.program.case)
+        written = Call(put, (self.columns, self.entry, self.p), (), False)
+        if op.type.compression is None:
+            code.assign(self.p, written)
+            return
+        with code.when(self.run):
+            code.do("copy_from", self.p, self.run, self.run_size, self.run + self.run_size)
+            code.add(self.p, self.run_size)
+        with code.otherwise():
+            code.assign(self.p, written)
+
+
+def _is_later(op: WriteOp) -> bool:
+    return isinstance(op, Length) and not op.ahead
+
+
+def _number(term: Term) -> Expr:
+    return call("int", term.value) if term.truth else term.value

@@ -1,0 +1,118 @@
+"""A function of pass 1 while it is put together: its variables, and what it says of rows that cannot be written."""
+
+from __future__ import annotations
+
+from codecgen.plan import nodes
+from codecgen.plan.column_sources import blamed
+from codecgen.plan.nodes import Value
+from codecgen.plan.write_ops import Bits, Bytes, Elements, Number, WriteOp
+from codecgen.plan.write_program import WriteProgram
+from codecgen.schema.expression import Expression
+from codecgen.schema.model import Field
+from codecgen.targets.arrow.arithmetic import Refused, Term
+from codecgen.targets.arrow.checks import Check, Unsupported
+from codecgen.targets.arrow.code_tree import FALSE, TRUE, Expr, Num, Several, Var
+from codecgen.targets.arrow.function_builder import Builder
+from codecgen.targets.arrow.numba_encode.columns import Columns, Variables
+from codecgen.targets.arrow.numba_encode.values import Values
+from codecgen.targets.arrow.numba_encode.view import Encoders
+
+
+class Frame:
+    """What the parts of such a function share. ``inside`` tells whether it is in the loop over the rows."""
+
+    def __init__(self, encoders: Encoders, program: WriteProgram) -> None:
+        self.encoders = encoders
+        self.program = program
+        self.case = program.case
+        self.code = Builder()
+        self.variables = Variables()
+        self.columns = Columns(encoders, self.code, self.variables)
+        self.values = Values(program, self.variables)
+        self.inside = False
+        self.row, self.start, self.most, self.sizes = map(Var, ("row", "start", "most", "sizes"))
+        self.blamed, self.size, self.taken = map(Var, ("blamed", "size", "taken"))
+
+    # ------------------------------------------------------------ values
+
+    def written(self, value: Value, op: WriteOp, part: str) -> Term:
+        """What an operation writes, or a part of it."""
+        try:
+            return self.values.written(value, part)
+        except Refused as error:
+            raise Unsupported(error.reason, op.field.field) from None
+
+    def condition(self, value: Value, part: str, f: Field) -> Expr:
+        """A condition on what is written."""
+        try:
+            return self.values.read(part).condition(value)
+        except Refused as error:
+            raise Unsupported(error.reason, f) from None
+
+    def read(self, value: Value) -> Term:
+        """What a reader makes of a row for a column."""
+        try:
+            return self.values.read(self.values.own).term(value)
+        except Refused as error:
+            raise Unsupported(error.reason, blamed(self.case, value)) from None
+
+    # ------------------------------------------------------------ who is to blame
+
+    def blame(self, value: Value, part: str) -> int | None:
+        """The column that a value is made of, the first one of them."""
+        for column in nodes.columns_read(value):
+            return self.encoders.leaf(column.column.name).index
+        for node in nodes.walk(value):
+            match node:
+                case nodes.BitValue(word, m) if not word.holders:
+                    found = self.blame_op(self.values.op(word, part)[1], part, m.name)
+                case nodes.FieldValue(holders=()):
+                    found = self.blame_op(self.values.op(node, part)[1], part)
+                case _:
+                    continue
+            if found is not None:
+                return found
+        return None
+
+    def blame_op(self, op: WriteOp, part: str, bits: str | None = None) -> int | None:
+        """The column that is written by an operation, or by some of its bits."""
+        match op:
+            case Bytes(column=leaf) | Elements(column=leaf) if leaf is not None:
+                return leaf.index
+            case Bits(members=members):
+                values = (m.value for m in members if bits in (None, m.bits.name))
+                found = (self.blame(value, part) for value in values)
+                return next((leaf for leaf in found if leaf is not None), None)
+            case Number(value=value):
+                return self.blame(value, part)
+        return None
+
+    # ------------------------------------------------------------ refusals
+
+    def not_these(self, when: Expression) -> None:
+        """Rows of this case are others than the first one is."""
+        assert self.program.when is not None
+        leaf = self.blame(self.program.when, self.values.own)
+        check = Check("when", when, leaf)
+        self.code.give(Several((Num(-1), self.number(check))), self.remark(check))
+
+    def stop(self, condition: Expr, leaf: int | None, f: Field | None = None) -> None:
+        """A column (None: the row) does not fit into a field (None: it would not be read back)."""
+        if condition == FALSE:
+            return
+        check = Check(column=leaf) if f is None else Check(f.name, f.span, leaf)
+        if condition == TRUE and f is not None:
+            raise Unsupported("never right, whatever the rows are", f)
+        with self.code.when(condition):
+            if self.inside:
+                self.code.assign(self.blamed, self.number(check), self.remark(check))
+                self.code.leave()
+            else:
+                self.code.give(Several((Num(0), self.number(check))), self.remark(check))
+
+    def number(self, check: Check) -> Num:
+        return Num(self.encoders.module.checks.number(check))
+
+    def remark(self, check: Check) -> str:
+        name = "the row" if check.column is None else self.encoders.view.leaves[check.column].name
+        return f"{name}, {check.name}" if check.name else name

@@ -1,0 +1,175 @@
+"""Whether columns have room in the fields that they are written to, and keep the rules of these."""
+
+from __future__ import annotations
+
+from codecgen.plan.columns import Leaf
+from codecgen.plan.constant_folding import is_known, truth
+from codecgen.plan.nodes import Value
+from codecgen.plan.write_ops import (
+    Bits,
+    Bytes,
+    Constant,
+    Elements,
+    Limits,
+    Number,
+    WriteOp,
+    leaf_of,
+)
+from codecgen.schema.model import Field
+from codecgen.schema.types import ScalarType
+from codecgen.targets.arrow.arithmetic import Term, invert_member
+from codecgen.targets.arrow.checks import Unsupported
+from codecgen.targets.arrow.code_tree import Expr, Prefix, Var, all_of, any_of, call, invert
+from codecgen.targets.arrow.numba_encode.planner_function import Frame
+from codecgen.targets.arrow.numba_encode.sizes import MOST_BYTES, largest, size_of_bytes, sizes_of
+
+
+class Fits:
+    """Prints what works out fields, and checks them."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self.code = frame.code
+
+    # ------------------------------------------------------------ numbers
+
+    def work_out(self, op: WriteOp, part: str) -> None:
+        """The number of a field, and whether it has room there."""
+        frame = self.frame
+        variable = frame.variables.of(part, op.field.name)
+        if isinstance(op, Number):
+            self.number(op, part)
+        elif isinstance(op, Bits):
+            words = []
+            for member in op.members:
+                term = frame.written(member.value, op, part)
+                leaf = frame.blame(member.value, part)
+                self.not_null(term, leaf, op)
+                value = _as_number(term)
+                frame.stop(outside(value, member.limits), leaf, op.field.field)
+                words.append(value << member.bits.low)
+            total = words[0]
+            for word in words[1:]:
+                total = total | word
+            self.code.choose(variable, total)
+
+    def number(self, op: Number, part: str) -> None:
+        frame, f = self.frame, op.field.field
+        leaf = frame.blame(op.value, part)
+        variable = frame.variables.of(part, op.field.name)
+        term = frame.written(op.value, op, part)
+        self.not_null(term, leaf, op)
+        self.code.choose(variable, _as_number(term))
+        frame.stop(outside(variable, op.limits), leaf, f)
+
+    def begin(self, op: Number) -> None:
+        """The number of a field around the rows when the first of them is in; it is looked at in the loop."""
+        term = self.frame.written(op.value, op, "entry")
+        self.code.choose(self.frame.variables.of("entry", op.field.name), _as_number(term))
+
+    def not_null(self, term: Term, leaf: int | None, op: WriteOp) -> None:
+        if term.null is not None:
+            self.frame.stop(term.null, leaf, op.field.field)
+
+    # ------------------------------------------------------------ rules
+
+    def rules(self, ops: tuple[WriteOp, ...], part: str) -> None:
+        """What the format says of its values holds for those that are written."""
+        for op in ops:
+            if isinstance(op, Number | Bits | Constant | Bytes | Elements):
+                for rule, wanted in ((op.field.valid, True), (op.field.refuse, False)):
+                    if rule is not None:
+                        self.rule(op, rule, wanted, part)
+
+    def rule(self, op: WriteOp, rule: Value, wanted: bool, part: str) -> None:
+        frame, f = self.frame, op.field.field
+        value = frame.program.rule(rule, part)
+        if is_known(value):
+            if truth(value) is not wanted:
+                raise Unsupported("never right, whatever the rows are", f)
+            return
+        condition = frame.condition(value, part, f)
+        own = leaf_of(op)
+        leaf = frame.blame(value, part) if own is None else own.index
+        frame.stop(invert(condition) if wanted else condition, leaf, f)
+
+    # ------------------------------------------------------------ bytes and lists
+
+    def bytes(self) -> None:
+        """Bytes and lists have a place in their fields."""
+        for op in self.frame.program.row:
+            if isinstance(op, Bytes) and op.column is not None:
+                self.bytes_fit(op, op.column)
+            elif isinstance(op, Elements) and op.column is not None:
+                self.list_fits(op, op.column)
+
+    def bytes_fit(self, op: Bytes, leaf: Leaf) -> None:
+        frame, f, n = self.frame, op.field.field, self.frame.variables.value(leaf)
+        length = op.type.length
+        nullable = leaf.column.nullable
+        if isinstance(length, int):
+            frame.stop(n.ne(length), leaf.index, f)
+        elif length != "rest":
+            high = MOST_BYTES if length == "compact" else largest(length)
+            if high < MOST_BYTES:
+                frame.stop(n > high, leaf.index, f)
+        if nullable and op.type.null is None:
+            frame.stop(n < 0, leaf.index, f)
+        if op.type.text:
+            part = frame.variables.part
+            start = part(leaf, "data") + part(leaf, "at")
+            right = call("is_utf8_within", start, n, part(leaf, "end"))
+            wrong: Expr = Prefix("not", right)
+            frame.stop(all_of([n > 0, wrong]) if nullable else wrong, leaf.index, f)
+
+    def list_fits(self, op: Elements, leaf: Leaf) -> None:
+        frame, code, f = self.frame, self.code, op.field.field
+        part = frame.variables.part
+        n, at, size = frame.variables.value(leaf), part(leaf, "at"), part(leaf, "size")
+        high = self.most_elements(op)
+        tests = [n > frame.most]
+        if high < MOST_BYTES:
+            tests.append(n > high)
+        frame.stop(any_of(tests), leaf.index, f)
+        code.assign(size, 0)
+        element = Var("part")
+        with code.count(element, at, at + n):
+            fixed = 0
+            for inner in op.each:
+                if isinstance(inner, Bytes) and inner.column is not None:
+                    frame.columns.load(inner.column, element)
+                    self.bytes_fit(inner, inner.column)
+                    const, others = size_of_bytes(inner.type, frame.variables.value(inner.column))
+                else:
+                    const, others = sizes_of(inner, frame.variables)
+                fixed += const
+                for other in others:
+                    code.add(size, other)
+            if fixed:
+                code.add(size, fixed)
+        with code.when(frame.blamed >= 0):
+            code.leave()
+
+    def most_elements(self, op: Elements) -> int:
+        """How many elements can be counted."""
+        name = op.type.count or "varint"
+        if op.type.counted_by is not None:
+            fp = self.frame.case.element.field(op.type.counted_by)
+            name = _type_of(fp.field if fp is not None else op.field.field)
+        return min(MOST_BYTES if name == "compact" else largest(name), MOST_BYTES)
+
+
+def _type_of(f: Field) -> str:
+    return f.type.name if isinstance(f.type, ScalarType) else "varint"
+
+
+def _as_number(term: Term) -> Expr:
+    return call("int", term.value) if term.truth else term.value
+
+
+def outside(value: Expr, limits: Limits) -> Expr:
+    """The condition that a number is not within limits."""
+    if limits.allowed is not None:
+        return invert_member(value, limits.allowed)
+    tests = [value < limits.low] if limits.low is not None else []
+    return any_of([*tests, *([value > limits.high] if limits.high is not None else [])])

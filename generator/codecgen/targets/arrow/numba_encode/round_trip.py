@@ -1,0 +1,178 @@
+"""Whether a reader finds the columns as they are in what was written."""
+
+from __future__ import annotations
+
+from codecgen.plan import nodes
+from codecgen.plan.columns import Leaf
+from codecgen.plan.nodes import Value
+from codecgen.plan.value_ranges import exact_range, wrapped_range
+from codecgen.plan.write_ops import Bits, Number, leaf_of
+from codecgen.targets.arrow.arithmetic import Term
+from codecgen.targets.arrow.code_tree import (
+    FALSE,
+    TRUE,
+    Expr,
+    Num,
+    Pick,
+    Var,
+    all_of,
+    call,
+    invert,
+    replaced,
+    variables,
+)
+from codecgen.targets.arrow.numba_encode.planner_function import Frame
+from codecgen.targets.arrow.numba_encode.view import BYTES_LIKE
+
+
+class Back:
+    """Prints checks of what is read back, for the row at hand and (``before``) for those that are in already."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self.code = frame.code
+        self.program = frame.program
+        self.found = Var("back")
+        self.numbers = [
+            value
+            for name, value in self.program.values.items()
+            if frame.encoders.leaf(name).column.type not in (*BYTES_LIKE, "list")
+            and name not in frame.encoders.places
+        ]
+
+    def ends(self) -> list[tuple[str, str]]:
+        """The fields of the first and the last element that readers ask for: which end, and the field."""
+        for value in self.numbers:
+            self.frame.read(value)
+        return sorted(self.frame.values.ends)
+
+    def moving(self) -> dict[Var, Var]:
+        """The variables that change with the rows of an entry, with those for what they were before the row at hand."""
+        frame = self.frame
+        out = {}
+        for op in self.program.around:
+            if isinstance(op, Number) and op.running:
+                name = op.field.name
+                out[frame.variables.of("entry", name)] = frame.variables.of("before entry", name)
+        for end, name in sorted(frame.values.ends):
+            if end == "last":
+                out[frame.variables.of(end, name)] = frame.variables.of("before last", name)
+        return out
+
+    # ------------------------------------------------------------ columns
+
+    def columns(self, leaves: list[Leaf]) -> None:
+        """A reader finds these columns as they are."""
+        frame = self.frame
+        for leaf in leaves:
+            value = self.program.values.get(leaf.column.name)
+            if leaf.column.name in frame.encoders.places:
+                continue
+            if value is not None and self.is_itself(leaf, value):
+                continue
+            given = frame.variables.part(leaf, "given")
+            n = frame.variables.value(leaf)
+            if leaf.column.type in (*BYTES_LIKE, "list"):
+                there = n > 0 if leaf.column.type == "list" else n >= 0
+                frame.stop(all_of([given, there]), leaf.index)
+            elif value is None:
+                null = frame.variables.of("null row", leaf.column.name)
+                tests = [given, invert(null)] if leaf.column.nullable else [given]
+                frame.stop(all_of(tests), leaf.index)
+            else:
+                self.number(leaf, value, given, n)
+
+    def is_itself(self, leaf: Leaf, value: Value) -> bool:
+        """Whether a column is read from the very field that it is written to, row by row."""
+        while isinstance(value, nodes.DerivedValue) and not _wraps(value):
+            value = value.value
+        match value:
+            case nodes.FieldValue(holders=()) as word:
+                name = None
+            case nodes.BitValue(word, m) if not word.holders:
+                name = m.name
+            case _:
+                return False
+        if word.owner == "own" and self.program.around:
+            return False
+        op = self.program.op("item", word.field.name)
+        own: Value | None = None
+        match op:
+            case Number(value=own) if name is None:
+                pass
+            case Bits(members=members):
+                own = next((m.value for m in members if m.bits.name == name), None)
+        if op is not None and leaf_of(op) is leaf:
+            return True
+        return isinstance(own, nodes.ColumnValue) and (
+            own.which == "row" and own.column.name == leaf.column.name
+        )
+
+    def number(self, leaf: Leaf, value: Value, given: Expr, n: Var) -> None:
+        frame = self.frame
+        term = frame.read(value)
+        if leaf.column.type == "bool":
+            term = Term(_as_bit(term, value), term.null)
+        elif term.truth:
+            term = Term(call("int", term.value), term.null)
+        read = variables(term.value) | (set() if term.null is None else variables(term.null))
+        moving = {old: new for old, new in self.moving().items() if old in read}
+        rows = (op for op in self.program.row if isinstance(op, Number | Bits))
+        own = {frame.variables.of("item", op.field.name) for op in rows}
+        own |= {v for leaf in frame.encoders.view.leaves for v in [frame.variables.value(leaf)]}
+        if moving or read & own:
+            frame.encoders.varying.add(leaf.name)
+        terms = [term]
+        if moving:
+            null = None if term.null is None else replaced(term.null, moving)
+            terms.append(Term(replaced(term.value, moving), null))
+        if isinstance(term.value, Pick) or leaf.column.nullable:
+            with self.code.when(given):
+                for found in terms:
+                    self.compare(leaf, found, n)
+            return
+        for found in terms:
+            frame.stop(all_of([given, _differs(found.value, n)]), leaf.index)
+
+    def compare(self, leaf: Leaf, term: Term, n: Var) -> None:
+        """Work out what is read, and compare."""
+        frame, back = self.frame, self.found
+        if not leaf.column.nullable:
+            self.code.choose(back, term.value)
+            frame.stop(back.ne(n), leaf.index)
+            return
+        null = frame.variables.of("null row", leaf.column.name)
+        expected = FALSE if term.null is None else term.null
+        frame.stop(_unlike(null, expected), leaf.index)
+        if expected == TRUE:
+            return
+        value = term.value
+        if not isinstance(value, Num):
+            self.code.choose(back, value)
+            value = back
+        frame.stop(all_of([invert(null), _differs(value, n)]), leaf.index)
+
+
+def _wraps(value: nodes.DerivedValue) -> bool:
+    """Whether a derived value may be another than what it is made of."""
+    exact = exact_range(value.value)
+    return wrapped_range(exact, value.bits) != exact
+
+
+def _as_bit(term: Term, value: Value) -> Expr:
+    """True as 1, as columns of bools have it."""
+    if term.truth:
+        return call("int", term.value)
+    low, high = exact_range(value)
+    return term.value if low >= 0 and high <= 1 else call("int", term.value.ne(0))
+
+
+def _differs(value: Expr, n: Var) -> Expr:
+    return n.ne(value) if isinstance(value, Num) else value.ne(n)
+
+
+def _unlike(null: Var, expected: Expr) -> Expr:
+    """Whether a column is null where a reader finds a value, or the other way round."""
+    if expected == FALSE:
+        return null
+    return invert(null) if expected == TRUE else null.ne(expected)

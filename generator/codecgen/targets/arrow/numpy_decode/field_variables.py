@@ -1,0 +1,113 @@
+"""What values mean in a reader: its own variables, or the fields of rows and of the entries around them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from codecgen.plan import LayoutPlan, Plan, nodes
+from codecgen.plan.columns import CasePlan
+from codecgen.plan.constant_folding import fold
+from codecgen.plan.nodes import Value
+from codecgen.schema.types import BitsType, BytesType, ScalarType
+from codecgen.targets.arrow.arithmetic import Refused, Term
+from codecgen.targets.arrow.code_tree import Attribute, Expr, Num, Var
+from codecgen.targets.arrow.numba_decode.field_variables import Fields as KernelFields
+from codecgen.targets.arrow.numba_decode.field_variables import Variables, is_number
+from codecgen.targets.arrow.numpy_decode.arithmetic import VectorArithmetic, opposite
+
+
+@dataclass(slots=True)
+class Locals:
+    """The variables of a reader, by the fields that they hold."""
+
+    found: dict[str, Var] = field(default_factory=dict)
+
+    def of(self, name: str) -> Var:
+        return self.found.setdefault(name, Var(name))
+
+
+@dataclass(slots=True)
+class VectorFields:
+    """Fields by their names: variables of a reader (``case`` None), or what ``row`` has of the entry, the element, and the
+    first and last element. The fields that were asked for gather in ``used``."""
+
+    plan: Plan
+    layout: LayoutPlan
+    local: Locals
+    case: CasePlan | None = None
+    row: Var | None = None
+    used: set[tuple[str, str]] = field(default_factory=set)
+
+    def arithmetic(self) -> VectorArithmetic:
+        return VectorArithmetic(self.leaf)
+
+    def folded(self, value: Value) -> Value:
+        known = KernelFields(self.plan, self.layout, "", Variables(), self.case).known()
+        return fold(value, known)
+
+    def leaf(self, value: Value) -> Term:
+        match value:
+            case nodes.VersionValue(version) if version is not None:
+                return Term(Num(version))
+            case nodes.PlaceValue(name) if self.row is not None:
+                return Term(Attribute(self.row, name))
+            case nodes.FieldValue():
+                return self.field(value)
+            case nodes.BitValue(word, m):
+                inner = self.field(word)
+                return Term((inner.value >> m.low) & (1 << m.width) - 1, inner.null)
+            case nodes.EndValue(end, array, nodes.FieldValue() as inner, _):
+                own = None if self.case is None or self.case.array is None else self.case.array
+                if own is None or array.names != (own.name,) or inner.holders:
+                    raise Refused(f"asked for as {end}({'.'.join(array.names)})")
+                self.used |= {("item", inner.field.name), ("ends", inner.field.name)}
+                return Term(self.of_row(end, inner.field.name))
+        raise Refused(f"used as a number ({type(value).__name__})")
+
+    def of_row(self, part: str, name: str) -> Expr:
+        assert self.row is not None
+        return Attribute(Attribute(self.row, part), name)
+
+    def where(self, owner: str) -> tuple[str, LayoutPlan]:
+        if self.case is None:
+            return "entry", self.layout
+        if owner == "item" or self.case.array is None:
+            return "item", self.case.element
+        return "entry", self.case.entry
+
+    def field(self, value: nodes.FieldValue) -> Term:
+        f = value.field
+        part, layout = self.where(value.owner)
+        if value.holders or layout.field(f.name) is None:
+            raise Refused("a layout in the place of a field")
+        self.used.add((part, f.name))
+        found = self.local.of(f.name) if self.case is None else self.of_row(part, f.name)
+        match f.type:
+            case ScalarType(name) if not is_number(f):
+                raise Refused(f"a value of type {name}")
+            case ScalarType() | BitsType():
+                return Term(found, self.absence(value, layout))
+            case BytesType():
+                return Term(found, Attribute(found, "null") if value.type.nullable else None)
+        raise Refused("bytes or a list")
+
+    def absence(self, value: nodes.FieldValue, layout: LayoutPlan) -> Expr | None:
+        """Where a field is left out."""
+        fp = layout.field(value.field.name)
+        if not value.type.nullable or fp is None or fp.when is None:
+            return None
+        when = fold(fp.when)
+        if self.case is not None and value.owner == "item":
+            when = _owned_by_item(when)
+        return opposite(self.arithmetic().condition(when))
+
+
+def _owned_by_item(value: Value) -> Value:
+    """A condition of an element's layout, as one on the element."""
+    match value:
+        case nodes.FieldValue():
+            return nodes.FieldValue(value.field, value.type, "item", value.holders)
+        case nodes.BitValue(word, m, type_):
+            inner = nodes.FieldValue(word.field, word.type, "item", word.holders)
+            return nodes.BitValue(inner, m, type_)
+    return nodes.rebuilt(value, _owned_by_item)

@@ -1,0 +1,260 @@
+"""Prints read programs as readers: one field of many structures at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from codecgen.plan import FieldPlan, LayoutPlan, Plan, read_ops
+from codecgen.plan.nodes import Value
+from codecgen.plan.read_ops import ReadOp, Require, fields_needed
+from codecgen.plan.read_program import read_program
+from codecgen.schema.model import Field
+from codecgen.schema.types import INTEGERS, BitsType, BytesType, ScalarType
+from codecgen.targets.arrow.arithmetic import Refused
+from codecgen.targets.arrow.checks import Unsupported
+from codecgen.targets.arrow.code_tree import (
+    FALSE,
+    NONE,
+    TRUE,
+    Attribute,
+    Call,
+    Expr,
+    Global,
+    Lambda,
+    Num,
+    Text,
+    Var,
+)
+from codecgen.targets.arrow.function_builder import Builder
+from codecgen.targets.arrow.numba_decode.field_reader import check_number
+from codecgen.targets.arrow.numba_decode.field_variables import is_number
+from codecgen.targets.arrow.numpy_decode.arithmetic import both
+from codecgen.targets.arrow.numpy_decode.field_variables import Locals, VectorFields
+
+_FIXED = {"f64": 8, "bool": 1, "uuid": 16}
+_VARINTS = ("varint", "varlong", "uvarint", "compact")
+
+
+def kind_of(name: str, layout: LayoutPlan) -> str:
+    """The NumPy type of an integer of fixed size."""
+    size, signed = INTEGERS[name]
+    order = "" if size == 1 else "<" if layout.layout.endian == "little" else ">"
+    return f"{order}{'i' if signed else 'u'}{size}"
+
+
+class VectorReader:
+    """Prints the program of one layout. ``elements`` gives the reader of the elements of an array."""
+
+    def __init__(
+        self, plan: Plan, layout: LayoutPlan, code: Builder, walk: Var, elements: ElementReader
+    ) -> None:
+        self.plan = plan
+        self.layout = layout
+        self.code = code
+        self.walk = walk
+        self.elements = elements
+        self.local = Locals()
+        self.places: dict[str, Var] = {}
+        self.fields = VectorFields(plan, layout, self.local)
+
+    # ------------------------------------------------------------ parts
+
+    def method(self, name: str, *arguments: Expr, on: Var | None = None, **named: Expr) -> Call:
+        function = Attribute(on or self.walk, name)
+        return Call(function, arguments, tuple(named.items()), False)
+
+    def refuse(self, condition: Expr) -> None:
+        if condition != FALSE:
+            self.code.do_call(self.method("refuse", condition))
+
+    def condition(self, value: Value, f: Field) -> Expr:
+        try:
+            return self.fields.arithmetic().condition(value)
+        except Refused as error:
+            raise Unsupported(error.reason, f) from None
+
+    def broken(self, value: Value, f: Field) -> Expr:
+        """Where a condition does not hold."""
+        try:
+            return self.fields.arithmetic().broken(value)
+        except Refused as error:
+            raise Unsupported(error.reason, f) from None
+
+    @property
+    def p(self) -> Expr:
+        return Attribute(self.walk, "p")
+
+    @property
+    def end(self) -> Expr:
+        return Attribute(self.walk, "end")
+
+    # ------------------------------------------------------------ programs
+
+    def emit(self, wanted: Iterable[str], stop: str | None = None) -> None:
+        """Print the operations up to (not with) the field ``stop``. ``wanted`` are fields that somebody else asks for."""
+        whole = read_program(self.plan, self.layout)
+        needed = fields_needed(whole.ops, checks=True) | set(wanted)
+        for op in whole.ops if stop is None else whole.until(stop):
+            self.op(op, needed)
+
+    def op(self, op: ReadOp, needed: set[str]) -> None:
+        match op:
+            case read_ops.Open(length, when=when):
+                if when is not None:
+                    raise Unsupported("a length that may be left out", length.field)
+                check_number(length.field)
+                self.code.do_call(self.method("open", self.local.of(length.name)))
+            case read_ops.Close():
+                self.code.do_call(self.method("close"))
+            case read_ops.Mark(checksum, at_end):
+                self.code.assign(self.mark(checksum, at_end), self.p)
+            case read_ops.Verify(checksum, ahead):
+                self.verify(checksum, ahead)
+            case read_ops.Require(field, condition):
+                self.refuse(self.broken(condition, field.field))
+            case read_ops.When(field, condition, then):
+                self.sometimes(field, self.condition(condition, field.field), then, needed)
+            case read_ops.Absent(field):
+                self.absent(field.field, needed)
+            case read_ops.Elements(field, type_) if type_.compression is not None:
+                raise Unsupported("a compressed array inside rows", field.field)
+            case _:
+                self.keep(op, self.read(op, self.walk, needed), needed)
+
+    def mark(self, checksum: FieldPlan, at_end: bool) -> Var:
+        name = f"{'end' if at_end else 'start'}_of_{checksum.name}"
+        return self.places.setdefault(name, Var(name))
+
+    def verify(self, checksum: FieldPlan, ahead: bool) -> None:
+        if checksum.when is not None:
+            raise Unsupported("a checksum that may be left out", checksum.field)
+        start, end = (self.p, self.end) if ahead else (self.mark(checksum, False), self.p)
+        if f"end_of_{checksum.name}" in self.places:
+            end = self.mark(checksum, True)
+        stored = self.local.of(checksum.name)
+        algorithm = Text(str(checksum.field.checksum))
+        self.code.do_call(self.method("checksum", algorithm, stored, start, end))
+
+    def absent(self, f: Field, needed: set[str]) -> None:
+        """A field that is never there in this version."""
+        if f.name not in needed:
+            return
+        if isinstance(f.type, BytesType):
+            self.code.assign(self.local.of(f.name), self.method("nothing"))
+        elif isinstance(f.type, ScalarType | BitsType):
+            self.code.assign(self.local.of(f.name), self.method("zero"))
+
+    def sometimes(
+        self, fp: FieldPlan, condition: Expr, then: tuple[ReadOp, ...], needed: set[str]
+    ) -> None:
+        f = fp.field
+        first = then[0]
+        if isinstance(first, read_ops.Elements):
+            if first.type.compression is not None:
+                self.refuse(condition)  # rows hold no rows of their own
+                return
+            if first.type.counted_by is not None:
+                raise Unsupported("an array that may be left out with its count elsewhere", f)
+        value = self.read(first, self.walk, needed)
+        self.keep(first, self.method("when", condition, Lambda(self.walk, value)), needed)
+        for op in then[1:]:
+            assert isinstance(op, Require)
+            self.refuse(both([condition, self.broken(op.condition, f)]))
+
+    def keep(self, op: ReadOp, value: Expr, needed: set[str]) -> None:
+        """Call what reads a field, and keep what it gives where it is needed."""
+        f = op.field.field  # type: ignore[union-attr]
+        passed = isinstance(op, read_ops.Elements) and isinstance(op.element, ScalarType)
+        if f.name in needed and not passed and not self.skipped(op, needed):
+            self.code.assign(self.local.of(f.name), value)
+        else:
+            assert isinstance(value, Call)
+            self.code.do_call(value, f.name)
+
+    def skipped(self, op: ReadOp, needed: set[str]) -> bool:
+        """Whether a number is only passed over."""
+        if not isinstance(op, read_ops.Number):
+            return False
+        f, name = op.field.field, op.type
+        size = INTEGERS[name][0] if name in INTEGERS else _FIXED.get(name)
+        number = is_number(f) or isinstance(f.type, BitsType)
+        return name == "bool" or (size is not None and not (f.name in needed and number))
+
+    def read(self, op: ReadOp, walk: Var, needed: set[str]) -> Expr:
+        """What reads a field, or passes over it."""
+        match op:
+            case read_ops.Number(field, name):
+                if name == "bool":
+                    byte = self.method("fixed", Text("u1"), on=walk)
+                    return self.method("refuse", byte > 1, on=walk)
+                if self.skipped(op, needed):
+                    size = INTEGERS[name][0] if name in INTEGERS else _FIXED[name]
+                    return self.method("skip", Num(size), on=walk)
+                return self.number(name, walk, field.field)
+            case read_ops.Bytes(field, type_, after):
+                return self.bytes(field.field, type_, after, walk)
+            case read_ops.Elements():
+                return self.array(op, walk)
+            case read_ops.Struct(field):
+                raise Unsupported("a layout in the place of a field", field.field)
+        raise TypeError(type(op).__name__)
+
+    def number(self, name: str, walk: Var, f: Field) -> Expr:
+        """What reads an integer."""
+        if name in INTEGERS and name != "u64":
+            return self.method("fixed", Text(kind_of(name, self.layout)), on=walk)
+        if name not in _VARINTS:
+            raise Unsupported(f"a number of type {name}", f)
+        return self.method(name, on=walk)
+
+    def bytes(self, f: Field, type_: BytesType, after: int | None, walk: Var) -> Expr:
+        named: dict[str, Expr] = {}
+        if type_.length == "rest":
+            if after is None:
+                raise Unsupported("bytes to the end with fields behind them that vary", f)
+            size = self.method("rest", Num(after), on=walk)
+        elif isinstance(type_.length, int):
+            return self._bytes(walk, Num(type_.length), type_, named)
+        else:
+            size = self.number(type_.length, walk, f)  # type: ignore[assignment]
+            if type_.null is not None:
+                null = type_.null - 1 if type_.length == "compact" else type_.null
+                if null >= 0:
+                    raise Unsupported(f"null written as {type_.null}", f)
+                named["null"] = Num(null)
+        return self._bytes(walk, size, type_, named)
+
+    def _bytes(self, walk: Var, size: Expr, type_: BytesType, named: dict[str, Expr]) -> Expr:
+        if type_.text:
+            named["text"] = TRUE
+        return self.method("bytes", size, on=walk, **named)
+
+    def array(self, op: read_ops.Elements, walk: Var) -> Expr:
+        f, type_ = op.field.field, op.type
+        if type_.length is not None:
+            raise Unsupported("an array with a length inside rows", f)
+        if op.any_version:
+            raise Unsupported("an array of layouts whose bytes say which version they are", f)
+        count: Expr = NONE
+        if type_.count is not None:
+            count = self.number(type_.count, walk, f)
+        elif type_.counted_by is not None:
+            counted = self.layout.field(type_.counted_by)
+            assert counted is not None
+            check_number(counted.field)
+            count = self.local.of(type_.counted_by)
+        named = {"at_least": Num(type_.at_least)} if type_.at_least else {}
+        if isinstance(op.element, ScalarType):
+            if op.element.name not in INTEGERS or count == NONE:
+                raise Unsupported("an array of numbers that vary in length", f)
+            size = Num(INTEGERS[op.element.name][0])
+            return self.method("numbers", count, size, on=walk, **named)
+        read = Global(self.elements(f, op.element))
+        return self.method("elements", count, read, on=walk, **named)
+
+
+class ElementReader:
+    """Gives the name of the reader of an array's elements."""
+
+    def __call__(self, f: Field, element: LayoutPlan) -> str:
+        raise NotImplementedError

@@ -1,0 +1,384 @@
+"""The readers of a view for where there is no compiler, as a module."""
+
+from __future__ import annotations
+
+from codecgen.plan import FieldPlan, LayoutPlan, Plan
+from codecgen.plan.column_sources import SourceError, blamed, sources
+from codecgen.plan.columns import CasePlan, ViewPlan
+from codecgen.plan.constant_folding import fold
+from codecgen.plan.nodes import Value
+from codecgen.schema.model import Field
+from codecgen.schema.types import ArrayType, ScalarType
+from codecgen.targets.arrow.arithmetic import Refused, Term
+from codecgen.targets.arrow.checks import Unsupported, function_name, integer_of
+from codecgen.targets.arrow.code_tree import (
+    FALSE,
+    TRUE,
+    Attribute,
+    Call,
+    Expr,
+    Function,
+    Global,
+    Lambda,
+    Num,
+    Several,
+    Table,
+    Text,
+    Var,
+    all_values,
+    call,
+    walk,
+)
+from codecgen.targets.arrow.function_builder import Builder
+from codecgen.targets.arrow.function_printer import Names, Printer, function_text, pruned
+from codecgen.targets.arrow.numba_decode.array_opener import base_type, bytes_to_fixed, size_of
+from codecgen.targets.arrow.numpy_decode.arithmetic import opposite
+from codecgen.targets.arrow.numpy_decode.field_variables import Locals, VectorFields
+from codecgen.targets.arrow.numpy_decode.layout_reader import ElementReader, VectorReader, kind_of
+from codecgen.targets.python_source import assign
+
+_BASE = "codecgen.runtime.arrow.numpy"
+_IMPORTS = (
+    (f"{_BASE}_cases", ("Case", "Layout", "Lead", "Run")),
+    (f"{_BASE}_fields", ("Walk", "choose", "wrap_16", "wrap_32", "wrap_8")),
+    (f"{_BASE}_memory", ("Fields", "Nullable", "Vector")),
+)
+_TAKEN = ("np", "CASES", "LAYOUTS", *(name for _, names in _IMPORTS for name in names))
+
+
+def vectors_of(plan: Plan, view: ViewPlan) -> str:
+    """The module's text. Raises :class:`Unsupported`."""
+    return Readers(plan, view).text()
+
+
+class Readers(ElementReader):
+    """Gathers the functions and the descriptions of one view."""
+
+    def __init__(self, plan: Plan, view: ViewPlan) -> None:
+        self.plan = plan
+        self.view = view
+        self.names = Names(_TAKEN)
+        self.parts: list[Function | tuple[str, Expr]] = []
+        self.done: dict[tuple[str, str, int | None], str] = {}
+        self.row = Var("row")
+        try:
+            self.sources = {case.number: sources(view, case) for case in view.cases}
+        except SourceError as error:
+            raise Unsupported(error.reason, error.field) from None
+        self.fields = {
+            case.number: VectorFields(plan, case.entry, Locals(), case, self.row)
+            for case in view.cases
+        }
+        self.columns = {case.number: self.columns_of(case) for case in view.cases}
+
+    # ------------------------------------------------------------ columns
+
+    def columns_of(self, case: CasePlan) -> list[tuple[str, Expr]]:
+        """What each column that has values is made of."""
+        fields, found = self.fields[case.number], self.sources[case.number]
+        out: list[tuple[str, Expr]] = []
+        held = {leaf.index: name for name, leaf in found.bytes.items()}
+        held |= {leaf.index: name for name, (leaf, _) in found.lists.items()}
+        numbers = {leaf.index: value for leaf, value in found.numbers}
+        for leaf in self.view.leaves:
+            if leaf.index in held:
+                name = held[leaf.index]
+                fields.used.add(("item", name))
+                out.append((leaf.column.name, Attribute(Attribute(self.row, "item"), name)))
+            elif leaf.index in numbers:
+                term = self.term(fields, case, numbers[leaf.index])
+                value = term.value
+                if term.null is not None and leaf.column.nullable:
+                    value = call("Nullable", value, term.null)
+                out.append((leaf.column.name, value))
+        return out
+
+    def term(self, fields: VectorFields, case: CasePlan, value: Value) -> Term:
+        try:
+            return fields.arithmetic().term(fields.folded(value))
+        except Refused as error:
+            raise Unsupported(error.reason, blamed(case, value)) from None
+
+    def wanted(self, layout: LayoutPlan, part: str) -> set[str]:
+        """The fields of a layout that columns ask for, whichever case they are of."""
+        found: set[str] = set()
+        for case in self.view.cases:
+            of_case = case.element if part == "item" else case.entry
+            if of_case is layout:
+                found |= {name for own, name in self.fields[case.number].used if own == part}
+        return found
+
+    # ------------------------------------------------------------ the module
+
+    def text(self) -> str:
+        cases, layouts = [], []
+        for entry, keys in self.view.layouts():
+            own = self.view.cases_of(entry)
+            cases += [self.case(case) for case in own]
+            layouts.append(self.layout(entry, keys, own))
+        self.parts.append(("CASES", Several(tuple(map(Global, cases)))))
+        self.parts.append(("LAYOUTS", Several(tuple(map(Global, layouts)))))
+        taken = frozenset(self.names.taken)
+        texts = []
+        for part in self.parts:
+            if isinstance(part, Function):
+                part.body = pruned(part.body)
+                texts.append("\n\n\n" + function_text(part, taken))
+            else:
+                name, value = part
+                code = Printer(Names(taken)).code(value)
+                texts.append(("\n" if name == "LAYOUTS" else "\n\n\n") + assign(name, code))
+        return self.imports() + "".join(texts) + "\n"
+
+    def imports(self) -> str:
+        used = {"Walk", "Vector"}
+        for part in self.parts:
+            for value in _values(part):
+                used |= {
+                    node.name.partition(".")[0] for node in walk(value) if isinstance(node, Global)
+                }
+            if isinstance(part, Function):
+                used |= {type_ for _, type_ in part.parameters} | {part.result}
+        lines = ["import numpy as np\n\n" if "np" in used else ""]
+        for module, known in _IMPORTS:
+            names = [name for name in known if name in used]
+            lines.append(f"from {module} import {', '.join(names)}\n" if names else "")
+        return "".join(lines).rstrip("\n")
+
+    def describe(self, wanted: str, value: Expr) -> str:
+        """A description as a constant of the module. Its name."""
+        name = self.names.new(wanted)
+        self.parts.append((name, value))
+        return name
+
+    def function(
+        self, name: str, parameters: list[tuple[Var, str]], result: str, doc: str, code: Builder
+    ) -> None:
+        self.parts.append(Function(name, parameters, result, doc, code.body))
+
+    def about(self, layout: LayoutPlan, what: str) -> str:
+        version = "" if layout.version is None else f", version {layout.version}"
+        return f"{layout.layout.span.file}{version}: {what}."
+
+    # ------------------------------------------------------------ readers
+
+    def reader(self, layout: LayoutPlan, wanted: set[str], *, part: bool) -> str:
+        """A reader of all of a layout. Its name."""
+        verb = "read_part" if part else "read"
+        key = (verb, layout.name, layout.version)
+        if key in self.done:
+            return self.done[key]
+        name = self.done[key] = self.names.new(function_name(verb, layout))
+        texts = {p.name for p in layout.fields if getattr(p.field.type, "text", False)}
+        wanted = wanted | texts
+        code, walk_ = Builder(), Var("walk")
+        inner = _NoArrays(self) if part else self
+        reader = VectorReader(self.plan, layout, code, walk_, inner)
+        reader.emit(wanted)
+        code.give(self.gathered(reader, sorted(wanted)))
+        doc = self.about(layout, "a part of a row" if part else "a row")
+        self.function(name, [(walk_, "Walk")], "Fields", doc, code)
+        return name
+
+    def gathered(self, reader: VectorReader, names: list[str]) -> Expr:
+        named = tuple((name, reader.local.of(name)) for name in names)
+        return Call(Global("Fields"), (), named)
+
+    def __call__(self, f: Field, element: LayoutPlan) -> str:
+        members: set[str] = set()
+        for found in self.sources.values():
+            if f.name in found.lists:
+                members |= set(found.lists[f.name][1])
+        return self.reader(element, members & {p.name for p in element.fields}, part=True)
+
+    # ------------------------------------------------------------ entries
+
+    def layout(self, entry: LayoutPlan, keys: list[int], cases: tuple[CasePlan, ...]) -> str:
+        measure, _ = size_of(entry)
+        choose = self.choose(entry, cases)
+        lead = self.lead(entry, measure)
+        assert lead is not None
+        named: list[tuple[str, Expr]] = [
+            ("kinds", Several(tuple(map(Num, keys)))),
+            ("lead", lead),
+            ("least", Num(bytes_to_fixed(entry))),
+            ("choose", Global(choose)),
+        ]
+        if measure.refuse is not None:
+            fields = VectorFields(self.plan, entry, Locals())
+            refused = self.condition(fields, measure.refuse, measure.field)
+            named.append(("refuse", Lambda(fields.local.of(measure.name), refused)))
+        wanted = function_name("layout", entry).upper()
+        return self.describe(wanted, Call(Global("Layout"), (), tuple(named)))
+
+    def condition(self, fields: VectorFields, value: Value, f: Field) -> Expr:
+        try:
+            return fields.arithmetic().condition(fields.folded(value))
+        except Refused as error:
+            raise Unsupported(error.reason, f) from None
+
+    def measure(self, layout: LayoutPlan) -> FieldPlan | None:
+        """The field that says how long a structure is from some field on to its end."""
+        for m in layout.fields:
+            whole = m.measures is not None and m.measures.last in (None, layout.fields[-1].name)
+            if whole and m.offset is not None and m.when is None:
+                return m
+        return None
+
+    def lead(self, layout: LayoutPlan, measure: FieldPlan) -> Expr | None:
+        """How the length of a structure is found; None if it does not come before anything that varies."""
+        assert measure.measures is not None and isinstance(measure.field.type, ScalarType)
+        first = layout.field(measure.measures.first)
+        kind = measure.field.type.name
+        if measure.size is None:
+            if kind not in ("varint", "varlong", "uvarint"):
+                return None
+            zigzag = "zigzag" if kind in ("varint", "varlong") else "uvarint"
+            at_once = layout.fields[:2] == (measure, first)
+            return call("Lead", Text(zigzag)) if at_once else None
+        if first is None or first.offset is None:
+            return None
+        integer_of(measure.field)
+        return call("Lead", Text(kind_of(kind, layout)), measure.offset or 0, first.offset)
+
+    def choose(self, entry: LayoutPlan, cases: tuple[CasePlan, ...]) -> str:
+        walk_, careful = Var("walk"), Var("careful")
+        fields = VectorFields(self.plan, entry, Locals())
+        first = entry.fields[0].field
+        choices: list[Expr] = []
+        for case in cases:
+            test = TRUE if case.when is None else self.condition(fields, case.when, first)
+            care: Expr = FALSE
+            if case.careful is not None:
+                care = careful & self.condition(fields, case.careful, first)
+            choices.append(Several((test, care, Num(case.number))))
+        code = Builder()
+        for _, name in sorted(fields.used):
+            code.assign(fields.local.of(name), self.head_field(entry, name, walk_))
+        count = call("len", Attribute(walk_, "p"))
+        code.give(call("choose", count, *choices))
+        name = self.names.new(function_name("choose", entry))
+        parameters = [(walk_, "Walk"), (careful, "bool")]
+        self.function(name, parameters, "Vector", "Which case each entry is.", code)
+        return name
+
+    def head_field(self, entry: LayoutPlan, name: str, walk_: Var) -> Expr:
+        """A number at a fixed place."""
+        fp = entry.field(name)
+        if fp is None or fp.offset is None or fp.when is not None:
+            blamed_field = entry.fields[0].field if fp is None else fp.field
+            raise Unsupported("a condition on what lies at no fixed place", blamed_field)
+        kind = Text(kind_of(base_type(fp.field), entry))
+        return Call(Attribute(walk_, "at"), (kind, Num(fp.offset)))
+
+    # ------------------------------------------------------------ cases
+
+    def case(self, case: CasePlan) -> str:
+        named: list[tuple[str, Expr]] = [("name", Text(case.name))]
+        if case.rows.head:
+            named.append(("read", Global(self.head(case))))
+        else:
+            read = self.reader(case.element, self.wanted(case.element, "item"), part=False)
+            named.append(("read", Global(read)))
+        if case.array is not None:
+            type_ = case.array.field.type
+            assert isinstance(type_, ArrayType)
+            measure = self.measure(case.element)
+            named.append(("open", Global(self.opener(case, case.array, type_))))
+            lead = None if measure is None else self.lead(case.element, measure)
+            if lead is not None:
+                named.append(("lead", lead))
+            if type_.at_least:
+                named.append(("at_least", Num(type_.at_least)))
+            if any(part == "ends" for part, _ in self.fields[case.number].used):
+                named.append(("ends", TRUE))
+        shared, columns = self.lambdas(case)
+        if shared.items:
+            named.append(("shared", shared))
+        named.append(("columns", columns))
+        return self.describe(f"rows_{case.name}".upper(), Call(Global("Case"), (), tuple(named)))
+
+    def head(self, case: CasePlan) -> str:
+        code, walk_ = Builder(), Var("walk")
+        local = Locals()
+        wanted = sorted(self.wanted(case.element, "item"))
+        for name in wanted:
+            code.assign(local.of(name), self.head_field(case.entry, name, walk_))
+        code.give(Call(Global("Fields"), (), tuple((name, local.of(name)) for name in wanted)))
+        name = self.names.new(function_name("head", case.entry))
+        self.function(name, [(walk_, "Walk")], "Fields", self.about(case.entry, "its head"), code)
+        return name
+
+    def lambdas(self, case: CasePlan) -> tuple[Table, Table]:
+        """The columns that are the same for all rows of an entry, and the others."""
+        shared: list[tuple[str, Expr]] = []
+        columns: list[tuple[str, Expr]] = []
+        for name, value in self.columns[case.number]:
+            parts = {
+                n.name for n in walk(value) if isinstance(n, Attribute) and n.owner is self.row
+            }
+            by_row = bool(parts & {"item", "first", "last"}) or case.array is None
+            (columns if by_row else shared).append((name, Lambda(self.row, value)))
+        return Table(tuple(shared)), Table(tuple(columns))
+
+    def opener(self, case: CasePlan, array: FieldPlan, type_: ArrayType) -> str:
+        """A reader of an entry up to its elements. Its name."""
+        entry, f = case.entry, array.field
+        key = ("open", entry.name, entry.version)
+        if key in self.done:
+            raise Unsupported("one of two arrays of rows in a layout", f)
+        name = self.done[key] = self.names.new(function_name("open", entry))
+        code, walk_ = Builder(), Var("walk")
+        reader = VectorReader(self.plan, entry, code, walk_, self)
+        wanted = self.wanted(entry, "entry")
+        if type_.counted_by is not None:
+            wanted.add(type_.counted_by)
+        reader.emit(wanted, stop=f.name)
+        if array.when is not None:
+            reader.refuse(opposite(reader.condition(fold(array.when), f)))
+        count: Expr = reader.method("none")
+        said = type_.count is not None or type_.counted_by is not None
+        if type_.count is not None:
+            count = Var("count")
+            code.assign(count, reader.number(type_.count, walk_, f))
+        elif type_.counted_by is not None:
+            count = reader.local.of(type_.counted_by)
+        if said:
+            most = Attribute(walk_, "most")
+            reader.refuse((count < 0) | (count > most))
+        codec: Expr = reader.method("zero")
+        if array.codec is not None:
+            codec = Var("codec")
+            value = reader.fields.folded(array.codec)
+            found = reader.fields.arithmetic().term(value).value
+            known = isinstance(found, Num)  # each entry has its own number all the same
+            code.assign(codec, reader.method("zero") + found if known else found)
+        if type_.length is not None:
+            length = Var("length")
+            code.assign(length, reader.number(type_.length, walk_, f))
+            reader.refuse((length < 0) | length.ne(reader.end - reader.p))
+        elif said and isinstance(codec, Var):
+            none = count.eq(0)
+            reader.refuse(none & reader.p.ne(reader.end))
+            code.assign(codec, call("np.where", none, 0, codec))
+        fields = self.gathered(reader, sorted(self.wanted(entry, "entry")))
+        code.give(call("Run", reader.p, reader.end, codec, count, fields))
+        doc = self.about(entry, f"up to {f.name}")
+        self.function(name, [(walk_, "Walk")], "Run", doc, code)
+        return name
+
+
+class _NoArrays(ElementReader):
+    """Refuses arrays in the elements of arrays."""
+
+    def __init__(self, readers: Readers) -> None:
+        self.readers = readers
+
+    def __call__(self, f: Field, element: LayoutPlan) -> str:
+        raise Unsupported("an array in an array of a row", f)
+
+
+def _values(part: Function | tuple[str, Expr]) -> list[Expr]:
+    if isinstance(part, tuple):
+        return [part[1]]
+    return list(all_values(part.body))
