@@ -16,10 +16,10 @@ from codecgen.runtime.compression import decompress
 
 Decompress = Callable[[bytes, int], object]
 _HEADS = {1: 34, 2: 61}
-"""Bytes in front of a run, by the version of the format."""
+"""Bytes before a run, by the version of the format."""
 
 _FIRST_BLOCK = 16
-"""Bytes in front of the first block of a Snappy run."""
+"""Bytes before the first block of a Snappy run."""
 
 
 def runs(data: bytes, codec: str) -> list[tuple[bytes, int]]:

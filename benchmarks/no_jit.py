@@ -58,7 +58,7 @@ def line(report: Report, title: str, data: bytes, rounds: int) -> None:
 def main() -> None:
     options = measure.parser(__doc__, rounds=7, mib=16).parse_args()
     sys.modules["numba"] = None  # type: ignore[assignment]  # nothing has imported it yet
-    assert load_kernels(RECORDS).__name__.endswith("_vectors")
+    assert load_kernels(RECORDS).__name__.endswith("_numpy")
     command = measure.command("benchmarks.no_jit", options)
     report = Report("Decoding into Arrow without a compiler", command)
     report.add(NOTES)

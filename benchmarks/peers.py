@@ -43,10 +43,10 @@ def sizes(data: bytes) -> Iterator[tuple[int, int]]:
 def part(data: bytes, most: int) -> bytes:
     """The first batches, so many bytes of them or one batch."""
     end = 0
-    for _, behind in sizes(data):
-        if end and behind > most:
+    for _, after in sizes(data):
+        if end and after > most:
             break
-        end = behind
+        end = after
     return data[:end]
 
 

@@ -1,4 +1,4 @@
-"""What to do about each diagnostic: the text behind ``codecgen explain C012`` and the page of diagnostics."""
+"""What to do about each diagnostic: the text of ``codecgen explain C012`` and the page of diagnostics."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ADVICE: Mapping[str, str] = {
     "C014": "The layout has no field of that name. Derived values are not fields.",
     "C015": "Each bit belongs to exactly one member, and a member is wide enough for the values of its enum. "
     "`{reserved: keep}` takes all bits that nobody else has.",
-    "C016": "A length lies before the run that it measures, a count before its array, and an expression asks for "
+    "C016": "A length lies before the range that it measures, a count before its array, and an expression asks for "
     "what has been read by then. A checksum does not lie in what it covers. Lengths and checksums are worked out "
     "last, so a builder cannot make decisions by them.",
     "C017": "A constant, a default, a value of an enum, a length or a limit is outside what its type can hold, or "
@@ -58,7 +58,7 @@ ADVICE: Mapping[str, str] = {
     "misplaced.",
     "C030": "A choice by an enum has a case for every value, or its `doc` says what becomes of the others.",
     "C031": "Bytes and text that take all that is left may be followed by fields of fixed size only, arrays and layouts "
-    "that do so by nothing, within a run that a length measures or to the end of the bytes. Elements of an array end by "
+    "that do so by nothing, within a range that a length measures or to the end of the bytes. Elements of an array end by "
     "themselves, and take at least a byte.",
     "C032": "The rows of a view lie in layouts of one choice by a field, and each column has a value of its type in every "
     "layout and version. Where there is none, the column is nullable or a list. Where rows are written, each field that the "

@@ -174,7 +174,7 @@ class _Explainer:
         yield from self.since_rows(f.since or layout.since, None)
         yield from row("only when", str(f.when) if f.when else "")
         yield from self.written(f)
-        yield from self.runs(f, plans)
+        yield from self.field_ranges(f, plans)
         yield from row("valid", f"{f.valid}; strict readers refuse the rest" if f.valid else "")
         yield from row("refused", f"{f.refuse}, by every reader" if f.refuse else "")
         for freedom in sorted(f.accepts - {"trailing_bytes"}):
@@ -229,7 +229,7 @@ class _Explainer:
         elif f.default is not None:
             yield from row("written", f"{f.default} when no value is given")
 
-    def runs(self, f: Field, plans: list[LayoutPlan]) -> Iterator[str]:
+    def field_ranges(self, f: Field, plans: list[LayoutPlan]) -> Iterator[str]:
         """What the field measures, counts and covers, and what measures, counts and covers it."""
         seen = set()
         for plan in plans:

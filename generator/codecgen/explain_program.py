@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codecgen.diagnostics import did_you_mean, printable
 from codecgen.explain import UnknownName
-from codecgen.explain_text import WIDTH, run_words
+from codecgen.explain_text import WIDTH, range_words
 from codecgen.explain_values import said, span
 from codecgen.plan import LayoutPlan, Plan, make_plan, read_ops, write_ops
 from codecgen.plan.columns import CasePlan, Leaf, plan_view
@@ -77,8 +77,8 @@ def _read(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
         case read_ops.Number(fp, type_):
             yield _line(depth, "number", fp.name, type_)
         case read_ops.Bytes(fp, type_, after):
-            behind = f"{after} bytes follow" if type_.length == "rest" and after else ""
-            yield _line(depth, "text" if type_.text else "bytes", fp.name, _length(type_), behind)
+            follows = f"{after} bytes follow" if type_.length == "rest" and after else ""
+            yield _line(depth, "text" if type_.text else "bytes", fp.name, _length(type_), follows)
         case read_ops.Elements(fp, type_, element):
             what = element.name if isinstance(element, ScalarType) else title(element)
             codec = "" if fp.codec is None else f"decompress by {said(fp.codec)}"
@@ -108,7 +108,7 @@ def _read(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
 
 def _covered(checksum: object, layout: LayoutPlan) -> str:
     covers = getattr(checksum, "covers", None)
-    return "" if covers is None else run_words(covers, layout)
+    return "" if covers is None else range_words(covers, layout)
 
 
 def _length(type_: BytesType) -> str:
@@ -173,8 +173,8 @@ def _write(op: write_ops.WriteOp, layout: LayoutPlan, depth: int) -> Iterator[st
         case write_ops.Constant(_, type_, value):
             yield _line(depth, "constant", name, f"{type_} = {value}")
         case write_ops.Number(_, type_, value, limits, running):
-            runs = "(running)" if running else ""
-            yield _line(depth, "number", name, f"{type_} = {said(value)}", _limits(limits), runs)
+            mark = "(running)" if running else ""
+            yield _line(depth, "number", name, f"{type_} = {said(value)}", _limits(limits), mark)
         case write_ops.Bits(_, type_, members):
             yield _line(depth, "bits", name, type_)
             for m in members:
@@ -188,14 +188,18 @@ def _write(op: write_ops.WriteOp, layout: LayoutPlan, depth: int) -> Iterator[st
             yield _line(depth, "loop", name, of, _count(type_), f"= {_column(column, 'none')}")
             for inner in each:
                 yield from _write(inner, held or layout, depth + 1)
-        case write_ops.Length(_, type_, run, ahead):
+        case write_ops.Length(_, type_, field_range, ahead):
             where = "in front" if ahead else "later"
-            yield _line(depth, "length", name, type_, f"of {run_words(run, layout)}, {where}")
+            yield _line(
+                depth, "length", name, type_, f"of {range_words(field_range, layout)}, {where}"
+            )
         case write_ops.Count(_, type_, rows, column):
             of = "of the rows" if rows else f"of {_column(column, 'nothing')}"
             yield _line(depth, "count", name, f"{type_} {of}")
-        case write_ops.Checksum(_, algorithm, run):
-            yield _line(depth, "checksum", name, algorithm, f"of {run_words(run, layout)}, later")
+        case write_ops.Checksum(_, algorithm, field_range):
+            yield _line(
+                depth, "checksum", name, algorithm, f"of {range_words(field_range, layout)}, later"
+            )
         case write_ops.Rows(_, type_, codec):
             how = "" if codec is None else f"compress by {said(codec)}"
             yield _line(depth, "rows", name, _count(type_), how)

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from codecgen.plan import FieldPlan, LayoutPlan
-from codecgen.schema.types import ArrayType, BitMember, Misprint, Run, Span
+from codecgen.schema.types import ArrayType, BitMember, FieldRange, Misprint, Span
 
 WIDTH = 100
 _KEY = 12
@@ -15,20 +15,20 @@ _KEY = 12
 def relations(fp: FieldPlan, plan: LayoutPlan) -> Iterator[tuple[str, str]]:
     f = fp.field
     if fp.measures is not None:
-        yield "measures", f"{run_words(fp.measures, plan)}, in bytes"
+        yield "measures", f"{range_words(fp.measures, plan)}, in bytes"
     if f.counts is not None:
         yield "counts", f.counts
     if f.checksum is not None and fp.covers is not None:
-        yield "checksum", f"{f.checksum} over {run_words(fp.covers, plan)}"
+        yield "checksum", f"{f.checksum} over {range_words(fp.covers, plan)}"
     for other in plan.fields:
-        if other.measures is not None and fp in plan.run(other.measures):
+        if other.measures is not None and fp in plan.field_range(other.measures):
             yield "measured by", other.name
-        if other.covers is not None and fp in plan.run(other.covers):
+        if other.covers is not None and fp in plan.field_range(other.covers):
             yield "covered by", f"{other.name} ({other.field.checksum})"
 
 
-def run_words(run: Run, plan: LayoutPlan) -> str:
-    fields = plan.run(run)
+def range_words(field_range: FieldRange, plan: LayoutPlan) -> str:
+    fields = plan.field_range(field_range)
     first, last = fields[0].name, fields[-1].name
     if first == last:
         return first

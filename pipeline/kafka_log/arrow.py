@@ -42,7 +42,7 @@ __all__ = [
     "schema",
 ]
 
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 """A column holds less than twice this many bytes, so that 32-bit offsets always do."""
 
 
@@ -90,8 +90,8 @@ class Scan:
     def __post_init__(self) -> None:
         if self.batch_rows < 1:
             raise ValueError(f"batch_rows is {self.batch_rows}: it must be at least 1")
-        if not 1 <= self.batch_bytes <= MOST_BYTES:
-            raise ValueError(f"batch_bytes is {self.batch_bytes}: it must be in 1..{MOST_BYTES}")
+        if not 1 <= self.batch_bytes <= MAX_BYTES:
+            raise ValueError(f"batch_bytes is {self.batch_bytes}: it must be in 1..{MAX_BYTES}")
         if self.engine not in ENGINES:
             raise ValueError(f"no engine is called {self.engine!r}; known: {', '.join(ENGINES)}")
         if self.policy is Policy.STRICT and self.on_damage is not OnDamage.RAISE:

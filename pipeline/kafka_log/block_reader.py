@@ -17,11 +17,11 @@ import pyarrow as pa
 from codecgen.runtime.arrow.decoder import (
     Chunk,
     Decoder,
-    Odd,
+    Rejected,
     Rows,
     choose,
     load_kernels,
-    load_vectors,
+    load_numpy_reader,
 )
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.arrow.batches import BATCHES
@@ -31,7 +31,7 @@ from kafka_log.model import Batch, End, Policy
 from kafka_log.scanner import CHUNK_BYTES, Engine, Scanner
 
 SLACK = 64
-"""Bytes behind their input that kernels may read."""
+"""Bytes after their input that kernels may read."""
 
 
 class BlockDecoder(Decoder):
@@ -40,22 +40,22 @@ class BlockDecoder(Decoder):
     def __init__(self, columns: Sequence[str], **options: Any) -> None:
         super().__init__(RECORDS, choose(RECORDS, columns), **options)
         names = [column.name for column in BATCHES.columns]
-        load = load_kernels if self.vectors is None else load_vectors
+        load = load_kernels if self.numpy is None else load_numpy_reader
         heads = choose(BATCHES, names)
         self.heads = Decoder(BATCHES, heads, limits=self.limits, kernels=load(BATCHES))
 
-    def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Odd]:
+    def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
         for item in super().decode(chunk, position):
             if isinstance(item, Rows):
                 yield from self._with_heads(item, chunk, position)
             else:
                 yield item
 
-    def _with_heads(self, rows: Rows, chunk: Chunk, position: int) -> Iterator[Rows | Odd]:
+    def _with_heads(self, rows: Rows, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
         part = _part(chunk, rows.start - position, rows.end - position)
         found = [item for item in self.heads.decode(part, rows.start) if isinstance(item, Rows)]
         if len(found) != 1 or found[0].entries != rows.entries:
-            yield Odd(rows.start, None)
+            yield Rejected(rows.start, None)
             return
         yield Block(rows.batch, rows.start, rows.last, rows.end, rows.entries, found[0].batch)
 
@@ -67,7 +67,7 @@ class HeadDecoder(BlockDecoder):
     def __init__(self, columns: Sequence[str], **options: Any) -> None:
         super().__init__(columns, decompress=False, **options)
 
-    def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Odd]:
+    def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
         for item in super().decode(chunk, position):
             yield _without_records(item) if isinstance(item, Block) else item
 
@@ -115,7 +115,7 @@ class BlockScanner(Scanner):
         return kind(
             [column.name for column in self.columns],
             limits=self.limits,
-            careful=self.policy is Policy.STRICT,
+            full_check=self.policy is Policy.STRICT,
             kernels=self.kernels,
         )
 

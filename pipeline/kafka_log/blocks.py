@@ -39,7 +39,7 @@ class Block(Rows):
     heads: pa.RecordBatch
 
     def starts(self) -> Any:
-        """The row at which the records of each entry begin, and behind the last one how many there are."""
+        """The row at which the records of each entry begin, and after the last one how many there are."""
         rows = numbers(self.batch, "position")
         return np.append(np.searchsorted(rows, numbers(self.heads, "position")), len(rows))
 

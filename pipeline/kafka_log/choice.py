@@ -103,7 +103,7 @@ class Choice:
                 raise
 
     def end(self, end: End | None) -> Iterator[Row]:
-        """What there is to say behind the last batch."""
+        """What there is to say after the last batch."""
         if end is None:
             return
         if end.error is not None and self.raises:

@@ -108,7 +108,7 @@ def _common(command: argparse.ArgumentParser, output: str, outputs: list[str]) -
         "--max-decompressed",
         type=int,
         metavar="BYTES",
-        help="the most that one compressed run may hold (default: what the schema says, 256 MiB)",
+        help="the most that one compressed section may hold (default: what the schema says, 256 MiB)",
     )
     command.add_argument(
         "--max-elements",

@@ -62,7 +62,7 @@ def construct_engine(
 
 
 def _head(layout: Layout, opened: Opened) -> Case | None:
-    """What a row of the view batches is made of, when there is an error behind the header. Raises it when it is inside."""
+    """What a row of the view batches is made of, when there is an error after the header. Raises it when it is inside."""
     for case in BATCHES.cases:
         if case.layout is layout:
             if opened.error is not None and any(

@@ -97,9 +97,9 @@ def _entries(block: Block, choice: Choice) -> Any:
     keep = np.ones(heads.num_rows, bool)
     control = numbers(heads, "is_control")
     if part.end_offset is not None:
-        behind = np.flatnonzero(block.base_offsets() >= part.end_offset)
-        if len(behind):
-            keep[behind[0] :] = False
+        after = np.flatnonzero(block.base_offsets() >= part.end_offset)
+        if len(after):
+            keep[after[0] :] = False
             choice.done = True
     if part.first_offset is not None:
         keep &= numbers(heads, "last_offset") >= part.first_offset

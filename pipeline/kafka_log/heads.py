@@ -41,7 +41,7 @@ _LENGTH = LOG_ENTRY.length
 
 
 class Heads(Protocol):
-    """Fills a chunk with what kernels read of the entries of a file, from ``position`` on, none of it behind ``stop``."""
+    """Fills a chunk with what kernels read of the entries of a file, from ``position`` on, none of it after ``stop``."""
 
     @property
     def chunk(self) -> Chunk: ...

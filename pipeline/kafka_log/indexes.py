@@ -25,7 +25,7 @@ from kafka_log.scanner import BatchScanner, Engine
 OFFSETS = structured(OFFSET_INDEX_ENTRY)
 TIMES = structured(TIME_INDEX_ENTRY)
 
-MOST_BYTES = 16 << 20
+MAX_BYTES = 16 << 20
 """Larger index files are not used. Kafka makes them 10 MiB unless told otherwise."""
 
 _COLUMNS = ("position", "base_offset", "last_offset", "max_timestamp")
@@ -36,10 +36,10 @@ def entries(path: Path, kind: Any) -> Any:
     none = np.empty(0, kind)
     try:
         with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+            data = file.read(MAX_BYTES + 1)
     except OSError:
         return none
-    if len(data) > MOST_BYTES:
+    if len(data) > MAX_BYTES:
         return none
     found = np.frombuffer(data, kind, len(data) // kind.itemsize)
     key, other = (found[name].astype(np.int64) for name in kind.names)
@@ -91,7 +91,7 @@ def _by_offset(segment: Segment, offset: int, engine: Engine) -> int:
 
 
 def _by_time(segment: Segment, timestamp: int, engine: Engine) -> int:
-    """The first batch with a timestamp, or a later one, behind the batch that the last entry before it names."""
+    """The first batch with a timestamp, or a later one, after the batch that the last entry before it names."""
     index = entries(segment.path.with_suffix(".timeindex"), TIMES)
     i = int(np.searchsorted(index["timestamp"].astype(np.int64), timestamp, "right")) - 1
     if i < 0:

@@ -17,7 +17,7 @@ HEADS_PAY_FROM = 64 << 20
 ones later, but then little is lost."""
 
 _NEEDED = ("numpy", "pyarrow")
-_KERNELS, _VECTORS = "kafka_codecs.arrow.records_kernels", "kafka_codecs.arrow.records_vectors"
+_KERNELS, _NUMPY = "kafka_codecs.arrow.records_kernels", "kafka_codecs.arrow.records_numpy"
 
 
 def pay(size: int, engine: str = "auto", pays_from: int = PAYS_FROM) -> bool:
@@ -25,6 +25,6 @@ def pay(size: int, engine: str = "auto", pays_from: int = PAYS_FROM) -> bool:
     or worth it."""
     if engine != "auto":
         return engine == "arrow"
-    if _VECTORS in sys.modules or getattr(sys.modules.get(_KERNELS), "JIT", False):
+    if _NUMPY in sys.modules or getattr(sys.modules.get(_KERNELS), "JIT", False):
         return True
     return size >= pays_from and all(find_spec(name) is not None for name in _NEEDED)

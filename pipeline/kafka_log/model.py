@@ -137,7 +137,7 @@ def is_own_checksum(finding: CodecError) -> bool:
 class Lost:
     """A run of bytes that could not be read, and what it may have held.
 
-    ``after_offset`` is the last offset before it, ``before_offset`` the first one behind it (None: unknown).
+    ``after_offset`` is the last offset before it, ``before_offset`` the first one after it (None: unknown).
     """
 
     start: int

@@ -24,7 +24,7 @@ Read = Callable[[int, int], bytes]
 def next_entry(
     read: Read, start: int, size: int, file: str, after: int | None
 ) -> tuple[int, int] | None:
-    """(position, first offset) of the first entry at or behind ``start`` whose checksum is right.
+    """(position, first offset) of the first entry at or after ``start`` whose checksum is right.
 
     ``after`` is the last offset known before; an entry with a lower one is not believed.
     """

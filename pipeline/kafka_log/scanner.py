@@ -23,7 +23,7 @@ from codecgen.runtime.arrow.decoder import (
     Rows,
     choose,
     load_kernels,
-    load_vectors,
+    load_numpy_reader,
     schema_of,
 )
 from codecgen.runtime.arrow.view import View
@@ -62,8 +62,8 @@ class Scanner:
     ``kafka`` reading ends at the first record whose offset is not below the end of ``offsets``, or damaged batch that
     begins there, as offsets rise in a log; then ``end`` is None. ``strict`` and ``salvage`` read on.
 
-    ``odd`` counts the batches that the reference codecs read. Memory holds one chunk (``chunk_bytes``, or one batch of
-    the file if that is larger), one decompressed run of at most 8 MiB (or one batch, within the limit of the schema),
+    ``fallbacks`` counts the batches that the reference codecs read. Memory holds one chunk (``chunk_bytes``, or one batch of
+    the file if that is larger), one decompressed section of at most 8 MiB (or one batch, within the limit of the schema),
     and the rows of these. Under ``kafka`` and ``salvage`` damage is raised unless ``on_damage`` is ``keep``:
     then its records that can be read are there, as in :class:`SegmentReader`.
     """
@@ -106,7 +106,7 @@ class Scanner:
         self.columns = chosen + choose(self.view, hidden)
         self.decoded = schema_of(self.columns)
         self.kernels = _kernels(self.view, engine) if self.limits.depth >= _NEEDED_DEPTH else None
-        self.odd = 0
+        self.fallbacks = 0
 
     @property
     def end(self) -> End | None:
@@ -216,7 +216,7 @@ class Scanner:
                 run.last_offset = self._last_offset(run, last)
             last = None
             batch = next(plain, None)
-            self.odd += batch is not None
+            self.fallbacks += batch is not None
             return batch
 
         while True:
@@ -248,7 +248,7 @@ class Scanner:
             self.view,
             self.columns,
             limits=self.limits,
-            careful=self.policy is Policy.STRICT,
+            full_check=self.policy is Policy.STRICT,
             kernels=self.kernels,
         )
 
@@ -292,7 +292,7 @@ class Scanner:
         return batch.last_offset
 
     def _past(self, batch: Batch) -> bool:
-        """Whether a damaged batch lies behind the range, so that its damage matters to nobody."""
+        """Whether a damaged batch lies after the range, so that its damage matters to nobody."""
         high = self.ranges.get("offset", (None, None))[1]
         if high is None or self.policy is not Policy.KAFKA or batch.base_offset is None:
             return False
@@ -421,7 +421,7 @@ def _kernels(view: View, engine: Engine) -> ModuleType | None:
     try:
         kernels = load_kernels(view)
         slow = engine == "auto" and not getattr(kernels, "JIT", True)  # kernels, but no compiler
-        return load_vectors(view) if slow else kernels
+        return load_numpy_reader(view) if slow else kernels
     except ImportError:
         if engine == "arrow":
             raise

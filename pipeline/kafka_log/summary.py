@@ -139,7 +139,7 @@ def _most(one: int | None, other: int | None) -> int | None:
 
 
 class Part(Protocol):
-    """A run of batches that knows its sums. ``end`` is the first byte behind it."""
+    """A run of batches that knows its sums. ``end`` is the first byte after it."""
 
     @property
     def end(self) -> int: ...

@@ -74,7 +74,7 @@ def record_line(record: Record, batch: Batch, *, data: bool, width: int) -> str:
 
 
 def control_text(control: Control) -> str:
-    """What a control record says, as text behind its line."""
+    """What a control record says, as text after its line."""
     if control.error is not None:
         return f" control: {control.type or 'unreadable'} !! {control.error}"
     if control.value is None:

@@ -24,12 +24,12 @@
 
 ``FAILFAST`` fails the query at the first damage, naming file, byte and field: a record that cannot be read, a wrong checksum,
 a timestamp that microseconds cannot hold. An unfinished batch at the end of a file is no damage: a broker that is writing
-leaves it so. ``PERMISSIVE`` keeps every row that can be read, goes on behind damage, gives null for a timestamp that does
+leaves it so. ``PERMISSIVE`` keeps every row that can be read, goes on after damage, gives null for a timestamp that does
 not fit, and says in the column ``problem`` (if asked for) what was wrong. ``DROPMALFORMED`` leaves out damaged batches as a whole,
-and records whose timestamp does not fit, and goes on behind damage.
+and records whose timestamp does not fit, and goes on after damage.
 
 ``policy`` says what damage is: ``kafka`` takes what Apache Kafka's own reader takes, ``strict`` only what the formats
-allow (it needs FAILFAST), ``salvage`` is ``kafka`` and looks for the next whole batch behind bytes that are none.
+allow (it needs FAILFAST), ``salvage`` is ``kafka`` and looks for the next whole batch after bytes that are none.
 FAILFAST goes with ``kafka``, the other modes with ``salvage``; with ``kafka`` they read a segment up to where Apache Kafka's
 reader stops.
 """

@@ -190,8 +190,8 @@ def _slices(log: Log, options: Options) -> Iterator[Slice]:
         if end is not None and segment.base_offset >= end:
             continue
         # Tasks carry only the transactions that have records in their segment.
-        behind = following.base_offset if following is not None else 1 << 63
-        here = tuple(t for t in aborted if t[1] < behind and t[2] >= segment.base_offset)
+        after = following.base_offset if following is not None else 1 << 63
+        here = tuple(t for t in aborted if t[1] < after and t[2] >= segment.base_offset)
         for part in split(segment, options.split_bytes, first, end):
             yield replace(part, first_offset=first, end_offset=end, aborted=here)
 
@@ -237,7 +237,7 @@ class Cut:
 def boundaries(path: Path, split_bytes: int) -> list[Cut]:
     """Places where batches begin, at least ``split_bytes`` bytes from each other.
 
-    Only lengths are read, and the headers in these places. What lies behind the first one that cannot be is left to whoever reads the last slice.
+    Only lengths are read, and the headers in these places. What lies after the first one that cannot be is left to whoever reads the last slice.
     """
     cuts: list[Cut] = []
     offsets = Columns(("base_offset", "last_offset"), os.fspath(path))

@@ -45,7 +45,7 @@ def transactions(segments: Iterable[Segment], *, damage_raises: bool = True) -> 
     """The transactions in the segments of one partition, which are given in the order of offsets.
 
     Only headers and markers are read. Bytes that are no batch are an error, or (``damage_raises`` False) the end
-    of their segment: then a transaction whose marker lies behind counts as not ended.
+    of their segment: then a transaction whose marker lies after counts as not ended.
     """
     aborted: list[Transaction] = []
     begun: dict[int, int] = {}

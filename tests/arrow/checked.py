@@ -32,7 +32,7 @@ PRIMITIVES: dict[str, tuple[str, tuple[Access, ...], str]] = {
     **{f"load_{name}": ("p", (("p", str(size), 0),), "0") for name, size in _LOADS.items()},
     **{f"store_{8 * size}": ("p, value", (("p", str(size), 1),), "None") for size in (1, 2, 4, 8)},
 }
-_BEHIND_32 = "+ 32 * (size > 32)", "32 * max((size - 1) // 32, 0)"
+_AFTER_32 = "+ 32 * (size > 32)", "32 * max((size - 1) // 32, 0)"
 _RUN_OF = {
     f"fill_{8 * size}": (
         "to, first, count, value",
@@ -46,7 +46,7 @@ COMPILED = {
     "_move32": ("to, start", (("to", "32", 1), ("start", "32", 0)), "None"),
     "_move_rest": (
         "to, start, size",
-        ((f"to {_BEHIND_32[0]}", _BEHIND_32[1], 1), (f"start {_BEHIND_32[0]}", _BEHIND_32[1], 0)),
+        ((f"to {_AFTER_32[0]}", _AFTER_32[1], 1), (f"start {_AFTER_32[0]}", _AFTER_32[1], 0)),
         "None",
     ),
     "_fold_lanes": ("a, b, c, d, e, f, g, h, p, n", (("p", "64 * max(n, 0)", 0),), "0"),

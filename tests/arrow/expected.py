@@ -104,7 +104,7 @@ def _refusals(
     out_of_step = v2 & (sequence >= 0) & off_by & ("sequence" in said)
     # Apache Kafka's sum of a sequence number and a step back is below 0
     back = (delta < 0) | ("base_offset" not in said)
-    behind = v2 & back & ((sequence >= 0) | (sequence < -1))
+    after = v2 & back & ((sequence >= 0) | (sequence < -1))
     refused = {
         "magic": (version < 0) | (version > 2),
         "codec": (codec < 0) | (codec > np.where(v2, 4, 3)),
@@ -124,7 +124,7 @@ def _refusals(
     refused["delete_horizon"] = old & (horizon if horizon is not None else np.ones(n, np.bool_))
     perhaps = {
         "base_offset": old & (codec != 0) & (delta != 0),
-        "sequence": behind | (v2 & too_far & (sequence >= 0)),
+        "sequence": after | (v2 & too_far & (sequence >= 0)),
     }
     return refused, perhaps
 
@@ -139,12 +139,12 @@ def built(case: Case, found: Expected) -> bytes:
     at = 0
     while at < len(rows):
         version = rows[at]["magic"]
-        behind = at
-        while behind < len(rows) and rows[behind]["magic"] == version:
-            behind += 1
+        after = at
+        while after < len(rows) and rows[after]["magic"] == version:
+            after += 1
         cut = _record_batches if version == 2 else _messages
-        entries += list(cut(rows[at:behind], case, found.said))
-        at = behind
+        entries += list(cut(rows[at:after], case, found.said))
+        at = after
     return b"".join(entries)
 
 

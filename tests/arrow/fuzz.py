@@ -38,7 +38,7 @@ from tests.arrow.watch import Memory, Shared, watched
 MOST_MEMORY = 192 << 20
 """Resident memory beyond what there is after the start: the outputs, Construct's objects of 20 000 elements, zstd's."""
 POLICIES = ("strict", "kafka", "salvage")
-COUNTS = ("batches", "rows", "odd", "compared", "needless")
+COUNTS = ("batches", "rows", "rejected", "compared", "needless")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Job:
 
 
 def chunk(mutants: Mutants, seed: int, number: int, checks: bool) -> tuple[list[Mutant], Settings]:
-    """A chunk of a run: most often one mutant alone, which has the guard page right behind it."""
+    """A chunk of a run: most often one mutant alone, which has the guard page right after it."""
     r = random.Random(seed << 40 | number)
     count = 1 if r.random() < 0.9 else r.choice((2, 3, 9, 17, 60))
     return [mutants.one(r) for _ in range(count)], Settings.drawn(r, checks)
@@ -125,7 +125,7 @@ def _one(
 ) -> None:
     outcome = probes.run(data, starts, settings, full=compare)
     shared.add("rows", outcome.rows)
-    shared.add("odd", outcome.odd)
+    shared.add("rejected", outcome.rejected)
     if compare:
         shared.add("compared")
         shared.add("needless", compared(path, data, starts, settings, outcome))
@@ -145,18 +145,18 @@ def compared(
             raise Broken(f"under {policy}: {found}\nthe reference codecs: {expected}")
     if len(starts) > 1 or settings.heads:
         return 0
-    policy = "strict" if settings.careful else "kafka"
+    policy = "strict" if settings.full_check else "kafka"
     expected = reference(path, policy, limits)
-    if outcome.odd == 0 and outcome.batches:
+    if outcome.rejected == 0 and outcome.batches:
         names = outcome.batches[0].schema.names
         rows = [row for batch in outcome.batches for row in unpacked(batch)]
         wanted = [{name: row[name] for name in names} for row in expected.rows]
         if rows != wanted:
             raise Broken(f"between guard pages: {rows}\nthe reference codecs: {wanted}")
-    if settings.careful:
+    if settings.full_check:
         return 0  # which leaves sound batches to the reference codecs too
     strict = reference(path, "strict", limits)
-    return int(outcome.odd > 0 and strict.error is None and not expected.noted)
+    return int(outcome.rejected > 0 and strict.error is None and not expected.noted)
 
 
 def _warm_up(probes: Probes, path: Path, job: Job) -> None:
@@ -210,11 +210,11 @@ def _narrowed(parts: list[Mutant], settings: Settings, job: Job) -> list[Mutant]
 def every_way(data: bytes) -> Iterator[tuple[bytes, tuple[int, ...], Settings]]:
     """Bytes with all settings."""
     starts = (0, *(start for start, _ in entries(data) if start))
-    for where, checks, careful, heads in itertools.product(
+    for where, checks, full_check, heads in itertools.product(
         ("end", "start"), (False, True), (False, True), (False, True)
     ):
         for columns in COLUMN_SETS[:1] if heads else COLUMN_SETS:
-            yield data, starts, Settings(where, checks, columns, careful, heads=heads)
+            yield data, starts, Settings(where, checks, columns, full_check, heads=heads)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -29,7 +29,7 @@ def write_log(
     """A partition directory of all versions and codecs; v0 and v1 come first, as they did in time.
 
     Index files have an entry about every so many bytes. ``whole_sets``: offsets of entries are those of the last batch of
-    two, as brokers up to 4.0 have it. ``preallocated``: entries of zeros behind the others.
+    two, as brokers up to 4.0 have it. ``preallocated``: entries of zeros after the others.
     """
     directory.mkdir(parents=True)
     offset = r.randrange(1000)
@@ -52,7 +52,7 @@ def write_log(
 def _entry(
     magic: int, offset: int, clock: int, r: random.Random, ordered: bool, gaps: bool
 ) -> tuple[bytes, int]:
-    """An entry, and the offset behind it."""
+    """An entry, and the offset after it."""
     count = r.randrange(1, 6)
     deltas = [0]
     for _ in range(count - 1):

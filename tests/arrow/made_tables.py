@@ -366,7 +366,7 @@ class _Maker:
         return (row, name), {**given, name: made}
 
     def _cuts(self) -> tuple[int, ...]:
-        """Where chunks begin behind the first; a chunk may be empty."""
+        """Where chunks begin after the first; a chunk may be empty."""
         if self.chance(0.4):
             return ()
         return tuple(sorted(self.r.randrange(self.rows + 1) for _ in range(self.r.randrange(6))))

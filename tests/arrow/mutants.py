@@ -250,7 +250,7 @@ class Mutants:
             (0.20, self.v2_compressed),
             (0.12, self.old),
             (0.12, self.wrapped),
-            (0.05, self.of_vectors),
+            (0.05, self.of_numpy),
             (0.045, self.inside_vectors),
             (0.005, self.bomb),
         ]
@@ -305,7 +305,7 @@ class Mutants:
         made = wrapper(magic, packed, CODES[codec], r, r.choice((0.0, 0.0, 0.2)))
         return Mutant(f"v{magic} {codec}", made)
 
-    def of_vectors(self, r: random.Random) -> Mutant:
+    def of_numpy(self, r: random.Random) -> Mutant:
         good = r.choice(self.vectors)
         starts = tuple(start for start, _ in entries(good))
         data = mutated(good, r)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from codecgen.runtime.arrow import decoder as decoding
 from codecgen.runtime.arrow import decompressor as decompressing
-from codecgen.runtime.arrow.decoder import Decoder, Odd, Rows, choose, load_kernels, schema_of
+from codecgen.runtime.arrow.decoder import Decoder, Rejected, Rows, choose, load_kernels, schema_of
 from codecgen.runtime.arrow.primitives.memory import SLACK
 from codecgen.runtime.arrow.view import View
 from codecgen.runtime.located_bytes import Limits
@@ -47,8 +47,8 @@ class Settings:
     where: str = "end"
     checks: bool = False
     columns: tuple[str, ...] | None = ALL
-    careful: bool = False
-    most_rows: int = 1 << 20
+    full_check: bool = False
+    max_rows: int = 1 << 20
     elements: int = ELEMENTS
     heads: bool = False
 
@@ -74,7 +74,7 @@ class Outcome:
     """What a decoder made of a chunk."""
 
     rows: int = 0
-    odd: int = 0
+    rejected: int = 0
     batches: list[pa.RecordBatch] = field(default_factory=list)
 
 
@@ -119,16 +119,16 @@ class Probe:
             self.ranges.add(address, size)
 
     def run(self, data: bytes, starts: Sequence[int], settings: Settings, full: bool) -> Outcome:
-        """Decode bytes; behind what ends early it goes on at the next start. ``full``: validate and keep batches.
+        """Decode bytes; after what ends early it goes on at the next start. ``full``: validate and keep batches.
 
         Raises Broken."""
         decoder = self.decoder
-        decoder.careful = settings.careful
-        decoder.most_rows = settings.most_rows
+        decoder.full_check = settings.full_check
+        decoder.max_rows = settings.max_rows
         decoder.limits = decoder.decompressor.limits = settings.limits
         decoder.columns = choose(self.view, None if settings.heads else settings.columns)
         decoder.schema = schema_of(decoder.columns)
-        decoder.decompressor.scratch.grow(0 if settings.careful else 2 * decompressing.SCRATCH)
+        decoder.decompressor.scratch.grow(0 if settings.full_check else 2 * decompressing.SCRATCH)
         outcome = Outcome()
         self.input.put(data)
         self._fresh()
@@ -137,30 +137,30 @@ class Probe:
             self._fresh()
         return outcome
 
-    def _items(self, data: bytes, starts: Sequence[int]) -> Iterator[Rows | Odd]:
+    def _items(self, data: bytes, starts: Sequence[int]) -> Iterator[Rows | Rejected]:
         whole = self.input.array
         at = 0
         while at < len(data):
             self.input.array = whole[at:]
             self.input.size = len(data) - at
-            behind = at
+            after = at
             for item in self.decoder.decode(self.input, at):
-                if item.start < behind or (item.end is not None and item.end <= item.start):
-                    raise Broken(f"{item} does not lie behind byte {behind}")
-                behind = item.start if item.end is None else item.end
+                if item.start < after or (item.end is not None and item.end <= item.start):
+                    raise Broken(f"{item} does not lie behind byte {after}")
+                after = item.start if item.end is None else item.end
                 yield item
-            i = bisect_right(starts, behind)
+            i = bisect_right(starts, after)
             at = starts[i] if i < len(starts) else len(data)
 
-    def _check(self, item: Rows | Odd, outcome: Outcome, full: bool) -> None:
-        if isinstance(item, Odd):
-            outcome.odd += 1
+    def _check(self, item: Rows | Rejected, outcome: Outcome, full: bool) -> None:
+        if isinstance(item, Rejected):
+            outcome.rejected += 1
             return
         outcome.rows += item.batch.num_rows
         if item.batch.num_rows > max(
-            self.decoder.most_rows, self.decoder.limits.elements if item.entries == 1 else 0
+            self.decoder.max_rows, self.decoder.limits.elements if item.entries == 1 else 0
         ):
-            raise Broken(f"{item.batch.num_rows} rows, of {self.decoder.most_rows} at most")
+            raise Broken(f"{item.batch.num_rows} rows, of {self.decoder.max_rows} at most")
         if full:
             item.batch.validate(full=True)
             outcome.batches.append(copied(item.batch))

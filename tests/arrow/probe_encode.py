@@ -194,7 +194,7 @@ class EncoderProbe:
     def _runs(self, first: int, last: int) -> list[tuple[int, int, bool]]:
         """What was compressed for entries of the table."""
         assert self.encoder is not None
-        rows = self.encoder.table[first:last, [encoding._RUN, encoding._RUN_SIZE]].tolist()
+        rows = self.encoder.table[first:last, [encoding._SECTION, encoding._SECTION_SIZE]].tolist()
         return [(start, size, False) for start, size in rows if start]
 
 
@@ -280,7 +280,7 @@ def check(case: Case, written: Written) -> Expected:
     """Hold what was written against the table. Raises Broken."""
     found = expected(case)
     error = written.error
-    behind = case.rows
+    after = case.rows
     refused = found.first_refused()
     if error is None:
         if case.null is not None:
@@ -290,7 +290,7 @@ def check(case: Case, written: Written) -> Expected:
     elif not isinstance(error, RowRefused):
         raise Broken(f"a table is refused: {error!r}")
     else:
-        behind = error.row
+        after = error.row
         _check_refusal(case, found, error, refused)
     data = written.data
     if not data:
@@ -300,10 +300,10 @@ def check(case: Case, written: Written) -> Expected:
     names = [n for n in NAMES if n != "base_offset" or n in found.said]
     try:
         again = decoded(data, names)
-    except AssertionError as odd:
-        raise Broken(f"what is written is odd: {odd}") from odd
-    if again.num_rows != behind and (error is None or again.num_rows > behind):
-        raise Broken(f"{again.num_rows} rows are read, of {behind}")
+    except AssertionError as rejected:
+        raise Broken(f"what is written is odd: {rejected}") from rejected
+    if again.num_rows != after and (error is None or again.num_rows > after):
+        raise Broken(f"{again.num_rows} rows are read, of {after}")
     rows = found.batch()
     for name in names:
         column = rows.column(name).slice(0, again.num_rows)

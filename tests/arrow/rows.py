@@ -30,7 +30,7 @@ class Read:
     rows: list[dict[str, Any]]
     error: str | None
     end: End | None
-    odd: int = 0
+    fallbacks: int = 0
     """Batches that the kernels did not take."""
     noted: int = 0
     """Batches of which the reference codecs have something to say."""
@@ -119,7 +119,7 @@ def scanned(
             rows += unpacked(batch)
     except CodecError as raised:
         error = str(raised)
-    return Read(rows, error, scanner.end, scanner.odd)
+    return Read(rows, error, scanner.end, scanner.fallbacks)
 
 
 def unpacked(batch: pa.RecordBatch) -> list[dict[str, Any]]:

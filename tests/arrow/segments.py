@@ -118,7 +118,7 @@ def sources(folder: Path, most: int) -> list[bytes]:
 
 
 def mutated_inside(r: random.Random, runs: list[bytes]) -> bytes:
-    """A batch whose compressed run was mutated before it was compressed."""
+    """A batch whose compressed section was mutated before it was compressed."""
     codec = r.choice(("gzip", "snappy", "lz4", "zstd"))
     data = r.choice(runs)
     start, end = r.choice(list(entries(data)))

@@ -56,7 +56,7 @@ def test_agrees_in_small_chunks(path: Path) -> None:
 def test_the_kernels_take_what_brokers_write(path: Path) -> None:
     read = scanned(path, "kafka")
     empty = sum(1 for batch in SegmentReader(path) if batch.findings or batch.problems)
-    assert read.odd == empty
+    assert read.fallbacks == empty
     assert read.end is not None and read.end.stop == "eof"
 
 

@@ -63,7 +63,7 @@ def test_heads_are_those_of_the_reference(path: Path) -> None:
         except CodecError:
             damaged = True
         if damaged or (reader.end and reader.end.lost):
-            continue  # checksums are not verified here: what is behind damage is read on
+            continue  # checksums are not verified here: what is after damage is read on
         for engine in ("arrow", "construct"):
             scanner = BatchScanner(path, ALL, policy, engine=engine, on_damage="keep")
             assert [r for batch in scanner for r in unpacked(batch)] == expected

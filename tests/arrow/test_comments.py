@@ -26,7 +26,7 @@ def emitted(files: Mapping[str, str]) -> Mapping[str, str]:
 
 def is_description(path: str) -> bool:
     """Whether a module describes a view: what is in it is data, and it has no compiled code."""
-    return not PurePosixPath(path).stem.endswith(("_kernels", "_encoders", "_vectors"))
+    return not PurePosixPath(path).stem.endswith(("_kernels", "_encoders", "_numpy"))
 
 
 def test_comments_on_top_of_all_schemas_change_no_kernel() -> None:

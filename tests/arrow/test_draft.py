@@ -142,7 +142,7 @@ def checksummed(data: bytearray, good: bytes) -> None:
 
 
 def sizes(good: bytes) -> list[int]:
-    """Of the messages behind their lengths, which have one byte each."""
+    """Of the messages after their lengths, which have one byte each."""
     found = []
     at = KIP_98_MESSAGE_SET.offset_of("sequence") + 4
     while at < len(good):

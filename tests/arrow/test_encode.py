@@ -312,7 +312,7 @@ PAGE = mmap.PAGESIZE
 kept = []
 
 def guarded(buffer):
-    # The same bytes, behind which lies a page that nobody may read.
+    # The same bytes, after which lies a page that nobody may read.
     if buffer is None:
         return None
     size = -(-buffer.size // PAGE) * PAGE

@@ -208,8 +208,8 @@ def test_a_cast_that_would_lose_something() -> None:
 def test_text_that_is_none_is_refused_wherever_it_lies() -> None:
     """Arrow's own text may be wrong too; the last bytes of a buffer are looked at one by one."""
     for bad in (b"\xff", b"\xc3", b"\xed\xa0\x80", b"a" * 20 + b"\xe2\x82"):
-        for behind in (b"", b"good text that is long enough"):
-            data = b"fine" + bad + behind
+        for after in (b"", b"good text that is long enough"):
+            data = b"fine" + bad + after
             ends = [0, 4, 4 + len(bad), len(data)]
             offsets = pa.py_buffer(np.array(ends, np.int32).tobytes())
             keys = pa.Array.from_buffers(pa.string(), 3, [None, offsets, pa.py_buffer(data)])

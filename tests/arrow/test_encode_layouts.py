@@ -310,7 +310,7 @@ def test_the_draft_is_read_but_not_written_and_the_field_is_named() -> None:
     assert model is not None and not found
     assert render(run(model), files) == ""
     text = render(list(arrow.emit(make_plan(model)).diagnostics), files)
-    assert text.startswith('error[C023]: "key_length" is a length in front of a part of the row')
+    assert text.startswith('error[C023]: "key_length" is a length before a part of the row')
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_generated_segments(data: bytes, tmp_path_factory: pytest.TempPathFactor
     assert expected.error is None
     read = scanned(path, "strict")
     assert read == expected
-    assert read.odd == 0
+    assert read.fallbacks == 0
 
 
 def mutants(number: int, seed: int) -> list[bytes]:

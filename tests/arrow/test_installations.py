@@ -37,7 +37,7 @@ def run(program: str, **variables: str) -> None:
 
 WITHOUT = 'import sys\nsys.modules["numba"] = None\n'
 BY_NUMPY = """
-assert scanner.kernels.__name__ == "kafka_codecs.arrow.records_vectors" and scanner.odd == 0
+assert scanner.kernels.__name__ == "kafka_codecs.arrow.records_numpy" and scanner.fallbacks == 0
 from tests.arrow.rows import scanned
 for path in sorted((VECTORS / "matrix").rglob("*.log"))[::5]:
     for policy in ("strict", "kafka", "salvage"):
@@ -45,7 +45,7 @@ for path in sorted((VECTORS / "matrix").rglob("*.log"))[::5]:
             assert scanned(path, policy, engine=engine) == reference(path, policy)
 from kafka_log import scan_batches
 from kafka_log.scanner import BatchScanner
-assert BatchScanner(path).kernels.__name__ == "kafka_codecs.arrow.batches_vectors"
+assert BatchScanner(path).kernels.__name__ == "kafka_codecs.arrow.batches_numpy"
 assert scan_batches(path).read_all() == scan_batches(path, engine="construct").read_all()
 """
 
@@ -56,14 +56,14 @@ def test_without_numba_numpy_reads() -> None:
 
 def test_without_numba_large_slices_are_read_by_numpy() -> None:
     program = """
-from codecgen.runtime.arrow.numpy_decoder import VectorDecoder
+from codecgen.runtime.arrow.numpy_decoder import NumpyDecoder
 from kafka_log import arrow
 from kafka_log.arrow import Scan, Slice, read_slice
 from kafka_log.directory import discover
 from tests.paths import VECTORS
 calls = []
-plain = VectorDecoder.decode
-VectorDecoder.decode = lambda *all: calls.append(1) or plain(*all)
+plain = NumpyDecoder.decode
+NumpyDecoder.decode = lambda *all: calls.append(1) or plain(*all)
 arrow.pay = lambda size, engine: engine != "construct"
 (partition,) = discover(VECTORS / "large" / "v2-gzip-1mib.log")
 part = Slice(partition.segments[0])
@@ -75,7 +75,7 @@ assert rows == [row for b in read_slice(part, Scan(engine="construct")) for row 
 
 
 def test_without_a_place_for_a_cache_the_kernels_are_compiled_each_time() -> None:
-    run(NO_CACHE + READ + "assert scanner.kernels.JIT and scanner.odd == 0\n")
+    run(NO_CACHE + READ + "assert scanner.kernels.JIT and scanner.fallbacks == 0\n")
 
 
 def test_a_disabled_compiler_leaves_it_to_numpy() -> None:
@@ -86,7 +86,7 @@ def test_a_view_without_readers_is_left_to_the_reference_codecs() -> None:
     program = """
 from dataclasses import replace
 from kafka_codecs.arrow.records import RECORDS
-Scanner.view = replace(RECORDS, vectors=None)
+Scanner.view = replace(RECORDS, numpy=None)
 assert Scanner(path).kernels is None
 try:
     Scanner(path, engine="arrow")

@@ -89,7 +89,7 @@ def tree(tmp_path: Path) -> Tree:
 def test_a_change_of_a_primitive_is_noticed(tree: Tree) -> None:
     assert tree.run(CALL) == [7, 0]
     assert tree.run(CALL) == [7, 1]
-    before, after = "return (value >> 1) ^ -(value & 1), behind", "return value + 1, behind"
+    before, after = "return (value >> 1) ^ -(value & 1), after", "return value + 1, after"
     tree.change("varints", before, after)
     assert tree.run(CALL) == [15, 0]
     assert tree.run(CALL) == [15, 1]

@@ -27,8 +27,8 @@ from codecgen.runtime.arrow.decompressor import (
     CODEC,
     COUNT,
     NUMBERS,
-    RUN,
-    RUN_END,
+    SECTION,
+    SECTION_END,
     STATUS,
     Decompressor,
 )
@@ -52,26 +52,26 @@ class Way:
 
     def plain(
         self,
-        runs: Sequence[bytes],
+        sections: Sequence[bytes],
         room: int = LIMIT,
         limit: int = LIMIT,
         enough: int | None = None,
     ) -> list[bytes]:
         """What the kernel makes of runs, up to the first one that it leaves to others. It writes nothing before the room
-        and behind it."""
-        source = np.frombuffer(b"".join(runs) + bytes(SLACK), np.uint8)
-        ends = np.cumsum([0, *map(len, runs)], dtype=np.int64) + source.ctypes.data
-        table = np.zeros((len(runs), COUNT + 1), np.int64)
+        and after it."""
+        source = np.frombuffer(b"".join(sections) + bytes(SLACK), np.uint8)
+        ends = np.cumsum([0, *map(len, sections)], dtype=np.int64) + source.ctypes.data
+        table = np.zeros((len(sections), COUNT + 1), np.int64)
         table[:, CODEC] = NUMBER
-        table[:, RUN], table[:, RUN_END] = ends[:-1], ends[1:]
+        table[:, SECTION], table[:, SECTION_END] = ends[:-1], ends[1:]
         kinds, limits = np.ones(NUMBERS, np.int64), np.full(NUMBERS, limit, np.int64)
         out = np.full(room + 2 * SLACK, 0xEE, np.uint8)
         start = out.ctypes.data + SLACK
-        ready, behind = self.kernel.runs(
+        ready, after = self.kernel.sections(
             table.ctypes.data,
             8 * table.shape[1],
             0,
-            len(runs),
+            len(sections),
             kinds.ctypes.data,
             limits.ctypes.data,
             start,
@@ -84,9 +84,9 @@ class Way:
         assert (table[:ready, CODEC] == 0).all() and (table[ready:, CODEC] == NUMBER).all()
         found = [
             out[begin:end].tobytes()
-            for begin, end in table[:ready][:, [RUN, RUN_END]] - out.ctypes.data
+            for begin, end in table[:ready][:, [SECTION, SECTION_END]] - out.ctypes.data
         ]
-        assert behind - start == sum(map(len, found))
+        assert after - start == sum(map(len, found))
         return found
 
 
@@ -139,56 +139,56 @@ def test_batches_are_read_by_them(
 @each
 def test_what_is_written_is_read(way: Way) -> None:
     texts = [text for text in TEXTS if text]
-    runs = [compress(way.name, text) for text in texts]
-    assert way.plain(runs, sum(map(len, texts))) == texts
+    sections = [compress(way.name, text) for text in texts]
+    assert way.plain(sections, sum(map(len, texts))) == texts
 
 
 @each
 def test_levels(way: Way) -> None:
     for level in (1, 9):
-        runs = [compress(way.name, text, level=level) for text in TEXTS[6:12]]
-        assert way.plain(runs) == TEXTS[6:12]
+        sections = [compress(way.name, text, level=level) for text in TEXTS[6:12]]
+        assert way.plain(sections) == TEXTS[6:12]
 
 
 @each
 def test_room_that_is_just_enough(way: Way) -> None:
     text = TEXTS[12]
-    run = compress(way.name, text)
-    assert way.plain([run], len(text)) == [text]
+    section = compress(way.name, text)
+    assert way.plain([section], len(text)) == [text]
     for less in (1, 2, len(text) // 2, len(text) - 1, len(text)):
-        assert way.plain([run], len(text) - less) == []
+        assert way.plain([section], len(text) - less) == []
 
 
 @each
 def test_limits(way: Way) -> None:
     text = TEXTS[12]
-    run = compress(way.name, text)
-    assert way.plain([run], limit=len(text)) == [text]
-    assert way.plain([run], limit=len(text) - 1) == []
-    assert way.plain([run], limit=0) == []
+    section = compress(way.name, text)
+    assert way.plain([section], limit=len(text)) == [text]
+    assert way.plain([section], limit=len(text) - 1) == []
+    assert way.plain([section], limit=0) == []
 
 
 @each
 def test_it_ends_when_there_is_enough(way: Way) -> None:
     text = TEXTS[12]
-    runs = [compress(way.name, text)] * 5
+    sections = [compress(way.name, text)] * 5
     for number in range(4):
-        assert len(way.plain(runs, enough=number * len(text) + 1)) == number + 1
-        assert len(way.plain(runs, enough=number * len(text))) == number
+        assert len(way.plain(sections, enough=number * len(text) + 1)) == number + 1
+        assert len(way.plain(sections, enough=number * len(text))) == number
 
 
 @each
 def test_what_comes_after_one_that_is_left(way: Way) -> None:
-    """A run that is refused leaves nothing behind in the state of the library."""
+    """A run that is refused leaves nothing after in the state of the library."""
     text = TEXTS[12]
-    run = compress(way.name, text)
-    for size in range(0, len(run), 7):
-        assert way.plain([run, run[:size], run]) == [text]
-        assert way.plain([run]) == [text]
+    section = compress(way.name, text)
+    for size in range(0, len(section), 7):
+        assert way.plain([section, section[:size], section]) == [text]
+        assert way.plain([section]) == [text]
 
 
 @pytest.mark.parametrize(
-    "run",
+    "section",
     [
         zstandard.ZstdCompressor().compress(b"abc" * 900),  # it declares its size
         zstandard.ZstdCompressor(write_checksum=True).compress(b"abc" * 900),
@@ -200,22 +200,22 @@ def test_what_comes_after_one_that_is_left(way: Way) -> None:
     ],
     ids=["size", "checksum", "twice", "tail", "empty", "gzip twice", "gzip tail"],
 )
-def test_unusual_runs_are_left_alone(run: bytes) -> None:
+def test_unusual_runs_are_left_alone(section: bytes) -> None:
     for way in WAYS.values():
-        assert way.plain([run]) == []
+        assert way.plain([section]) == []
 
 
 @each
 def test_nothing_is_taken_that_the_reference_refuses(way: Way) -> None:
     r = random.Random(4)
     small = [text for text in TEXTS if len(text) <= 3000]
-    runs = [compress(way.name, text) for text in small]
-    runs += [compress(way.name, r.randbytes(300_000) + bytes(300_000))]
+    sections = [compress(way.name, text) for text in small]
+    sections += [compress(way.name, r.randbytes(300_000) + bytes(300_000))]
     taken = refused = 0
     for _ in range(30_000 if compiling.JIT else 300):
-        run = mutated(r, r.choice(runs))
-        found = way.plain([run], 1_000_000 if len(run) > 5000 else 5000)
-        known = CODECS[way.name].read(memoryview(run), LIMIT, None)
+        section = mutated(r, r.choice(sections))
+        found = way.plain([section], 1_000_000 if len(section) > 5000 else 5000)
+        known = CODECS[way.name].read(memoryview(section), LIMIT, None)
         if not found:
             refused += 1
             continue
@@ -230,8 +230,8 @@ def test_runs_are_taken_up_to_the_first_that_is_unusual(
     texts: list[bytes], data: st.DataObject
 ) -> None:
     way = data.draw(st.sampled_from(list(WAYS.values())))
-    runs = [compress(way.name, text) for text in texts]
-    found = way.plain(runs)
+    sections = [compress(way.name, text) for text in texts]
+    found = way.plain(sections)
     assert found == texts[: len(found)]
     assert len(found) == len(texts) or not texts[len(found)]
 
@@ -249,12 +249,14 @@ def test_a_library_lies_as_the_kernel_thinks() -> None:
 @each
 def test_threads_have_states_of_their_own(way: Way) -> None:
     texts = [text for text in TEXTS if text]
-    runs = [compress(way.name, text) for text in texts]
+    sections = [compress(way.name, text) for text in texts]
     room = sum(map(len, texts))
 
     def read(_: int) -> bool:
         library = way.kernel.library()
-        return all(Way(way.name, way.kernel, library).plain(runs, room) == texts for _ in range(3))
+        return all(
+            Way(way.name, way.kernel, library).plain(sections, room) == texts for _ in range(3)
+        )
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(read, range(4)))

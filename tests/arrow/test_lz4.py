@@ -26,9 +26,9 @@ def plain(run: bytes, room: int, kind: int = kernel.CHECKED) -> bytes | None:
     source = np.frombuffer(run + bytes(SLACK), np.uint8)
     out = np.full(room + 2 * SLACK, 0xEE, np.uint8)
     start = out.ctypes.data + SLACK
-    behind = frame(source.ctypes.data, source.ctypes.data + len(run), start, start + room, kind)
+    after = frame(source.ctypes.data, source.ctypes.data + len(run), start, start + room, kind)
     assert (out[:SLACK] == 0xEE).all()
-    return None if behind == 0 else out[SLACK : SLACK + behind - start].tobytes()
+    return None if after == 0 else out[SLACK : SLACK + after - start].tobytes()
 
 
 def texts() -> list[bytes]:

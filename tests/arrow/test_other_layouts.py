@@ -15,7 +15,7 @@ from crc32c import crc32c
 from codecgen.check import run
 from codecgen.diagnostics import render
 from codecgen.plan import make_plan
-from codecgen.runtime.arrow.decoder import Chunk, Decoder, Odd, Rows, choose
+from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rejected, Rows, choose
 from codecgen.runtime.arrow.view import Place, View
 from codecgen.runtime.errors import CodecError
 from codecgen.schema import loader
@@ -125,7 +125,7 @@ def made_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
         sys.path.remove(str(root))
 
 
-Decode = Callable[..., tuple[list[dict[str, Any]], list[Odd]]]
+Decode = Callable[..., tuple[list[dict[str, Any]], list[Rejected]]]
 
 SAMPLES: list[dict[str, Any]] = [
     {"delta": 5, "level": 1, "history": [], "tags": [], "note": "ä"},
@@ -145,7 +145,7 @@ def single(codecs: ModuleType, label: str | None) -> bytes:
     return bytes(codecs.SINGLE.build(value))
 
 
-@pytest.fixture(params=["kernels", "vectors"])
+@pytest.fixture(params=["kernels", "numpy"])
 def decode(request: pytest.FixtureRequest, made_up: ModuleType) -> Decode:
     """Decodes bytes by the kernels, or by the readers that need no compiler."""
     view = importlib.import_module("made_up_codecs.arrow.samples").SAMPLES
@@ -155,19 +155,19 @@ def decode(request: pytest.FixtureRequest, made_up: ModuleType) -> Decode:
 
 def decoded(
     view: View, module: ModuleType, data: bytes, columns: list[str] | None
-) -> tuple[list[dict[str, Any]], list[Odd]]:
+) -> tuple[list[dict[str, Any]], list[Rejected]]:
     decoder = Decoder(view, choose(view, columns), kernels=module)
     chunk = Chunk(len(data))
     chunk.view()[: len(data)] = data
     chunk.size = len(data)
     rows: list[dict[str, Any]] = []
-    odd = []
+    rejected = []
     for item in decoder.decode(chunk, 0):
         if isinstance(item, Rows):
             rows += unpacked(item.batch)
         else:
-            odd.append(item)
-    return rows, odd
+            rejected.append(item)
+    return rows, rejected
 
 
 def test_rows_of_a_layout_that_was_made_up(made_up: ModuleType, decode: Decode) -> None:
@@ -179,8 +179,8 @@ def test_rows_of_a_layout_that_was_made_up(made_up: ModuleType, decode: Decode) 
         many(made_up, "none", [], False),
     ]
     names = ["number", "level", "note", "tags", "position", "is_test", "last"]
-    rows, odd = decode(b"".join(parts), names)
-    assert odd == []
+    rows, rejected = decode(b"".join(parts), names)
+    assert rejected == []
     places = [sum(map(len, parts[:i])) for i in range(len(parts))]
     first: dict[str, Any] = {
         "level": None,
@@ -211,8 +211,8 @@ def test_every_flipped_bit_is_noticed_or_changes_nothing_that_is_checked(
         for bit in range(8):
             data = bytearray(good)
             data[at] ^= 1 << bit
-            rows, odd = decode(bytes(data))
-            whole = len(rows) == 1 + len(SAMPLES) and not odd
+            rows, rejected = decode(bytes(data))
+            whole = len(rows) == 1 + len(SAMPLES) and not rejected
             part = bytes(data[:start]) if at < start else bytes(data[start:])
             try:
                 layouts.get(part[0], made_up.MANY).parse(part)
@@ -232,13 +232,15 @@ def test_a_broken_rule_names_its_line(
     at = raw.index(199)
     raw[at] = 250
     raw[3:7] = crc32c(bytes(raw[7:])).to_bytes(4, "little")
-    rows, odd = decode(bytes(raw))
+    rows, rejected = decode(bytes(raw))
     assert rows == []
     line = next(i for i, text in enumerate(FORMAT.split("\n"), 1) if "note: {string: i16" in text)
-    assert [(item.start, item.end) for item in odd] == [(0, len(raw))]
+    assert [(item.start, item.end) for item in rejected] == [(0, len(raw))]
     by_kernels = request.node.callspec.params["decode"] == "kernels"
     place = Place("note", "format.yaml", line)
-    assert odd[0].place == (place if by_kernels else None)  # the other readers do not say which
+    assert rejected[0].place == (
+        place if by_kernels else None
+    )  # the other readers do not say which
 
 
 @pytest.mark.parametrize(

@@ -108,8 +108,8 @@ def test_varints_are_those_of_the_reference(
         except CodecError:
             expected = None
         array = memory(data)
-        value, behind, shortest = function(array.ctypes.data)
-        found = (value, behind - array.ctypes.data) if shortest else None
+        value, after, shortest = function(array.ctypes.data)
+        found = (value, after - array.ctypes.data) if shortest else None
         assert found == expected, data.hex()
         seen[expected is None] += 1
     assert min(seen.values()) > 500
@@ -128,7 +128,7 @@ def test_utf8_is_that_of_python(data: bytes) -> None:
         good = True
     except UnicodeDecodeError:
         good = False
-    array = memory(data + b"\x80\xff")  # what lies behind has no say
+    array = memory(data + b"\x80\xff")  # what lies after has no say
     assert bool(is_utf8(array.ctypes.data, len(data))) == good
 
 

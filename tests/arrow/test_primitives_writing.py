@@ -65,9 +65,9 @@ def test_varints_are_those_of_the_reference(
     numbers += [r.randint(low, high) >> r.randrange(64) for _ in range(2000)]
     out = np.zeros(80, np.uint8)
     for number in numbers:
-        behind, size = function(out.ctypes.data, number)
+        after, size = function(out.ctypes.data, number)
         expected = codec.write(number, None, Session())
-        assert bytes(out[: behind - out.ctypes.data]) == expected, number
+        assert bytes(out[: after - out.ctypes.data]) == expected, number
         assert size == len(expected), number
 
 

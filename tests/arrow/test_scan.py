@@ -169,7 +169,7 @@ def test_a_batch_larger_than_the_chunk(tmp_path: Path) -> None:
     scanner = Scanner(path, ["value"], chunk_bytes=64, engine="arrow")
     rows = [row["value"] for batch in scanner for row in unpacked(batch)]
     assert rows == [row["value"] for row in reference(path, "kafka").rows]
-    assert scanner.odd == 0
+    assert scanner.fallbacks == 0
 
 
 def test_batches_without_their_records(tmp_path: Path) -> None:
@@ -207,6 +207,6 @@ def test_an_odd_batch_is_cut_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     path.write_bytes(data)
     scanner = Scanner(path, ["value"], engine="arrow")
     batches = list(scanner)
-    assert scanner.odd == 1
+    assert scanner.fallbacks == 1
     assert sum(batch.num_rows for batch in batches) == 100_000
     assert max(batch.nbytes for batch in batches) < 5_000

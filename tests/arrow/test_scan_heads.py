@@ -132,7 +132,7 @@ def test_a_batch_larger_than_the_window(compiled: bool, tmp_path: Path) -> None:
         patch.setattr("kafka_log.heads.WINDOW", 1 << 20)
         scanner = BatchScanner(path, ["size"], engine="arrow", chunk_bytes=1000)
         assert sum(batch.num_rows for batch in scanner) == len(expected)
-    assert scanner.odd == 0
+    assert scanner.fallbacks == 0
     assert WINDOW > 1 << 20
 
 

@@ -141,8 +141,8 @@ def test_reading_begins_where_the_index_says(logs: list[Log]) -> None:
     for segment in segments(logs):
         found = [e for e in get_offsets(segment.path) if e != (0, 0)]
         following = [offset for offset, _ in found[1:]] + [1 << 31]
-        for (offset, position), behind in zip(found, following, strict=True):
-            for relative in (offset, behind - 1):
+        for (offset, position), after in zip(found, following, strict=True):
+            for relative in (offset, after - 1):
                 assert first_position(segment, segment.base_offset + relative, None) == position
                 count += 1
         assert first_position(segment, segment.base_offset, None) == 0
@@ -150,7 +150,7 @@ def test_reading_begins_where_the_index_says(logs: list[Log]) -> None:
 
 
 def test_reading_begins_behind_what_is_too_old(logs: list[Log]) -> None:
-    """At the first batch with such a timestamp behind the one that the index names."""
+    """At the first batch with such a timestamp after the one that the index names."""
     skipped = 0
     for segment in segments(logs):
         batches = list(SegmentReader(segment.path))
@@ -292,7 +292,7 @@ def test_an_index_file_that_is_too_large_is_not_read(
     segment = next(iter(segments(logs[2:])))
     last = get_offsets(segment.path)[-1]
     assert first_position(segment, segment.base_offset + last[0], None) == last[1]
-    monkeypatch.setattr("kafka_log.indexes.MOST_BYTES", 8)
+    monkeypatch.setattr("kafka_log.indexes.MAX_BYTES", 8)
     assert first_position(segment, segment.base_offset + last[0], None) == 0
 
 
@@ -312,16 +312,16 @@ def damaged(log: Log, path: Path, number: int) -> tuple[Segment, int, int]:
 
 
 def test_damage_outside_of_a_range(logs: list[Log], tmp_path: Path) -> None:
-    segment, first, behind = damaged(logs[2], tmp_path / "topic-2", 3)
+    segment, first, after = damaged(logs[2], tmp_path / "topic-2", 3)
     path = segment.path
-    wanted = [row for row in logs[2].rows if row[0] >= behind + 60]
-    assert wanted and read(path, (behind + 60, None), ANY) == wanted
+    wanted = [row for row in logs[2].rows if row[0] >= after + 60]
+    assert wanted and read(path, (after + 60, None), ANY) == wanted
     before = [row for row in logs[2].rows if segment.base_offset <= row[0] < first]
     for engine in ("arrow", "construct"):
         assert before and read(path, (None, first), ANY, engine=engine) == before
     cases: list[tuple[Bounds, dict[str, Any]]] = [
-        ((behind + 60, None), {"indexes": False}),
-        ((behind + 60, None), {"policy": "strict"}),
+        ((after + 60, None), {"indexes": False}),
+        ((after + 60, None), {"policy": "strict"}),
         ((None, first), {"policy": "strict"}),
         ((first, None), {}),
         ((None, first + 1), {}),

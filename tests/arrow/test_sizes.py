@@ -9,9 +9,9 @@ from kafka_codecs import MESSAGE_V1, RECORD_BATCH
 from kafka_codecs.arrow.records import RECORDS
 
 
-def decoded(parts: list[bytes], most_rows: int = 1 << 20) -> list[Rows]:
+def decoded(parts: list[bytes], max_rows: int = 1 << 20) -> list[Rows]:
     data = b"".join(parts)
-    decoder = Decoder(RECORDS, choose(RECORDS, ("offset", "value")), most_rows=most_rows)
+    decoder = Decoder(RECORDS, choose(RECORDS, ("offset", "value")), max_rows=max_rows)
     chunk = Chunk(len(data))
     chunk.view()[: len(data)] = data
     chunk.size = len(data)
@@ -96,8 +96,8 @@ def test_an_odd_message_after_others_ends_where_it_ends() -> None:
         ends = [item.end for item in found]
         assert ends[-1] == len(data)
         assert [item.start for item in found[1:]] == ends[:-1]
-        odd = [item for item in found if not isinstance(item, Rows)]
-        assert len(odd) == parts.count(bytes(wrong))
+        rejected = [item for item in found if not isinstance(item, Rows)]
+        assert len(rejected) == parts.count(bytes(wrong))
         decoder.shares = None
 
 

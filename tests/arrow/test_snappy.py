@@ -32,9 +32,9 @@ def plain(run: bytes, room: int, variant: str | None = "xerial-or-raw") -> bytes
     source = np.frombuffer(run + bytes(SLACK), np.uint8)
     out = np.full(room + 2 * SLACK, 0xEE, np.uint8)
     start = out.ctypes.data + SLACK
-    behind = stream(source.ctypes.data, source.ctypes.data + len(run), start, start + room, kind)
+    after = stream(source.ctypes.data, source.ctypes.data + len(run), start, start + room, kind)
     assert (out[:SLACK] == 0xEE).all()
-    return None if behind == 0 else out[SLACK : SLACK + behind - start].tobytes()
+    return None if after == 0 else out[SLACK : SLACK + after - start].tobytes()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from codecgen.runtime.arrow.output_buffers import arrow_type
-from kafka_codecs.arrow import batches_vectors, records_vectors
+from kafka_codecs.arrow import batches_numpy, records_numpy
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.scanner import BatchScanner
@@ -130,9 +130,9 @@ def header(given: Any) -> list[Any]:
 def test_batches(file: str) -> None:
     columns = [column.name for column in BATCHES.columns]
     scanner = BatchScanner(VECTORS / file, columns, "kafka", engine="arrow")
-    scanner.kernels = batches_vectors
+    scanner.kernels = batches_numpy
     ours = [row for batch in scanner for row in unpacked(batch)]
-    assert scanner.odd == 0
+    assert scanner.fallbacks == 0
     theirs = []
     for batch, _ in batches_of(file):
         old = batch["magic"] < 2
@@ -155,16 +155,16 @@ def test_batches(file: str) -> None:
 
 
 def base_timestamp(path: Path, batch: dict[str, Any]) -> int:
-    """The 8 bytes behind the last offset delta: where a delete horizon stands there the reference does not show them."""
+    """The 8 bytes after the last offset delta: where a delete horizon stands there the reference does not show them."""
     at = batch["position"] + 27
     return int.from_bytes(path.read_bytes()[at : at + 8], "big", signed=True)
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_records(file: str) -> None:
-    read = scanned(VECTORS / file, "kafka", kernels=records_vectors)
+    read = scanned(VECTORS / file, "kafka", kernels=records_numpy)
     assert read.error is None
-    assert read.odd == 0
+    assert read.fallbacks == 0
     theirs = [
         of_batch(batch)
         | {
@@ -194,7 +194,7 @@ def test_records(file: str) -> None:
 @pytest.mark.parametrize("policy", ["strict", "kafka"])
 def test_strict_readers_look_into_control_records(file: str, policy: str) -> None:
     """Their keys and values are no columns; what is wrong with them is an error to strict readers all the same."""
-    read = scanned(VECTORS / file, policy, kernels=records_vectors)
+    read = scanned(VECTORS / file, policy, kernels=records_numpy)
     assert read == reference(VECTORS / file, policy)
     assert (read.error is not None) == (policy == "strict")
 

@@ -1,4 +1,4 @@
-"""The values of columns as NumPy arrays, and Arrow arrays made of them with whatever in front of and behind the rows."""
+"""The values of columns as NumPy arrays, and Arrow arrays made of them with whatever before and after the rows."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def lists(kind: pa.DataType, sizes: Any, members: tuple[Values, ...], valid: Any
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How arrays lie in memory: ``allocate`` gives that; where ``g`` is there, junk lies in front of the rows, so that they
-    begin anywhere, now and then behind them, and what may be left out is there or not."""
+    """How arrays lie in memory: ``allocate`` gives that; where ``g`` is there, junk lies before the rows, so that they
+    begin anywhere, now and then after them, and what may be left out is there or not."""
 
     allocate: Allocate
     g: Generator | None = None
@@ -86,22 +86,22 @@ def array(values: Values, layout: Layout) -> Any:
     validity, missing = _validity(values, lead, count, layout)
     if values.members:
         before, front = layout.lead(3), layout.lead(4)
-        behind = layout.lead(3) if layout.often(0.2) else 0
-        padded = [_padded(member, before + front, behind, layout) for member in values.members]
+        back = layout.lead(3) if layout.often(0.2) else 0
+        padded = [_padded(member, before + front, back, layout) for member in values.members]
         children = [array(member, layout) for member in padded]
-        elements = front + int(values.ends[-1]) + behind
+        elements = front + int(values.ends[-1]) + back
         structs = pa.Array.from_buffers(
             kind.value_type, elements, [None], 0, before, children=children
         )
-        ends = _buffer(_ends(values, lead, trail, front, behind), layout)
+        ends = _buffer(_ends(values, lead, trail, front, back), layout)
         return pa.Array.from_buffers(
             kind, rows, [validity, ends], missing, lead, children=[structs]
         )
     if values.ends is not None:
         front = layout.lead(40)
-        behind = layout.lead(70) if layout.often(0.2) else 0
-        ends = _ends(values, lead, trail, front, behind)
-        data = _bytes(values.data, front, behind)
+        back = layout.lead(70) if layout.often(0.2) else 0
+        ends = _ends(values, lead, trail, front, back)
+        data = _bytes(values.data, front, back)
         buffers = [validity, _buffer(ends, layout), _buffer(data, layout)]
         return pa.Array.from_buffers(kind, rows, buffers, missing, lead)
     if pa.types.is_boolean(kind):
@@ -134,36 +134,36 @@ def _bits(data: Any, lead: int, count: int, layout: Layout) -> Any:
     return _buffer(np.packbits(bits, bitorder="little"), layout)
 
 
-def _ends(values: Values, lead: int, trail: int, front: int, behind: int) -> Any:
-    """Offsets; those of rows in front and behind say something about what lies there."""
+def _ends(values: Values, lead: int, trail: int, front: int, back: int) -> Any:
+    """Offsets; those of rows before and after say something about what lies there."""
     rows = values.rows
     ends = np.empty(lead + rows + trail + 1, np.int32)
     ends[:lead] = np.minimum(np.arange(lead), front)
     ends[lead : lead + rows + 1] = values.ends + front
     if trail:
         last = front + int(values.ends[-1])
-        ends[lead + rows + 1 :] = last + np.minimum(np.arange(1, trail + 1), behind)
+        ends[lead + rows + 1 :] = last + np.minimum(np.arange(1, trail + 1), back)
     return ends
 
 
-def _padded(member: Values, front: int, behind: int, layout: Layout) -> Values:
-    """With elements in front and behind that no row has, with bytes that are no text."""
-    if not front and not behind:
+def _padded(member: Values, front: int, back: int, layout: Layout) -> Values:
+    """With elements before and after that no row has, with bytes that are no text."""
+    if not front and not back:
         return member
     valid = None
     if member.valid is not None:
-        valid = np.concatenate([np.ones(front, np.bool_), member.valid, np.ones(behind, np.bool_)])
-    before, after = (np.arange(n + 1) * 2 for n in (front, behind))
+        valid = np.concatenate([np.ones(front, np.bool_), member.valid, np.ones(back, np.bool_)])
+    before, after = (np.arange(n + 1) * 2 for n in (front, back))
     last = 2 * front + int(member.ends[-1])
     ends = np.concatenate([before[:-1], member.ends + 2 * front, last + after[1:]])
-    data = _bytes(member.data, 2 * front, 2 * behind)
-    return replace(member, rows=member.rows + front + behind, valid=valid, data=data, ends=ends)
+    data = _bytes(member.data, 2 * front, 2 * back)
+    return replace(member, rows=member.rows + front + back, valid=valid, data=data, ends=ends)
 
 
-def _bytes(data: Any, front: int, behind: int) -> Any:
-    if not front and not behind:
+def _bytes(data: Any, front: int, back: int) -> Any:
+    if not front and not back:
         return data
-    out = np.full(front + len(data) + behind, 0xFE, np.uint8)
+    out = np.full(front + len(data) + back, 0xFE, np.uint8)
     out[front : front + len(data)] = data
     return out
 

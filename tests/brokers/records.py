@@ -76,7 +76,7 @@ def tombstones(keys: str, time: int) -> list[Rec]:
     return [Rec(time + i, key.encode(), None) for i, key in enumerate(keys.split())]
 
 
-def odd(time: int, *, headers: bool = True) -> Iterator[Rec]:
+def rejected(time: int, *, headers: bool = True) -> Iterator[Rec]:
     """Null, empty, long and non-ASCII in every place where Kafka lets them stand; times out of order."""
     accented = "schlüssel-日本-😀".encode()
     yield Rec(time, None, b"a null key")

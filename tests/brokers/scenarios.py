@@ -10,7 +10,7 @@ from .brokers import Broker, KraftBroker, ZookeeperBroker
 from .filler import Filler
 from .maven import CLIENT_0_9, CLIENT_0_10
 from .process import LineClient
-from .records import CODECS, Rec, keyed, large, noise, odd, small, tombstones
+from .records import CODECS, Rec, keyed, large, noise, rejected, small, tombstones
 
 LEGACY_CODECS = CODECS[:4]
 V0 = {"message.format.version": "0.9.0"}
@@ -104,8 +104,8 @@ def _features(fill: Filler) -> None:
     fill.topic("features", 2)
     for partition, codec in enumerate(("none", "zstd")):
         with closing(fill.plain(f"features-{codec}", codec)) as producer:
-            producer.send("features", partition, odd(fill.time))
-            for record in odd(fill.time + 60_000):
+            producer.send("features", partition, rejected(fill.time))
+            for record in rejected(fill.time + 60_000):
                 producer.send("features", partition, [record])
 
 
@@ -280,9 +280,9 @@ def _legacy(fill: Filler, topic: str, config: dict[str, str], client: LineClient
         with closing(fill.plain(f"{topic}-{codec}", codec, client)) as producer:
             producer.send(topic, partition, small(f"{topic} one", 1, fill.time, headers=False))
             producer.send(topic, partition, small(f"{topic} many", 20, fill.time, headers=False))
-            producer.send(topic, partition, odd(fill.time, headers=False))
+            producer.send(topic, partition, rejected(fill.time, headers=False))
         with closing(fill.plain(f"{topic}-{codec}", codec)) as producer:
-            producer.send(topic, partition, odd(fill.time + 60_000, headers=False))
+            producer.send(topic, partition, rejected(fill.time + 60_000, headers=False))
             producer.send(topic, partition, large(codec, fill.time + 100_000))
 
 

@@ -22,7 +22,7 @@ from .load import load_into_broker
 from .make_samples import Made
 from .maven import BrokerError
 from .readback import java_read, record_digest
-from .records import CODECS, Rec, large, odd, small
+from .records import CODECS, Rec, large, rejected, small
 
 pytestmark = pytest.mark.broker
 TOP_FILES = {
@@ -128,7 +128,7 @@ def test_the_consumer_reads_what_was_sent(kafka4_logs: Made, kafka28_logs: Made)
 
 def test_the_consumer_reads_the_odd_records(kafka4_logs: Made) -> None:
     time_ = kafka4_logs.expected["first_time"]
-    sent = rows_of([*odd(time_), *odd(time_ + 60_000)])
+    sent = rows_of([*rejected(time_), *rejected(time_ + 60_000)])
     for number in range(2):
         assert consumed(kafka4_logs, f"features-{number}")["sha256"] == record_digest(sent)
 

@@ -41,7 +41,7 @@ HEAD = """\
 What `codecgen check` can say about a schema directory. All findings of a run are shown at once, each with the line of
 YAML and a caret under it. `codecgen explain C012` says the same in a terminal.
 
-A number keeps its meaning for ever. The schemas behind these texts, and many more, are in
+A number keeps its meaning for ever. The schemas of these texts, and many more, are in
 [tests/codecgen/diagnostics](../tests/codecgen/diagnostics).
 """
 

@@ -17,7 +17,7 @@ _TITLES = {
     "version_note": "A version, under version_notes",
     "field": "A field",
     "bit": "Bits, under members",
-    "run": "A run, under measures and covers",
+    "field_range": "A range, under measures and covers",
     "compressed": "compressed",
     "variant": "A codec, under variants",
     "derived": "A derived value",

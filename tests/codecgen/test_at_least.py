@@ -10,16 +10,16 @@ from codecgen.runtime.errors import LengthError
 from tests.codecgen.generated import package_of
 
 
-@pytest.mark.parametrize("behind", ["", ", z: u8"])
+@pytest.mark.parametrize("after", ["", ", z: u8"])
 @pytest.mark.parametrize("count", ["count: u8", "until: end"])
-def test_none_where_some_must_be(behind: str, count: str, tmp_path: Path) -> None:
-    if behind and count == "until: end":
-        behind = ""
+def test_none_where_some_must_be(after: str, count: str, tmp_path: Path) -> None:
+    if after and count == "until: end":
+        after = ""
     package = package_of(
-        f"layout: some\nfields: {{a: u8, xs: {{array: u16, {count}, at_least: 1}}{behind}}}\n",
+        f"layout: some\nfields: {{a: u8, xs: {{array: u16, {count}, at_least: 1}}{after}}}\n",
         tmp_path,
-        f"at_least_{len(behind)}_{count[0]}",
+        f"at_least_{len(after)}_{count[0]}",
     )
     head = b"\1" if count == "until: end" else b"\1\0"
     with pytest.raises(LengthError, match="0 elements, where at least 1 must be"):
-        package.SOME.parse(head + b"\0" * (1 if behind else 0))
+        package.SOME.parse(head + b"\0" * (1 if after else 0))

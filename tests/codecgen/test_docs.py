@@ -490,7 +490,7 @@ def test_bytes_are_drawn_in_scale() -> None:
     assert [width / cell for _, _, _, width in solid] == [1, 4, 3, 1, 2, 5, 3, 2]
     (letters,) = (box for box in found if box[0] == "soft")
     assert letters[3] == 8 * cell
-    # What `size` measures begins at the checksum, what the checksum covers behind it; both reach to the end.
+    # What `size` measures begins at the checksum, what the checksum covers after it; both reach to the end.
     measured = [box for box in found if box[0] == "s0"][:-1]
     covered = [box for box in found if box[0] == "s1"][:-1]
     assert [box[3] / cell for box in measured] == [3, 1, 2, 5, 3, 2, 8]

@@ -208,7 +208,7 @@ def layout_of(directory: Path, name: str, version: int | None = None) -> tuple[P
         (
             "capsule",
             {"packing_and_more": {"packing": "gzip"}, "letters": [{"text": b""}]},
-            "compressed run is not known",
+            "compressed section is not known",
         ),
         ("capsule", {"packing_and_more": {"packing": "brotli"}}, "not a value of packing"),
     ],

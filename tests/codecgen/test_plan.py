@@ -58,7 +58,7 @@ def test_runs_are_spelled_out() -> None:
     length = record.field("length")
     assert length is not None
     assert length.measures is not None
-    assert [f.name for f in record.run(length.measures)] == [
+    assert [f.name for f in record.field_range(length.measures)] == [
         "attributes",
         "timestamp_delta",
         "offset_delta",
@@ -70,7 +70,7 @@ def test_runs_are_spelled_out() -> None:
     crc = batch.field("crc")
     assert crc is not None
     assert crc.covers is not None
-    assert sum(f.size or 0 for f in batch.run(crc.covers)) == 61 - 21
+    assert sum(f.size or 0 for f in batch.field_range(crc.covers)) == 61 - 21
 
 
 def test_a_reference_means_one_version_or_all() -> None:

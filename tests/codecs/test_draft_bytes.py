@@ -208,7 +208,7 @@ def test_the_checksums_cover_what_they_should() -> None:
     data = message_set(0, message(*MESSAGES[0]))
     for at in range(len(data)):
         bent = data[:at] + bytes((data[at] ^ 1,)) + data[at + 1 :]
-        if at < 8:  # the offset stands in front of it: brokers set it in place
+        if at < 8:  # the offset stands before it: brokers set it in place
             assert KIP_98_MESSAGE_SET.parse(bent).offset == HEAD["offset"] ^ 1 << 8 * (7 - at)
             continue
         with pytest.raises(ParseError) as caught:
@@ -265,7 +265,7 @@ def test_offsets() -> None:
     """ "The message's offset can then be calculated as the offset of the message set + offset delta"."""
     parsed = KIP_98_MESSAGE_SET.parse(message_set(0, message(b"k", b"v", 3)))
     assert kip_98.messages_offset(parsed, parsed.messages[0]) == 0x6162636465666768 + 3
-    # The proposal's "offset + offset delta" for the next set is that of the last message: the next one is behind it.
+    # The proposal's "offset + offset delta" for the next set is that of the last message: the next one is after it.
     assert kip_98.next_offset(parsed) == 0x6162636465666768 + 0x11121314 + 1
     far = KIP_98_MESSAGE_SET.parse(message_set(0, message(b"k", b"v", 0xFFFFFFFF)))
     assert kip_98.messages_offset(far, far.messages[0]) == 0x6162636465666768 + 0xFFFFFFFF
@@ -297,9 +297,9 @@ def test_nobody_read_it_so_nobody_was_lenient(strict: bool) -> None:
     for data in (bytes((len(long_delta),)) + long_delta, bytes((len(good) | 0x80, 0)) + good):
         with pytest.raises(ParseError):
             KIP_98_MESSAGE.parse(data, strict=strict)
-    behind = bytes((len(good) + 1,)) + good + b"\0"
+    after = bytes((len(good) + 1,)) + good + b"\0"
     with pytest.raises(ParseError):
-        KIP_98_MESSAGE.parse(behind, strict=strict)
+        KIP_98_MESSAGE.parse(after, strict=strict)
 
 
 def test_no_run_is_decompressed_without_a_bound() -> None:

@@ -131,7 +131,7 @@ def test_control_records_are_of_version_0() -> None:
 
 @pytest.mark.parametrize("layout", [CONTROL_RECORD_KEY, END_TXN_MARKER_V0])
 def test_versions_of_control_records(layout: Any) -> None:
-    """Kafka's readers refuse negative ones, and take later ones for 0, with bytes behind what they know."""
+    """Kafka's readers refuse negative ones, and take later ones for 0, with bytes after what they know."""
     rest = bytes(layout.size - 2)
     assert layout.parse(bytes(2) + rest).version == 0
     for strict in (True, False):

@@ -64,7 +64,7 @@ def named(answer: dict[str, Any]) -> str:
 
 
 def data_of(answer: dict[str, Any], key: str) -> bytes:
-    """The bytes of a value. A marker's version stands in front of what Kafka's class for it writes."""
+    """The bytes of a value. A marker's version stands before what Kafka's class for it writes."""
     prefix = "0000" if answer["message"] == "EndTxnMarker" else ""
     return bytes.fromhex(prefix + answer[key])
 
@@ -182,7 +182,7 @@ def test_the_versions_are_those_of_kafka() -> None:
     ids=lambda x: getattr(x, "name", None),
 )
 def test_a_structure_ends_where_it_ends(layout: Layout, data: str) -> None:
-    """What is behind a message is passed over; behind a structure in one comes the next field of the message."""
+    """What is after a message is passed over; after a structure in one comes the next field of the message."""
     whole = bytes.fromhex(data)
     for strict in (True, False):
         assert layout.build(layout.parse(whole, strict=strict)) == whole

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rows, load_vectors
+from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rows, load_numpy_reader
 from codecgen.runtime.arrow.view import View
 from codecgen.runtime.errors import CodecError, TruncatedError
 from codecgen.runtime.layout import Choice
@@ -115,8 +115,8 @@ columns:
   flags: {type: int16}
   total: {type: int32, nullable: true}
 rows:
-  - {of: single, head: true, columns: {size: size, flags: flags}}
-  - {of: many, head: true, columns: {size: size, flags: flags, total: total}}
+  - {of: single, header_only: true, columns: {size: size, flags: flags}}
+  - {of: many, header_only: true, columns: {size: size, flags: flags, total: total}}
 """
 
 
@@ -184,10 +184,10 @@ def test_rows_of_our_files(path: Path) -> None:
     except CodecError:
         return  # nothing that a strict reader takes
     assert rows == arrow_rows(data, RECORDS_OF_ARROW, None)
-    assert rows == arrow_rows(data, RECORDS_OF_ARROW, load_vectors(RECORDS_OF_ARROW))
+    assert rows == arrow_rows(data, RECORDS_OF_ARROW, load_numpy_reader(RECORDS_OF_ARROW))
     headers = header_rows(data, BATCHES)
     assert headers == arrow_rows(data, BATCHES_OF_ARROW, None)
-    assert headers == arrow_rows(data, BATCHES_OF_ARROW, load_vectors(BATCHES_OF_ARROW))
+    assert headers == arrow_rows(data, BATCHES_OF_ARROW, load_numpy_reader(BATCHES_OF_ARROW))
     assert [row["position"] for row in headers] == [at for at, _ in entries(data, LOG_ENTRY)]
 
 
@@ -233,7 +233,7 @@ def test_rows_of_layouts_that_were_made_up(made_up: str) -> None:
     rows = opened_rows(data, view)
     of_arrow = importlib.import_module(f"{made_up}.arrow.all").ALL
     assert rows == arrow_rows(data, of_arrow, None)
-    assert rows == arrow_rows(data, of_arrow, load_vectors(of_arrow))
+    assert rows == arrow_rows(data, of_arrow, load_numpy_reader(of_arrow))
     assert [row["flags"] for row in rows] == [5, 12, 128, 128, 128, 128, 0]
     assert [row["as_number"] for row in rows] == [1, 0, 0, 0, 0, 0, 0]
     assert [type(row["late"]) for row in rows] == [bool] * 7
@@ -250,7 +250,7 @@ def test_heads_of_layouts_that_were_made_up(made_up: str) -> None:
     rows = header_rows(data, view)
     of_arrow = importlib.import_module(f"{made_up}.arrow.heads").HEADS
     assert rows == arrow_rows(data, of_arrow, None)
-    assert rows == arrow_rows(data, of_arrow, load_vectors(of_arrow))
+    assert rows == arrow_rows(data, of_arrow, load_numpy_reader(of_arrow))
     assert [row["total"] for row in rows] == [None, None, 4, 1]
 
 

@@ -168,7 +168,7 @@ WHOLE: list[tuple[Layout, bytes]] = [
     ids=["record", "header", "batch", "offset", "time", "transaction", "control"],
 )
 def test_what_is_behind_one_is_not_part_of_it(layout: Layout, data: bytes) -> None:
-    """Entries stand one behind the other, and records and headers too: no byte is passed over."""
+    """Entries stand one after the other, and records and headers too: no byte is passed over."""
     for strict in (True, False):
         assert layout.build(layout.parse(data, strict=strict)) == data
         with pytest.raises(ParseError):

@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 from crc32c import crc32c
 
-from codecgen.runtime.arrow.decoder import load_vectors
+from codecgen.runtime.arrow.decoder import load_numpy_reader
 from codecgen.runtime.errors import ChecksumError
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.arrow.records import RECORDS
@@ -83,14 +83,14 @@ def reads(path: Path, expected: list[dict[str, Any]]) -> None:
     ]
     tables = [unpack(Scanner(path, ALL, "strict", engine=engine)) for engine in ENGINES]
     numpy = Scanner(path, ALL, "strict", engine="arrow")
-    numpy.kernels = load_vectors(RECORDS)
+    numpy.kernels = load_numpy_reader(RECORDS)
     tables.append(unpack(numpy))
-    assert numpy.odd == 0
+    assert numpy.fallbacks == 0
     assert tables[0] == tables[1] == tables[2]
     assert [row["key"] for row in tables[0]] == [row["key"] for row in expected]
     fast = Scanner(path, engine="arrow")
     assert sum(batch.num_rows for batch in fast) == len(expected)
-    assert fast.odd == 0
+    assert fast.fallbacks == 0
     headers = [scan_batches(path, engine=engine).read_all() for engine in ENGINES]
     assert headers[0].equals(headers[1])
     assert headers[0].num_rows == len(batches)

@@ -45,8 +45,8 @@ def _view(made: Generated, name: str, folder: Path, r: random.Random) -> int:
 
 
 def _shown(read: Any) -> Any:
-    rows, odd = read
-    return rows, [(item.start, item.end) for item in odd]
+    rows, rejected = read
+    return rows, [(item.start, item.end) for item in rejected]
 
 
 def _compiled(name: str, text: str, folder: Path) -> ModuleType:

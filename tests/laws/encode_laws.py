@@ -116,10 +116,10 @@ def one_table(
     found = [{n: row[n] for n in names} for row in read]
     if found != wanted:
         raise Broken(f"{name}: rows {wanted} are written as {data.hex()}, which is read as {found}")
-    kernels_rows, odd = reader(writer.view, importlib.import_module(writer.view.kernels))(
+    kernels_rows, rejected = reader(writer.view, importlib.import_module(writer.view.kernels))(
         data, names, False
     )
-    if odd or kernels_rows != wanted:
+    if rejected or kernels_rows != wanted:
         raise Broken(f"{name}: written rows {data.hex()} are read as {kernels_rows} by the kernels")
     return len(rows)
 
@@ -151,7 +151,7 @@ class _Encoder(Encoder):
         super().__setattr__(name, value)
 
     def _written(self, source: Any, first: int, last: int, size: int) -> memoryview:
-        for row in self.table[first:last, [encoding._RUN, encoding._RUN_SIZE]].tolist():
+        for row in self.table[first:last, [encoding._SECTION, encoding._SECTION_SIZE]].tolist():
             self.memory.ranges.append((row[0], row[0] + row[1], False))
         return super()._written(source, first, last, size)
 

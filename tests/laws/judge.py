@@ -134,7 +134,7 @@ def name_of(error: Exception) -> str:
 
 
 def _generated(name: str) -> str:
-    for part in ("kernels", "encoders", "vectors"):
+    for part in ("kernels", "encoders", "numpy"):
         if f"_{part}" in name:
             return f"generated {part}"
     return "generated code"

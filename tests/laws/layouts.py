@@ -200,7 +200,7 @@ class Maker(Keys):
         self.see(array, spec)
 
     def checked(self, parts: int, at_end: bool) -> None:
-        """A checksum, before or behind the run that it covers."""
+        """A checksum, before or after the run that it covers."""
         d = self.d
         name = self.fresh()
         spec: Tree = {"type": "u32", "checksum": d.pick(("crc32c", "crc32"))}
@@ -222,7 +222,7 @@ class Maker(Keys):
         self.see(name, spec)
 
     def tail(self, last: bool) -> None:
-        """What takes all that is left, and perhaps fields of fixed size behind it."""
+        """What takes all that is left, and perhaps fields of fixed size after it."""
         d = self.d
         kinds = ["bytes", "until", "string", "compressed", "open"]
         kind = d.pick(kinds[:4] if self.plain else kinds)

@@ -19,8 +19,8 @@ Row = dict[str, Any]
 class Entry:
     """Some bytes that stand for one entry: its rows, or none where a strict reader refuses it (``error``).
 
-    ``head`` says that the rows are made of the head alone, ``read`` whether a lenient reader takes it, ``lenient`` what it
-    sees, ``silent`` that there may be no rows, ``careful`` that a strict reader looks at more than the columns show."""
+    ``header_only`` says that the rows are made of the head alone, ``read`` whether a lenient reader takes it, ``lenient`` what it
+    sees, ``silent`` that there may be no rows, ``full_check`` that a strict reader looks at more than the columns show."""
 
     start: int
     end: int
@@ -28,9 +28,9 @@ class Entry:
     error: CodecError | None = None
     read: bool = True
     lenient: list[Row] = field(default_factory=list)
-    head: bool = False
+    header_only: bool = False
     silent: bool = False
-    careful: bool = False
+    full_check: bool = False
 
 
 class Reference:
@@ -71,7 +71,7 @@ class Reference:
                     entry.read = False
                 continue
             rows = list(self.rows(codec.layout_name, codec.version, parsed, at))
-            entry.careful |= self.careful(codec.layout_name, codec.version, parsed, at)
+            entry.full_check |= self.full_check(codec.layout_name, codec.version, parsed, at)
             entry.lenient = rows
             if strict:
                 entry.rows = rows
@@ -96,11 +96,13 @@ class Reference:
                 yield self.row(rows, scope, item)
             return
 
-    def careful(self, layout: str, version: int | None, parsed: Mapping[str, Any], at: int) -> bool:
+    def full_check(
+        self, layout: str, version: int | None, parsed: Mapping[str, Any], at: int
+    ) -> bool:
         """Whether there is more to an entry than its rows."""
-        own = [rows for rows in self.view["rows"] if rows["of"] == layout and "careful" in rows]
+        own = [rows for rows in self.view["rows"] if rows["of"] == layout and "full_check" in rows]
         scope = Scope(self.facts, layout, version, parsed, at, None)
-        return any(scope.meaning().holds(rows["careful"]) for rows in own)
+        return any(scope.meaning().holds(rows["full_check"]) for rows in own)
 
     def row(self, rows: Tree, scope: Scope, item: Any) -> Row:
         out: Row = {}

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from codecgen.runtime.arrow import decoder as decoding
-from codecgen.runtime.arrow.decoder import Decoder, Odd, Rows, choose
+from codecgen.runtime.arrow.decoder import Decoder, Rejected, Rows, choose
 from codecgen.runtime.located_bytes import Limits
 from tests.arrow.rows import unpacked
 from tests.laws.codec_laws import samples
@@ -28,7 +28,7 @@ SECONDS = 4.0
 MOST_HEAD = 64
 TIGHT = {"ENTRIES": 8, "SPARE": 8, "PROBE": 64}
 """Bounds of the decoder while the laws read, so that few rows reach them."""
-Read = Callable[[bytes, list[str] | None, bool], "tuple[list[Row], list[Odd]]"]
+Read = Callable[[bytes, list[str] | None, bool], "tuple[list[Row], list[Rejected]]"]
 
 
 def view_laws(
@@ -41,8 +41,8 @@ def view_laws(
         engines: dict[str, Read] = {}
         kernels = importlib.import_module(view.kernels)
         engines["kernels"] = reader(view, kernels)
-        if view.vectors is not None:
-            engines["NumPy"] = reader(view, importlib.import_module(view.vectors))
+        if view.numpy is not None:
+            engines["NumPy"] = reader(view, importlib.import_module(view.numpy))
         reference = Reference(made.facts, tree, package, LIMITS)
         for _ in range(chunks):
             parts = [part for part in entries(made, tree, r) if part]
@@ -82,9 +82,11 @@ def entries(made: Generated, tree: Tree, r: random.Random) -> list[bytes]:
 def reader(view: Any, kernels: Any) -> Read:
     """Reads bytes by the kernels of a view, or by its NumPy readers."""
 
-    def read(data: bytes, names: list[str] | None, careful: bool) -> tuple[list[Row], list[Odd]]:
+    def read(
+        data: bytes, names: list[str] | None, full_check: bool
+    ) -> tuple[list[Row], list[Rejected]]:
         with tight():
-            return _read(view, kernels, data, names, careful)
+            return _read(view, kernels, data, names, full_check)
 
     return read
 
@@ -103,14 +105,14 @@ def tight() -> Iterator[None]:
 
 
 def _read(
-    view: Any, kernels: Any, data: bytes, names: list[str] | None, careful: bool
-) -> tuple[list[Row], list[Odd]]:
+    view: Any, kernels: Any, data: bytes, names: list[str] | None, full_check: bool
+) -> tuple[list[Row], list[Rejected]]:
     memory = Memory()
     decoder = Decoder(
         view,
         choose(view, names),
         limits=LIMITS,
-        careful=careful,
+        full_check=full_check,
         kernels=as_module(kernels),
         allocate=memory.allocate,
     )
@@ -121,14 +123,14 @@ def _read(
     for array in (decoder.table, decoder.out, decoder.state, decoder.room):
         memory.array(array)
     rows: list[Row] = []
-    odd: list[Odd] = []
+    rejected: list[Rejected] = []
     with watched(memory):
         for item in decoder.decode(chunk, 0):
             if isinstance(item, Rows):
                 rows += unpacked(item.batch)
             else:
-                odd.append(item)
-    return rows, odd
+                rejected.append(item)
+    return rows, rejected
 
 
 def as_module(kernels: Any) -> Any:
@@ -143,14 +145,14 @@ def agree(
     data: bytes,
     expected: list[Entry],
     names: list[str],
-    careful: bool,
+    full_check: bool,
 ) -> int:
     """All engines give the rows that the reference has, and name the entries that it refuses. How many rows there are."""
     seen = 0
     for engine, read in engines.items():
         begin = time.perf_counter()
         try:
-            rows, odd = read(data, names, careful)
+            rows, rejected = read(data, names, full_check)
         except Broken:
             raise
         except pa.ArrowInvalid as error:
@@ -159,17 +161,17 @@ def agree(
             raise Broken(
                 f"{engine} of {name} takes {time.perf_counter() - begin:.1f} s for {data.hex()}"
             )
-        passed = {item.start for item in odd}
+        passed = {item.start for item in rejected}
         wanted: list[Row] = []
         for entry in expected:
             if entry.start in passed:
                 none = (
                     entry.silent and not entry.rows
                 )  # left to the reference codecs, which see that it is sound
-                allowed = entry.head or none or (careful and entry.careful)
+                allowed = entry.head or none or (full_check and entry.full_check)
                 if entry.error is None and not allowed:
                     raise Broken(
-                        f"{engine} of {name} refuses the entry at {entry.start} of {data.hex()} (line {_line(odd, entry)}), and nothing is wrong with it"
+                        f"{engine} of {name} refuses the entry at {entry.start} of {data.hex()} (line {_line(rejected, entry)}), and nothing is wrong with it"
                     )
                 continue
             if entry.rows is not None:
@@ -190,5 +192,5 @@ def agree(
     return seen
 
 
-def _line(odd: list[Odd], entry: Entry) -> int:
-    return next(getattr(item, "line", 0) for item in odd if item.start == entry.start)
+def _line(rejected: list[Rejected], entry: Entry) -> int:
+    return next(getattr(item, "line", 0) for item in rejected if item.start == entry.start)

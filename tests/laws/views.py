@@ -197,7 +197,7 @@ class ViewMaker:
         if d.chance(5) and "head" not in rows:
             self.condition(rows, "when", own)
         if d.chance(6) and "head" not in rows:
-            self.condition(rows, "careful", own)
+            self.condition(rows, "full_check", own)
         values: Tree = {}
         taken: list[tuple[Column, Source]] = []
         for source in sources:

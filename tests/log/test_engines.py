@@ -178,7 +178,7 @@ def test_a_strict_reader_raises() -> None:
 
 def test_small_files_stay_with_the_reference_codecs(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numba")
-    for name in ("records_kernels", "records_vectors"):
+    for name in ("records_kernels", "records_numpy"):
         monkeypatch.delitem(sys.modules, f"kafka_codecs.arrow.{name}", raising=False)
     assert not pay(PAYS_FROM - 1)
     assert pay(PAYS_FROM)

@@ -49,7 +49,7 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
 
 
 def sealed(data: bytes) -> bytes:
-    """The bytes with right checksums, as far as entries can be found: damage behind the checksum."""
+    """The bytes with right checksums, as far as entries can be found: damage after the checksum."""
     out = bytearray(data)
     at = 0
     while len(out) - at > 17:

@@ -164,7 +164,7 @@ def test_unknown_engines_and_policies_are_refused(path: Path) -> None:
 
 
 def test_salvage_steps_over_a_long_tail_of_zeros(path: Path) -> None:
-    """A segment that was made longer in advance; a batch behind the zeros is found too."""
+    """A segment that was made longer in advance; a batch after the zeros is found too."""
     path.write_bytes(batch(0) + bytes(48 << 20) + batch(10))
     reader = SegmentReader(path, policy="salvage")
     assert [b.base_offset for b in reader] == [0, 10]
@@ -180,8 +180,8 @@ def test_more_records_than_the_limit(path: Path) -> None:
 
 
 def test_more_oddities_than_the_limit(path: Path) -> None:
-    odd = b"".join(b"\x0c\xff" + bytes([0, 0, 1, 1, 0]) for _ in range(30))
-    data = bytearray(batch(0, records=1)[:61] + odd)
+    rejected = b"".join(b"\x0c\xff" + bytes([0, 0, 1, 1, 0]) for _ in range(30))
+    data = bytearray(batch(0, records=1)[:61] + rejected)
     data[8:12] = (len(data) - 12).to_bytes(4, "big")
     data[57:61] = (30).to_bytes(4, "big")
     path.write_bytes(bytes(data))
@@ -212,9 +212,9 @@ def test_magic_bytes_that_no_version_has(path: Path) -> None:
 
 def test_what_follows_in_a_message_is_refused_by_a_strict_reader() -> None:
     path = VECTORS / "malformed" / "v1-value-len-too-short.log"
-    with pytest.raises(TrailingError, match="3 bytes are left of the run that message measures"):
+    with pytest.raises(TrailingError, match="3 bytes are left of the range that message measures"):
         list(SegmentReader(path, policy="strict"))
     [lenient] = [batch for batch in SegmentReader(path) if batch.magic == 1]
     assert [str(finding.reason) for finding in lenient.findings] == [
-        "3 bytes are left of the run that message measures"
+        "3 bytes are left of the range that message measures"
     ]

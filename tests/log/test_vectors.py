@@ -96,7 +96,7 @@ def test_the_command_prints_the_same_objects(capsys: pytest.CaptureFixture[str])
 
 def well_formed() -> list[str]:
     folders = ("matrix", "features", "control", "compacted")
-    odd = {
+    rejected = {
         "control/bad-keys.log",
         "control/end-txn-bad-values.log",
         "control/leader-change-layout-1.log",
@@ -108,7 +108,7 @@ def well_formed() -> list[str]:
         "features/v0-gzip-inner-v1.log",
         "features/v1-gzip-inner-v0.log",
     }
-    skip = odd | crafted
+    skip = rejected | crafted
     return sorted(f for f in SEGMENTS if f.split("/")[0] in folders and f not in skip)
 
 

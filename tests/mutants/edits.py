@@ -119,7 +119,7 @@ class Editor:
         return Mutant(self.file, place, kind, start, end, old, after + between + before)
 
     def add(self, place: str, kind: str, entry: Entry, line: str) -> Mutant:
-        """The holder with one more entry behind a given one."""
+        """The holder with one more entry after a given one."""
         _, end = self.span(entry.value)
         new = f", {line}"
         if not entry.holder.flow_style:

@@ -32,7 +32,7 @@ def view_mutants(
                     yield from _values(
                         editor, f"{where}.{part.name}", part.value, enums, "write expression"
                     )
-            elif entry.name in ("when", "careful"):
+            elif entry.name in ("when", "full_check"):
                 yield from _expression(editor, where, entry.value, enums, "view column")
                 yield from editor.remove(where, "view column", entry)
             elif entry.name in ("head", "each"):

@@ -83,7 +83,7 @@ def test_errors_say_codec_and_places(name: str) -> None:
     assert got.data == b""
     assert isinstance(got.error, CompressionError)
     assert str(got.error).startswith(f"{name}: ")
-    assert "at byte 0 of the compressed run" in got.error.reason
+    assert "at byte 0 of the compressed section" in got.error.reason
     assert got.error.where.stream_position == 0
 
 

@@ -153,7 +153,7 @@ def test_a_header_that_is_none(data: bytes, reason: str) -> None:
     got = decompress("gzip", data, limit=ROOMY)
     assert got.data == b""
     assert isinstance(got.error, CompressionError)
-    assert got.error.reason == f"gzip: {reason} of the compressed run"
+    assert got.error.reason == f"gzip: {reason} of the compressed section"
 
 
 def test_wrong_trailer_comes_after_all_data() -> None:
@@ -176,7 +176,7 @@ def test_truncated_trailer_comes_after_all_data(left: int) -> None:
     assert got.error is not None
     assert (
         got.error.reason
-        == f"gzip: the member's trailer is cut off at byte {len(data)} of the compressed run"
+        == f"gzip: the member's trailer is cut off at byte {len(data)} of the compressed section"
     )
 
 

@@ -38,7 +38,7 @@ def block(data: bytes, *, stored: bool = False, checksum: bool = False, wrong: i
 def reason(data: bytes, variant: str | None = None) -> str:
     got = decompress("lz4", data, limit=ROOMY, variant=variant)
     assert isinstance(got.error, CompressionError)
-    return got.error.reason.removesuffix(" of the compressed run")
+    return got.error.reason.removesuffix(" of the compressed section")
 
 
 def test_reads_what_the_reference_writes() -> None:

@@ -122,7 +122,7 @@ def test_later_header_may_not(version: int) -> None:
     assert got.data == b"abc"
     assert got.error is not None
     assert got.error.reason == (
-        f"snappy: a repeated header has the version {version} at byte 33 of the compressed run"
+        f"snappy: a repeated header has the version {version} at byte 33 of the compressed section"
     )
 
 
@@ -165,7 +165,9 @@ def test_chunk_lengths_that_cannot_be(size: int, reason: str) -> None:
     got = decompress(REFERENCE + struct.pack(">i", size) + b"\x03\x08ab")
     assert got.data == PLAIN
     assert got.error is not None
-    assert got.error.reason == f"snappy: {reason} at byte {len(REFERENCE)} of the compressed run"
+    assert (
+        got.error.reason == f"snappy: {reason} at byte {len(REFERENCE)} of the compressed section"
+    )
     assert got.error.where.stream_position == len(PLAIN)
 
 
@@ -175,7 +177,7 @@ def test_damaged_chunk_keeps_those_before_it() -> None:
     assert got.data == PLAIN
     assert got.error is not None
     assert got.error.reason == (
-        f"snappy: a block is damaged; it begins at byte {len(REFERENCE) + 4} of the compressed run"
+        f"snappy: a block is damaged; it begins at byte {len(REFERENCE) + 4} of the compressed section"
     )
 
 

@@ -103,7 +103,9 @@ def test_garbage_after_a_frame_is_an_error(size: int) -> None:
     got = decompress("zstd", HELLO + b"\xde" * size, limit=ROOMY)
     assert (got.data, got.unused) == (b"hello", 0)
     assert got.error is not None
-    assert got.error.reason == f"zstd: not a zstd frame at byte {len(HELLO)} of the compressed run"
+    assert (
+        got.error.reason == f"zstd: not a zstd frame at byte {len(HELLO)} of the compressed section"
+    )
     assert got.error.where.stream_position == 5
 
 
@@ -134,7 +136,7 @@ def test_headers_that_are_refused(data: bytes, expected: str) -> None:
     got = decompress("zstd", data, limit=ROOMY)
     assert got.data == b""
     assert isinstance(got.error, CompressionError)
-    assert got.error.reason.endswith(f"{expected} of the compressed run")
+    assert got.error.reason.endswith(f"{expected} of the compressed section")
 
 
 def test_a_frame_for_a_dictionary_is_refused() -> None:

@@ -44,7 +44,7 @@ def test_one_of_each(spark: SparkSession, directory: Path) -> None:
 
 
 def test_samples_agree_with_what_a_consumer_does_not_get(spark: SparkSession) -> None:
-    """Aborted records, and those behind the first that is open, are what read_committed leaves out."""
+    """Aborted records, and those after the first that is open, are what read_committed leaves out."""
     rows = found(spark, SAMPLES / "kafka-4.x")
     partitions = json.loads((SAMPLES / "expected.json").read_text())["kafka-4.x"]["partitions"]
     for name, facts in partitions.items():

@@ -346,7 +346,7 @@ LARGEST = ((1 << 63) - 1) // 1000
 
 @pytest.fixture
 def late(directory: Path) -> Path:
-    """Records at the last millisecond that microseconds hold, and one behind it."""
+    """Records at the last millisecond that microseconds hold, and one after it."""
     one = batch(0, [b"fits", b"does not"], base_timestamp=LARGEST, max_timestamp=LARGEST + 1)
     return write(directory, "t", 0, 0, build(one, batch(2, [b"after"])))
 

@@ -40,7 +40,7 @@ def numbers(batch: Any) -> Any:
 
 
 def rows(path: Path, engine: str, **options: Any) -> tuple[list[dict[str, Any]], str | None]:
-    """All rows, and the error behind them."""
+    """All rows, and the error after them."""
     (partition,) = discover(path)
     part = Slice(partition.segments[0], **options.pop("part", {}))
     scan = Scan(**{"columns": WANTED, "engine": engine, **options})
@@ -160,7 +160,7 @@ def test_the_kernels_are_taken_where_they_pay(monkeypatch: pytest.MonkeyPatch) -
     (partition,) = discover(VECTORS / "matrix" / "v2-none-create.log")
     small = Slice(partition.segments[0])
     large = Slice(small.segment, stop=kernels.PAYS_FROM)
-    for name in ("records_kernels", "records_vectors"):
+    for name in ("records_kernels", "records_numpy"):
         monkeypatch.delitem(sys.modules, f"kafka_codecs.arrow.{name}", raising=False)
     assert not takes(small, Scan()), "loading the kernels does not pay"
     assert takes(small, Scan(engine="arrow"))

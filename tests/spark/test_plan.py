@@ -64,9 +64,9 @@ def test_a_uri_with_blanks(tmp_path: Path) -> None:
 
 
 def test_a_name_with_a_star_is_a_name(tmp_path: Path) -> None:
-    odd = tmp_path / "lo[g]s"
-    odd.mkdir()
-    assert expand(str(odd)) == [odd]
+    rejected = tmp_path / "lo[g]s"
+    rejected.mkdir()
+    assert expand(str(rejected)) == [rejected]
 
 
 @pytest.mark.parametrize(

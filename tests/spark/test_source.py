@@ -252,7 +252,7 @@ def test_aggregates_and_filters(spark: SparkSession, directory: Path) -> None:
 
 @pytest.fixture
 def damaged(directory: Path) -> Path:
-    """The second of three batches has a flipped bit; behind a few bytes of nothing there is a fourth."""
+    """The second of three batches has a flipped bit; after a few bytes of nothing there is a fourth."""
     good = numbered(3, 3, pad=10)
     size = len(good) // 3
     data = flipped(good, 2 * size - 5) + b"\xff" * 40 + build(batch(20, [b"last"]))

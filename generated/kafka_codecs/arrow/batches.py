@@ -101,7 +101,7 @@ BATCHES = View(
         Place("batch_length", "records/record_batch.yaml", 7),
         Place("record_batch", "records/record_batch.yaml", 1),
     ),
-    vectors="kafka_codecs.arrow.batches_vectors",
+    numpy="kafka_codecs.arrow.batches_numpy",
 )
 
 __all__ = ["BATCHES"]

@@ -39,8 +39,8 @@ CASE = 16
 START = 24
 END = 32
 CODEC = 40
-RUN = 48
-RUN_END = 56
+SECTION = 48
+SECTION_END = 56
 COUNT = 64
 CHECKED = 72
 ROW_SIZE = 80
@@ -84,7 +84,7 @@ ATTRIBUTES_DATA = 480
 
 
 @inner
-def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
+def open_message_v0(p: int, end: int, row: int, most: int, full_check: int) -> int:
     """records/message.yaml: which rows an entry holds, and what they need of it. 0 when it is not
     as it should be.
     """
@@ -93,8 +93,8 @@ def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
     store_64(row + START, start)
     store_64(row + END, end)
     store_64(row + CODEC, 0)
-    store_64(row + RUN, end)
-    store_64(row + RUN_END, end)
+    store_64(row + SECTION, end)
+    store_64(row + SECTION_END, end)
     store_64(row + COUNT, 0)
     if end - p < 18:
         return fail(row, 1, p)  # message_size
@@ -114,19 +114,19 @@ def frame_message_v0(p: int, end: int) -> int:
     entry_message_size = load_i32(p + 8)
     if entry_message_size < 0 or entry_message_size < 14:
         return -1
-    behind = p + 12 + entry_message_size
-    return behind if behind <= end else 0
+    after = p + 12 + entry_message_size
+    return after if after <= end else 0
 
 
 @inner
-def is_message_v0(p: int, behind: int, careful: int) -> bool:
+def is_message_v0(p: int, after: int, full_check: int) -> bool:
     """Whether an entry is a row of its own."""
-    return behind - p >= 18
+    return after - p >= 18
 
 
 @jit
 def index_message_v0(
-    table: int, capacity: int, p: int, end: int, most: int, careful: int
+    table: int, capacity: int, p: int, end: int, most: int, full_check: int
 ) -> tuple[int, int, int, int]:
     """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
     why: 3 from the last one on entries are rows themselves, 2 an entry of another kind, 1 the
@@ -136,35 +136,35 @@ def index_message_v0(
     n = 0
     rows = 0
     while True:
-        behind = frame_message_v0(p, end)
-        if behind <= 2:
-            return n, p, behind, rows
+        after = frame_message_v0(p, end)
+        if after <= 2:
+            return n, p, after, rows
         if n == capacity:
             return n, p, 1, rows
-        fetch_around(2 * behind - p)  # a head to come, if entries are of like size
+        fetch_around(2 * after - p)  # a head to come, if entries are of like size
         row = table + n * ROW_SIZE
         n += 1
-        if is_message_v0(p, behind, careful):
+        if is_message_v0(p, after, full_check):
             store_64(row + STATUS, 0)
             store_64(row + CASE, 0)
             store_64(row + START, p)
             store_64(row + CODEC, 0)
-            store_64(row + RUN, p)
-            store_64(row + RUN_END, end)
+            store_64(row + SECTION, p)
+            store_64(row + SECTION_END, end)
             store_64(row + COUNT, -1)
-            store_64(row + CHECKED, careful)
+            store_64(row + CHECKED, full_check)
             return n, p, 3, -1
-        if open_message_v0(p, behind, row, most, careful) and rows >= 0:
+        if open_message_v0(p, after, row, most, full_check) and rows >= 0:
             count = load_i64_le(row + COUNT)
             rows = -1 if count < 0 or load_i64_le(row + CODEC) else rows + count
-        p = behind
+        p = after
 
 
 @inner
 def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
     """Check rows and write them. 0 when they are not as they should be, or there is no room."""
-    p = load_i64_le(row + RUN)
-    end = load_i64_le(row + RUN_END)
+    p = load_i64_le(row + SECTION)
+    end = load_i64_le(row + SECTION_END)
     at = load_i64_le(state + ROWS)
     rows_room = load_i64_le(room + ROWS)
     position_data = load_i64_le(out + POSITION_DATA)
@@ -177,21 +177,21 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
     crc_data = load_i64_le(out + CRC_DATA)
     next_offset_data = load_i64_le(out + NEXT_OFFSET_DATA)
     attributes_data = load_i64_le(out + ATTRIBUTES_DATA)
-    careful = load_i64_le(row + CHECKED)
+    full_check = load_i64_le(row + CHECKED)
     while True:
-        behind = frame_message_v0(p, end)
-        if behind <= 2 or not is_message_v0(p, behind, careful):
+        after = frame_message_v0(p, end)
+        if after <= 2 or not is_message_v0(p, after, full_check):
             return 1
         if at >= rows_room:
             return 0
-        store_64(row + END, behind)
+        store_64(row + END, after)
         start = p
         place_position = p + bias
-        place_size = behind - p
+        place_size = after - p
         item_attributes = load_i8(p + 17)
         item_crc = load_u32(p + 12)
         item_offset = load_i64(p)
-        p = behind
+        p = after
         if position_data:
             store_64(position_data + 8 * at, place_position)
         if size_data:
@@ -222,7 +222,7 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
         store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
         store_64(state + BASE_OFFSET_NULLS, base_offset_nulls)
         store_64(state + LAST, start)
-        store_64(row + RUN, p)
+        store_64(row + SECTION, p)
         store_64(state + NEXT, p)
 
 
@@ -297,7 +297,7 @@ def decode_all_message_v0(
 
 
 @inner
-def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
+def open_message_v1(p: int, end: int, row: int, most: int, full_check: int) -> int:
     """records/message.yaml: which rows an entry holds, and what they need of it. 0 when it is not
     as it should be.
     """
@@ -306,8 +306,8 @@ def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
     store_64(row + START, start)
     store_64(row + END, end)
     store_64(row + CODEC, 0)
-    store_64(row + RUN, end)
-    store_64(row + RUN_END, end)
+    store_64(row + SECTION, end)
+    store_64(row + SECTION_END, end)
     store_64(row + COUNT, 0)
     if end - p < 26:
         return fail(row, 1, p)  # message_size
@@ -327,19 +327,19 @@ def frame_message_v1(p: int, end: int) -> int:
     entry_message_size = load_i32(p + 8)
     if entry_message_size < 0 or entry_message_size < 14:
         return -1
-    behind = p + 12 + entry_message_size
-    return behind if behind <= end else 0
+    after = p + 12 + entry_message_size
+    return after if after <= end else 0
 
 
 @inner
-def is_message_v1(p: int, behind: int, careful: int) -> bool:
+def is_message_v1(p: int, after: int, full_check: int) -> bool:
     """Whether an entry is a row of its own."""
-    return behind - p >= 26
+    return after - p >= 26
 
 
 @jit
 def index_message_v1(
-    table: int, capacity: int, p: int, end: int, most: int, careful: int
+    table: int, capacity: int, p: int, end: int, most: int, full_check: int
 ) -> tuple[int, int, int, int]:
     """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
     why: 3 from the last one on entries are rows themselves, 2 an entry of another kind, 1 the
@@ -349,35 +349,35 @@ def index_message_v1(
     n = 0
     rows = 0
     while True:
-        behind = frame_message_v1(p, end)
-        if behind <= 2:
-            return n, p, behind, rows
+        after = frame_message_v1(p, end)
+        if after <= 2:
+            return n, p, after, rows
         if n == capacity:
             return n, p, 1, rows
-        fetch_around(2 * behind - p)  # a head to come, if entries are of like size
+        fetch_around(2 * after - p)  # a head to come, if entries are of like size
         row = table + n * ROW_SIZE
         n += 1
-        if is_message_v1(p, behind, careful):
+        if is_message_v1(p, after, full_check):
             store_64(row + STATUS, 0)
             store_64(row + CASE, 1)
             store_64(row + START, p)
             store_64(row + CODEC, 0)
-            store_64(row + RUN, p)
-            store_64(row + RUN_END, end)
+            store_64(row + SECTION, p)
+            store_64(row + SECTION_END, end)
             store_64(row + COUNT, -1)
-            store_64(row + CHECKED, careful)
+            store_64(row + CHECKED, full_check)
             return n, p, 3, -1
-        if open_message_v1(p, behind, row, most, careful) and rows >= 0:
+        if open_message_v1(p, after, row, most, full_check) and rows >= 0:
             count = load_i64_le(row + COUNT)
             rows = -1 if count < 0 or load_i64_le(row + CODEC) else rows + count
-        p = behind
+        p = after
 
 
 @inner
 def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
     """Check rows and write them. 0 when they are not as they should be, or there is no room."""
-    p = load_i64_le(row + RUN)
-    end = load_i64_le(row + RUN_END)
+    p = load_i64_le(row + SECTION)
+    end = load_i64_le(row + SECTION_END)
     at = load_i64_le(state + ROWS)
     rows_room = load_i64_le(room + ROWS)
     position_data = load_i64_le(out + POSITION_DATA)
@@ -392,22 +392,22 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
     crc_data = load_i64_le(out + CRC_DATA)
     next_offset_data = load_i64_le(out + NEXT_OFFSET_DATA)
     attributes_data = load_i64_le(out + ATTRIBUTES_DATA)
-    careful = load_i64_le(row + CHECKED)
+    full_check = load_i64_le(row + CHECKED)
     while True:
-        behind = frame_message_v1(p, end)
-        if behind <= 2 or not is_message_v1(p, behind, careful):
+        after = frame_message_v1(p, end)
+        if after <= 2 or not is_message_v1(p, after, full_check):
             return 1
         if at >= rows_room:
             return 0
-        store_64(row + END, behind)
+        store_64(row + END, after)
         start = p
         place_position = p + bias
-        place_size = behind - p
+        place_size = after - p
         item_attributes = load_i8(p + 17)
         item_crc = load_u32(p + 12)
         item_offset = load_i64(p)
         item_timestamp = load_i64(p + 18)
-        p = behind
+        p = after
         if position_data:
             store_64(position_data + 8 * at, place_position)
         if size_data:
@@ -442,7 +442,7 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
         store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
         store_64(state + BASE_OFFSET_NULLS, base_offset_nulls)
         store_64(state + LAST, start)
-        store_64(row + RUN, p)
+        store_64(row + SECTION, p)
         store_64(state + NEXT, p)
 
 
@@ -511,7 +511,7 @@ def decode_all_message_v1(
 
 
 @inner
-def open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> int:
+def open_record_batch(p: int, end: int, row: int, most: int, full_check: int) -> int:
     """records/record_batch.yaml: which rows an entry holds, and what they need of it. 0 when it is
     not as it should be.
     """
@@ -520,8 +520,8 @@ def open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> in
     store_64(row + START, start)
     store_64(row + END, end)
     store_64(row + CODEC, 0)
-    store_64(row + RUN, end)
-    store_64(row + RUN_END, end)
+    store_64(row + SECTION, end)
+    store_64(row + SECTION_END, end)
     store_64(row + COUNT, 0)
     if end - p < 61:
         return fail(row, 3, p)  # batch_length
@@ -541,19 +541,19 @@ def frame_record_batch(p: int, end: int) -> int:
     entry_batch_length = load_i32(p + 8)
     if entry_batch_length < 0 or entry_batch_length < 14:
         return -1
-    behind = p + 12 + entry_batch_length
-    return behind if behind <= end else 0
+    after = p + 12 + entry_batch_length
+    return after if after <= end else 0
 
 
 @inner
-def is_record_batch(p: int, behind: int, careful: int) -> bool:
+def is_record_batch(p: int, after: int, full_check: int) -> bool:
     """Whether an entry is a row of its own."""
-    return behind - p >= 61
+    return after - p >= 61
 
 
 @jit
 def index_record_batch(
-    table: int, capacity: int, p: int, end: int, most: int, careful: int
+    table: int, capacity: int, p: int, end: int, most: int, full_check: int
 ) -> tuple[int, int, int, int]:
     """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
     why: 3 from the last one on entries are rows themselves, 2 an entry of another kind, 1 the
@@ -563,35 +563,35 @@ def index_record_batch(
     n = 0
     rows = 0
     while True:
-        behind = frame_record_batch(p, end)
-        if behind <= 2:
-            return n, p, behind, rows
+        after = frame_record_batch(p, end)
+        if after <= 2:
+            return n, p, after, rows
         if n == capacity:
             return n, p, 1, rows
-        fetch_around(2 * behind - p)  # a head to come, if entries are of like size
+        fetch_around(2 * after - p)  # a head to come, if entries are of like size
         row = table + n * ROW_SIZE
         n += 1
-        if is_record_batch(p, behind, careful):
+        if is_record_batch(p, after, full_check):
             store_64(row + STATUS, 0)
             store_64(row + CASE, 2)
             store_64(row + START, p)
             store_64(row + CODEC, 0)
-            store_64(row + RUN, p)
-            store_64(row + RUN_END, end)
+            store_64(row + SECTION, p)
+            store_64(row + SECTION_END, end)
             store_64(row + COUNT, -1)
-            store_64(row + CHECKED, careful)
+            store_64(row + CHECKED, full_check)
             return n, p, 3, -1
-        if open_record_batch(p, behind, row, most, careful) and rows >= 0:
+        if open_record_batch(p, after, row, most, full_check) and rows >= 0:
             count = load_i64_le(row + COUNT)
             rows = -1 if count < 0 or load_i64_le(row + CODEC) else rows + count
-        p = behind
+        p = after
 
 
 @inner
 def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
     """Check rows and write them. 0 when they are not as they should be, or there is no room."""
-    p = load_i64_le(row + RUN)
-    end = load_i64_le(row + RUN_END)
+    p = load_i64_le(row + SECTION)
+    end = load_i64_le(row + SECTION_END)
     at = load_i64_le(state + ROWS)
     rows_room = load_i64_le(room + ROWS)
     position_data = load_i64_le(out + POSITION_DATA)
@@ -617,17 +617,17 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
     next_offset_data = load_i64_le(out + NEXT_OFFSET_DATA)
     last_sequence_data = load_i64_le(out + LAST_SEQUENCE_DATA)
     attributes_data = load_i64_le(out + ATTRIBUTES_DATA)
-    careful = load_i64_le(row + CHECKED)
+    full_check = load_i64_le(row + CHECKED)
     while True:
-        behind = frame_record_batch(p, end)
-        if behind <= 2 or not is_record_batch(p, behind, careful):
+        after = frame_record_batch(p, end)
+        if after <= 2 or not is_record_batch(p, after, full_check):
             return 1
         if at >= rows_room:
             return 0
-        store_64(row + END, behind)
+        store_64(row + END, after)
         start = p
         place_position = p + bias
-        place_size = behind - p
+        place_size = after - p
         item_attributes = load_i16(p + 21)
         item_base_offset = load_i64(p)
         item_base_sequence = load_i32(p + 53)
@@ -640,7 +640,7 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
         item_producer_epoch = load_i16(p + 51)
         item_producer_id = load_i64(p + 43)
         item_record_count = load_i32(p + 57)
-        p = behind
+        p = after
         if position_data:
             store_64(position_data + 8 * at, place_position)
         if size_data:
@@ -706,7 +706,7 @@ def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias
         store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
         store_64(state + DELETE_HORIZON_NULLS, delete_horizon_nulls)
         store_64(state + LAST, start)
-        store_64(row + RUN, p)
+        store_64(row + SECTION, p)
         store_64(state + NEXT, p)
 
 

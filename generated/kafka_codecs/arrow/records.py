@@ -154,7 +154,7 @@ RECORDS = View(
         Place("crc", "records/message.yaml", 20),
         Place("message", "records/message.yaml", 1),
         Place("batch_length", "records/record_batch.yaml", 7),
-        Place("careful", "views/records.yaml", 29),
+        Place("full_check", "views/records.yaml", 29),
         Place("partition_leader_epoch", "records/record_batch.yaml", 8),
         Place("magic", "records/record_batch.yaml", 9),
         Place("attributes", "records/record_batch.yaml", 16),
@@ -170,7 +170,7 @@ RECORDS = View(
         Place("key", "records/header.yaml", 7),
         Place("value", "records/header.yaml", 8),
     ),
-    vectors="kafka_codecs.arrow.records_vectors",
+    numpy="kafka_codecs.arrow.records_numpy",
 )
 
 __all__ = ["RECORDS"]

@@ -43,8 +43,8 @@ ROWS = 16
 SIZE = 24
 SIZES = 32
 CODEC = 40
-RUN = 48
-RUN_SIZE = 56
+SECTION = 48
+SECTION_SIZE = 56
 ENTRY_ATTRIBUTES = 64
 ENTRY_BASE_OFFSET = 72
 ENTRY_BASE_SEQUENCE = 80
@@ -56,7 +56,7 @@ ENTRY_PARTITION_LEADER_EPOCH = 120
 ENTRY_PRODUCER_EPOCH = 128
 ENTRY_PRODUCER_ID = 136
 ENTRY_TIMESTAMP = 144
-HEAD_OFFSET = 152
+FIRST_ROW_OFFSET = 152
 SIZE_OF_ENTRY = 160
 
 # What is known of columns.
@@ -124,7 +124,7 @@ DELETE_HORIZON_GIVEN = 1064
 
 
 @inner
-def cut_message_v0(
+def plan_message_v0(
     columns: int, start: int, last: int, entry: int, sizes: int, bytes_room: int, most: int
 ) -> tuple[int, int]:
     """Pass 1: how many rows from ``start`` on are entries of this kind. 0 rows and what is in the
@@ -271,13 +271,13 @@ def cut_message_v0(
     store_64(entry + ROWS, row - start)
     store_64(entry + SIZE, size)
     store_64(entry + CODEC, 0)
-    store_64(entry + RUN, 0)
-    store_64(entry + RUN_SIZE, size)
+    store_64(entry + SECTION, 0)
+    store_64(entry + SECTION_SIZE, size)
     return row - start, -1
 
 
 @inner
-def cut_message_v0_messages(
+def plan_message_v0_messages(
     columns: int, start: int, last: int, entry: int, sizes: int, bytes_room: int, most: int
 ) -> tuple[int, int]:
     """Pass 1: how many rows from ``start`` on one entry holds, and what it needs of them. 0 rows
@@ -330,12 +330,12 @@ def cut_message_v0_messages(
     delete_horizon_step = load_i64_le(columns + DELETE_HORIZON_STEP)
     delete_horizon_given = load_i64_le(columns + DELETE_HORIZON_GIVEN)
     extra = load_i64_le(columns + EXTRA)
-    head_codec = load_i8(codec_data + start * codec_step)
-    head_offset = load_i64_le(offset_data + 8 * start)
-    row_offset = head_offset
-    if head_codec < 0 or head_codec > 3:
+    first_row_codec = load_i8(codec_data + start * codec_step)
+    first_row_offset = load_i64_le(offset_data + 8 * start)
+    row_offset = first_row_offset
+    if first_row_codec < 0 or first_row_codec > 3:
         return 0, 0  # codec, attributes
-    entry_attributes = head_codec
+    entry_attributes = first_row_codec
     if (entry_attributes & 7) == 0:
         return -1, 15  # codec, when
     entry_offset = row_offset
@@ -436,15 +436,15 @@ def cut_message_v0_messages(
     store_64(entry + ROWS, row - start)
     store_64(entry + SIZE, size)
     store_64(entry + CODEC, entry_attributes & 7)
-    store_64(entry + RUN, 0)
-    store_64(entry + RUN_SIZE, size)
+    store_64(entry + SECTION, 0)
+    store_64(entry + SECTION_SIZE, size)
     store_64(entry + ENTRY_OFFSET, entry_offset)
     store_64(entry + ENTRY_ATTRIBUTES, entry_attributes)
     return row - start, -1
 
 
 @jit
-def cut_all_message_v0(
+def plan_entries_message_v0(
     columns: int,
     table: int,
     capacity: int,
@@ -463,33 +463,33 @@ def cut_all_message_v0(
     """
     n = 0
     done = 0
-    squeezed = 0
+    compressed_entries = 0
     row = start
     while row < last and n < capacity and done < enough:
         entry = table + n * SIZE_OF_ENTRY
         at = sizes + 4 * (row - start)
         rows, blamed = -1, -1
         if rows < 0:
-            rows, blamed = cut_message_v0(columns, row, last, entry, at, enough - done, most)
+            rows, blamed = plan_message_v0(columns, row, last, entry, at, enough - done, most)
         if rows < 0:
-            rows, blamed = cut_message_v0_messages(
+            rows, blamed = plan_message_v0_messages(
                 columns, row, last, entry, at, min(bytes_room, 2147483605), most
             )
             if rows > 0 and row + rows == last and not final:
-                return n, row, -1, done, squeezed
+                return n, row, -1, done, compressed_entries
         if rows <= 0:
-            return n, row, blamed, done, squeezed
+            return n, row, blamed, done, compressed_entries
         store_64(entry + SIZES, at)
         done += load_i64_le(entry + SIZE)
-        squeezed += int(load_i64_le(entry + CODEC) != 0)
+        compressed_entries += int(load_i64_le(entry + CODEC) != 0)
         row += rows
         n += 1
-    return n, row, -1, done, squeezed
+    return n, row, -1, done, compressed_entries
 
 
 @inner
-def put_message_v0(columns: int, entry: int, p: int) -> int:
-    """Pass 2: write the rows of an entry. The address behind them."""
+def write_rows_message_v0(columns: int, entry: int, p: int) -> int:
+    """Pass 2: write the rows of an entry. The address after them."""
     offset_data = load_i64_le(columns + OFFSET_DATA)
     key_data = load_i64_le(columns + KEY_DATA)
     key_offsets = load_i64_le(columns + KEY_OFFSETS)
@@ -550,8 +550,8 @@ def put_message_v0(columns: int, entry: int, p: int) -> int:
 
 
 @inner
-def put_message_v0_messages(columns: int, entry: int, p: int) -> int:
-    """Pass 2: write the rows of an entry. The address behind them."""
+def write_rows_message_v0_messages(columns: int, entry: int, p: int) -> int:
+    """Pass 2: write the rows of an entry. The address after them."""
     offset_data = load_i64_le(columns + OFFSET_DATA)
     key_data = load_i64_le(columns + KEY_DATA)
     key_offsets = load_i64_le(columns + KEY_OFFSETS)
@@ -609,12 +609,12 @@ def put_message_v0_messages(columns: int, entry: int, p: int) -> int:
 
 
 @inner
-def write_message_v0_messages(columns: int, entry: int, p: int) -> int:
-    """Pass 2: write an entry, with its rows or the run that they were compressed to. The address
-    behind it.
+def write_entry_message_v0_messages(columns: int, entry: int, p: int) -> int:
+    """Pass 2: write an entry, with its rows or the section that they were compressed to. The
+    address after it.
     """
-    run = load_i64_le(entry + RUN)
-    run_size = load_i64_le(entry + RUN_SIZE)
+    section = load_i64_le(entry + SECTION)
+    section_size = load_i64_le(entry + SECTION_SIZE)
     entry_offset = load_i64_le(entry + ENTRY_OFFSET)
     entry_attributes = load_i64_le(entry + ENTRY_ATTRIBUTES)
     store_64_be(p, entry_offset)
@@ -631,49 +631,51 @@ def write_message_v0_messages(columns: int, entry: int, p: int) -> int:
     p += 1
     store_32_be(p, -1)
     p += 4  # key
-    store_32_be(p, run_size)
+    store_32_be(p, section_size)
     p += 4  # messages, how long
-    if run:
-        copy_from(p, run, run_size, run + run_size)
-        p += run_size
+    if section:
+        copy_from(p, section, section_size, section + section_size)
+        p += section_size
     else:
-        p = put_message_v0_messages(columns, entry, p)
+        p = write_rows_message_v0_messages(columns, entry, p)
     store_32_be(place_of_message_size, p - start_of_crc)
     store_32_be(place_of_crc, crc32(start_of_magic, p - start_of_magic))
     return p
 
 
 @jit
-def fill_all_message_v0(columns: int, table: int, first: int, last: int, p: int) -> int:
-    """Write the rows of the entries that are compressed, one behind the other, and note where they
-    are. The address behind them.
+def write_compressed_rows_message_v0(
+    columns: int, table: int, first: int, last: int, p: int
+) -> int:
+    """Write the rows of the entries that are compressed, one after the other, and note where they
+    are. The address after them.
     """
     for i in range(first, last):
         entry = table + i * SIZE_OF_ENTRY
         if load_i64_le(entry + CODEC) == 0:
             continue
-        store_64(entry + RUN, p)
+        store_64(entry + SECTION, p)
         case = load_i64_le(entry + CASE)
         if case == 1:
-            p = put_message_v0_messages(columns, entry, p)
+            p = write_rows_message_v0_messages(columns, entry, p)
     return p
 
 
 @jit
-def write_all_message_v0(columns: int, table: int, first: int, last: int, p: int) -> int:
-    """Pass 2: write entries one behind the other. The address behind them."""
+def write_entries_message_v0(columns: int, table: int, first: int, last: int, p: int) -> int:
+    """Pass 2: write entries one after the other. The address after them."""
     for i in range(first, last):
         entry = table + i * SIZE_OF_ENTRY
         case = load_i64_le(entry + CASE)
         if case == 0:
-            p = put_message_v0(columns, entry, p)
+            p = write_rows_message_v0(columns, entry, p)
         if case == 1:
-            p = write_message_v0_messages(columns, entry, p)
+            p = write_entry_message_v0_messages(columns, entry, p)
     return p
 
 
 @inner
-def cut_message_v1(
+def plan_message_v1(
     columns: int, start: int, last: int, entry: int, sizes: int, bytes_room: int, most: int
 ) -> tuple[int, int]:
     """Pass 1: how many rows from ``start`` on are entries of this kind. 0 rows and what is in the
@@ -813,13 +815,13 @@ def cut_message_v1(
     store_64(entry + ROWS, row - start)
     store_64(entry + SIZE, size)
     store_64(entry + CODEC, 0)
-    store_64(entry + RUN, 0)
-    store_64(entry + RUN_SIZE, size)
+    store_64(entry + SECTION, 0)
+    store_64(entry + SECTION_SIZE, size)
     return row - start, -1
 
 
 @inner
-def cut_message_v1_messages(
+def plan_message_v1_messages(
     columns: int, start: int, last: int, entry: int, sizes: int, bytes_room: int, most: int
 ) -> tuple[int, int]:
     """Pass 1: how many rows from ``start`` on one entry holds, and what it needs of them. 0 rows
@@ -873,21 +875,21 @@ def cut_message_v1_messages(
     delete_horizon_step = load_i64_le(columns + DELETE_HORIZON_STEP)
     delete_horizon_given = load_i64_le(columns + DELETE_HORIZON_GIVEN)
     extra = load_i64_le(columns + EXTRA)
-    head_codec = load_i8(codec_data + start * codec_step)
-    head_offset = load_i64_le(offset_data + 8 * start)
-    head_timestamp = load_i64_le(timestamp_data + 8 * start)
-    head_timestamp_type = load_i8(timestamp_type_data + start)
-    most_timestamp = head_timestamp
-    row_offset = head_offset
-    if head_codec < 0 or head_codec > 3:
+    first_row_codec = load_i8(codec_data + start * codec_step)
+    first_row_offset = load_i64_le(offset_data + 8 * start)
+    first_row_timestamp = load_i64_le(timestamp_data + 8 * start)
+    first_row_timestamp_type = load_i8(timestamp_type_data + start)
+    max_timestamp = first_row_timestamp
+    row_offset = first_row_offset
+    if first_row_codec < 0 or first_row_codec > 3:
         return 0, 0  # codec, attributes
-    if head_timestamp_type < 0 or head_timestamp_type > 1:
+    if first_row_timestamp_type < 0 or first_row_timestamp_type > 1:
         return 0, 17  # timestamp_type, attributes
-    entry_attributes = head_codec | head_timestamp_type << 3
+    entry_attributes = first_row_codec | first_row_timestamp_type << 3
     if (entry_attributes & 7) == 0:
         return -1, 15  # codec, when
     entry_offset = row_offset
-    entry_timestamp = most_timestamp
+    entry_timestamp = max_timestamp
     first_offset = 0
     last_offset = 0
     size = 0
@@ -910,14 +912,14 @@ def cut_message_v1_messages(
             row_value = -1
         headers_at = load_i32_le(headers_offsets + 4 * row)
         row_headers = load_i32_le(headers_offsets + 4 * row + 4) - headers_at
-        item_offset = wrap_64(row_offset - head_offset)
+        item_offset = wrap_64(row_offset - first_row_offset)
         if row_timestamp_type < 0 or row_timestamp_type > 1:
             blamed = 17  # timestamp_type, attributes
             break
         item_timestamp = row_timestamp
-        most_timestamp = max(most_timestamp, row_timestamp)
+        max_timestamp = max(max_timestamp, row_timestamp)
         entry_offset = row_offset
-        entry_timestamp = most_timestamp
+        entry_timestamp = max_timestamp
         last_offset = item_offset
         if row == start:
             first_offset = item_offset
@@ -1036,17 +1038,17 @@ def cut_message_v1_messages(
     store_64(entry + ROWS, row - start)
     store_64(entry + SIZE, size)
     store_64(entry + CODEC, entry_attributes & 7)
-    store_64(entry + RUN, 0)
-    store_64(entry + RUN_SIZE, size)
+    store_64(entry + SECTION, 0)
+    store_64(entry + SECTION_SIZE, size)
     store_64(entry + ENTRY_OFFSET, entry_offset)
     store_64(entry + ENTRY_ATTRIBUTES, entry_attributes)
     store_64(entry + ENTRY_TIMESTAMP, entry_timestamp)
-    store_64(entry + HEAD_OFFSET, head_offset)
+    store_64(entry + FIRST_ROW_OFFSET, first_row_offset)
     return row - start, -1
 
 
 @jit
-def cut_all_message_v1(
+def plan_entries_message_v1(
     columns: int,
     table: int,
     capacity: int,
@@ -1065,33 +1067,33 @@ def cut_all_message_v1(
     """
     n = 0
     done = 0
-    squeezed = 0
+    compressed_entries = 0
     row = start
     while row < last and n < capacity and done < enough:
         entry = table + n * SIZE_OF_ENTRY
         at = sizes + 4 * (row - start)
         rows, blamed = -1, -1
         if rows < 0:
-            rows, blamed = cut_message_v1(columns, row, last, entry, at, enough - done, most)
+            rows, blamed = plan_message_v1(columns, row, last, entry, at, enough - done, most)
         if rows < 0:
-            rows, blamed = cut_message_v1_messages(
+            rows, blamed = plan_message_v1_messages(
                 columns, row, last, entry, at, min(bytes_room, 2147483597), most
             )
             if rows > 0 and row + rows == last and not final:
-                return n, row, -1, done, squeezed
+                return n, row, -1, done, compressed_entries
         if rows <= 0:
-            return n, row, blamed, done, squeezed
+            return n, row, blamed, done, compressed_entries
         store_64(entry + SIZES, at)
         done += load_i64_le(entry + SIZE)
-        squeezed += int(load_i64_le(entry + CODEC) != 0)
+        compressed_entries += int(load_i64_le(entry + CODEC) != 0)
         row += rows
         n += 1
-    return n, row, -1, done, squeezed
+    return n, row, -1, done, compressed_entries
 
 
 @inner
-def put_message_v1(columns: int, entry: int, p: int) -> int:
-    """Pass 2: write the rows of an entry. The address behind them."""
+def write_rows_message_v1(columns: int, entry: int, p: int) -> int:
+    """Pass 2: write the rows of an entry. The address after them."""
     offset_data = load_i64_le(columns + OFFSET_DATA)
     timestamp_data = load_i64_le(columns + TIMESTAMP_DATA)
     timestamp_type_data = load_i64_le(columns + TIMESTAMP_TYPE_DATA)
@@ -1158,8 +1160,8 @@ def put_message_v1(columns: int, entry: int, p: int) -> int:
 
 
 @inner
-def put_message_v1_messages(columns: int, entry: int, p: int) -> int:
-    """Pass 2: write the rows of an entry. The address behind them."""
+def write_rows_message_v1_messages(columns: int, entry: int, p: int) -> int:
+    """Pass 2: write the rows of an entry. The address after them."""
     offset_data = load_i64_le(columns + OFFSET_DATA)
     timestamp_data = load_i64_le(columns + TIMESTAMP_DATA)
     timestamp_type_data = load_i64_le(columns + TIMESTAMP_TYPE_DATA)
@@ -1175,7 +1177,7 @@ def put_message_v1_messages(columns: int, entry: int, p: int) -> int:
     value_end = load_i64_le(columns + VALUE_END)
     start = load_i64_le(entry + FIRST)
     rows = load_i64_le(entry + ROWS)
-    head_offset = load_i64_le(entry + HEAD_OFFSET)
+    first_row_offset = load_i64_le(entry + FIRST_ROW_OFFSET)
     for row in range(start, start + rows):
         row_offset = load_i64_le(offset_data + 8 * row)
         row_timestamp = load_i64_le(timestamp_data + 8 * row)
@@ -1188,7 +1190,7 @@ def put_message_v1_messages(columns: int, entry: int, p: int) -> int:
         row_value = load_i32_le(value_offsets + 4 * row + 4) - value_at
         if is_null(value_validity, value_bit + row):
             row_value = -1
-        store_64_be(p, wrap_64(row_offset - head_offset))
+        store_64_be(p, wrap_64(row_offset - first_row_offset))
         p += 8  # offset
         place_of_message_size = p
         p += 4
@@ -1224,12 +1226,12 @@ def put_message_v1_messages(columns: int, entry: int, p: int) -> int:
 
 
 @inner
-def write_message_v1_messages(columns: int, entry: int, p: int) -> int:
-    """Pass 2: write an entry, with its rows or the run that they were compressed to. The address
-    behind it.
+def write_entry_message_v1_messages(columns: int, entry: int, p: int) -> int:
+    """Pass 2: write an entry, with its rows or the section that they were compressed to. The
+    address after it.
     """
-    run = load_i64_le(entry + RUN)
-    run_size = load_i64_le(entry + RUN_SIZE)
+    section = load_i64_le(entry + SECTION)
+    section_size = load_i64_le(entry + SECTION_SIZE)
     entry_offset = load_i64_le(entry + ENTRY_OFFSET)
     entry_attributes = load_i64_le(entry + ENTRY_ATTRIBUTES)
     entry_timestamp = load_i64_le(entry + ENTRY_TIMESTAMP)
@@ -1249,49 +1251,51 @@ def write_message_v1_messages(columns: int, entry: int, p: int) -> int:
     p += 8
     store_32_be(p, -1)
     p += 4  # key
-    store_32_be(p, run_size)
+    store_32_be(p, section_size)
     p += 4  # messages, how long
-    if run:
-        copy_from(p, run, run_size, run + run_size)
-        p += run_size
+    if section:
+        copy_from(p, section, section_size, section + section_size)
+        p += section_size
     else:
-        p = put_message_v1_messages(columns, entry, p)
+        p = write_rows_message_v1_messages(columns, entry, p)
     store_32_be(place_of_message_size, p - start_of_crc)
     store_32_be(place_of_crc, crc32(start_of_magic, p - start_of_magic))
     return p
 
 
 @jit
-def fill_all_message_v1(columns: int, table: int, first: int, last: int, p: int) -> int:
-    """Write the rows of the entries that are compressed, one behind the other, and note where they
-    are. The address behind them.
+def write_compressed_rows_message_v1(
+    columns: int, table: int, first: int, last: int, p: int
+) -> int:
+    """Write the rows of the entries that are compressed, one after the other, and note where they
+    are. The address after them.
     """
     for i in range(first, last):
         entry = table + i * SIZE_OF_ENTRY
         if load_i64_le(entry + CODEC) == 0:
             continue
-        store_64(entry + RUN, p)
+        store_64(entry + SECTION, p)
         case = load_i64_le(entry + CASE)
         if case == 3:
-            p = put_message_v1_messages(columns, entry, p)
+            p = write_rows_message_v1_messages(columns, entry, p)
     return p
 
 
 @jit
-def write_all_message_v1(columns: int, table: int, first: int, last: int, p: int) -> int:
-    """Pass 2: write entries one behind the other. The address behind them."""
+def write_entries_message_v1(columns: int, table: int, first: int, last: int, p: int) -> int:
+    """Pass 2: write entries one after the other. The address after them."""
     for i in range(first, last):
         entry = table + i * SIZE_OF_ENTRY
         case = load_i64_le(entry + CASE)
         if case == 2:
-            p = put_message_v1(columns, entry, p)
+            p = write_rows_message_v1(columns, entry, p)
         if case == 3:
-            p = write_message_v1_messages(columns, entry, p)
+            p = write_entry_message_v1_messages(columns, entry, p)
     return p
 
 
 @inner
-def cut_record_batch_records(
+def plan_record_batch_records(
     columns: int, start: int, last: int, entry: int, sizes: int, bytes_room: int, most: int
 ) -> tuple[int, int]:
     """Pass 1: how many rows from ``start`` on one entry holds, and what it needs of them. 0 rows
@@ -1351,56 +1355,56 @@ def cut_record_batch_records(
     delete_horizon_step = load_i64_le(columns + DELETE_HORIZON_STEP)
     delete_horizon_given = load_i64_le(columns + DELETE_HORIZON_GIVEN)
     extra = load_i64_le(columns + EXTRA)
-    head_base_offset = load_i64_le(base_offset_data + 8 * (start * base_offset_step))
-    head_codec = load_i8(codec_data + start * codec_step)
-    head_delete_horizon = load_i64_le(delete_horizon_data + 8 * (start * delete_horizon_step))
-    null_head_delete_horizon = is_null(
+    first_row_base_offset = load_i64_le(base_offset_data + 8 * (start * base_offset_step))
+    first_row_codec = load_i8(codec_data + start * codec_step)
+    first_row_delete_horizon = load_i64_le(delete_horizon_data + 8 * (start * delete_horizon_step))
+    null_first_row_delete_horizon = is_null(
         delete_horizon_validity, delete_horizon_bit + start * delete_horizon_step
     )
-    head_is_control = load_bit(is_control_data, is_control_bit + start * is_control_step)
-    head_is_transactional = load_bit(
+    first_row_is_control = load_bit(is_control_data, is_control_bit + start * is_control_step)
+    first_row_is_transactional = load_bit(
         is_transactional_data, is_transactional_bit + start * is_transactional_step
     )
-    head_leader_epoch = load_i32_le(leader_epoch_data + 4 * (start * leader_epoch_step))
-    head_offset = load_i64_le(offset_data + 8 * start)
-    head_producer_epoch = load_i16_le(producer_epoch_data + 2 * (start * producer_epoch_step))
-    head_producer_id = load_i64_le(producer_id_data + 8 * (start * producer_id_step))
-    head_sequence = load_i32_le(sequence_data + 4 * (start * sequence_step))
-    head_timestamp = load_i64_le(timestamp_data + 8 * start)
-    head_timestamp_type = load_i8(timestamp_type_data + start)
-    most_timestamp = head_timestamp
-    row_offset = head_offset
-    entry_base_offset = head_base_offset
-    entry_partition_leader_epoch = head_leader_epoch
-    if head_codec < 0 or head_codec > 4:
+    first_row_leader_epoch = load_i32_le(leader_epoch_data + 4 * (start * leader_epoch_step))
+    first_row_offset = load_i64_le(offset_data + 8 * start)
+    first_row_producer_epoch = load_i16_le(producer_epoch_data + 2 * (start * producer_epoch_step))
+    first_row_producer_id = load_i64_le(producer_id_data + 8 * (start * producer_id_step))
+    first_row_sequence = load_i32_le(sequence_data + 4 * (start * sequence_step))
+    first_row_timestamp = load_i64_le(timestamp_data + 8 * start)
+    first_row_timestamp_type = load_i8(timestamp_type_data + start)
+    max_timestamp = first_row_timestamp
+    row_offset = first_row_offset
+    entry_base_offset = first_row_base_offset
+    entry_partition_leader_epoch = first_row_leader_epoch
+    if first_row_codec < 0 or first_row_codec > 4:
         return 0, 19  # codec, attributes
-    if head_timestamp_type < 0 or head_timestamp_type > 1:
+    if first_row_timestamp_type < 0 or first_row_timestamp_type > 1:
         return 0, 20  # timestamp_type, attributes
     entry_attributes = (
-        head_codec
-        | head_timestamp_type << 3
-        | head_is_transactional << 4
-        | head_is_control << 5
-        | int(not null_head_delete_horizon) << 6
+        first_row_codec
+        | first_row_timestamp_type << 3
+        | first_row_is_transactional << 4
+        | first_row_is_control << 5
+        | int(not null_first_row_delete_horizon) << 6
     )
-    if not null_head_delete_horizon:
-        entry_base_timestamp = head_delete_horizon
+    if not null_first_row_delete_horizon:
+        entry_base_timestamp = first_row_delete_horizon
     else:
-        entry_base_timestamp = head_timestamp
-    entry_producer_id = head_producer_id
-    entry_producer_epoch = head_producer_epoch
-    if head_sequence < 0:
+        entry_base_timestamp = first_row_timestamp
+    entry_producer_id = first_row_producer_id
+    entry_producer_epoch = first_row_producer_epoch
+    if first_row_sequence < 0:
         entry_base_sequence = -1
-    elif head_sequence >= wrap_64(head_offset - entry_base_offset):
-        entry_base_sequence = wrap_64(head_sequence - (head_offset - entry_base_offset))
+    elif first_row_sequence >= wrap_64(first_row_offset - entry_base_offset):
+        entry_base_sequence = wrap_64(first_row_sequence - (first_row_offset - entry_base_offset))
     else:
         entry_base_sequence = wrap_64(
-            head_sequence - (head_offset - entry_base_offset) + 2147483648
+            first_row_sequence - (first_row_offset - entry_base_offset) + 2147483648
         )
     if entry_base_sequence < -2147483648 or entry_base_sequence > 2147483647:
         return 0, 21  # sequence, base_sequence
     entry_last_offset_delta = wrap_64(row_offset - entry_base_offset)
-    entry_max_timestamp = most_timestamp
+    entry_max_timestamp = max_timestamp
     size = 0
     blamed = -1
     row = start
@@ -1425,12 +1429,12 @@ def cut_record_batch_records(
         if item_offset_delta < -2147483648 or item_offset_delta > 2147483647:
             blamed = 22  # offset, offset_delta
             break
-        most_timestamp = max(most_timestamp, row_timestamp)
+        max_timestamp = max(max_timestamp, row_timestamp)
         entry_last_offset_delta = wrap_64(row_offset - entry_base_offset)
         if entry_last_offset_delta < -2147483648 or entry_last_offset_delta > 2147483647:
             blamed = 23  # offset, last_offset_delta
             break
-        entry_max_timestamp = most_timestamp
+        entry_max_timestamp = max_timestamp
         if row_headers > most:
             blamed = 24  # headers, headers
             break
@@ -1563,8 +1567,8 @@ def cut_record_batch_records(
     store_64(entry + ROWS, row - start)
     store_64(entry + SIZE, size)
     store_64(entry + CODEC, entry_attributes & 7)
-    store_64(entry + RUN, 0)
-    store_64(entry + RUN_SIZE, size)
+    store_64(entry + SECTION, 0)
+    store_64(entry + SECTION_SIZE, size)
     store_64(entry + ENTRY_BASE_OFFSET, entry_base_offset)
     store_64(entry + ENTRY_PARTITION_LEADER_EPOCH, entry_partition_leader_epoch)
     store_64(entry + ENTRY_ATTRIBUTES, entry_attributes)
@@ -1578,7 +1582,7 @@ def cut_record_batch_records(
 
 
 @jit
-def cut_all_record_batch(
+def plan_entries_record_batch(
     columns: int,
     table: int,
     capacity: int,
@@ -1597,31 +1601,31 @@ def cut_all_record_batch(
     """
     n = 0
     done = 0
-    squeezed = 0
+    compressed_entries = 0
     row = start
     while row < last and n < capacity and done < enough:
         entry = table + n * SIZE_OF_ENTRY
         at = sizes + 4 * (row - start)
         rows, blamed = -1, -1
         if rows < 0:
-            rows, blamed = cut_record_batch_records(
+            rows, blamed = plan_record_batch_records(
                 columns, row, last, entry, at, min(bytes_room, 2147483566), most
             )
             if rows > 0 and row + rows == last and not final:
-                return n, row, -1, done, squeezed
+                return n, row, -1, done, compressed_entries
         if rows <= 0:
-            return n, row, blamed, done, squeezed
+            return n, row, blamed, done, compressed_entries
         store_64(entry + SIZES, at)
         done += load_i64_le(entry + SIZE)
-        squeezed += int(load_i64_le(entry + CODEC) != 0)
+        compressed_entries += int(load_i64_le(entry + CODEC) != 0)
         row += rows
         n += 1
-    return n, row, -1, done, squeezed
+    return n, row, -1, done, compressed_entries
 
 
 @inner
-def put_record_batch_records(columns: int, entry: int, p: int) -> int:
-    """Pass 2: write the rows of an entry. The address behind them."""
+def write_rows_record_batch_records(columns: int, entry: int, p: int) -> int:
+    """Pass 2: write the rows of an entry. The address after them."""
     offset_data = load_i64_le(columns + OFFSET_DATA)
     timestamp_data = load_i64_le(columns + TIMESTAMP_DATA)
     key_data = load_i64_le(columns + KEY_DATA)
@@ -1705,12 +1709,12 @@ def put_record_batch_records(columns: int, entry: int, p: int) -> int:
 
 
 @inner
-def write_record_batch_records(columns: int, entry: int, p: int) -> int:
-    """Pass 2: write an entry, with its rows or the run that they were compressed to. The address
-    behind it.
+def write_entry_record_batch_records(columns: int, entry: int, p: int) -> int:
+    """Pass 2: write an entry, with its rows or the section that they were compressed to. The
+    address after it.
     """
-    run = load_i64_le(entry + RUN)
-    run_size = load_i64_le(entry + RUN_SIZE)
+    section = load_i64_le(entry + SECTION)
+    section_size = load_i64_le(entry + SECTION_SIZE)
     rows = load_i64_le(entry + ROWS)
     entry_base_offset = load_i64_le(entry + ENTRY_BASE_OFFSET)
     entry_partition_leader_epoch = load_i64_le(entry + ENTRY_PARTITION_LEADER_EPOCH)
@@ -1749,47 +1753,49 @@ def write_record_batch_records(columns: int, entry: int, p: int) -> int:
     p += 4
     store_32_be(p, rows)
     p += 4  # record_count
-    if run:
-        copy_from(p, run, run_size, run + run_size)
-        p += run_size
+    if section:
+        copy_from(p, section, section_size, section + section_size)
+        p += section_size
     else:
-        p = put_record_batch_records(columns, entry, p)
+        p = write_rows_record_batch_records(columns, entry, p)
     store_32_be(place_of_batch_length, p - start_of_partition_leader_epoch)
     store_32_be(place_of_crc, crc32c(start_of_attributes, p - start_of_attributes))
     return p
 
 
 @jit
-def fill_all_record_batch(columns: int, table: int, first: int, last: int, p: int) -> int:
-    """Write the rows of the entries that are compressed, one behind the other, and note where they
-    are. The address behind them.
+def write_compressed_rows_record_batch(
+    columns: int, table: int, first: int, last: int, p: int
+) -> int:
+    """Write the rows of the entries that are compressed, one after the other, and note where they
+    are. The address after them.
     """
     for i in range(first, last):
         entry = table + i * SIZE_OF_ENTRY
         if load_i64_le(entry + CODEC) == 0:
             continue
-        store_64(entry + RUN, p)
+        store_64(entry + SECTION, p)
         case = load_i64_le(entry + CASE)
         if case == 4:
-            p = put_record_batch_records(columns, entry, p)
+            p = write_rows_record_batch_records(columns, entry, p)
     return p
 
 
 @jit
-def write_all_record_batch(columns: int, table: int, first: int, last: int, p: int) -> int:
-    """Pass 2: write entries one behind the other. The address behind them."""
+def write_entries_record_batch(columns: int, table: int, first: int, last: int, p: int) -> int:
+    """Pass 2: write entries one after the other. The address after them."""
     for i in range(first, last):
         entry = table + i * SIZE_OF_ENTRY
         case = load_i64_le(entry + CASE)
         if case == 4:
-            p = write_record_batch_records(columns, entry, p)
+            p = write_entry_record_batch_records(columns, entry, p)
     return p
 
 
 KERNELS: dict[int, tuple[Any, Any, Any]] = {
-    0: (cut_all_message_v0, fill_all_message_v0, write_all_message_v0),
-    1: (cut_all_message_v1, fill_all_message_v1, write_all_message_v1),
-    2: (cut_all_record_batch, fill_all_record_batch, write_all_record_batch),
+    0: (plan_entries_message_v0, write_compressed_rows_message_v0, write_entries_message_v0),
+    1: (plan_entries_message_v1, write_compressed_rows_message_v1, write_entries_message_v1),
+    2: (plan_entries_record_batch, write_compressed_rows_record_batch, write_entries_record_batch),
 }
 """What cuts, fills and writes, by the number that tells entries apart."""
 

@@ -42,8 +42,8 @@ CASE = 16
 START = 24
 END = 32
 CODEC = 40
-RUN = 48
-RUN_END = 56
+SECTION = 48
+SECTION_END = 56
 COUNT = 64
 CHECKED = 72
 ENTRY_ATTRIBUTES = 80
@@ -108,7 +108,7 @@ DELETE_HORIZON_NULLS = 328
 
 
 @inner
-def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
+def open_message_v0(p: int, end: int, row: int, most: int, full_check: int) -> int:
     """records/message.yaml: which rows an entry holds, and what they need of it. 0 when it is not
     as it should be.
     """
@@ -117,8 +117,8 @@ def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
     store_64(row + START, start)
     store_64(row + END, end)
     store_64(row + CODEC, 0)
-    store_64(row + RUN, end)
-    store_64(row + RUN_END, end)
+    store_64(row + SECTION, end)
+    store_64(row + SECTION_END, end)
     store_64(row + COUNT, 0)
     if end - p < 18:
         return fail(row, 1, p)  # message_size
@@ -180,8 +180,8 @@ def open_message_v0(p: int, end: int, row: int, most: int, careful: int) -> int:
             return fail(row, 7, p)  # crc
         store_64(row + CHECKED, codec)
         store_64(row + CODEC, codec)
-        store_64(row + RUN, p)
-        store_64(row + RUN_END, end_of_crc)
+        store_64(row + SECTION, p)
+        store_64(row + SECTION_END, end_of_crc)
         store_64(row + COUNT, -1)
         store_64(row + ENTRY_ATTRIBUTES, entry_attributes)
         store_64(row + ENTRY_CRC, entry_crc)
@@ -203,14 +203,14 @@ def frame_message_v0(p: int, end: int) -> int:
     entry_message_size = load_i32(p + 8)
     if entry_message_size < 0 or entry_message_size < 14:
         return -1
-    behind = p + 12 + entry_message_size
-    return behind if behind <= end else 0
+    after = p + 12 + entry_message_size
+    return after if after <= end else 0
 
 
 @inner
-def is_message_v0(p: int, behind: int, careful: int) -> bool:
+def is_message_v0(p: int, after: int, full_check: int) -> bool:
     """Whether an entry is a row of its own."""
-    if behind - p < 18:
+    if after - p < 18:
         return False
     entry_attributes = load_i8(p + 17)
     return (entry_attributes & 7) == 0
@@ -218,7 +218,7 @@ def is_message_v0(p: int, behind: int, careful: int) -> bool:
 
 @jit
 def index_message_v0(
-    table: int, capacity: int, p: int, end: int, most: int, careful: int
+    table: int, capacity: int, p: int, end: int, most: int, full_check: int
 ) -> tuple[int, int, int, int]:
     """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
     why: 3 from the last one on entries are rows themselves, 2 an entry of another kind, 1 the
@@ -228,35 +228,35 @@ def index_message_v0(
     n = 0
     rows = 0
     while True:
-        behind = frame_message_v0(p, end)
-        if behind <= 2:
-            return n, p, behind, rows
+        after = frame_message_v0(p, end)
+        if after <= 2:
+            return n, p, after, rows
         if n == capacity:
             return n, p, 1, rows
-        fetch_around(2 * behind - p)  # a head to come, if entries are of like size
+        fetch_around(2 * after - p)  # a head to come, if entries are of like size
         row = table + n * ROW_SIZE
         n += 1
-        if is_message_v0(p, behind, careful):
+        if is_message_v0(p, after, full_check):
             store_64(row + STATUS, 0)
             store_64(row + CASE, 0)
             store_64(row + START, p)
             store_64(row + CODEC, 0)
-            store_64(row + RUN, p)
-            store_64(row + RUN_END, end)
+            store_64(row + SECTION, p)
+            store_64(row + SECTION_END, end)
             store_64(row + COUNT, -1)
-            store_64(row + CHECKED, careful)
+            store_64(row + CHECKED, full_check)
             return n, p, 3, -1
-        if open_message_v0(p, behind, row, most, careful) and rows >= 0:
+        if open_message_v0(p, after, row, most, full_check) and rows >= 0:
             count = load_i64_le(row + COUNT)
             rows = -1 if count < 0 or load_i64_le(row + CODEC) else rows + count
-        p = behind
+        p = after
 
 
 @inner
 def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
     """Check rows and write them. 0 when they are not as they should be, or there is no room."""
-    p = load_i64_le(row + RUN)
-    end = load_i64_le(row + RUN_END)
+    p = load_i64_le(row + SECTION)
+    end = load_i64_le(row + SECTION_END)
     at = load_i64_le(state + ROWS)
     rows_room = load_i64_le(room + ROWS)
     offset_data = load_i64_le(out + OFFSET_DATA)
@@ -275,14 +275,14 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
     base_offset_data = load_i64_le(out + BASE_OFFSET_DATA)
     position_data = load_i64_le(out + POSITION_DATA)
     codec_data = load_i64_le(out + CODEC_DATA)
-    careful = load_i64_le(row + CHECKED)
+    full_check = load_i64_le(row + CHECKED)
     while True:
-        behind = frame_message_v0(p, end)
-        if behind <= 2 or not is_message_v0(p, behind, careful):
+        after = frame_message_v0(p, end)
+        if after <= 2 or not is_message_v0(p, after, full_check):
             return 1
         if at >= rows_room:
             return 0
-        store_64(row + END, behind)
+        store_64(row + END, after)
         start = p
         place_position = p + bias
         item_offset = load_i64(p)
@@ -291,7 +291,7 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
         p += 4
         if item_message_size < 14:
             return fail(row, 1, p)  # message_size
-        if item_message_size < 0 or item_message_size > behind - p:
+        if item_message_size < 0 or item_message_size > after - p:
             return fail(row, 1, p)  # message_size
         end_of_crc = p + item_message_size
         item_crc = load_u32(p)
@@ -362,7 +362,7 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
             return fail(row, 6, p)  # messages
         if p != end_of_crc:
             return fail(row, 6, p)  # messages
-        if p != behind:
+        if p != after:
             return fail(row, 6, p)  # messages
         if offset_data:
             store_64(offset_data + 8 * at, item_offset)
@@ -380,7 +380,7 @@ def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: 
         store_64(state + VALUE_AT, value_at)
         store_64(state + VALUE_NULLS, value_nulls)
         store_64(state + LAST, start)
-        store_64(row + RUN, p)
+        store_64(row + SECTION, p)
         store_64(state + NEXT, p)
 
 
@@ -429,8 +429,8 @@ def rows_message_v0_messages(
     row: int, out: int, state: int, room: int, most: int, bias: int
 ) -> int:
     """Check rows and write them. 0 when they are not as they should be, or there is no room."""
-    p = load_i64_le(row + RUN)
-    end = load_i64_le(row + RUN_END)
+    p = load_i64_le(row + SECTION)
+    end = load_i64_le(row + SECTION_END)
     at = load_i64_le(state + ROWS)
     rows_room = load_i64_le(room + ROWS)
     offset_data = load_i64_le(out + OFFSET_DATA)
@@ -564,7 +564,7 @@ def rows_message_v0_messages(
     store_64(state + KEY_NULLS, key_nulls)
     store_64(state + VALUE_AT, value_at)
     store_64(state + VALUE_NULLS, value_nulls)
-    store_64(row + RUN, end)
+    store_64(row + SECTION, end)
     store_64(row + COUNT, 0)
     store_64(state + LAST, load_i64_le(row + START))
     store_64(state + NEXT, load_i64_le(row + END))
@@ -649,7 +649,7 @@ def decode_all_message_v0(
 
 
 @inner
-def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
+def open_message_v1(p: int, end: int, row: int, most: int, full_check: int) -> int:
     """records/message.yaml: which rows an entry holds, and what they need of it. 0 when it is not
     as it should be.
     """
@@ -658,8 +658,8 @@ def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
     store_64(row + START, start)
     store_64(row + END, end)
     store_64(row + CODEC, 0)
-    store_64(row + RUN, end)
-    store_64(row + RUN_END, end)
+    store_64(row + SECTION, end)
+    store_64(row + SECTION_END, end)
     store_64(row + COUNT, 0)
     if end - p < 26:
         return fail(row, 1, p)  # message_size
@@ -724,8 +724,8 @@ def open_message_v1(p: int, end: int, row: int, most: int, careful: int) -> int:
             return fail(row, 7, p)  # crc
         store_64(row + CHECKED, codec)
         store_64(row + CODEC, codec)
-        store_64(row + RUN, p)
-        store_64(row + RUN_END, end_of_crc)
+        store_64(row + SECTION, p)
+        store_64(row + SECTION_END, end_of_crc)
         store_64(row + COUNT, -1)
         store_64(row + ENTRY_ATTRIBUTES, entry_attributes)
         store_64(row + ENTRY_CRC, entry_crc)
@@ -749,14 +749,14 @@ def frame_message_v1(p: int, end: int) -> int:
     entry_message_size = load_i32(p + 8)
     if entry_message_size < 0 or entry_message_size < 14:
         return -1
-    behind = p + 12 + entry_message_size
-    return behind if behind <= end else 0
+    after = p + 12 + entry_message_size
+    return after if after <= end else 0
 
 
 @inner
-def is_message_v1(p: int, behind: int, careful: int) -> bool:
+def is_message_v1(p: int, after: int, full_check: int) -> bool:
     """Whether an entry is a row of its own."""
-    if behind - p < 26:
+    if after - p < 26:
         return False
     entry_attributes = load_i8(p + 17)
     return (entry_attributes & 7) == 0
@@ -764,7 +764,7 @@ def is_message_v1(p: int, behind: int, careful: int) -> bool:
 
 @jit
 def index_message_v1(
-    table: int, capacity: int, p: int, end: int, most: int, careful: int
+    table: int, capacity: int, p: int, end: int, most: int, full_check: int
 ) -> tuple[int, int, int, int]:
     """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
     why: 3 from the last one on entries are rows themselves, 2 an entry of another kind, 1 the
@@ -774,35 +774,35 @@ def index_message_v1(
     n = 0
     rows = 0
     while True:
-        behind = frame_message_v1(p, end)
-        if behind <= 2:
-            return n, p, behind, rows
+        after = frame_message_v1(p, end)
+        if after <= 2:
+            return n, p, after, rows
         if n == capacity:
             return n, p, 1, rows
-        fetch_around(2 * behind - p)  # a head to come, if entries are of like size
+        fetch_around(2 * after - p)  # a head to come, if entries are of like size
         row = table + n * ROW_SIZE
         n += 1
-        if is_message_v1(p, behind, careful):
+        if is_message_v1(p, after, full_check):
             store_64(row + STATUS, 0)
             store_64(row + CASE, 2)
             store_64(row + START, p)
             store_64(row + CODEC, 0)
-            store_64(row + RUN, p)
-            store_64(row + RUN_END, end)
+            store_64(row + SECTION, p)
+            store_64(row + SECTION_END, end)
             store_64(row + COUNT, -1)
-            store_64(row + CHECKED, careful)
+            store_64(row + CHECKED, full_check)
             return n, p, 3, -1
-        if open_message_v1(p, behind, row, most, careful) and rows >= 0:
+        if open_message_v1(p, after, row, most, full_check) and rows >= 0:
             count = load_i64_le(row + COUNT)
             rows = -1 if count < 0 or load_i64_le(row + CODEC) else rows + count
-        p = behind
+        p = after
 
 
 @inner
 def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
     """Check rows and write them. 0 when they are not as they should be, or there is no room."""
-    p = load_i64_le(row + RUN)
-    end = load_i64_le(row + RUN_END)
+    p = load_i64_le(row + SECTION)
+    end = load_i64_le(row + SECTION_END)
     at = load_i64_le(state + ROWS)
     rows_room = load_i64_le(room + ROWS)
     offset_data = load_i64_le(out + OFFSET_DATA)
@@ -823,14 +823,14 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
     base_offset_data = load_i64_le(out + BASE_OFFSET_DATA)
     position_data = load_i64_le(out + POSITION_DATA)
     codec_data = load_i64_le(out + CODEC_DATA)
-    careful = load_i64_le(row + CHECKED)
+    full_check = load_i64_le(row + CHECKED)
     while True:
-        behind = frame_message_v1(p, end)
-        if behind <= 2 or not is_message_v1(p, behind, careful):
+        after = frame_message_v1(p, end)
+        if after <= 2 or not is_message_v1(p, after, full_check):
             return 1
         if at >= rows_room:
             return 0
-        store_64(row + END, behind)
+        store_64(row + END, after)
         start = p
         place_position = p + bias
         item_offset = load_i64(p)
@@ -839,7 +839,7 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
         p += 4
         if item_message_size < 14:
             return fail(row, 1, p)  # message_size
-        if item_message_size < 0 or item_message_size > behind - p:
+        if item_message_size < 0 or item_message_size > after - p:
             return fail(row, 1, p)  # message_size
         end_of_crc = p + item_message_size
         item_crc = load_u32(p)
@@ -912,7 +912,7 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
             return fail(row, 6, p)  # messages
         if p != end_of_crc:
             return fail(row, 6, p)  # messages
-        if p != behind:
+        if p != after:
             return fail(row, 6, p)  # messages
         if offset_data:
             store_64(offset_data + 8 * at, item_offset)
@@ -934,7 +934,7 @@ def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: 
         store_64(state + VALUE_AT, value_at)
         store_64(state + VALUE_NULLS, value_nulls)
         store_64(state + LAST, start)
-        store_64(row + RUN, p)
+        store_64(row + SECTION, p)
         store_64(state + NEXT, p)
 
 
@@ -977,8 +977,8 @@ def rows_message_v1_messages(
     row: int, out: int, state: int, room: int, most: int, bias: int
 ) -> int:
     """Check rows and write them. 0 when they are not as they should be, or there is no room."""
-    p = load_i64_le(row + RUN)
-    end = load_i64_le(row + RUN_END)
+    p = load_i64_le(row + SECTION)
+    end = load_i64_le(row + SECTION_END)
     at = load_i64_le(state + ROWS)
     rows_room = load_i64_le(room + ROWS)
     offset_data = load_i64_le(out + OFFSET_DATA)
@@ -1134,7 +1134,7 @@ def rows_message_v1_messages(
     store_64(state + KEY_NULLS, key_nulls)
     store_64(state + VALUE_AT, value_at)
     store_64(state + VALUE_NULLS, value_nulls)
-    store_64(row + RUN, end)
+    store_64(row + SECTION, end)
     store_64(row + COUNT, 0)
     store_64(state + LAST, load_i64_le(row + START))
     store_64(state + NEXT, load_i64_le(row + END))
@@ -1223,7 +1223,7 @@ def decode_all_message_v1(
 
 
 @inner
-def open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> int:
+def open_record_batch(p: int, end: int, row: int, most: int, full_check: int) -> int:
     """records/record_batch.yaml: which rows an entry holds, and what they need of it. 0 when it is
     not as it should be.
     """
@@ -1232,14 +1232,14 @@ def open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> in
     store_64(row + START, start)
     store_64(row + END, end)
     store_64(row + CODEC, 0)
-    store_64(row + RUN, end)
-    store_64(row + RUN_END, end)
+    store_64(row + SECTION, end)
+    store_64(row + SECTION_END, end)
     store_64(row + COUNT, 0)
     if end - p < 61:
         return fail(row, 9, p)  # batch_length
     entry_attributes = load_i16(start + 21)
-    if careful and entry_attributes >> 5 & 1:
-        return fail(row, 10, start)  # careful
+    if full_check and entry_attributes >> 5 & 1:
+        return fail(row, 10, start)  # full_check
     store_64(row + CASE, 4)
     entry_base_offset = load_i64(p)
     p += 8
@@ -1297,8 +1297,8 @@ def open_record_batch(p: int, end: int, row: int, most: int, careful: int) -> in
         return fail(row, 15, p)  # crc
     store_64(row + CHECKED, codec)
     store_64(row + CODEC, codec)
-    store_64(row + RUN, p)
-    store_64(row + RUN_END, end_of_partition_leader_epoch)
+    store_64(row + SECTION, p)
+    store_64(row + SECTION_END, end_of_partition_leader_epoch)
     store_64(row + COUNT, entry_record_count)
     store_64(row + ENTRY_ATTRIBUTES, entry_attributes)
     store_64(row + ENTRY_BASE_OFFSET, entry_base_offset)
@@ -1326,13 +1326,13 @@ def frame_record_batch(p: int, end: int) -> int:
     entry_batch_length = load_i32(p + 8)
     if entry_batch_length < 0 or entry_batch_length < 14:
         return -1
-    behind = p + 12 + entry_batch_length
-    return behind if behind <= end else 0
+    after = p + 12 + entry_batch_length
+    return after if after <= end else 0
 
 
 @jit
 def index_record_batch(
-    table: int, capacity: int, p: int, end: int, most: int, careful: int
+    table: int, capacity: int, p: int, end: int, most: int, full_check: int
 ) -> tuple[int, int, int, int]:
     """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
     why: 3 from the last one on entries are rows themselves, 2 an entry of another kind, 1 the
@@ -1342,18 +1342,18 @@ def index_record_batch(
     n = 0
     rows = 0
     while True:
-        behind = frame_record_batch(p, end)
-        if behind <= 2:
-            return n, p, behind, rows
+        after = frame_record_batch(p, end)
+        if after <= 2:
+            return n, p, after, rows
         if n == capacity:
             return n, p, 1, rows
-        fetch_around(2 * behind - p)  # a head to come, if entries are of like size
+        fetch_around(2 * after - p)  # a head to come, if entries are of like size
         row = table + n * ROW_SIZE
         n += 1
-        if open_record_batch(p, behind, row, most, careful) and rows >= 0:
+        if open_record_batch(p, after, row, most, full_check) and rows >= 0:
             count = load_i64_le(row + COUNT)
             rows = -1 if count < 0 or load_i64_le(row + CODEC) else rows + count
-        p = behind
+        p = after
 
 
 @inner
@@ -1361,8 +1361,8 @@ def rows_record_batch_records(
     row: int, out: int, state: int, room: int, most: int, bias: int
 ) -> int:
     """Check rows and write them. 0 when they are not as they should be, or there is no room."""
-    p = load_i64_le(row + RUN)
-    end = load_i64_le(row + RUN_END)
+    p = load_i64_le(row + SECTION)
+    end = load_i64_le(row + SECTION_END)
     at = load_i64_le(state + ROWS)
     rows_room = load_i64_le(room + ROWS)
     offset_data = load_i64_le(out + OFFSET_DATA)
@@ -1546,7 +1546,7 @@ def rows_record_batch_records(
     store_64(state + HEADERS_KEY_AT, headers_key_at)
     store_64(state + HEADERS_VALUE_AT, headers_value_at)
     store_64(state + HEADERS_VALUE_NULLS, headers_value_nulls)
-    store_64(row + RUN, end)
+    store_64(row + SECTION, end)
     store_64(row + COUNT, 0)
     store_64(state + LAST, load_i64_le(row + START))
     store_64(state + NEXT, load_i64_le(row + END))

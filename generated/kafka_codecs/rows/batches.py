@@ -93,7 +93,7 @@ BATCHES = RowView(
                     ("attributes",),
                 ),
             },
-            head=True,
+            header_only=True,
         ),
         Case(
             message.MESSAGE_V1,
@@ -132,7 +132,7 @@ BATCHES = RowView(
                     ("attributes",),
                 ),
             },
-            head=True,
+            header_only=True,
         ),
         Case(
             record_batch.RECORD_BATCH,
@@ -207,7 +207,7 @@ BATCHES = RowView(
                 ),
                 "attributes": Column(record_batch_attributes, ("attributes",)),
             },
-            head=True,
+            header_only=True,
         ),
     ),
 )

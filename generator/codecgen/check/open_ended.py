@@ -36,7 +36,7 @@ class _Ends:
                 yield from self.elements(fp, layout)
 
     def takes_the_rest(self, fp: FieldPlan, layout: LayoutPlan) -> str:
-        """Why only the end of its run says where a field ends; empty when something else does."""
+        """Why only the end of its field range says where a field ends; empty when something else does."""
         match fp.field.type:
             case BytesType("rest"):
                 return "takes what is left"
@@ -48,8 +48,8 @@ class _Ends:
                 return f'holds "{ref}", which takes what is left'
         return ""
 
-    def runs(self, layout: LayoutPlan, i: int) -> list[tuple[int, bool]]:
-        """The runs that a field may end with, the innermost first: (index of the last field, always measured)."""
+    def field_ranges(self, layout: LayoutPlan, i: int) -> list[tuple[int, bool]]:
+        """The field ranges that a field may end with, the innermost first: (index of the last field, always measured)."""
         places = {f.name: j for j, f in enumerate(layout.fields)}
         every = layout.layout.fields
         around = []
@@ -60,9 +60,9 @@ class _Ends:
         return [(last, always) for _, last, always in sorted(around)]
 
     def followers(self, layout: LayoutPlan, i: int, what: str) -> Iterator[Diagnostic]:
-        """Behind such a field, up to the end of its run, the lengths of all fields must be known."""
+        """Behind such a field, up to the end of its field range, the lengths of all fields must be known."""
         lasts = []
-        for last, always in self.runs(layout, i):
+        for last, always in self.field_ranges(layout, i):
             lasts.append(last)
             if always:
                 break
@@ -80,15 +80,15 @@ class _Ends:
     def in_the_way(self, layout: LayoutPlan, i: int, follower: FieldPlan) -> str:
         """Why a field cannot follow one that takes what is left; empty when it can."""
         if not isinstance(layout.fields[i].field.type, BytesType):
-            return ": only bytes and text that take what is left leave fields behind them"
+            return ": only bytes and text that take what is left leave fields after them"
         f, when = layout.fields[i].field, follower.field.when
-        # Where both depend on something, or on a run, they may be there by turns.
-        by_turns = when is not None and (f.when is not None or self.runs(layout, i))
+        # Where both depend on something, or on a field range, they may be there by turns.
+        by_turns = when is not None and (f.when is not None or self.field_ranges(layout, i))
         if follower.size is None and not by_turns:
             return ", which has no fixed size"
-        behind = {fp.name for fp in layout.fields[i + 1 :]}
-        if when is not None and any(path.names[0] in behind for path in when.paths()):
-            return ", and only what is behind says whether it is there"
+        after = {fp.name for fp in layout.fields[i + 1 :]}
+        if when is not None and any(path.names[0] in after for path in when.paths()):
+            return ", and only what is after says whether it is there"
         return ""
 
     def is_open(self, ref: Reference, holder: LayoutPlan) -> bool:
@@ -103,7 +103,7 @@ class _Ends:
             )
             self.opens[key] = any(
                 self.takes_the_rest(fp, layout)
-                and not any(always for _, always in self.runs(layout, i))
+                and not any(always for _, always in self.field_ranges(layout, i))
                 for i, fp in enumerate(layout.fields)
             )
         return self.opens[key]
@@ -128,10 +128,10 @@ class _Ends:
         key = (layout.name, layout.version)
         if key not in self.leasts:
             self.leasts[key] = 0
-            self.leasts[key] = sum(self.least_of(fp, layout) for fp in layout.fields)
+            self.leasts[key] = sum(self.min_size_of(fp, layout) for fp in layout.fields)
         return self.leasts[key]
 
-    def least_of(self, fp: FieldPlan, layout: LayoutPlan) -> int:
+    def min_size_of(self, fp: FieldPlan, layout: LayoutPlan) -> int:
         if fp.field.when is not None:
             return 0
         if fp.size is not None:

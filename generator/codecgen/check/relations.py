@@ -8,7 +8,7 @@ from codecgen.check.helpers import once
 from codecgen.diagnostics import Diagnostic
 from codecgen.schema.lookup import all_versions, exists_in, field_of, field_spans, integer_range
 from codecgen.schema.model import Field, Layout, Model
-from codecgen.schema.types import ArrayType, Run, ScalarType, Span
+from codecgen.schema.types import ArrayType, FieldRange, ScalarType, Span
 from codecgen.spans import hint, place
 
 
@@ -67,47 +67,58 @@ def index_of(layout: Layout, name: str) -> int | None:
     return next((i for i, f in enumerate(layout.fields) if f.name == name), None)
 
 
-def bounds(layout: Layout, f: Field, run: Run) -> tuple[int, int] | None:
-    """The first and the last index of a run in the layout's fields; None when a name is unknown."""
-    first = index_of(layout, run.first) if run.first else (index_of(layout, f.name) or 0) + 1
-    last = index_of(layout, run.last) if run.last is not None else len(layout.fields) - 1
+def bounds(layout: Layout, f: Field, field_range: FieldRange) -> tuple[int, int] | None:
+    """The first and the last index of a field range in the layout's fields; None when a name is unknown."""
+    first = (
+        index_of(layout, field_range.first)
+        if field_range.first
+        else (index_of(layout, f.name) or 0) + 1
+    )
+    last = (
+        index_of(layout, field_range.last)
+        if field_range.last is not None
+        else len(layout.fields) - 1
+    )
     return None if first is None or last is None else (first, last)
 
 
-def _run(f: Field, run: Run | None, key: str, layout: Layout) -> Iterator[Diagnostic]:
-    if run is None:
+def _run(
+    f: Field, field_range: FieldRange | None, key: str, layout: Layout
+) -> Iterator[Diagnostic]:
+    if field_range is None:
         return
     unknown = False
-    for name, part in ((run.first, "from"), (run.last, "to")):
+    for name, part in ((field_range.first, "from"), (field_range.last, "to")):
         if name and index_of(layout, name) is None:
             unknown = True
-            where = f.places.get(f"{key}.{part}", run.span)
+            where = f.places.get(f"{key}.{part}", field_range.span)
             message = f'"{layout.name}" has no field "{name}"'
             yield Diagnostic("C014", message, where, "not a field", hint(name, field_spans(layout)))
-    ends = bounds(layout, f, run)
+    ends = bounds(layout, f, field_range)
     if unknown or ends is None:
         return
     own = index_of(layout, f.name) or 0
     first, last = ends
-    start, stop = f.places.get(f"{key}.from", run.span), f.places.get(f"{key}.to", run.span)
-    if not run.first and first >= len(layout.fields):
+    start, stop = (
+        f.places.get(f"{key}.from", field_range.span),
+        f.places.get(f"{key}.to", field_range.span),
+    )
+    if not field_range.first and first >= len(layout.fields):
         message = f'nothing follows "{f.name}"'
-        yield Diagnostic("C016", message, run.span)
+        yield Diagnostic("C016", message, field_range.span)
         return
     if last < first:
-        message = (
-            f'the run ends with "{run.last}", before "{layout.fields[first].name}", where it begins'
-        )
+        message = f'the range ends with "{field_range.last}", before "{layout.fields[first].name}", where it begins'
         yield Diagnostic("C016", message, stop, help="swap them")
         return
     if key == "measures" and first <= own:
-        message = f'"{f.name}" measures a run that begins before it ends: "{run.first}"'
+        message = f'"{f.name}" measures a range that begins before it ends: "{field_range.first}"'
         yield Diagnostic("C016", message, start, help=_next_help(layout, own))
     if key == "covers" and first <= own <= last:
-        message = f'the checksum "{f.name}" lies in the run that it covers'
+        message = f'the checksum "{f.name}" lies in the range that it covers'
         help = f"let it end before, or begin after the checksum ({f.span})"
-        yield Diagnostic("C016", message, stop if run.last else start, help=help)
-    yield from _there(f, run, key, layout, start, stop)
+        yield Diagnostic("C016", message, stop if field_range.last else start, help=help)
+    yield from _there(f, field_range, key, layout, start, stop)
 
 
 def _next_help(layout: Layout, own: int) -> str:
@@ -117,10 +128,10 @@ def _next_help(layout: Layout, own: int) -> str:
 
 
 def _there(
-    f: Field, run: Run, key: str, layout: Layout, start: Span, stop: Span
+    f: Field, field_range: FieldRange, key: str, layout: Layout, start: Span, stop: Span
 ) -> Iterator[Diagnostic]:
-    """In every version that has the field, the ends of its run are there too."""
-    for name, where in ((run.first, start), (run.last, stop)):
+    """In every version that has the field, the ends of its field range are there too."""
+    for name, where in ((field_range.first, start), (field_range.last, stop)):
         end = field_of(layout, name) if name else None
         if end is None:
             continue
@@ -189,11 +200,11 @@ def _codec(f: Field, layout: Layout) -> Iterator[Diagnostic]:
             )
 
 
-# ------------------------------------------------------------ runs and checksums together
+# ------------------------------------------------------------ field ranges and checksums together
 
 
 def measured(layout: Layout, version: int | None) -> list[tuple[Field, int, int]]:
-    """The measured runs of a version, as indexes into all fields of the layout."""
+    """The measured field ranges of a version, as indexes into all fields of the layout."""
     out = []
     for f in layout.fields:
         if f.measures is not None and exists_in(f, version):
@@ -204,18 +215,18 @@ def measured(layout: Layout, version: int | None) -> list[tuple[Field, int, int]
 
 
 def _nested(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
-    runs = measured(layout, version)
-    for i, (f, first, last) in enumerate(runs):
-        for g, other_first, other_last in runs[:i]:
+    field_ranges = measured(layout, version)
+    for i, (f, first, last) in enumerate(field_ranges):
+        for g, other_first, other_last in field_ranges[:i]:
             where = place(f, "measures")
             if (first, last) == (other_first, other_last):
-                message = f'"{f.name}" measures the same run as "{g.name}"'
+                message = f'"{f.name}" measures the same range as "{g.name}"'
                 yield Diagnostic("C016", message, where, help=f"see {place(g, 'measures')}")
             elif first <= other_last and other_first <= last:
                 inside = other_first <= first and last <= other_last
                 around = first < other_first and other_last <= last
                 if not (inside or around):
-                    message = f'the runs that "{f.name}" and "{g.name}" measure overlap'
+                    message = f'the ranges that "{f.name}" and "{g.name}" measure overlap'
                     help = f"one must lie inside the other, and the outer length come first; see {place(g, 'measures')}"
                     yield Diagnostic("C016", message, where, help=help)
 

@@ -127,16 +127,18 @@ def _misprint(misprint: Misprint | None, where: Span, manifest: Manifest) -> Ite
 
 
 def _ends(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """A run begins and ends with fields that are as old as what measures it."""
+    """A range begins and ends with fields that are as old as what measures it."""
     own = f.since or layout.since
     first = own.release if own is not None else None
     ends = [
-        (key, run)
-        for key, run in (("measures", f.measures), ("covers", f.covers))
-        if run is not None
+        (key, field_range)
+        for key, field_range in (("measures", f.measures), ("covers", f.covers))
+        if field_range is not None
     ]
-    names = [(f"{key}.from", run.first) for key, run in ends]
-    names += [(f"{key}.to", run.last) for key, run in ends if run.last is not None]
+    names = [(f"{key}.from", field_range.first) for key, field_range in ends]
+    names += [
+        (f"{key}.to", field_range.last) for key, field_range in ends if field_range.last is not None
+    ]
     names += [("counts", f.counts)] if f.counts is not None else []
     for key, name in names:
         end = field_of(layout, name)

@@ -88,11 +88,11 @@ def _tells_its_end(f: Field, plan: Plan) -> bool:
 def _is_measured(plan: LayoutPlan) -> bool:
     """Whether a field at a fixed place measures the layout to its end, from a fixed place on."""
     for fp in plan.fields:
-        run = fp.measures
-        if run is None or fp.offset is None or fp.size is None or fp.field.when is not None:
+        field_range = fp.measures
+        if field_range is None or fp.offset is None or fp.size is None or fp.field.when is not None:
             continue
-        first = plan.field(run.first)
-        to_end = run.last in (None, plan.fields[-1].name)
+        first = plan.field(field_range.first)
+        to_end = field_range.last in (None, plan.fields[-1].name)
         if to_end and first is not None and first.offset is not None:
             return True
     return False

@@ -12,7 +12,7 @@ from codecgen.schema.model import Enum, Field, Layout, Model
 from codecgen.schema.types import ArrayType, BitsType, BytesType, ScalarType, Span
 from codecgen.spans import expression_span, place
 
-MOST_BYTES = (1 << 31) - 1
+MAX_BYTES = (1 << 31) - 1
 DEEPEST = 16
 
 
@@ -131,7 +131,7 @@ def _bit_defaults(f: Field, model: Model) -> Iterator[Diagnostic]:
 
 def _lengths(f: Field) -> Iterator[Diagnostic]:
     if isinstance(f.type, ArrayType):
-        if f.type.at_least < 0 or f.type.at_least > MOST_BYTES:
+        if f.type.at_least < 0 or f.type.at_least > MAX_BYTES:
             message = f"{f.type.at_least} is not a number of elements"
             yield Diagnostic("C017", message, place(f, "at_least"))
         return
@@ -139,14 +139,14 @@ def _lengths(f: Field) -> Iterator[Diagnostic]:
         return
     key = "string" if f.type.text else "bytes"
     length, null = f.type.length, f.type.null
-    if isinstance(length, int) and not 0 < length <= MOST_BYTES:
-        message = f"{length} is not a length: 1 to {MOST_BYTES} is"
+    if isinstance(length, int) and not 0 < length <= MAX_BYTES:
+        message = f"{length} is not a length: 1 to {MAX_BYTES} is"
         yield Diagnostic("C017", message, place(f, key))
     if null is None:
         return
     where = place(f, "null")
     if isinstance(length, int) or length == "rest":
-        message = "only a length in front of the bytes can mean null"
+        message = "only a length before the bytes can mean null"
         yield Diagnostic("C011", message, where, help='take out "null", or give the length a type')
         return
     reach = integer_range(length)
@@ -182,6 +182,6 @@ def _overhead(layout: Layout) -> Iterator[Diagnostic]:
             yield Diagnostic("C017", f"{size} is not a number of messages", layout.overhead.span)
     for column in layout.overhead.columns:
         for name, size in column.sizes.items():
-            if not 0 <= size <= MOST_BYTES:
+            if not 0 <= size <= MAX_BYTES:
                 where = column.places.get(f"each.{name}", column.layout.span)
                 yield Diagnostic("C017", f"{size} is not a number of bytes", where)

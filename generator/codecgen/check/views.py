@@ -77,9 +77,9 @@ def _rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[D
             help = f"its layouts are {', '.join(sorted(layouts))}"
             yield Diagnostic("C032", message, place(rows, "of"), help=help)
         return
-    if rows.each is not None and rows.head:
+    if rows.each is not None and rows.header_only:
         message = "rows are the elements of an array, or the head of the layout: not both"
-        yield Diagnostic("C032", message, place(rows, "head"))
+        yield Diagnostic("C032", message, place(rows, "header_only"))
     if rows.each is not None:
         array = field_of(layout, rows.each)
         if array is None or not isinstance(array.type, ArrayType):
@@ -95,7 +95,7 @@ def _rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[D
             )
     for version in versions_of(layout, None):
         scope = rows_scope(model, layout, version, rows)
-        for what, condition in (("`when`", rows.when), ("`careful`", rows.careful)):
+        for what, condition in (("`when`", rows.when), ("`full_check`", rows.full_check)):
             if condition is not None:
                 yield from _typed(condition, replace(scope, holds=()), what, ("bool",), False)
         for column in view.columns:

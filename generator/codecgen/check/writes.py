@@ -91,7 +91,7 @@ class _Rows:
         layout = self.model.layouts.get(rows.layout)
         if layout is None:
             return
-        if rows.head:
+        if rows.header_only:
             message = (
                 "rows made of the head of a layout cannot be written: the rest of it is not known"
             )

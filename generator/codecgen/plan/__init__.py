@@ -1,4 +1,4 @@
-"""What every target needs, worked out once: versions told apart, sizes, offsets, runs, the state as of a release."""
+"""What every target needs, worked out once: versions told apart, sizes, offsets, ranges, the state as of a release."""
 
 from codecgen.plan.as_of import as_of
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan, make_plan

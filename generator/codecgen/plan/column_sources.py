@@ -74,7 +74,7 @@ def _check_bytes(case: CasePlan, leaf: Leaf, f: Field) -> None:
         raise SourceError("a column of bytes from something else", f)
     if leaf.column.type == "string" and not f.type.text:
         raise SourceError("a string that is not text in UTF-8", f)
-    if case.rows.head:
+    if case.rows.header_only:
         raise SourceError("in a view of heads, but at no fixed place", f)
 
 

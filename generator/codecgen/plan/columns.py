@@ -16,7 +16,7 @@ from codecgen.schema.types import ArrayType, Reference
 
 @dataclass(frozen=True, slots=True)
 class CodecPlan:
-    """How a run is read: a codec, perhaps a variant of it (and the one to write), and the most bytes that it may hold."""
+    """How a section is read: a codec, perhaps a variant of it (and the one to write), and the most bytes that it may hold."""
 
     name: str
     variant: str | None
@@ -29,7 +29,7 @@ class CasePlan:
     """Rows from one layout in one version: the elements of ``array``, or (None) the layout itself.
 
     ``codecs`` has the codec for each number that may name one; None is for no compression. ``values`` is what the columns
-    are made of, ``when`` and ``careful`` the conditions of the rows, all settled in this version; ``write_entry`` and
+    are made of, ``when`` and ``full_check`` the conditions of the rows, all settled in this version; ``write_entry`` and
     ``write_item`` what fields (and bits, as ``attributes.codec``) are written from.
     """
 
@@ -41,7 +41,7 @@ class CasePlan:
     codecs: dict[int, CodecPlan | None]
     values: Mapping[str, Value] = field(default_factory=dict)
     when: Value | None = None
-    careful: Value | None = None
+    full_check: Value | None = None
     write_entry: Mapping[str, Value] = field(default_factory=dict)
     write_item: Mapping[str, Value] = field(default_factory=dict)
 
@@ -139,7 +139,7 @@ def _case(plan: Plan, view: View, number: int, rows: Rows, entry: LayoutPlan) ->
         codecs,
         {name: value(expression) for name, expression in rows.values.items()},
         None if rows.when is None else value(rows.when, False),
-        None if rows.careful is None else value(rows.careful, False),
+        None if rows.full_check is None else value(rows.full_check, False),
         *_written(plan, view, rows, entry, element),
     )
 

@@ -66,8 +66,8 @@ class _Sizer:
             self.sizes[fp.name] = self.field(fp)
         for fp in reversed(self.layout.fields):
             if fp.measures is not None and fp.size is None and self.there(fp):
-                run = sum(self.sizes[f.name] for f in self.layout.run(fp.measures))
-                self.sizes[fp.name] = self.scalar(fp.field.type, run)
+                measured = sum(self.sizes[f.name] for f in self.layout.field_range(fp.measures))
+                self.sizes[fp.name] = self.scalar(fp.field.type, measured)
         return sum(self.sizes.values())
 
     def there(self, fp: FieldPlan) -> bool:
@@ -79,7 +79,9 @@ class _Sizer:
             self.this[f.name] = None
             return 0
         if f.measures is not None or f.checksum is not None:
-            return fp.size or 0  # lengths of varying size wait for the run that they measure
+            return (
+                fp.size or 0
+            )  # lengths of varying size wait for the field range that they measure
         if f.counts is not None:
             self.this[f.name] = len(_items(self.this.get(f.counts)))
         elif f.is_version:
@@ -159,7 +161,7 @@ class _Sizer:
         number = self.evaluate(codec)
         names = {v.value: v.name for v in self.plan.model.enums[enum].values} if enum else {}
         if names.get(number if isinstance(number, int) else -1) != "none":
-            raise SizeError(f"{self.layout.name}: the length of a compressed run is not known")
+            raise SizeError(f"{self.layout.name}: the length of a compressed section is not known")
 
     def held(self, ref: Reference, value: object) -> int:
         if not isinstance(value, Mapping):

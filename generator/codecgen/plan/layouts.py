@@ -18,8 +18,8 @@ from codecgen.schema.types import (
     ArrayType,
     BitsType,
     BytesType,
+    FieldRange,
     Reference,
-    Run,
     ScalarType,
     StructType,
 )
@@ -41,8 +41,8 @@ class FieldPlan:
     field: Field
     offset: int | None
     size: int | None
-    measures: Run | None
-    covers: Run | None
+    measures: FieldRange | None
+    covers: FieldRange | None
     when: Value | None = None
     valid: Value | None = None
     refuse: Value | None = None
@@ -84,11 +84,11 @@ class LayoutPlan:
     def field(self, name: str) -> FieldPlan | None:
         return next((f for f in self.fields if f.name == name), None)
 
-    def run(self, run: Run) -> tuple[FieldPlan, ...]:
-        """The fields of a run."""
+    def field_range(self, field_range: FieldRange) -> tuple[FieldPlan, ...]:
+        """The fields of a field range."""
         names = [f.name for f in self.fields]
-        first = names.index(run.first)
-        last = names.index(run.last) if run.last is not None else len(names) - 1
+        first = names.index(field_range.first)
+        last = names.index(field_range.last) if field_range.last is not None else len(names) - 1
         return self.fields[first : last + 1]
 
 
@@ -209,10 +209,10 @@ def _derived(layout: Layout, version: int | None, model: Model) -> tuple[Derived
     return tuple(out)
 
 
-def _spelled_out(run: Run | None, following: str) -> Run | None:
-    if run is None or run.first:
-        return run
-    return replace(run, first=following)
+def _spelled_out(field_range: FieldRange | None, following: str) -> FieldRange | None:
+    if field_range is None or field_range.first:
+        return field_range
+    return replace(field_range, first=following)
 
 
 def _in_version(f: Field, version: int | None, model: Model) -> Field:

@@ -20,7 +20,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """Read bytes or text. ``after``: the bytes of fixed size that follow in the run of what reaches to its end (None: they vary)."""
+    """Read bytes or text. ``after``: the bytes of fixed size that follow in the field range of what reaches to its end (None: they vary)."""
 
     field: FieldPlan
     type: BytesType

@@ -68,8 +68,10 @@ def _ops(plan: Plan, layout: LayoutPlan) -> Iterator[ReadOp]:
             if c.covers is not None and c.covers.first == fp.name:
                 ahead = c.covers.last in (None, end) and fields.index(c) < at
                 yield Verify(c, True) if ahead else Mark(c, False)
-        run = opened[-1].measures if opened else None
-        yield from _field(plan, layout, at, _index(layout, None if run is None else run.last))
+        field_range = opened[-1].measures if opened else None
+        yield from _field(
+            plan, layout, at, _index(layout, None if field_range is None else field_range.last)
+        )
         while opened and opened[-1].measures is not None and opened[-1].measures.last == fp.name:
             if fp.name == end:
                 break
@@ -111,7 +113,7 @@ def _after(layout: LayoutPlan, at: int, last: int | None = None) -> int | None:
 
 
 def _field(plan: Plan, layout: LayoutPlan, at: int, last: int) -> Iterator[ReadOp]:
-    """A field of a run that ends with the field ``last``."""
+    """A field of a field range that ends with the field ``last``."""
     fp = layout.fields[at]
     ops = (_read(plan, layout, at, last), *_rules(plan, layout, fp))
     when = None if fp.when is None else fold(fp.when)

@@ -10,7 +10,7 @@ from codecgen.plan.columns import Leaf
 from codecgen.plan.layouts import FieldPlan, LayoutPlan
 from codecgen.plan.nodes import Value
 from codecgen.plan.value_ranges import Range
-from codecgen.schema.types import ArrayType, BitMember, BytesType, Run
+from codecgen.schema.types import ArrayType, BitMember, BytesType, FieldRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +103,11 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """Write the length of the fields of ``run``: in front of them (``ahead``), or later into the place that is kept."""
+    """Write the length of the fields of ``field_range``: before them (``ahead``), or later into the place that is kept."""
 
     field: FieldPlan
     type: str
-    run: Run
+    field_range: FieldRange
     ahead: bool
 
 
@@ -123,11 +123,11 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """Write the checksum of the fields of ``run`` into the place that is kept."""
+    """Write the checksum of the fields of ``field_range`` into the place that is kept."""
 
     field: FieldPlan
     algorithm: str
-    run: Run
+    field_range: FieldRange
 
 
 @dataclass(frozen=True, slots=True)

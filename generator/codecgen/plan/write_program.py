@@ -172,7 +172,7 @@ class _Programmer:
 
         return fold(value, lambda value: known_when_written(value, op_of))
 
-    def runs(self, value: Value, part: str) -> bool:
+    def is_running(self, value: Value, part: str) -> bool:
         """Whether a value changes with the rows of an entry."""
         where = {"own": part, "entry": self.own}
         keys = [(where.get(v.owner, "item"), v.field.name) for v in nodes.fields_read(value)]
@@ -262,7 +262,7 @@ class _Programmer:
             return self.constant(fp, scalar.name, constant)
         room = integer_range(scalar.name) or (0, 1)
         found = limits(range_of(value), room, self.allowed(scalar.enum, scalar.only))
-        return Number(fp, scalar.name, value, found, self.runs(value, part))
+        return Number(fp, scalar.name, value, found, self.is_running(value, part))
 
     def bits(
         self,
@@ -280,7 +280,7 @@ class _Programmer:
                 continue
             value = self.folded(source, part)
             self.refuse_unknown(value, fp, own)
-            if self.runs(value, part):
+            if self.is_running(value, part):
                 raise WriteError("made of bits that change with the rows of an entry", fp.field)
             room = (0, (1 << m.width) - 1)
             allowed = limits(range_of(value), room, self.allowed(m.enum, m.only))
@@ -347,9 +347,9 @@ class _Programmer:
     ) -> Constant | Bytes:
         """A field of an element in a row: bytes of a column, or a number that is always the same."""
         f = fp.field
-        odd = fp.when is not None or fp.measures is not None or f.checksum is not None
-        odd = odd or f.counts is not None or fp.valid is not None or fp.refuse is not None
-        if odd or isinstance(f.type, ArrayType):
+        rejected = fp.when is not None or fp.measures is not None or f.checksum is not None
+        rejected = rejected or f.counts is not None or fp.valid is not None or fp.refuse is not None
+        if rejected or isinstance(f.type, ArrayType):
             raise WriteError("not written by the kernels inside an array of a row", f)
         settled = self.settled(fp, element)
         if settled is not None:

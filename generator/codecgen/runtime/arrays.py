@@ -26,10 +26,10 @@ _TOO_DEEP = "elements of this array must not hold such an array themselves"
 
 
 class Compressed:
-    """How a run is compressed: by the codec that ``by`` finds in the fields before it.
+    """How a section is compressed: by the codec that ``by`` finds in the fields before it.
 
     ``codecs`` has the name of the codec for each number (None: not compressed), ``variants`` the names under which
-    a codec is (written, read) here, ``limit`` the most bytes that a run may hold when the caller sets no limit.
+    a codec is (written, read) here, ``limit`` the most bytes that a section may hold when the caller sets no limit.
     """
 
     def __init__(
@@ -105,8 +105,8 @@ class Array(Codec):
     """Elements one after the other.
 
     Their number stands in front (``count``, larger by ``plus``), in the field ``counted_by`` before, or they
-    reach to the end of the run. ``length`` in front is the length of the run in bytes. With ``closes`` nothing
-    may follow the last element in its run.
+    reach to the end of the section. ``length`` in front is the length of the section in bytes. With ``closes`` nothing
+    may follow the last element in its section.
 
     Freedoms for lenient readers: ``bytes_after_none``, ``truncated_tail``; ``version`` with ``mixed_versions``.
     """
@@ -148,19 +148,19 @@ class Array(Codec):
         return construct.ListContainer(self.items(source, this))
 
     def items(self, source: Source, this: Any) -> Iterator[Any]:
-        """The elements, parsed as they are asked for. The last one comes only when all behind it is well."""
+        """The elements, parsed as they are asked for. The last one comes only when all after it is well."""
         number = self.number(source, this)
-        run = self.run(source, this, number)
-        if run is None:
+        section = self.section(source, this, number)
+        if section is None:
             return
-        run.session.depth += 1
+        section.session.depth += 1
         try:
-            yield from self.elements(run, this, number)
+            yield from self.elements(section, this, number)
         finally:
-            run.session.depth -= 1
+            section.session.depth -= 1
 
     def number(self, source: Source, this: Any) -> int | None:
-        """How many elements there are, None when only the end of the run tells."""
+        """How many elements there are, None when only the end of the section tells."""
         start = source.pos
         if self.count is not None:
             number = self.count.read(source, this) - self.plus
@@ -187,7 +187,7 @@ class Array(Codec):
             )
         return int(number)
 
-    def run(self, source: Source, this: Any, number: int | None) -> Source | None:
+    def section(self, source: Source, this: Any, number: int | None) -> Source | None:
         """The bytes that the elements lie in; None when there are none to look for."""
         start = source.pos
         if number == 0 and self.closes and self.length is None:
@@ -201,7 +201,9 @@ class Array(Codec):
         if self.length is not None:
             n = self.length.read(source, this)
             if n < 0:
-                raise LengthError(f"length is {n}: there must be a run here", source.where(start))
+                raise LengthError(
+                    f"length is {n}: there must be a compressed section here", source.where(start)
+                )
             source = source.window(n, "length")
         if self.too_deep(source.session) and (number is None or number) and source.left:
             raise ValueRefused(_TOO_DEEP, source.where(start))
@@ -211,18 +213,18 @@ class Array(Codec):
         """Whether elements would lie deeper in such arrays than they may."""
         return self.nesting is not None and session.nesting >= self.nesting
 
-    def elements(self, run: Source, this: Any, number: int | None) -> Iterator[Any]:
-        session = run.session
+    def elements(self, section: Source, this: Any, number: int | None) -> Iterator[Any]:
+        session = section.session
         i = 0
         item = None
-        while i != number if number is not None else self.more(run):
+        while i != number if number is not None else self.more(section):
             try:
                 if self.nesting is not None:
                     session.nesting += 1
                 if session.trace is not None:
                     session.prefix.append(f"[{i}]")
                 noticed = len(session.findings)
-                item = self.element.read(run, this)
+                item = self.element.read(section, this)
                 for finding in session.findings[noticed:]:
                     prefixed(finding, f"[{i}]")
             except CodecError as error:
@@ -233,46 +235,50 @@ class Array(Codec):
                 if session.trace is not None:
                     session.prefix.pop()
             if self.version is not None:
-                self.same_version(item, i, run)
+                self.same_version(item, i, section)
             i += 1
             if i > session.limits.elements:
-                raise LimitError(f"more than {session.limits.elements} elements", run.where())
+                raise LimitError(f"more than {session.limits.elements} elements", section.where())
             if i != number:
                 yield item
         if i < self.at_least:
-            raise LengthError(f"{i} elements, where at least {self.at_least} must be", run.where())
+            raise LengthError(
+                f"{i} elements, where at least {self.at_least} must be", section.where()
+            )
         if self.closes:
-            if run.left:
-                reason = f"{run.left} bytes follow the last of {i} elements"
-                raise TrailingError(reason, run.where())
-            if run.pending is not None:
-                raise run.pending
+            if section.left:
+                reason = f"{section.left} bytes follow the last of {i} elements"
+                raise TrailingError(reason, section.where())
+            if section.pending is not None:
+                raise section.pending
         if number:
             yield item  # the last one of a count, now that nothing follows it
 
-    def more(self, run: Source) -> bool:
-        """Whether another element follows in a run without a count."""
-        if not run.left:
+    def more(self, section: Source) -> bool:
+        """Whether another element follows in a section without a count."""
+        if not section.left:
             return False
-        if "truncated_tail" in self.accepts and self.framed and run.pending is None:
-            size = self.element.size if self.element.size is not None else self.element.frame(run)
-            if size is None or size > run.left:
+        if "truncated_tail" in self.accepts and self.framed and section.pending is None:
+            size = (
+                self.element.size if self.element.size is not None else self.element.frame(section)
+            )
+            if size is None or size > section.left:
                 error = TrailingError(
-                    f"the last element is cut off after {run.left} bytes", run.where()
+                    f"the last element is cut off after {section.left} bytes", section.where()
                 )
-                run.session.tolerate(error)
-                run.pos = run.end
+                section.session.tolerate(error)
+                section.pos = section.end
                 return False
         return True
 
-    def same_version(self, item: Any, i: int, run: Source) -> None:
+    def same_version(self, item: Any, i: int, section: Source) -> None:
         found = item.get(getattr(self.element, "by", ""), self.version)
         if found != self.version:
             reason = f"element of version {found} inside version {self.version}"
-            error = ValueRefused(reason, run.where()).located(path=f"[{i}]")
+            error = ValueRefused(reason, section.where()).located(path=f"[{i}]")
             if "mixed_versions" not in self.accepts:
                 raise error
-            run.session.tolerate(error)
+            section.session.tolerate(error)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
         if not isinstance(value, list | tuple):

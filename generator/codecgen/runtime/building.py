@@ -53,7 +53,7 @@ class Build:
                 raise BuildError(f"{self.name} has no field {name!r}{hint}")
         obj: Any = contain(
             value
-        )  # in a layout that holds this one: what conditions behind it look at
+        )  # in a layout that holds this one: what conditions after it look at
         for f in self.fields.all:  # so that what depends on an array can look at it
             if f.name not in obj and isinstance(f.codec, Array) and f.when is None:
                 obj[f.name] = construct.ListContainer()
@@ -111,12 +111,12 @@ class Build:
         raise BuildError("a value is needed")
 
     def fill(self, parts: list[bytes]) -> None:
-        """Lengths from the last to the first, since a run lies behind its length; then checksums, inner ones first."""
+        """Lengths from the last to the first, since a field range lies after its length; then checksums, inner ones first."""
         for i in reversed(range(len(parts))):
             f = self.fields.all[i]
             if f.measures is not None and self.is_there(f):
-                run = self.fields.run(*f.measures)
-                self.write(f, sum(len(parts[j]) for j in run), parts)
+                field_range = self.fields.field_range(*f.measures)
+                self.write(f, sum(len(parts[j]) for j in field_range), parts)
         checks = [f for f in self.fields.all if f.covers is not None and self.is_there(f)]
         for f in sorted(checks, key=lambda f: len(self.covered(f))):
             assert f.checksum is not None
@@ -125,7 +125,7 @@ class Build:
     def covered(self, f: Field) -> range:
         """The indices of the fields that a checksum covers."""
         assert f.covers is not None
-        return self.fields.run(*f.covers)
+        return self.fields.field_range(*f.covers)
 
     def is_there(self, f: Field) -> bool:
         return f.when is None or bool(f.when(self.obj))

@@ -10,8 +10,8 @@ from typing import Self
 class Where:
     """A place in the input. Every part may be unknown.
 
-    ``position`` is a byte of the file (or of the bytes that were handed in); inside a compressed run it is
-    where the compressed run begins, and ``stream_position`` is the byte in the decompressed stream.
+    ``position`` is a byte of the file (or of the bytes that were handed in); inside a compressed section it is
+    where the compressed section begins, and ``stream_position`` is the byte in the decompressed stream.
     ``path`` names the field with indices (``records[17].headers[2].key``), ``schema`` the line of YAML
     that describes it (``records/record.yaml:12``).
     """
@@ -101,7 +101,7 @@ class TrailingError(ParseError):
 
 
 class CompressionError(ParseError):
-    """A compressed run does not decompress."""
+    """A compressed section does not decompress."""
 
 
 class LimitError(ParseError):

@@ -33,9 +33,9 @@ class Rule:
 class Field:
     """One field.
 
-    ``measures`` (first, last): the field is the length in bytes of that run of fields; last None is the end of the
+    ``measures`` (first, last): the field is the length in bytes of that field range; last None is the end of the
     layout. ``counts``: it is the number of elements of that array. ``checksum`` and ``covers``: it is a
-    checksum over that run. What the builder can work out of these it fills in; the parser verifies them.
+    checksum over that field range. What the builder can work out of these it fills in; the parser verifies them.
     ``valid`` and ``refuse`` are rules about the fields so far. ``spelled`` is the name in the format's own
     documents, ``hidden`` fields are left out where people read.
     """
@@ -74,7 +74,7 @@ class Field:
         self.covers = covers
         self.valid = valid
         self.refuse = refuse
-        # Filled in by the layout: the fields that measure or check a run that begins here, those behind rest bytes.
+        # Filled in by the layout: the fields that measure or check a field range that begins here, those after rest bytes.
         self.opened_by: tuple[Field, ...] = ()
         self.checked_by: tuple[Field, ...] = ()
         self.tail: tuple[Field, ...] | None = None
@@ -97,14 +97,14 @@ class Fields:
             if isinstance(f.codec, Bytes) and f.codec.length is None:  # all that is left
                 f.tail = self.all[i + 1 :]
 
-    def run(self, first: str, last: str | None) -> range:
-        """The indices of the fields of a run."""
+    def field_range(self, first: str, last: str | None) -> range:
+        """The indices of the fields of a field range."""
         return range(
             self.names.index(first), self.names.index(last) + 1 if last else len(self.names)
         )
 
     def at(self, error: E, f: Field, source: Source | None = None) -> E:
-        """The error with a field in front of its path, and the field's line of YAML if none is known."""
+        """The error with a field before its path, and the field's line of YAML if none is known."""
         prefixed(error, f.name)
         error.located(schema=f"{self.source_file}:{f.line}" if f.line else self.source_file)
         if source is not None and error.where.position is None:

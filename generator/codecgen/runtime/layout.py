@@ -38,7 +38,7 @@ class Length:
 
     @property
     def end(self) -> int:
-        """The byte behind the integer."""
+        """The byte after the integer."""
         return self.offset + self.size
 
     def place(self) -> tuple[int, int, bool, str, int]:
@@ -80,7 +80,7 @@ class Layout(Codec):
                 break
             at += f.codec.size
         self.head_size = at
-        """The bytes of all fields at fixed places: what lies in front of the first one that varies."""
+        """The bytes of all fields at fixed places: what lies before the first one that varies."""
 
     # ------------------------------------------------------------ places
 

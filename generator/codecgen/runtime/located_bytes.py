@@ -21,7 +21,7 @@ from codecgen.runtime.errors import (
 class Limits:
     """What a parser may be made to do by its input.
 
-    ``decompressed`` is the most bytes that one compressed run may hold (None: what the schema says),
+    ``decompressed`` is the most bytes that one compressed section may hold (None: what the schema says),
     ``depth`` how deep layouts may lie in each other, ``elements`` how many elements one array may have (each
     takes about 2 KiB of memory as Python objects), ``findings`` how many oddities are noted in one parse.
     """
@@ -73,7 +73,7 @@ class Source:
     """A window of bytes, and where it lies in the file.
 
     ``origin`` is the position in the file of the window's data, or, when ``inner`` is set, of the compressed
-    run that the data was in; ``pending`` is the error to raise where the data ends early.
+    section that the data was in; ``pending`` is the error to raise where the data ends early.
     """
 
     __slots__ = ("data", "end", "inner", "origin", "pending", "pos", "session")
@@ -125,7 +125,7 @@ class Source:
         return TruncatedError(f"{n} bytes are needed, {self.left} are left", self.where())
 
     def window(self, n: int, what: str) -> Source:
-        """A window of the next ``n`` bytes; this one goes on behind it."""
+        """A window of the next ``n`` bytes; this one goes on after it."""
         if n < 0:
             raise LengthError(f"{what} is {n}: a length cannot be negative", self.where())
         if n > self.left:

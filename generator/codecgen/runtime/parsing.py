@@ -1,4 +1,4 @@
-"""One parse of a layout: windows over measured runs, checksums over covered ones, errors with their place."""
+"""One parse of a layout: windows over measured field ranges, checksums over covered ones, errors with their place."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class Parse:
         around, last = self.windows.pop()
         if window.left:
             error = TrailingError(
-                f"{window.left} bytes are left of the run that {self.name} measures",
+                f"{window.left} bytes are left of the range that {self.name} measures",
                 window.where(),
             )
             if not (self.trailing and last is None):
@@ -210,17 +210,17 @@ class Parse:
             source.session.tolerate(self.fields.at(error, f))
 
     def rest(self, f: Field) -> Any:
-        """Bytes to the end of the run, less what the fixed fields behind them take."""
+        """Bytes to the end of the field range, less what the fixed fields after them take."""
         source = self.source
-        behind = 0
+        after = 0
         last = self.windows[-1][1] if self.windows else None
         for later in () if f.name == last else f.tail or ():
             if later.when is None or later.when(self.obj):
-                behind += later.codec.size or 0
+                after += later.codec.size or 0
             if later.name == last:
                 break
-        n = source.left - behind
+        n = source.left - after
         if n < 0:
-            raise source.short(behind)
+            raise source.short(after)
         window = source.window(n, f.name)
         return f.codec.read(window, self.obj)

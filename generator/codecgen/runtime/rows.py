@@ -41,7 +41,7 @@ class Column:
 class Case:
     """Rows of one layout, where ``when`` holds: the elements of the array ``each``, or (None) the entry itself.
 
-    With ``head`` the fields at fixed places are enough. With ``whole`` columns take the first or the last element, so that
+    With ``header_only`` the fields at fixed places are enough. With ``whole`` columns take the first or the last element, so that
     all elements have to be there before the first row.
     """
 
@@ -49,7 +49,7 @@ class Case:
     columns: Mapping[str, Column]
     each: str | None = None
     when: Condition | None = None
-    head: bool = False
+    header_only: bool = False
     whole: bool = False
 
     def values(self, names: Sequence[str]) -> tuple[Value, ...]:
@@ -107,7 +107,7 @@ class Header:
     def __init__(self, cases: Sequence[Case], columns: Sequence[str]) -> None:
         self._of_layout: dict[int, list[_HeadCase]] = {}
         for case in cases:
-            if case.head:
+            if case.header_only:
                 known = self._of_layout.setdefault(id(case.layout), [])
                 known.append(_HeadCase(case.when, _places(case, columns), case.values(columns)))
 

@@ -13,10 +13,10 @@ from codecgen.schema.reader import Record, Value, hex_bytes
 from codecgen.schema.types import (
     BitMember,
     Compression,
+    FieldRange,
     Formerly,
     Misprint,
     Reference,
-    Run,
     Since,
     Span,
     Versions,
@@ -82,13 +82,13 @@ def none_default(r: Record) -> Expression | None:
     return parse_expression(str(r["none"]), span.file, span.line, span.column)
 
 
-def run(r: Record, key: str) -> Run | None:
+def field_range(r: Record, key: str) -> FieldRange | None:
     value = r[key]
     if value is None:
         return None
     if isinstance(value, Record):
-        return Run(str(value["from"]), cast(str | None, value["to"]), value.at("from"))
-    return Run("", None, r.at(key))  # "rest": from the next field on
+        return FieldRange(str(value["from"]), cast(str | None, value["to"]), value.at("from"))
+    return FieldRange("", None, r.at(key))  # "rest": from the next field on
 
 
 def formerly(value: object) -> Formerly | None:
@@ -162,8 +162,8 @@ def rows(r: Record) -> Rows:
         values={name: cast(Expression, code) for name, code in entries(r["columns"])},
         span=r.span,
         when=cast(Expression | None, r["when"]),
-        careful=cast(Expression | None, r["careful"]),
-        head=bool(r["head"]),
+        full_check=cast(Expression | None, r["full_check"]),
+        header_only=bool(r["header_only"]),
         write=_write(r["write"]),
         places=r.places(),
     )

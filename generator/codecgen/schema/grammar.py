@@ -39,7 +39,7 @@ _SPELLED = Key(
 _ACCEPTS = Key(ListOf(OneOf(tuple(FREEDOMS))), "What lenient readers take, and strict ones refuse.")
 _VERSIONS = Key(Range(), "The versions in which it exists.")
 _MISPRINT = Key(Use("misprint"), "What a document about the format says wrongly about it.")
-_RUN = Either((OneOf(("rest",)), Use("run")))
+_FIELD_RANGE = Either((OneOf(("rest",)), Use("field_range")))
 _ENUM = Key(Name(), "The enum whose values the number stands for.")
 _ONLY = Key(ListOf(Name()), "The values of the enum that may stand here.")
 
@@ -121,13 +121,13 @@ FORMS: Mapping[str, Form] = {
             "array": Key(Either((OneOf(SCALARS), LayoutName())), "Elements one after the other."),
             "layout": Key(LayoutName(), "Another layout."),
             "members": Key(MapOf(Use("bit")), "The bits, the least significant is 0."),
-            "count": Key(OneOf(LENGTHS), "Type of the number of elements in front of an array."),
+            "count": Key(OneOf(LENGTHS), "Type of the number of elements before an array."),
             "length": Key(
                 OneOf(tuple(n for n in LENGTHS if n != "compact")),
-                "Type of the length in bytes in front of an array.",
+                "Type of the length in bytes before an array.",
             ),
             "until": Key(
-                OneOf(("end",)), "The array reaches to the end of the run that it stands in."
+                OneOf(("end",)), "The array reaches to the end of the range that it stands in."
             ),
             "compressed": Key(Use("compressed"), "The array is compressed."),
             "nesting": Key(Integer(), "How deep the array may hold its own layout."),
@@ -148,10 +148,10 @@ FORMS: Mapping[str, Form] = {
             "is": Key(OneOf(("version",)), "The field holds the version of the layout."),
             "enum": _ENUM,
             "only": _ONLY,
-            "measures": Key(_RUN, "The field is the length in bytes of a run of fields."),
+            "measures": Key(_FIELD_RANGE, "The field is the length in bytes of a range of fields."),
             "counts": Key(Name(), "The field is the number of elements of an array."),
             "checksum": Key(OneOf(("crc32", "crc32c")), "The field is a checksum."),
-            "covers": Key(_RUN, "The run of fields that the checksum is taken over."),
+            "covers": Key(_FIELD_RANGE, "The range of fields that the checksum is taken over."),
             "valid": Key(
                 Code(), "What the format says of the value. Strict readers refuse the rest."
             ),
@@ -199,7 +199,7 @@ FORMS: Mapping[str, Form] = {
         one_of=(("at", "reserved"),),
         together={"only": ("enum",)},
     ),
-    "run": Form(
+    "field_range": Form(
         "Consecutive fields, both ends included.",
         {
             "from": Key(Name(), "The first field.", True),
@@ -207,7 +207,7 @@ FORMS: Mapping[str, Form] = {
         },
     ),
     "compressed": Form(
-        "A run that is compressed.",
+        "A section that is compressed.",
         {
             "by": Key(Code(), "The field that names the codec.", True),
             "limit": Key(
@@ -307,12 +307,12 @@ FORMS: Mapping[str, Form] = {
                 Name(),
                 "The array at its end whose elements are the rows; the layout itself without it.",
             ),
-            "head": Key(
+            "header_only": Key(
                 Boolean(),
                 "The row is made of fields at fixed places alone: the rest is not looked at, nor checksums.",
             ),
             "when": Key(Code(), "These are the rows only when this holds."),
-            "careful": Key(
+            "full_check": Key(
                 Code(), "When this holds, a strict reader looks at more than the columns show."
             ),
             "columns": Key(

@@ -79,7 +79,7 @@ def exists_in(f: Field | BitMember, version: int | None) -> bool:
 
 
 def spread(base: str, members: list[BitMember]) -> list[BitMember]:
-    """The members with the reserved one over the bits that are left (the lowest run of them that is longest)."""
+    """The members with the reserved one over the bits that are left (the lowest of the longest stretches)."""
     width = INTEGERS[base][0] * 8
     taken = {bit for m in members if not m.reserved for bit in range(m.low, m.high + 1)}
     out = []

@@ -13,11 +13,11 @@ from typing import Literal
 from codecgen.schema.expression import Expression
 from codecgen.schema.types import (
     ArrayType,
+    FieldRange,
     FieldType,
     Formerly,
     Misprint,
     Reference,
-    Run,
     Since,
     Span,
     StructType,
@@ -52,10 +52,10 @@ class Field:
     none: int | None = None
     const: int | None = None
     is_version: bool = False
-    measures: Run | None = None
+    measures: FieldRange | None = None
     counts: str | None = None
     checksum: str | None = None
-    covers: Run | None = None
+    covers: FieldRange | None = None
     valid: Expression | None = None
     refuse: Expression | None = None
     accepts: frozenset[str] = frozenset()
@@ -229,8 +229,8 @@ class Write:
 class Rows:
     """What of a layout becomes rows: the elements of the array ``each``, or (None) the layout itself.
 
-    With ``head`` the row is made of the fields at fixed places of the layout, and nothing else is looked at.
-    ``values`` has an expression for each column that has values here. Where ``careful`` holds, a strict reader looks
+    With ``header_only`` the row is made of the fields at fixed places of the layout, and nothing else is looked at.
+    ``values`` has an expression for each column that has values here. Where ``full_check`` holds, a strict reader looks
     at more than the columns show.
     """
 
@@ -239,8 +239,8 @@ class Rows:
     values: Mapping[str, Expression]
     span: Span
     when: Expression | None = None
-    careful: Expression | None = None
-    head: bool = False
+    full_check: Expression | None = None
+    header_only: bool = False
     write: Write | None = None
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 

@@ -67,7 +67,7 @@ class Misprint:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class FieldRange:
     """Consecutive fields, both ends included; ``last`` None reaches to the end of the layout."""
 
     first: str
@@ -170,7 +170,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """A run that is compressed by the codec that a field before it names.
+    """A field range that is compressed by the codec that a field before it names.
 
     ``variants`` has (codec, versions, name for writing, name for reading); ``refuses`` names the codecs
     that this layout does not allow.
@@ -189,7 +189,7 @@ class ArrayType:
     """Elements one after the other.
 
     Their number is in front (``count``), in another field that ``counts`` them (``counted_by``), or they
-    reach to the end of the run (neither). ``length`` is a length in bytes in front of them all.
+    reach to the end of the field range (neither). ``length`` is a length in bytes before them all.
     """
 
     element: Reference | ScalarType

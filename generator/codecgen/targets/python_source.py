@@ -58,7 +58,7 @@ def flat(code: Code) -> str:
 def render(code: Code, indent: int = 0, before: int = 0, after: int = 0) -> str:
     """The code, broken into lines of at most :data:`WIDTH` where that can be done.
 
-    ``before`` and ``after`` are the characters on the same line in front and behind.
+    ``before`` and ``after`` are the characters on the same line before and after it.
     """
     line = flat(code)
     if isinstance(code, str) or not code.items or before + len(line) + after <= WIDTH:

@@ -44,7 +44,7 @@ def refuse_broken(batch: pa.RecordBatch, casts: Mapping[str, Any]) -> None:
 
 
 def _validate(array: Any) -> None:
-    """Validate all that lies behind offsets, indices and views, but not text: casts refuse that by its row."""
+    """Validate all that lies after offsets, indices and views, but not text: casts refuse that by its row."""
     kind = array.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind):
         like = pa.large_list if pa.types.is_large_list(kind) else pa.list_

@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Chunk:
-    """Memory for bytes of a file, with the slack behind them that kernels read."""
+    """Memory for bytes of a file, with the slack after them that kernels read."""
 
     def __init__(self, capacity: int) -> None:
         self.grow(capacity)

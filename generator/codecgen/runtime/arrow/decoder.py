@@ -1,6 +1,6 @@
-"""Runs of entries -> Arrow record batches, by the kernels of a view.
+"""Entries -> Arrow record batches, by the kernels of a view.
 
-A chunk is indexed, compressed runs are decompressed into a buffer that is used again, and rows are checked and written in
+A chunk is indexed, compressed sections are decompressed into a buffer that is used again, and rows are checked and written in
 one go into Arrow buffers of about the size that the rows before them took. What does not fit comes with the next ones.
 What the kernels do not take is named, and passed over.
 """
@@ -25,8 +25,8 @@ from codecgen.runtime.arrow.decompressor import (
     CODEC,
     COUNT,
     END,
-    RUN,
-    RUN_END,
+    SECTION,
+    SECTION_END,
     START,
     STATUS,
     Decompressor,
@@ -36,24 +36,24 @@ from codecgen.runtime.arrow.view import Column, Place, View
 from codecgen.runtime.located_bytes import Limits
 
 __all__ = [
-    "MOST_BYTES",
+    "MAX_BYTES",
     "Chunk",
     "Decoder",
-    "Odd",
+    "Rejected",
     "Rows",
     "choose",
     "load_kernels",
-    "load_vectors",
+    "load_numpy_reader",
     "schema_of",
 ]
 
 ENTRIES = 8192
 """Entries that are indexed at a time."""
 
-_RUN_FOLLOWS = 3
+_SECTION_FOLLOWS = 3
 """Why the index stops: from its last row on entries are rows themselves, as many as there are."""
 
-MOST_BYTES = (1 << 31) - 1
+MAX_BYTES = (1 << 31) - 1
 """What 32-bit offsets can count."""
 
 MARGIN = 1.03
@@ -79,7 +79,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Odd:
+class Rejected:
     """An entry that the kernels do not take: for a rule that has its ``place`` in YAML (None: no rule, or not known),
     noticed at the byte ``at`` (None: in decompressed bytes). ``end`` is None when it is not known where the entry ends."""
 
@@ -96,18 +96,18 @@ def load_kernels(view: View) -> ModuleType:
     """
     kernels = importlib.import_module(view.kernels)
     numba = sys.modules.get("numba")  # the kernels have tried to import it
-    return kernels if numba is not None and sys.byteorder == "little" else load_vectors(view)
+    return kernels if numba is not None and sys.byteorder == "little" else load_numpy_reader(view)
 
 
-def load_vectors(view: View) -> ModuleType:
+def load_numpy_reader(view: View) -> ModuleType:
     """The readers of a view that need no compiler. Raises ImportError if there are none."""
-    if view.vectors is None:
+    if view.numpy is None:
         raise ImportError(f"the view {view.name} can only be read with numba")
-    return importlib.import_module(view.vectors)
+    return importlib.import_module(view.numpy)
 
 
-def runs_of(flags: Any) -> Iterator[tuple[int, int, bool]]:
-    """(start, stop, flag) of the runs of equal flags."""
+def sections_of(flags: Any) -> Iterator[tuple[int, int, bool]]:
+    """(start, stop, flag) of the stretches of equal flags."""
     cuts = [0, *(np.flatnonzero(np.diff(flags)) + 1).tolist(), len(flags)]
     for start, stop in pairwise(cuts):
         if start < stop:
@@ -123,8 +123,8 @@ class Decoder:
         columns: Sequence[Column],
         *,
         limits: Limits | None = None,
-        careful: bool = False,
-        most_rows: int = 1 << 20,
+        full_check: bool = False,
+        max_rows: int = 1 << 20,
         kernels: ModuleType | None = None,
         allocate: Allocate = pa.allocate_buffer,
         decompress: bool = True,
@@ -134,20 +134,20 @@ class Decoder:
         self.columns = tuple(columns)
         self.schema = schema_of(columns)
         self.limits = limits or Limits()
-        self.careful = careful
-        self.most_rows = most_rows
+        self.full_check = full_check
+        self.max_rows = max_rows
         self.kernels = kernels or load_kernels(view)
         self.allocate = allocate
-        self.vectors = None
+        self.numpy = None
         if hasattr(self.kernels, "LAYOUTS"):
-            from codecgen.runtime.arrow.numpy_decoder import VectorDecoder
+            from codecgen.runtime.arrow.numpy_decoder import NumpyDecoder
 
-            self.vectors = VectorDecoder(
+            self.numpy = NumpyDecoder(
                 view,
                 columns,
                 self.kernels,
                 limits=self.limits,
-                careful=careful,
+                full_check=full_check,
                 decompress=decompress,
             )
         self.decompress = decompress
@@ -160,9 +160,9 @@ class Decoder:
         )
         self.decompressor = Decompressor(view, self.limits, getattr(self.kernels, "JIT", False))
         self.least = np.array([case.least for case in view.cases] or [1], np.int64)
-        self.shares: Any = None  # what of a run each leaf takes, as far as is known
+        self.shares: Any = None  # what of a section each leaf takes, as far as is known
         self.rows = -1
-        """How many rows the index says there are; -1 where it does not, or runs are compressed."""
+        """How many rows the index says there are; -1 where it does not, or sections are compressed."""
 
     def use(self, table: Any, out: Any, state: Any, room: Any) -> None:
         """Let kernels work in these arrays: the index, addresses of columns, how far they are, and their room."""
@@ -170,13 +170,13 @@ class Decoder:
         self.table_address = int(table.ctypes.data)
         self.addresses = [int(a.ctypes.data) for a in (out, state, room)]
 
-    def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Odd]:
+    def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
         """The rows of the entries in a chunk, whose first byte is ``position`` in the file.
 
-        After an :class:`Odd` whose end is known it goes on behind that. It ends where no whole entry is left.
+        After an :class:`Odd` whose end is known it goes on after that. It ends where no whole entry is left.
         """
-        if self.vectors is not None:
-            yield from self.vectors.decode(chunk, position)
+        if self.numpy is not None:
+            yield from self.numpy.decode(chunk, position)
             return
         start, end = chunk.address, chunk.address + chunk.size
         bias = position - start
@@ -186,16 +186,16 @@ class Decoder:
                 return
             kernels = self.kernels.KERNELS.get(kind)
             if kernels is None:
-                yield Odd(start + bias, None)
+                yield Rejected(start + bias, None)
                 return
             count, start, why, self.rows = kernels[0](
-                self.table_address, ENTRIES, start, end, self.limits.elements, int(self.careful)
+                self.table_address, ENTRIES, start, end, self.limits.elements, int(self.full_check)
             )
             yield from self._entries(chunk, int(count), bias, kernels)
-            if why == _RUN_FOLLOWS:
-                start = int(self.table[count - 1, RUN])
+            if why == _SECTION_FOLLOWS:
+                start = int(self.table[count - 1, SECTION])
             if why < 0:
-                yield Odd(start + bias, None)
+                yield Rejected(start + bias, None)
             # Too few bytes for an entry of this kind may be enough for one of another kind.
             if why < 0 or (why == 0 and self._kind(chunk, start) == kind):
                 return
@@ -211,7 +211,7 @@ class Decoder:
 
     def _entries(
         self, chunk: Chunk, count: int, bias: int, kernels: tuple[Any, Any]
-    ) -> Iterator[Rows | Odd]:
+    ) -> Iterator[Rows | Rejected]:
         for first, last, passed in self._parts(count):
             if passed:
                 batch = pa.RecordBatch.from_pylist([], schema=self.schema)
@@ -222,18 +222,18 @@ class Decoder:
                 yield from self._decoded(chunk, first, last, bias, kernels)
 
     def _parts(self, count: int) -> Iterator[tuple[int, int, bool]]:
-        """Entries of the index, (first, behind the last, passed over?): those that the index has verified are passed over
+        """Entries of the index, (first, after the last, passed over?): those that the index has verified are passed over
         where they need not be decompressed."""
         if self.decompress or self.rows >= 0:
             yield 0, count, False
             return
         part = self.table[:count]
         passed = (part[:, STATUS] == 0) & (part[:, CODEC] != 0) & (part[:, COUNT] >= 0)
-        yield from runs_of(passed)
+        yield from sections_of(passed)
 
     def _decoded(
         self, chunk: Chunk, first: int, count: int, bias: int, kernels: tuple[Any, Any]
-    ) -> Iterator[Rows | Odd]:
+    ) -> Iterator[Rows | Rejected]:
         while first < count:
             last = count
             if self.rows < 0:
@@ -249,41 +249,41 @@ class Decoder:
                         yield Rows(batch, start + bias, at, end, int(state[_ENTRIES]))
                     if batch is not None or first > before:
                         continue
-                yield self._odd(first, bias)
+                yield self._rejected(first, bias)
                 first = self._past(first)
 
     def _bound(self, first: int, last: int) -> None:
-        """More rows than there are bytes for are odd: no memory is set aside for them."""
+        """More rows than there are bytes for cannot be: no memory is set aside for them."""
         part = self.table[first:last]
         good = part[:, STATUS] == 0
         least = self.least[np.where(good, part[:, CASE], 0)]
-        too_many = part[:, COUNT] * least > part[:, RUN_END] - part[:, RUN]
+        too_many = part[:, COUNT] * least > part[:, SECTION_END] - part[:, SECTION]
         part[good & too_many, STATUS] = -1
 
     def _begin(self, i: int) -> int:
         """Where the first entry is that is not decoded yet."""
         row = self.table[i]
-        return int(row[RUN] if self._is_run(i) else row[START])
+        return int(row[SECTION] if self._is_section(i) else row[START])
 
-    def _is_run(self, i: int) -> bool:
+    def _is_section(self, i: int) -> bool:
         """Whether a row of the index stands for entries that are rows themselves."""
         row = self.table[i]
-        return bool(row[RUN] < row[RUN_END]) and self.view.cases[row[CASE]].each_entry
+        return bool(row[SECTION] < row[SECTION_END]) and self.view.cases[row[CASE]].each_entry
 
-    def _odd(self, i: int, bias: int) -> Odd:
+    def _rejected(self, i: int, bias: int) -> Rejected:
         row = self.table[i]
         start, end = self._begin(i) + bias, int(row[END]) + bias
         at = int(row[AT]) + bias
         place = self.view.place(int(row[STATUS]))
-        return Odd(start, end, place, at if start <= at <= end else None)
+        return Rejected(start, end, place, at if start <= at <= end else None)
 
     def _past(self, i: int) -> int:
-        """Go on behind an odd entry: the row of the index that has the next one."""
-        if not self._is_run(i):
+        """Go on after a rejected entry: the row of the index that has the next one."""
+        if not self._is_section(i):
             return i + 1
         row = self.table[i]
         row[STATUS] = 0
-        row[RUN] = row[END]
+        row[SECTION] = row[END]
         return i
 
     def _batch(
@@ -291,41 +291,41 @@ class Decoder:
     ) -> tuple[int, pa.RecordBatch | None]:
         """Rows of the entries from ``first`` on, as many as fit. Which entry is next, and no batch if there are none."""
         if self.shares is None:
-            ends = np.cumsum(self.table[first:last, RUN_END] - self.table[first:last, RUN])
+            ends = np.cumsum(self.table[first:last, SECTION_END] - self.table[first:last, SECTION])
             some = min(last, first + 1 + int(np.searchsorted(ends, PROBE)))
             self._measure(decode, first, some, PROBE)
         whole = self._left(first, last)
         room = self._expected(first, last, whole)
-        behind, batch = self._attempt(decode, first, last, bias, room, whole)
-        if batch is None and behind == first and self.table[first, STATUS] == 0:
+        after, batch = self._attempt(decode, first, last, bias, room, whole)
+        if batch is None and after == first and self.table[first, STATUS] == 0:
             # The first entry alone takes more than was expected of all of them.
             exact = self._measure(decode, first, first + 1)
-            if self._is_run(first):
-                exact[_ROWS] = min(exact[_ROWS], self.most_rows)
+            if self._is_section(first):
+                exact[_ROWS] = min(exact[_ROWS], self.max_rows)
             if self.table[first, STATUS]:
-                return behind, None
-            if int(exact.max()) <= MOST_BYTES:
+                return after, None
+            if int(exact.max()) <= MAX_BYTES:
                 whole = self._left(first, first + 1)
-                behind, batch = self._attempt(decode, first, first + 1, bias, exact, whole)
+                after, batch = self._attempt(decode, first, first + 1, bias, exact, whole)
             else:
                 self.table[first, STATUS] = -1
-        return behind, batch
+        return after, batch
 
     def _left(self, first: int, last: int) -> int:
-        """Bytes of runs that are to be read; with the heads between them where nothing is compressed."""
+        """Bytes of sections that are to be read; with the heads between them where nothing is compressed."""
         if first == last:
             return 0
         if self.rows >= 0:
-            return int(self.table[last - 1, RUN_END]) - int(self.table[first, RUN])
+            return int(self.table[last - 1, SECTION_END]) - int(self.table[first, SECTION])
         part = self.table[first:last]
-        return int((part[:, RUN_END] - part[:, RUN]).sum())
+        return int((part[:, SECTION_END] - part[:, SECTION]).sum())
 
     def _expected(self, first: int, last: int, whole: int) -> Any:
         """Rows that entries have, and what their leaves take, going by those before them: never more than there can be in
         ``whole`` bytes."""
         room = (self.shares * (whole * MARGIN)).astype(np.int64) + SPARE
-        room = np.minimum(room, min(whole, MOST_BYTES))
-        room[_ROWS] = min(self._rows(first, last, int(room[_ROWS])), self.most_rows, MOST_BYTES)
+        room = np.minimum(room, min(whole, MAX_BYTES))
+        room[_ROWS] = min(self._rows(first, last, int(room[_ROWS])), self.max_rows, MAX_BYTES)
         return room
 
     def _rows(self, first: int, last: int, expected: int) -> int:
@@ -337,22 +337,24 @@ class Decoder:
         counts = part[:, COUNT]
         if (counts >= 0).all():
             return int(counts.sum())
-        runs = part[:, RUN_END] - part[:, RUN]
-        most = int(np.where(counts < 0, runs // self.least[part[:, CASE]], counts).sum())
+        sections = part[:, SECTION_END] - part[:, SECTION]
+        most = int(np.where(counts < 0, sections // self.least[part[:, CASE]], counts).sum())
         return min(most, expected)
 
     def _measure(self, decode: Any, first: int, last: int, most: int | None = None) -> Any:
-        """What entries need, by going through them without writing anything. ``most`` bytes of a run will do."""
+        """What entries need, by going through them without writing anything. ``most`` bytes of a section will do."""
         before = self.table[first:last].copy()
-        if most is not None and self._is_run(last - 1):
+        if most is not None and self._is_section(last - 1):
             row = self.table[last - 1]
-            row[RUN_END] = min(row[RUN_END], row[RUN] + most)
+            row[SECTION_END] = min(row[SECTION_END], row[SECTION] + most)
         self.out[:] = 0
-        self.room[:] = MOST_BYTES
+        self.room[:] = MAX_BYTES
         left = self._left(first, last)
-        behind = self._run(decode, first, last, 0)
-        self._learn(left - self._left(behind, last))
-        if self.state[_ENTRIES] or most is not None:  # if not, the first entry is odd, and stays so
+        after = self._section(decode, first, last, 0)
+        self._learn(left - self._left(after, last))
+        if (
+            self.state[_ENTRIES] or most is not None
+        ):  # if not, the first entry is rejected, and stays so
             self.table[first:last] = before
         return self._used()
 
@@ -380,18 +382,18 @@ class Decoder:
             part.addresses(addresses)
         self.out[:] = addresses
         self.room[:] = room
-        behind = self._run(decode, first, last, bias)
+        after = self._section(decode, first, last, bias)
         used = self.state.tolist()
         if used[_ENTRIES] == 0:
-            return behind, None
-        self._learn(whole - self._left(behind, last))
+            return after, None
+        self._learn(whole - self._left(after, last))
         rows, nulls = used[_ROWS], used[len(sizes) :]
         if self.rows >= 0:
             self.rows -= rows
         arrays = [part.array(rows, used, nulls) for part in parts]
-        return behind, pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        return after, pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
-    def _run(self, decode: Any, first: int, last: int, bias: int) -> int:
+    def _section(self, decode: Any, first: int, last: int, bias: int) -> int:
         self.state[:] = 0
         most = self.limits.elements
         return int(decode(self.table_address, first, last, most, bias, *self.addresses))

@@ -1,4 +1,4 @@
-"""Compressed runs of the index -> a buffer that is used again: by kernels, or by the codecs."""
+"""Compressed sections of the index -> a buffer that is used again: by kernels, or by the codecs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from codecgen.runtime.located_bytes import Limits
 SCRATCH = 8 << 20
 """Decompressed bytes after which rows are written. There is room for twice as many; a single entry may have more."""
 
-STATUS, AT, CASE, START, END, CODEC, RUN, RUN_END, COUNT = range(9)
-"""What a row of the index says of an entry, or of a run of entries that are rows themselves."""
+STATUS, AT, CASE, START, END, CODEC, SECTION, SECTION_END, COUNT = range(9)
+"""What a row of the index says of an entry, or of a section of entries that are rows themselves."""
 
 _UNKNOWN: Any = object()
 
@@ -33,15 +33,15 @@ KERNELS_OF_CODECS: Mapping[str, Mapping[str | None, int]] = {
     "snappy": {None: 1, XERIAL: 2, XERIAL_OR_RAW: 3},
     "zstd": {None: 1},
 }
-"""The codecs that have kernels, and the kinds of runs that these know, by the variant."""
+"""The codecs that have kernels, and the kinds of sections that these know, by the variant."""
 
 LIBRARIES = ("gzip", "zstd")
 """Those whose kernels call a library."""
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
-    """A kernel that decompresses runs. ``kinds`` and ``limits`` say by case and number of the codec how it reads them (0:
+class Sections:
+    """A kernel that decompresses sections. ``kinds`` and ``limits`` say by case and number of the codec how it reads them (0:
     not at all), and how much they may hold; ``library`` is what it calls."""
 
     kernel: Any
@@ -51,14 +51,14 @@ class Runs:
 
 
 class Decompressor:
-    """Decompresses the runs of a view's entries. ``compiled`` says whether kernels are machine code."""
+    """Decompresses the sections of a view's entries. ``compiled`` says whether kernels are machine code."""
 
     def __init__(self, view: View, limits: Limits, compiled: bool) -> None:
         self.view = view
         self.limits = limits
         self.compiled = compiled
         self.scratch = Chunk(2 * SCRATCH)
-        self.runs: dict[str, Runs | None] = {}
+        self.sections: dict[str, Sections | None] = {}
 
     def decompress(self, table: Any, chunk: Chunk, first: int, count: int) -> int:
         """Decompress what entries of the index need it, as far as there is room. The first entry that is not ready."""
@@ -77,9 +77,9 @@ class Decompressor:
             if codec is _UNKNOWN:
                 table[i, STATUS] = -1
                 continue
-            if codec.name not in self.runs:
-                self.runs[codec.name] = self._runs(codec.name)
-            kernel = self.runs[codec.name]
+            if codec.name not in self.sections:
+                self.sections[codec.name] = self._sections(codec.name)
+            kernel = self.sections[codec.name]
             if kernel is not None and kernel.kinds[case, number]:
                 ready, used = self._by_kernel(table, kernel, i, count, used)
                 if ready > i:
@@ -92,45 +92,45 @@ class Decompressor:
     def _by_codec(
         self, codec: Codec, table: Any, chunk: Chunk, row: int, used: int
     ) -> tuple[bool, int]:
-        """Decompress a run, if there is room. Whether it is done, and how much room is used."""
-        start, end = (int(place) - chunk.address for place in table[row, [RUN, RUN_END]])
+        """Decompress a section, if there is room. Whether it is done, and how much room is used."""
+        start, end = (int(place) - chunk.address for place in table[row, [SECTION, SECTION_END]])
         plain = self._plain(codec, chunk.view()[start:end])
         if plain is None:
             table[row, STATUS] = -1
             return True, used
-        behind = used + len(plain)
-        if behind > self.scratch.capacity:
+        after = used + len(plain)
+        if after > self.scratch.capacity:
             if used:
                 return False, used
-            self.scratch.grow(behind)
-        self.scratch.view()[used:behind] = plain
+            self.scratch.grow(after)
+        self.scratch.view()[used:after] = plain
         place = self.scratch.address
-        table[row, [CODEC, RUN, RUN_END]] = 0, place + used, place + behind
-        return True, behind
+        table[row, [CODEC, SECTION, SECTION_END]] = 0, place + used, place + after
+        return True, after
 
     def _by_kernel(
-        self, table: Any, runs: Runs, first: int, count: int, used: int
+        self, table: Any, sections: Sections, first: int, count: int, used: int
     ) -> tuple[int, int]:
         """Let a kernel decompress what it can, from one entry on. Where it stops, and how much room is used."""
         start = self.scratch.address
-        ready, behind = runs.kernel(
+        ready, after = sections.kernel(
             table.ctypes.data,
             self.view.row_size,
             first,
             count,
-            runs.kinds.ctypes.data,
-            runs.limits.ctypes.data,
+            sections.kinds.ctypes.data,
+            sections.limits.ctypes.data,
             start + used,
             start + min(SCRATCH, self.scratch.capacity),
             start + self.scratch.capacity,
-            *(runs.library.arguments if runs.library else ()),
+            *(sections.library.arguments if sections.library else ()),
         )
-        return int(ready), int(behind) - start
+        return int(ready), int(after) - start
 
     def _limit(self, codec: Codec) -> int:
         return codec.limit if self.limits.decompressed is None else self.limits.decompressed
 
-    def _runs(self, name: str) -> Runs | None:
+    def _sections(self, name: str) -> Sections | None:
         """The kernel for a codec; None when there is none, or no compiler."""
         kinds_of = KERNELS_OF_CODECS.get(name)
         if kinds_of is None or not self.compiled:
@@ -146,18 +146,18 @@ class Decompressor:
                 if codec is not None and codec.name == name and number < NUMBERS:
                     kinds[i, number] = kinds_of.get(codec.variant, 0)
                     limits[i, number] = self._limit(codec)
-        return Runs(kernel.runs, kinds, limits, library)
+        return Sections(kernel.sections, kinds, limits, library)
 
-    def _plain(self, codec: Codec, run: memoryview) -> bytes | None:
-        """A run without compression; None when there is anything to be said about it."""
+    def _plain(self, codec: Codec, section: memoryview) -> bytes | None:
+        """A section without compression; None when there is anything to be said about it."""
         limit, known = self._limit(codec), CODECS[codec.name]
         try:
             if codec.variant is None and known.usual is not None:
-                plain = known.usual(run, limit)
+                plain = known.usual(section, limit)
                 if plain is not None:
                     return plain
-            result = known.read(run, limit, codec.variant)
+            result = known.read(section, limit, codec.variant)
         except (UnsupportedCodec, ImportError):
             return None
-        odd = result.error is not None or result.notes or result.unused
-        return None if odd else result.data
+        rejected = result.error is not None or result.notes or result.unused
+        return None if rejected else result.data

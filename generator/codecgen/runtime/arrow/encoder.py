@@ -1,4 +1,4 @@
-"""Arrow record batches -> runs of entries, by the kernels that write a view.
+"""Arrow record batches -> entries one after the other, by the kernels that write a view.
 
 A first pass finds which rows one entry holds and how many bytes that takes, a second writes them into memory of just
 that size. Rows that are to be compressed are written apart, compressed, and put into their entry.
@@ -27,21 +27,21 @@ PIECE = 1 << 20
 ENTRIES = 4096
 """Entries that are worked on at a time."""
 
-MOST_BYTES = 1 << 28
+MAX_BYTES = 1 << 28
 """The most bytes of rows that an entry may be asked to have."""
 
 SLACK = 64
-_CASE, _FIRST, _ROWS, _SIZE, _SIZES, _CODEC, _RUN, _RUN_SIZE = range(8)
+_CASE, _FIRST, _ROWS, _SIZE, _SIZES, _CODEC, _SECTION, _SECTION_SIZE = range(8)
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Entries in the table: how many, the first row behind them, the bytes of their rows, how many are compressed."""
+    """Entries in the table: how many, the first row after them, the bytes of their rows, how many are compressed."""
 
     count: int
-    behind: int
+    after: int
     size: int
-    squeezed: int
+    compressed_entries: int
 
 
 class Encoder:
@@ -66,8 +66,8 @@ class Encoder:
         if kind not in writer.kinds:
             known = ", ".join(map(str, writer.kinds))
             raise ValueError(f"nothing of the kind {kind} can be written; known: {known}")
-        if not 1 <= batch_bytes <= MOST_BYTES:
-            raise ValueError(f"batch_bytes is {batch_bytes}: it must be in 1..{MOST_BYTES}")
+        if not 1 <= batch_bytes <= MAX_BYTES:
+            raise ValueError(f"batch_bytes is {batch_bytes}: it must be in 1..{MAX_BYTES}")
         self.writer = writer
         self.kind: WriteKind = writer.kinds[kind]
         self.columns = Columns(writer, self.kind, constants or {})
@@ -76,7 +76,7 @@ class Encoder:
         self.piece_bytes = piece_bytes
         self.most = (limits or Limits()).elements
         module = kernels or importlib.import_module(writer.kernels)
-        self.cut, self.fill, self.write = module.KERNELS[kind]
+        self.plan, self.write_compressed_rows, self.write_entries = module.KERNELS[kind]
         self.table = np.zeros((ENTRIES, writer.slots), np.int64)
         self.sizes = np.empty(self.most + 1, np.int32)
         self.table_address = int(self.table.ctypes.data)
@@ -117,11 +117,11 @@ class Encoder:
             taken = batch.slice(0, more)
             joined = _joined(rest, taken) if taken.num_rows else rest
             source = self.columns.source(joined)
-            found = self._cut(source, 0, False, 1)
+            found = self._plan(source, 0, False, 1)
             if found.count:
                 yield from self._emit(source, found)
-                self.rows += found.behind
-                return None, found.behind - rest.num_rows
+                self.rows += found.after
+                return None, found.after - rest.num_rows
             if more >= batch.num_rows:
                 return joined, batch.num_rows
             more *= 2
@@ -130,17 +130,17 @@ class Encoder:
         """The entries of rows; the last one only if they are the final ones. How many rows were written."""
         row = 0
         while row < source.rows:
-            found = self._cut(source, row, final, self.piece_bytes)
+            found = self._plan(source, row, final, self.piece_bytes)
             if not found.count:
                 break
             yield from self._emit(source, found)
-            row = found.behind
+            row = found.after
         return row
 
-    def _cut(self, source: Source, row: int, final: bool, enough: int) -> _Found:
+    def _plan(self, source: Source, row: int, final: bool, enough: int) -> _Found:
         """Which entries the rows from one on make."""
         last = min(source.rows, row + len(self.sizes))
-        count, behind, blamed, size, squeezed = self.cut(
+        count, after, blamed, size, compressed_entries = self.plan(
             source.address,
             self.table_address,
             ENTRIES,
@@ -153,39 +153,43 @@ class Encoder:
             self.most,
         )
         if blamed >= 0 and not count:
-            raise self._refused(source, int(behind), int(blamed))
-        return _Found(int(count), int(behind), int(size), int(squeezed))
+            raise self._refused(source, int(after), int(blamed))
+        return _Found(int(count), int(after), int(size), int(compressed_entries))
 
     def _emit(self, source: Source, found: _Found) -> Iterator[memoryview]:
         """The bytes of the entries in the table."""
-        if not found.squeezed:
+        if not found.compressed_entries:
             yield self._written(source, 0, found.count, found.size)
             return
         first = 0
         while first < found.count:
             sizes = np.cumsum(self.table[first : found.count, _SIZE])
             last = first + max(1, int(np.searchsorted(sizes, self.piece_bytes, "right")))
-            runs = self._compressed(source, first, last)
-            yield self._written(source, first, last, int(self.table[first:last, _RUN_SIZE].sum()))
-            del runs
+            sections = self._compressed(source, first, last)
+            yield self._written(
+                source, first, last, int(self.table[first:last, _SECTION_SIZE].sum())
+            )
+            del sections
             first = last
 
     def _written(self, source: Source, first: int, last: int, size: int) -> memoryview:
         """Entries as they lie in a file; ``size`` is that of what is in them."""
         out = pa.allocate_buffer(size + (last - first) * self.around + SLACK)
-        end = self.write(source.address, self.table_address, first, last, out.address)
+        end = self.write_entries(source.address, self.table_address, first, last, out.address)
         return memoryview(out)[: int(end) - out.address]
 
     def _compressed(self, source: Source, first: int, last: int) -> list[bytes]:
-        """Compress the rows of entries that want it. The runs, which have to be kept until they are written."""
+        """Compress the rows of entries that want it. The sections, which have to be kept until they are written."""
         table = self.table
         size = int(table[first:last, _SIZE].sum())
         if size + SLACK > len(self.scratch):
             self.scratch = np.empty(size + SLACK, np.uint8)
-        self.fill(source.address, self.table_address, first, last, self.scratch.ctypes.data)
+        self.write_compressed_rows(
+            source.address, self.table_address, first, last, self.scratch.ctypes.data
+        )
         start = int(self.scratch.ctypes.data)
         data = self.scratch.data
-        runs: list[bytes] = []
+        sections: list[bytes] = []
         for i in range(first, last):
             row = table[i]
             number = int(row[_CODEC])
@@ -195,22 +199,22 @@ class Encoder:
                 continue
             if codec is None:
                 raise BuildError(f"codec {number} is not used in {self.kind.name}")
-            at, size = int(row[_RUN]) - start, int(row[_SIZE])
+            at, size = int(row[_SECTION]) - start, int(row[_SIZE])
             if size > codec.limit:
                 reason = (
                     f"{size} bytes, more than the {codec.limit} that may be compressed together"
                 )
                 raise RowRefused(reason, self.rows + int(row[_FIRST]), None)
-            run = compress(
+            section = compress(
                 codec.name, data[at : at + size], level=self.level, variant=codec.variant
             )
-            if len(run) > case.most:
-                reason = f"{len(run)} compressed bytes, more than the {case.most} that an entry has room for"
+            if len(section) > case.most:
+                reason = f"{len(section)} compressed bytes, more than the {case.most} that an entry has room for"
                 raise RowRefused(reason, self.rows + int(row[_FIRST]), None)
-            runs.append(run)
-            row[_RUN] = _address(run)
-            row[_RUN_SIZE] = len(run)
-        return runs
+            sections.append(section)
+            row[_SECTION] = _address(section)
+            row[_SECTION_SIZE] = len(section)
+        return sections
 
     def _refused(self, source: Source, row: int, blamed: int) -> BuildError:
         """The error for a row that no entry can hold."""

@@ -1,6 +1,6 @@
-"""gzip: the runs of many entries in one call, by the library that the codec uses.
+"""gzip: the sections of many entries in one call, by the library that the codec uses.
 
-A run is taken when it is one member with nothing odd about it: a header without flags, and behind the data their checksum
+A section is taken when it is one member with nothing odd about it: a header without flags, and after the data their checksum
 and size. :mod:`codecgen.runtime.compression.gzip` takes all others, and says what is wrong.
 """
 
@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from codecgen.runtime.arrow.decompressor import CODEC, COUNT, RUN, RUN_END
+from codecgen.runtime.arrow.decompressor import CODEC, COUNT, SECTION, SECTION_END
 from codecgen.runtime.arrow.primitives import native
 from codecgen.runtime.arrow.primitives.checksums import crc32
 from codecgen.runtime.arrow.primitives.compiling import inner, jit
 from codecgen.runtime.arrow.primitives.compressed_sections import (
     limit_of,
     place_of,
-    put_run,
-    run_of,
+    put_section,
+    section_of,
 )
 from codecgen.runtime.arrow.primitives.memory import (
     SLACK,
@@ -34,7 +34,7 @@ from codecgen.runtime.arrow.primitives.native import Library, address, call_1, c
 from codecgen.runtime.compression import gzip
 
 _START = int.from_bytes(gzip.USUAL_HEADER, "little")
-_BEFORE, _BEHIND = len(gzip.HEADER), gzip.TRAILER.size
+_BEFORE, _AFTER = len(gzip.HEADER), gzip.TRAILER.size
 _MOST = (1 << 31) - 1  # the libraries count bytes in 32 bits
 _FINISH, _STREAM_END = 4, 1  # of zlib
 
@@ -67,7 +67,7 @@ def inflated(
 
 
 @jit
-def runs(
+def sections(
     table: int,
     row_size: int,
     first: int,
@@ -82,7 +82,7 @@ def runs(
     inflate: int,
     state: int,
 ) -> tuple[int, int]:
-    """Decompress runs of the index, as :func:`codecgen.runtime.arrow.lz4.runs` does, by what inflates."""
+    """Decompress sections of the index, as :func:`codecgen.runtime.arrow.lz4.sections` does, by what inflates."""
     for i in range(first, last):
         row = table + i * row_size
         place = place_of(row)
@@ -90,10 +90,10 @@ def runs(
             continue
         if limit_of(kinds, place) == 0 or to >= enough:
             return i, to
-        start, end = run_of(row)
-        if end - start <= _BEFORE + _BEHIND or end - start > _MOST or load_u32_le(start) != _START:
+        start, end = section_of(row)
+        if end - start <= _BEFORE + _AFTER or end - start > _MOST or load_u32_le(start) != _START:
             return i, to
-        trailer = end - _BEHIND
+        trailer = end - _AFTER
         size = load_u32_le(trailer + 4)
         if size > min(_MOST, to_end - to, limit_of(limits, place)):
             return i, to
@@ -101,7 +101,7 @@ def runs(
             return i, to
         if crc32(to, size) != load_u32_le(trailer):
             return i, to
-        put_run(row, to, to + size)
+        put_section(row, to, to + size)
         to += size
     return last, to
 
@@ -151,12 +151,15 @@ def _end(free: Any, place: Any, state: Any) -> None:
 def _works(library: Library) -> bool:
     """Whether the state of a stream lies in memory as it is thought to."""
     text = b"places in memory, " * 9
-    run, out = gzip.CODEC.write(memoryview(text), None, None), np.zeros(len(text) + SLACK, np.uint8)
-    source = np.frombuffer(run + bytes(SLACK), np.uint8)
+    section, out = (
+        gzip.CODEC.write(memoryview(text), None, None),
+        np.zeros(len(text) + SLACK, np.uint8),
+    )
+    source = np.frombuffer(section + bytes(SLACK), np.uint8)
     start, to = int(source.ctypes.data), int(out.ctypes.data)
     row, ones = np.zeros(COUNT + 1, np.int64), np.full(2, len(text), np.int64)
-    row[[CODEC, RUN, RUN_END]] = 1, start, start + len(run)
+    row[[CODEC, SECTION, SECTION_END]] = 1, start, start + len(section)
     end = to + len(text)
     tables = int(row.ctypes.data), row.nbytes, 0, 1, int(ones.ctypes.data), int(ones.ctypes.data)
-    done = runs(*tables, to, end, end, *library.arguments)
+    done = sections(*tables, to, end, end, *library.arguments)
     return done == (1, end) and bytes(out[: len(text)]) == text

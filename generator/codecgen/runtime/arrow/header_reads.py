@@ -54,7 +54,7 @@ def hop(
     far: int,
 ) -> tuple[int, int]:
     """Read heads to where they lie in the ``room`` bytes from ``to`` on, which stand for those of the file from
-    ``position`` on. Nothing is written outside of these, and at most 7 bytes behind them are read.
+    ``position`` on. Nothing is written outside of these, and at most 7 bytes after them are read.
 
     ``size`` bytes are read of each entry, or what room there is. An entry has ``least`` bytes or more; among these, at
     ``offset``, is the number, of ``width`` bytes, of the bytes that follow its first ``before``.

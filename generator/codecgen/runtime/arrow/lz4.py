@@ -1,6 +1,6 @@
 """LZ4 frames of a whole chunk in one call.
 
-Python's libraries take a call for each block, and for runs of some KiB the calls take longer than the blocks. These
+Python's libraries take a call for each block, and for sections of some KiB the calls take longer than the blocks. These
 kernels read frames that have nothing odd about them; about all others :mod:`codecgen.runtime.compression.lz4` has its say.
 They refuse whatever liblz4 refuses: bytes and matches beyond their ends, and the ends of blocks that it does not take.
 """
@@ -11,9 +11,9 @@ from codecgen.runtime.arrow.primitives.compiling import inner, jit
 from codecgen.runtime.arrow.primitives.compressed_sections import (
     limit_of,
     place_of,
-    put_run,
+    put_section,
     repeat,
-    run_of,
+    section_of,
 )
 from codecgen.runtime.arrow.primitives.memory import (
     copy,
@@ -24,7 +24,7 @@ from codecgen.runtime.arrow.primitives.memory import (
 )
 
 CHECKED, UNCHECKED = 1, 2
-"""Kinds of runs: the checksum in the header of the frame must be right, or it has no say."""
+"""Kinds of sections: the checksum in the header of the frame must be right, or it has no say."""
 
 _MAGIC = 0x184D2204
 _STORED = 0x80000000
@@ -54,7 +54,7 @@ def header_checksum(p: int, size: int) -> int:
 
 @inner
 def more_length(p: int, end: int) -> tuple[int, int]:
-    """What is added to a length of 15, and the address behind; 0 when the bytes end."""
+    """What is added to a length of 15, and the address after; 0 when the bytes end."""
     length = 0
     while p < end:
         byte = load_u8(p)
@@ -67,7 +67,7 @@ def more_length(p: int, end: int) -> tuple[int, int]:
 
 @inner
 def block(p: int, end: int, to: int, to_end: int) -> int:
-    """Decompress a block. The address behind its bytes, or 0."""
+    """Decompress a block. The address after its bytes, or 0."""
     start = to
     while p < end:
         token = load_u8(p)
@@ -107,7 +107,7 @@ def block(p: int, end: int, to: int, to_end: int) -> int:
 
 @inner
 def frame(p: int, end: int, to: int, to_end: int, kind: int) -> int:
-    """Decompress a run that is one frame. The address behind its bytes, or 0 when anything is odd."""
+    """Decompress a section that is one frame. The address after its bytes, or 0 when anything is odd."""
     if end - p < 11 or load_u32_le(p) != _MAGIC:
         return 0
     flags, sizes = load_u8(p + 4), load_u8(p + 5)
@@ -155,7 +155,7 @@ def frame(p: int, end: int, to: int, to_end: int, kind: int) -> int:
 
 
 @jit
-def runs(
+def sections(
     table: int,
     row_size: int,
     first: int,
@@ -166,10 +166,10 @@ def runs(
     enough: int,
     to_end: int,
 ) -> tuple[int, int]:
-    """Decompress runs of the index, one behind the other, and note where they are now.
+    """Decompress sections of the index, one after the other, and note where they are now.
 
-    ``kinds`` and ``limits`` have the kind of a run (0 for other codecs), and the most bytes that it may have, for each
-    case and number of a codec. Nothing is begun behind ``enough``. The first row that is not done, and the address behind
+    ``kinds`` and ``limits`` have the kind of a section (0 for other codecs), and the most bytes that it may have, for each
+    case and number of a codec. Nothing is begun after ``enough``. The first row that is not done, and the address after
     the last byte.
     """
     for i in range(first, last):
@@ -180,10 +180,10 @@ def runs(
         kind = limit_of(kinds, place)
         if kind == 0 or to >= enough:
             return i, to
-        start, end = run_of(row)
-        behind = frame(start, end, to, min(to_end, to + limit_of(limits, place)), kind)
-        if behind == 0:
+        start, end = section_of(row)
+        after = frame(start, end, to, min(to_end, to + limit_of(limits, place)), kind)
+        if after == 0:
             return i, to
-        put_run(row, to, behind)
-        to = behind
+        put_section(row, to, after)
+        to = after
     return last, to

@@ -11,13 +11,13 @@ from codecgen.runtime.arrow.numpy_memory import Fields, Vector
 
 
 @dataclass(frozen=True, slots=True)
-class Lead:
-    """A length at the front. ``kind`` is a NumPy type; the bytes that it counts begin ``behind`` bytes from the first of
-    the structure. Or ``kind`` is ``zigzag`` or ``uvarint``, and they begin behind it."""
+class LengthPrefix:
+    """A length at the front. ``kind`` is a NumPy type; the bytes that it counts begin ``after`` bytes from the first of
+    the structure. Or ``kind`` is ``zigzag`` or ``uvarint``, and they begin after it."""
 
     kind: str
     offset: int = 0
-    behind: int = 0
+    after: int = 0
 
     @property
     def is_varint(self) -> bool:
@@ -39,7 +39,7 @@ class Lead:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Section:
     """The elements of entries: where they lie, the number of their codec, how many they are (-1: not said), and fields
     of the entries."""
 
@@ -49,9 +49,9 @@ class Run:
     count: Vector
     fields: Fields
 
-    def part(self, rows: slice) -> Run:
+    def part(self, rows: slice) -> Section:
         fields = {name: value[rows] for name, value in vars(self.fields).items()}
-        return Run(
+        return Section(
             self.start[rows], self.end[rows], self.codec[rows], self.count[rows], Fields(**fields)
         )
 
@@ -69,19 +69,19 @@ class Case:
     read: Callable[[Walk], Fields]
     columns: Columns
     shared: Columns = field(default_factory=dict)
-    open: Callable[[Walk], Run] | None = None
-    lead: Lead | None = None
+    open: Callable[[Walk], Section] | None = None
+    prefix: LengthPrefix | None = None
     at_least: int = 0
     ends: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How entries of some kinds are found. ``lead`` is their length and ``refuse`` says which lengths no entry has;
+    """How entries of some kinds are found. ``prefix`` is their length and ``refuse`` says which lengths no entry has;
     ``least`` bytes are there of each; ``choose`` says which case each is, -1 for none."""
 
     kinds: tuple[int, ...]
-    lead: Lead
+    prefix: LengthPrefix
     least: int
     choose: Callable[[Walk, bool], Vector]
     refuse: Callable[[Vector], Vector] | None = None

@@ -14,7 +14,7 @@ from itertools import repeat
 
 import numpy as np
 
-from codecgen.runtime.arrow.numpy_cases import Lead
+from codecgen.runtime.arrow.numpy_cases import LengthPrefix
 from codecgen.runtime.arrow.numpy_fields import Walk
 from codecgen.runtime.arrow.numpy_memory import Fields, Memory, Vector
 
@@ -31,14 +31,14 @@ SAMPLE = 32
 """Structures at the front of a window that show what they have in common."""
 
 REACH = 8
-"""Bytes behind a length that are looked at for that."""
+"""Bytes after a length that are looked at for that."""
 
 NEAR = 512
 """Bytes that are searched for a structure at a time, less if they are short, more if they are long: in twice the
 length most often there is one."""
 
 LINKS = 3
-"""Structures one behind the other that have to have it."""
+"""Structures one after the other that have to have it."""
 
 FOUND = 1 << 17
 """Bytes that are looked at as the one that structures have in common."""
@@ -53,25 +53,25 @@ Read = Callable[[Walk], Fields]
 
 
 def follow(
-    lead: Lead, memory: Memory, start: Vector, end: Vector, read: Read | None
+    prefix: LengthPrefix, memory: Memory, start: Vector, end: Vector, read: Read | None
 ) -> tuple[Vector, Vector, Vector]:
-    """Structures in windows that lie one behind the other: where they are, how many are in each window, and the place
-    behind them there. That is the end, if the window is as it should be, unless there is more to follow."""
+    """Structures in windows that lie one after the other: where they are, how many are in each window, and the place
+    after them there. That is the end, if the window is as it should be, unless there is more to follow."""
     some = np.flatnonzero(start < end)
-    counts, behind = np.zeros(len(start), np.int64), start.copy()
+    counts, after = np.zeros(len(start), np.int64), start.copy()
     if not len(some):
-        return np.zeros(0, np.int64), counts, behind
+        return np.zeros(0, np.int64), counts, after
     start, end = start[some], end[some]
     lanes, stop = start, end
     first: Vector = np.arange(len(start))
     if 2 * len(start) < LANES:
-        guessed = _guessed(lead, memory, start, end, read)
+        guessed = _guessed(prefix, memory, start, end, read)
         if len(guessed):
             lanes = np.sort(np.concatenate([start, guessed]))
             first = np.searchsorted(lanes, start)
             stop = np.append(lanes[1:], 0)
             stop[np.append(first[1:], len(lanes)) - 1] = end
-    places, owners, turns, last = _side_by_side(lead, memory, lanes, stop)
+    places, owners, turns, last = _side_by_side(prefix, memory, lanes, stop)
     used = first
     if len(lanes) > len(first):
         broken = np.cumsum(last != stop) - (last != stop)
@@ -85,12 +85,12 @@ def follow(
     rows = np.empty(len(places), np.int64)
     rows[(np.cumsum(each) - each)[owners] + turns] = places
     counts[some] = np.add.reduceat(each, first)
-    behind[some] = last[used]
-    return rows, counts, behind
+    after[some] = last[used]
+    return rows, counts, after
 
 
 def _side_by_side(
-    lead: Lead, memory: Memory, lanes: Vector, stop: Vector
+    prefix: LengthPrefix, memory: Memory, lanes: Vector, stop: Vector
 ) -> tuple[Vector, Vector, Vector, Vector]:
     """All chains, moved on by one structure at a time: where structures are, in which chain and at which place in it,
     and where each chain is when it has come to its end."""
@@ -102,7 +102,7 @@ def _side_by_side(
         held.append(at)
         owners.append(own)
         total += len(at)
-        at = _behind(lead, memory, at)
+        at = _after(prefix, memory, at)
         going = at < ends
         if not going.all():
             last[own] = at
@@ -113,7 +113,7 @@ def _side_by_side(
     turns = [np.repeat(np.arange(rounds), sizes)]
     for lane, p, end in zip(own.tolist(), at.tolist(), ends.tolist(), strict=True):
         some: list[int] = []
-        last[lane] = pass_over(lead, memory.view, p, end, MOST - total, some.append)
+        last[lane] = pass_over(prefix, memory.view, p, end, MOST - total, some.append)
         total += len(some)
         held.append(np.array(some, np.int64))
         owners.append(np.full(len(some), lane))
@@ -121,27 +121,27 @@ def _side_by_side(
     return np.concatenate(held), np.concatenate(owners), np.concatenate(turns), last
 
 
-def _behind(lead: Lead, memory: Memory, at: Vector) -> Vector:
-    """The places behind structures."""
-    if not lead.is_varint:
-        found = memory.runs(at + lead.offset, lead.head - lead.offset)
-        size = found.view(lead.kind).astype(np.int64)
-        behind = at + lead.behind + size
-        return np.where((size >= 0) & (behind > at), behind, BEYOND)
+def _after(prefix: LengthPrefix, memory: Memory, at: Vector) -> Vector:
+    """The places after structures."""
+    if not prefix.is_varint:
+        found = memory.runs(at + prefix.offset, prefix.head - prefix.offset)
+        size = found.view(prefix.kind).astype(np.int64)
+        after = at + prefix.after + size
+        return np.where((size >= 0) & (after > at), after, BEYOND)
     pair = memory.bytes(at + 1).astype(np.int64)
     pair <<= 8
     pair |= memory.bytes(at)
-    size = _steps(lead.kind).take(pair)
+    size = _steps(prefix.kind).take(pair)
     if not size.all():
         rows = np.flatnonzero(size == 0)
         walk = Walk(memory, at[rows], at[rows], 0, root=False)
-        value = walk.uvarint() >> _shift(lead)
+        value = walk.uvarint() >> _shift(prefix)
         size[rows] = np.where(walk.bad, BEYOND, walk.p + value) - at[rows]
     return at + size
 
 
-def _shift(lead: Lead) -> int:
-    return 1 if lead.kind == "zigzag" else 0
+def _shift(prefix: LengthPrefix) -> int:
+    return 1 if prefix.kind == "zigzag" else 0
 
 
 @cache
@@ -149,7 +149,7 @@ def _steps(kind: str) -> Vector:
     """By the first two bytes of a varint, how far it is to the next structure; 0 where it has more bytes."""
     pair = np.arange(1 << 16)
     first, second = pair & 0xFF, pair >> 8
-    shift = _shift(Lead(kind))
+    shift = _shift(LengthPrefix(kind))
     long = np.where(second < 0x80, 2 + ((first & 0x7F | second << 7) >> shift), 0)
     return np.where(first < 0x80, 1 + (first >> shift), long)
 
@@ -157,20 +157,22 @@ def _steps(kind: str) -> Vector:
 # ---------------------------------------------------------------- guesses
 
 
-def _guessed(lead: Lead, memory: Memory, start: Vector, end: Vector, read: Read | None) -> Vector:
+def _guessed(
+    prefix: LengthPrefix, memory: Memory, start: Vector, end: Vector, read: Read | None
+) -> Vector:
     """Where structures seem to begin, at some distance from each other."""
     none = np.zeros(0, np.int64)
     longest = int(np.argmax(end - start))
     sample: list[int] = []
     front, stop = int(start[longest]), int(end[longest])
-    p = pass_over(lead, memory.view, front, stop, SAMPLE, sample.append)
+    p = pass_over(prefix, memory.view, front, stop, SAMPLE, sample.append)
     if len(sample) < SAMPLE or p > stop:
         return none
     size = (p - front) // SAMPLE + 1
     total = int((end - start).sum())
     if total < size * EACH * FEW:
         return none
-    mark = _common(lead, memory, np.array(sample))
+    mark = _common(prefix, memory, np.array(sample))
     if mark is None:
         return none
     width = -(-min(2 * size, max(size, NEAR), 1 << 14) // 64) * 64
@@ -185,7 +187,7 @@ def _guessed(lead: Lead, memory: Memory, start: Vector, end: Vector, read: Read 
         near, stop = near[inside], stop[inside]
         if not len(near):
             break
-        lanes, places = _search(lead, memory, near, stop, width, 8 * size, mark, read)
+        lanes, places = _search(prefix, memory, near, stop, width, 8 * size, mark, read)
         found.append(places)
         left = np.ones(len(near), np.bool_)
         left[lanes] = False
@@ -193,23 +195,23 @@ def _guessed(lead: Lead, memory: Memory, start: Vector, end: Vector, read: Read 
     return np.concatenate(found)
 
 
-def _common(lead: Lead, memory: Memory, at: Vector) -> tuple[int, int] | None:
-    """A byte that structures have in common: its place behind the length, and its value."""
-    found = memory.bytes(_content(lead, memory, at)[:, np.newaxis] + np.arange(REACH))
+def _common(prefix: LengthPrefix, memory: Memory, at: Vector) -> tuple[int, int] | None:
+    """A byte that structures have in common: its place after the length, and its value."""
+    found = memory.bytes(_content(prefix, memory, at)[:, np.newaxis] + np.arange(REACH))
     same = np.flatnonzero((found == found[0]).all(axis=0))
     return (int(same[0]), int(found[0, same[0]])) if len(same) else None
 
 
-def _content(lead: Lead, memory: Memory, at: Vector) -> Vector:
-    """What is behind a length. (Of varints, those of more than three bytes are not found.)"""
-    if not lead.is_varint:
-        return at + lead.behind
+def _content(prefix: LengthPrefix, memory: Memory, at: Vector) -> Vector:
+    """What is after a length. (Of varints, those of more than three bytes are not found.)"""
+    if not prefix.is_varint:
+        return at + prefix.after
     two = memory.bytes(at) > 0x7F
     return at + 1 + two + (two & (memory.bytes(at + 1) > 0x7F))
 
 
 def _search(
-    lead: Lead,
+    prefix: LengthPrefix,
     memory: Memory,
     near: Vector,
     stop: Vector,
@@ -225,18 +227,18 @@ def _search(
     every = np.count_nonzero(alike) // FOUND + 1
     lane, at = np.divmod(np.flatnonzero(alike[::every]), width)
     lane *= every
-    widths = np.array((1, 2, 3) if lead.is_varint else (lead.behind,))
+    widths = np.array((1, 2, 3) if prefix.is_varint else (prefix.after,))
     p = np.sort(((near[lane] + at - offset)[:, np.newaxis] - widths).ravel())
     lane = np.searchsorted(near, p, "right") - 1
     good = (lane >= 0) & (p < (near + width)[lane]) & (np.diff(p, prepend=-1) > 0)
-    behind = p
+    after = p
     for _ in range(LINKS):
-        p, lane, behind = p[good], lane[good], behind[good]
-        good = memory.bytes(_content(lead, memory, behind) + offset) == value
-        before, behind = behind, _behind(lead, memory, behind)
-        good &= (behind < stop[lane]) & (behind - before <= longest)
+        p, lane, after = p[good], lane[good], after[good]
+        good = memory.bytes(_content(prefix, memory, after) + offset) == value
+        before, after = after, _after(prefix, memory, after)
+        good &= (after < stop[lane]) & (after - before <= longest)
     p, lane = p[good], lane[good]
-    others = (lane[1:] == lane[:-1]) & (p[1:] != _behind(lead, memory, p[:-1]))
+    others = (lane[1:] == lane[:-1]) & (p[1:] != _after(prefix, memory, p[:-1]))
     if read is not None and others.any():
         walk = Walk(memory, p, stop[lane], MOST, root=False)
         read(walk)
@@ -249,18 +251,28 @@ def _search(
 
 
 def pass_over(
-    lead: Lead, view: memoryview, p: int, end: int, number: int, add: Callable[[int], object]
+    prefix: LengthPrefix,
+    view: memoryview,
+    p: int,
+    end: int,
+    number: int,
+    add: Callable[[int], object],
 ) -> int:
-    """Pass structures by a plain loop, at most so many. The place behind the last of them."""
-    step = _varints if lead.is_varint else _numbers
-    return min(step(lead, view, p, end, number, add), BEYOND)
+    """Pass structures by a plain loop, at most so many. The place after the last of them."""
+    step = _varints if prefix.is_varint else _numbers
+    return min(step(prefix, view, p, end, number, add), BEYOND)
 
 
 def _varints(
-    lead: Lead, view: memoryview, p: int, end: int, number: int, add: Callable[[int], object]
+    prefix: LengthPrefix,
+    view: memoryview,
+    p: int,
+    end: int,
+    number: int,
+    add: Callable[[int], object],
 ) -> int:
     """Pass structures that begin with a varint."""
-    shift = _shift(lead)
+    shift = _shift(prefix)
     for _ in repeat(None, number):
         if p >= end:
             break
@@ -278,7 +290,7 @@ def _varints(
 
 
 def _long(view: memoryview, p: int, shift: int) -> int:
-    """The byte behind a structure whose length takes three bytes or more. Readers refuse those that are too long."""
+    """The byte after a structure whose length takes three bytes or more. Readers refuse those that are too long."""
     size = 0
     for i in range(10):
         byte = view[p + i]
@@ -289,11 +301,16 @@ def _long(view: memoryview, p: int, shift: int) -> int:
 
 
 def _numbers(
-    lead: Lead, view: memoryview, p: int, end: int, number: int, add: Callable[[int], object]
+    prefix: LengthPrefix,
+    view: memoryview,
+    p: int,
+    end: int,
+    number: int,
+    add: Callable[[int], object],
 ) -> int:
     """Pass structures whose length is a number of fixed size."""
-    unpack = struct.Struct(f"{lead.order}{lead.offset}x{lead.format()}").unpack_from
-    head, behind = lead.head, lead.behind
+    unpack = struct.Struct(f"{prefix.order}{prefix.offset}x{prefix.format()}").unpack_from
+    head, after = prefix.head, prefix.after
     for _ in repeat(None, number):
         if end - p < head:
             break
@@ -301,5 +318,5 @@ def _numbers(
         size = unpack(view, p)[0]
         if size < 0:
             break
-        p += behind + size
+        p += after + size
     return p

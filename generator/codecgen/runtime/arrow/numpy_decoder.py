@@ -1,6 +1,6 @@
-"""Runs of entries -> Arrow record batches where there is no compiler: what :mod:`.decoder` does, by NumPy.
+"""Entries -> Arrow record batches where there is no compiler: what :mod:`.decoder` does, by NumPy.
 
-A plain loop finds the entries of a chunk. Their heads are read all at once, compressed runs are decompressed, the places
+A plain loop finds the entries of a chunk. Their heads are read all at once, compressed sections are decompressed, the places
 of the elements are found, and then the fields of some ten thousand elements are read at once. An entry in which anything
 is not as it should be is named, and passed over: whatever a reader refuses is left to the reference codecs.
 """
@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.arrow.chunk import Chunk
-from codecgen.runtime.arrow.decoder import MOST_BYTES, Odd, Rows, runs_of
-from codecgen.runtime.arrow.numpy_cases import Case, Layout, Run
+from codecgen.runtime.arrow.decoder import MAX_BYTES, Rejected, Rows, sections_of
+from codecgen.runtime.arrow.numpy_cases import Case, Layout, Section
 from codecgen.runtime.arrow.numpy_elements import places
 from codecgen.runtime.arrow.numpy_fields import Walk
 from codecgen.runtime.arrow.numpy_index import find
@@ -30,7 +30,7 @@ from codecgen.runtime.located_bytes import Limits
 
 PART_ROWS = 1 << 15
 PART_BYTES = 8 << 20
-"""Rows, and bytes of runs, that are read at a time: few enough to stay in the cache, enough to be worth it."""
+"""Rows, and bytes of sections, that are read at a time: few enough to stay in the cache, enough to be worth it."""
 
 FEW = 16
 """Entries that are looked at after one that was not as it should be: most often what follows is read anew."""
@@ -62,49 +62,49 @@ class _Entries:
     bias: int
     start: Vector
     end: Vector
-    run: Run
+    section: Section
     rows: Vector
     first: Vector
 
     def __len__(self) -> int:
         return len(self.start)
 
-    def part(self, at: int, behind: int) -> _Entries:
-        own = slice(at, behind)
-        first = self.first[at : behind + 1]
+    def part(self, at: int, after: int) -> _Entries:
+        own = slice(at, after)
+        first = self.first[at : after + 1]
         rows = self.rows[first[0] : first[-1]]
         ends = self.start[own], self.end[own]
-        run = self.run.part(own)
-        return _Entries(self.case, self.memory, self.bias, *ends, run, rows, first - first[0])
+        section = self.section.part(own)
+        return _Entries(self.case, self.memory, self.bias, *ends, section, rows, first - first[0])
 
-    def odd(self, i: int) -> Odd:
-        return Odd(int(self.start[i]) + self.bias, int(self.end[i]) + self.bias)
+    def rejected(self, i: int) -> Rejected:
+        return Rejected(int(self.start[i]) + self.bias, int(self.end[i]) + self.bias)
 
     def turns(self) -> Iterator[slice]:
         """The rows that are read at once: all, unless a single entry has too many."""
         at = 0
         while at < len(self.rows) or not at:
-            behind = len(self.rows)
-            if len(self) == 1 and behind:
+            after = len(self.rows)
+            if len(self) == 1 and after:
                 near = int(np.searchsorted(self.rows, self.rows[at] + PART_BYTES))
-                behind = min(max(near, at + 1), at + PART_ROWS, behind)
-            yield slice(at, behind)
-            at = max(behind, 1)
+                after = min(max(near, at + 1), at + PART_ROWS, after)
+            yield slice(at, after)
+            at = max(after, 1)
 
     def row_ends(self) -> Vector:
         """Where the window around each row ends."""
-        ends = np.repeat(self.run.end, np.diff(self.first))
-        if self.case.open is not None and self.case.lead is None and len(ends):
+        ends = np.repeat(self.section.end, np.diff(self.first))
+        if self.case.open is not None and self.case.prefix is None and len(ends):
             # Elements that have no length end where the next one begins. (An entry without rows marks the last row of
             # the one before, which is marked anyway.)
             inside = np.ones(len(ends), np.bool_)
             inside[self.first[1:] - 1] = False
-            behind = np.append(self.rows[1:], 0)
-            return np.where(inside, behind, ends)
+            after = np.append(self.rows[1:], 0)
+            return np.where(inside, after, ends)
         return ends
 
 
-class VectorDecoder:
+class NumpyDecoder:
     """Decodes chunks into the columns of a view. Not for several threads at once. ``readers`` is the generated module."""
 
     def __init__(
@@ -114,7 +114,7 @@ class VectorDecoder:
         readers: Any,
         *,
         limits: Limits | None = None,
-        careful: bool = False,
+        full_check: bool = False,
         decompress: bool = True,
     ) -> None:
         self.decompress = decompress
@@ -122,16 +122,16 @@ class VectorDecoder:
         self.columns = tuple(columns)
         self.schema = schema_of(columns)
         self.limits = limits or Limits()
-        self.careful = careful
+        self.full_check = full_check
         self.layouts = {kind: layout for layout in readers.LAYOUTS for kind in layout.kinds}
         self.cases: Sequence[Case] = readers.CASES
         self.scratch = Chunk(0)
-        self.most_entries = PART_ROWS
+        self.max_entries = PART_ROWS
 
-    def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Odd]:
+    def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
         """The rows of the entries in a chunk, whose first byte is ``position`` in the file.
 
-        After an :class:`Odd` whose end is known it goes on behind that. It ends where no whole entry is left.
+        After an :class:`Odd` whose end is known it goes on after that. It ends where no whole entry is left.
         """
         memory = Memory(chunk.array)
         kind = self.view.kind
@@ -140,52 +140,52 @@ class VectorDecoder:
             found = bytes(memory.view[at + kind.offset : at + kind.offset + kind.size])
             layout = self.layouts.get(int.from_bytes(found, kind.endian, signed=kind.signed))
             if layout is None:
-                yield Odd(at + position, None)
+                yield Rejected(at + position, None)
                 return
-            edges, why = find(kind, layout, memory, at, chunk.size, self.most_entries)
+            edges, why = find(kind, layout, memory, at, chunk.size, self.max_entries)
             at = int(edges[-1])
-            self.most_entries = min(2 * self.most_entries, PART_ROWS)
+            self.max_entries = min(2 * self.max_entries, PART_ROWS)
             for item in self._entries(layout, memory, edges, position):
-                if isinstance(item, Odd):
-                    self.most_entries = FEW
+                if isinstance(item, Rejected):
+                    self.max_entries = FEW
                 yield item
             if why < 0:
-                yield Odd(at + position, None)
+                yield Rejected(at + position, None)
             # Too few bytes for an entry of this kind may be enough for one of another kind.
-            behind = bytes(memory.view[at + kind.offset : at + kind.offset + kind.size])
-            if why < 0 or (why == 0 and behind == found):
+            after = bytes(memory.view[at + kind.offset : at + kind.offset + kind.size])
+            if why < 0 or (why == 0 and after == found):
                 return
 
     def _entries(
         self, layout: Layout, memory: Memory, edges: Vector, bias: int
-    ) -> Iterator[Rows | Odd]:
+    ) -> Iterator[Rows | Rejected]:
         """Entries, those of one case after the other."""
         start, end = edges[:-1], edges[1:]
-        cases = layout.choose(Walk(memory, start, end, 0), self.careful)
+        cases = layout.choose(Walk(memory, start, end, 0), self.full_check)
         cases[end - start < layout.least] = -1
         changes = np.flatnonzero(np.diff(cases)) + 1
-        for at, behind in pairwise([0, *changes.tolist(), len(cases)]):
-            if at == behind:
+        for at, after in pairwise([0, *changes.tolist(), len(cases)]):
+            if at == after:
                 continue
-            number, own = int(cases[at]), slice(at, behind)
+            number, own = int(cases[at]), slice(at, after)
             if number < 0:
                 for first, last in zip(start[own].tolist(), end[own].tolist(), strict=True):
-                    yield Odd(first + bias, last + bias)
+                    yield Rejected(first + bias, last + bias)
             elif self.cases[number].open is None:
-                none = np.zeros(behind - at, np.int64)
-                run = Run(start[own], end[own], none, none + 1, Fields())
-                case, first = self.cases[number], np.arange(behind - at + 1)
+                none = np.zeros(after - at, np.int64)
+                section = Section(start[own], end[own], none, none + 1, Fields())
+                case, first = self.cases[number], np.arange(after - at + 1)
                 yield from self._parts(
-                    _Entries(case, memory, bias, start[own], end[own], run, start[own], first)
+                    _Entries(case, memory, bias, start[own], end[own], section, start[own], first)
                 )
             else:
-                yield from self._runs(number, memory, start[own], end[own], bias)
+                yield from self._sections(number, memory, start[own], end[own], bias)
 
     # ------------------------------------------------------------ entries that hold rows
 
-    def _runs(
+    def _sections(
         self, number: int, memory: Memory, start: Vector, end: Vector, bias: int
-    ) -> Iterator[Rows | Odd]:
+    ) -> Iterator[Rows | Rejected]:
         case = self.cases[number]
         assert case.open is not None
         walk = Walk(memory, start, end, self.limits.elements)
@@ -193,15 +193,15 @@ class VectorDecoder:
         passed = ~walk.bad & (whole.codec != 0) & (whole.count >= 0)
         if self.decompress:
             passed[:] = False
-        for at, behind, is_passed in runs_of(passed):
+        for at, after, is_passed in sections_of(passed):
             if not is_passed:
                 yield from self._opened(
-                    number, memory, start, end, whole, walk.bad, bias, at, behind
+                    number, memory, start, end, whole, walk.bad, bias, at, after
                 )
                 continue
             batch = pa.RecordBatch.from_pylist([], schema=self.schema)
-            first, last = int(start[at]) + bias, int(start[behind - 1]) + bias
-            yield Rows(batch, first, last, int(end[behind - 1]) + bias, behind - at)
+            first, last = int(start[at]) + bias, int(start[after - 1]) + bias
+            yield Rows(batch, first, last, int(end[after - 1]) + bias, after - at)
 
     def _opened(
         self,
@@ -209,38 +209,40 @@ class VectorDecoder:
         memory: Memory,
         start: Vector,
         end: Vector,
-        whole: Run,
+        whole: Section,
         wrong: Vector,
         bias: int,
         at: int,
-        behind: int,
-    ) -> Iterator[Rows | Odd]:
-        """Entries that were opened, from ``at`` on up to ``behind``."""
+        after: int,
+    ) -> Iterator[Rows | Rejected]:
+        """Entries that were opened, from ``at`` on up to ``after``."""
         case = self.cases[number]
         codecs = self.view.cases[number].codecs
-        while at < behind:
-            rest = slice(at, behind)
-            inside, run, bad = self._plain(memory, codecs, whole.part(rest), wrong[rest])
+        while at < after:
+            rest = slice(at, after)
+            inside, section, bad = self._plain(memory, codecs, whole.part(rest), wrong[rest])
             rows, counts, bad = places(
-                case, inside, run.start, run.end, run.count, bad, self.limits.elements
+                case, inside, section.start, section.end, section.count, bad, self.limits.elements
             )
             first = np.zeros(len(bad) + 1, np.int64)
             np.cumsum(counts, out=first[1:])
             own = slice(at, at + len(bad))
             yield from self._without(
-                _Entries(case, inside, bias, start[own], end[own], run, rows, first), bad
+                _Entries(case, inside, bias, start[own], end[own], section, rows, first), bad
             )
             at += len(bad)
 
     def _plain(
-        self, memory: Memory, codecs: Mapping[int, Codec | None], run: Run, bad: Vector
-    ) -> tuple[Memory, Run, Vector]:
-        """As many runs as there is room for, without compression and in one memory, and which are not as they should be."""
-        if not ((run.codec != 0) & ~bad).any():
-            return memory, run, bad
+        self, memory: Memory, codecs: Mapping[int, Codec | None], section: Section, bad: Vector
+    ) -> tuple[Memory, Section, Vector]:
+        """As many sections as there is room for, without compression and in one memory, and which are not as they should be."""
+        if not ((section.codec != 0) & ~bad).any():
+            return memory, section, bad
         bad = bad.copy()
         edges = [0]
-        lines = zip(run.start.tolist(), run.end.tolist(), run.codec.tolist(), strict=True)
+        lines = zip(
+            section.start.tolist(), section.end.tolist(), section.codec.tolist(), strict=True
+        )
         for i, (start, end, codec) in enumerate(lines):
             used = edges[-1]
             data: bytes | memoryview | None = None
@@ -261,55 +263,55 @@ class VectorDecoder:
                 break
         done = len(edges) - 1
         places = np.array(edges, np.int64)
-        part = run.part(slice(0, done))
-        run = Run(places[:-1], places[1:], part.codec, part.count, part.fields)
-        return Memory(self.scratch.array), run, bad[:done]
+        part = section.part(slice(0, done))
+        section = Section(places[:-1], places[1:], part.codec, part.count, part.fields)
+        return Memory(self.scratch.array), section, bad[:done]
 
-    def _decompressed(self, codec: Codec | None, run: memoryview) -> bytes | None:
-        """A run without compression; None when there is anything to be said about it."""
+    def _decompressed(self, codec: Codec | None, section: memoryview) -> bytes | None:
+        """A section without compression; None when there is anything to be said about it."""
         if codec is None:
             return None
         limit = codec.limit if self.limits.decompressed is None else self.limits.decompressed
         try:
-            result = decompress(codec.name, run, limit=limit, variant=codec.variant)
+            result = decompress(codec.name, section, limit=limit, variant=codec.variant)
         except UnsupportedCodec:
             return None
-        odd = result.error is not None or result.notes or result.unused
-        return None if odd or len(result.data) > MOST_BYTES else result.data
+        rejected = result.error is not None or result.notes or result.unused
+        return None if rejected or len(result.data) > MAX_BYTES else result.data
 
     # ------------------------------------------------------------ rows
 
-    def _without(self, entries: _Entries, bad: Vector) -> Iterator[Rows | Odd]:
+    def _without(self, entries: _Entries, bad: Vector) -> Iterator[Rows | Rejected]:
         """The rows of entries, but for some that are left to others."""
         at = 0
         for i in [*np.flatnonzero(bad).tolist(), len(bad)]:
             if at < i:
                 yield from self._parts(entries.part(at, i))
             if i < len(bad):
-                yield entries.odd(i)
+                yield entries.rejected(i)
             at = i + 1
 
-    def _parts(self, entries: _Entries) -> Iterator[Rows | Odd]:
+    def _parts(self, entries: _Entries) -> Iterator[Rows | Rejected]:
         """The rows of entries, so many entries at a time as have a good number of rows."""
         at = 0
-        first, run = entries.first, entries.run
+        first, section = entries.first, entries.section
         while at < len(entries):
             left = int(first[-1] - first[at])
             rows = left // max(1, round(left / PART_ROWS)) + 1  # no part is to be a small rest
             few = int(np.searchsorted(first, first[at] + rows, "right")) - 1
-            small = int(np.searchsorted(run.end, run.start[at] + PART_BYTES, "right"))
-            behind = max(min(few, small), at + 1)
-            part = entries.part(at, behind)
+            small = int(np.searchsorted(section.end, section.start[at] + PART_BYTES, "right"))
+            after = max(min(few, small), at + 1)
+            part = entries.part(at, after)
             batch, bad = self._batch(part)
             if batch is not None:
-                start, last = part.odd(0), part.odd(-1)
+                start, last = part.rejected(0), part.rejected(-1)
                 assert last.end is not None
                 yield Rows(batch, start.start, last.start, last.end, len(part))
             elif len(part) == 1:
-                yield part.odd(0)
+                yield part.rejected(0)
             else:
                 yield from self._without(part, bad)
-            at = behind
+            at = after
 
     def _batch(self, entries: _Entries) -> tuple[pa.RecordBatch | None, Vector]:
         """The rows of entries, or which entries are not as they should be. A single entry may have more rows than are
@@ -322,7 +324,7 @@ class VectorDecoder:
         for own in entries.turns():
             walk = Walk(entries.memory, entries.rows[own], row_ends[own], self.limits.elements)
             item = case.read(walk)
-            if case.open is not None and case.lead is None:
+            if case.open is not None and case.prefix is None:
                 walk.refuse(walk.p != walk.end)
             if walk.bad.any():
                 bad = np.zeros(len(counts), np.bool_)
@@ -354,9 +356,9 @@ class VectorDecoder:
         case = entries.case
         rows = int(counts.sum())
         position, size = entries.start + entries.bias, entries.end - entries.start
-        once = Fields(entry=entries.run.fields, position=position, size=size)
+        once = Fields(entry=entries.section.fields, position=position, size=size)
         each: Any = _Each(Fields(position=position, size=size), counts)
-        each.entry, each.item = _Each(entries.run.fields, counts), item
+        each.entry, each.item = _Each(entries.section.fields, counts), item
         for name, fields in vars(ends).items():
             setattr(each, name, _Each(fields, counts[counts > 0]))
         if case.open is None:

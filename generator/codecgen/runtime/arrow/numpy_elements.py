@@ -1,10 +1,10 @@
-"""Where the elements of many entries are, by the lengths in front of them."""
+"""Where the elements of many entries are, by the lengths before them."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from codecgen.runtime.arrow.numpy_cases import Case, Lead
+from codecgen.runtime.arrow.numpy_cases import Case, LengthPrefix
 from codecgen.runtime.arrow.numpy_chains import follow, pass_over
 from codecgen.runtime.arrow.numpy_fields import Walk
 from codecgen.runtime.arrow.numpy_memory import Bytes, Fields, Memory, Vector
@@ -22,12 +22,12 @@ def places(
     """
     bad = bad | (count > end - start) | (count > most)
     start, count = np.where(bad, end, start), np.where(bad, 0, count)
-    if case.lead is None:
+    if case.prefix is None:
         said = bool(count.min(initial=0) >= 0)
         rows, counts, wrong = _by_reading(case, memory, start, end, count if said else None, most)
     else:
-        rows, counts, p = follow(case.lead, memory, start, end, case.read)
-        rows, counts, p = _go_on(case.lead, memory, rows, counts, p, end, count, most)
+        rows, counts, p = follow(case.prefix, memory, start, end, case.read)
+        rows, counts, p = _go_on(case.prefix, memory, rows, counts, p, end, count, most)
         wrong = (p != end) | (count >= 0) & (counts != count)
     bad = bad | wrong | (counts > most) | (counts < case.at_least)
     if bad.any():
@@ -39,7 +39,7 @@ def places(
 def _by_reading(
     case: Case, memory: Memory, start: Vector, end: Vector, count: Vector | None, most: int
 ) -> tuple[Vector, Vector, Vector]:
-    """Elements that do not begin with a length: what is behind one is known when it was read."""
+    """Elements that do not begin with a length: what is after one is known when it was read."""
     walk = Walk(memory, start, end, most, root=False)
 
     def read(some: Walk) -> Fields:
@@ -52,11 +52,11 @@ def _by_reading(
 
 
 def _go_on(
-    lead: Lead,
+    prefix: LengthPrefix,
     memory: Memory,
     rows: Vector,
     counts: Vector,
-    behind: Vector,
+    after: Vector,
     end: Vector,
     count: Vector,
     most: int,
@@ -64,12 +64,12 @@ def _go_on(
     """Pass what is left by a plain loop, one entry after the other."""
     parts: list[Vector] = [rows]
     held: list[int] = []
-    for i in np.flatnonzero(behind < end).tolist():
-        p, number = int(behind[i]), int(count[i])
+    for i in np.flatnonzero(after < end).tolist():
+        p, number = int(after[i]), int(count[i])
         left = (most + 1 if number < 0 else number) - int(counts[i])
         while left > 0:
             wanted, before = min(STEP, left), len(held)
-            p = pass_over(lead, memory.view, p, int(end[i]), wanted, held.append)
+            p = pass_over(prefix, memory.view, p, int(end[i]), wanted, held.append)
             found = len(held) - before
             counts[i] += found
             left -= found
@@ -78,6 +78,6 @@ def _go_on(
                 held.clear()
             if found < wanted:
                 break
-        behind[i] = p
+        after[i] = p
     parts.append(np.array(held, np.int64))
-    return (np.sort(np.concatenate(parts)) if len(parts) > 2 or held else rows), counts, behind
+    return (np.sort(np.concatenate(parts)) if len(parts) > 2 or held else rows), counts, after

@@ -22,7 +22,7 @@ ROUNDS = 1000
 through the elements of all arrays side by side, which is slow where a single one is long."""
 
 BLOCK = 32
-"""Bytes that are read at once where fields of fixed size lie side by side: as many as there are behind every chunk."""
+"""Bytes that are read at once where fields of fixed size lie side by side: as many as there are after every chunk."""
 
 
 class Walk:
@@ -61,7 +61,7 @@ class Walk:
     # ------------------------------------------------------------ numbers
 
     def at(self, kind: str, offset: int) -> Vector:
-        """A number at a fixed place behind where the walk stands; ``kind`` is a NumPy type."""
+        """A number at a fixed place after where the walk stands; ``kind`` is a NumPy type."""
         return self._load(kind, self.p + offset)
 
     def fixed(self, kind: str) -> Vector:
@@ -175,9 +175,9 @@ class Walk:
 
     # ------------------------------------------------------------ bytes
 
-    def rest(self, behind: int) -> Vector:
-        """How many bytes are left in the window in front of the last ``behind``."""
-        return self.end - self.p - behind
+    def rest(self, after: int) -> Vector:
+        """How many bytes are left in the window before the last ``after``."""
+        return self.end - self.p - after
 
     def bytes(self, size: Vector | int, *, null: int | None = None, text: bool = False) -> Bytes:
         """Bytes of a length; ``null`` is the length that means that there are none."""

@@ -1,4 +1,4 @@
-"""Where the entries of a chunk are, by the lengths in front of them."""
+"""Where the entries of a chunk are, by the lengths before them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def find(
         at = int(more[-1]) if len(more) else first[-1]
         last, why = _one_by_one(kind, layout, memory, at, size, left)
         edges = np.concatenate([edges, more, np.array(last[1:], np.int64)])
-    refused = np.flatnonzero(_refused(layout, np.diff(edges) - layout.lead.behind))
+    refused = np.flatnonzero(_refused(layout, np.diff(edges) - layout.prefix.after))
     return (edges[: refused[0] + 1], REFUSED) if len(refused) else (edges, why)
 
 
@@ -53,14 +53,14 @@ def _at_once(
     start = edges[-1:]
     mean = (int(edges[-1]) - int(edges[0])) // (len(edges) - 1) + 1
     end = np.array([min(size, int(edges[-1]) + mean * most)])
-    places, _, behind = follow(layout.lead, memory, start, end, None)
-    ends = np.append(places, behind)[1:]
-    lead = layout.lead
+    places, _, after = follow(layout.prefix, memory, start, end, None)
+    ends = np.append(places, after)[1:]
+    prefix = layout.prefix
     form = f"{_order(kind)}{'i' if kind.signed else 'u'}{kind.size}"
     found = Walk(memory, places, ends, 0).at(form, kind.offset)
     good = np.logical_or.reduce([found == number for number in layout.kinds])
-    good &= places <= size - max(kind.offset + kind.size, lead.head)
-    good &= (ends <= size) & (ends - places >= lead.behind)
+    good &= places <= size - max(kind.offset + kind.size, prefix.head)
+    good &= (ends <= size) & (ends - places >= prefix.after)
     wrong = np.flatnonzero(~good)
     return ends[: min(int(wrong[0]) if len(wrong) else len(ends), most)]
 
@@ -69,11 +69,11 @@ def _one_by_one(
     kind: Kind, layout: Layout, memory: Memory, at: int, size: int, most: int
 ) -> tuple[list[int], int]:
     """What :func:`find` finds, by a plain loop. Lengths may be among it that no entry has."""
-    lead = layout.lead
+    prefix = layout.prefix
     letter = {1: "b", 2: "h", 4: "i", 8: "q"}[kind.size]
     numbers = [
         (kind.offset, kind.size, letter if kind.signed else letter.upper()),
-        (lead.offset, lead.head - lead.offset, lead.format()),
+        (prefix.offset, prefix.head - prefix.offset, prefix.format()),
     ]
     form = _order(kind)
     head = 0
@@ -81,8 +81,8 @@ def _one_by_one(
         form += f"{offset - head}x{letter}"
         head = offset + width
     unpack = struct.Struct(form).unpack_from
-    first = 0 if kind.offset < lead.offset else 1  # which of the two numbers is the kind
-    view, kinds, behind = memory.view, layout.kinds, lead.behind
+    first = 0 if kind.offset < prefix.offset else 1  # which of the two numbers is the kind
+    view, kinds, after = memory.view, layout.kinds, prefix.after
     edges = [at]
     add = edges.append
     last = size - head
@@ -93,7 +93,7 @@ def _one_by_one(
         if pair[first] not in kinds:
             return edges, OTHER
         length = pair[1 - first]
-        end = at + behind + length
+        end = at + after + length
         if length < 0 or end > size:
             beyond = length >= 0 and not _refused(layout, np.array([length]))[0]
             return edges, ENDED if beyond else REFUSED

@@ -13,14 +13,14 @@ import pyarrow as pa
 
 from codecgen.runtime.arrow.view import Column
 
-MOST_BYTES = (1 << 31) - 1
+MAX_BYTES = (1 << 31) - 1
 """What 32-bit offsets can count."""
 
 PIECES = 1024
 """Pieces of memory that are copied at once."""
 
 SHORT = 1024
-"""Bytes of a piece, with what lies in front of it, up to which it is copied."""
+"""Bytes of a piece, with what lies before it, up to which it is copied."""
 
 Vector = Any
 """An array of one number or truth value for each structure."""
@@ -72,9 +72,9 @@ class Memory:
 
 
 def _in_order(edges: Vector, memory: Memory) -> bool:
-    """Whether bytes lie one behind the other."""
+    """Whether bytes lie one after the other."""
     low, high = int(edges[0]), int(edges[-1])
-    inside = low >= 0 and high <= len(memory.array) and high - low <= MOST_BYTES
+    inside = low >= 0 and high <= len(memory.array) and high - low <= MAX_BYTES
     return inside and not (edges[1:] < edges[:-1]).any()
 
 

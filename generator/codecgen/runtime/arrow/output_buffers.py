@@ -15,7 +15,7 @@ Allocate = Callable[[int], Any]
 """Gives a buffer of so many bytes."""
 
 LEAVES = 4
-"""Numbers that the kernels have in front of those of the leaves: rows, entries, where the last and the next one are."""
+"""Numbers that the kernels have before those of the leaves: rows, entries, where the last and the next one are."""
 
 _WIDTHS = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "timestamp_ms": 8}
 
@@ -100,7 +100,7 @@ class Part:
 
 
 def _buffer(size: int, allocate: Allocate) -> Any:
-    """Memory from Arrow's pool. Kernels may write up to 64 bytes behind the end."""
+    """Memory from Arrow's pool. Kernels may write up to 64 bytes after the end."""
     return allocate(size + 64).slice(0, size)
 
 

@@ -1,6 +1,6 @@
 """Snappy as raw blocks, and in the framing of the xerial library, for a whole chunk in one call.
 
-As for :mod:`codecgen.runtime.arrow.lz4`: runs that have anything odd about them are left to
+As for :mod:`codecgen.runtime.arrow.lz4`: sections that have anything odd about them are left to
 :mod:`codecgen.runtime.compression.snappy`.
 """
 
@@ -10,9 +10,9 @@ from codecgen.runtime.arrow.primitives.compiling import inner, jit
 from codecgen.runtime.arrow.primitives.compressed_sections import (
     limit_of,
     place_of,
-    put_run,
+    put_section,
     repeat,
-    run_of,
+    section_of,
 )
 from codecgen.runtime.arrow.primitives.memory import (
     copy,
@@ -28,15 +28,15 @@ _FIRST_EIGHT = int.from_bytes(b"\x82SNAPPY\x00", "little", signed=True)
 _LARGEST_CHUNK = 512 << 20
 
 RAW = 1
-"""The kind of a run that is one block."""
+"""The kind of a section that is one block."""
 
 FRAMED = 2
-"""The kind of a run in the framing of the xerial library. Any other kind of run may be either."""
+"""The kind of a section in the framing of the xerial library. Any other kind of section may be either."""
 
 
 @inner
 def block(p: int, end: int, to: int, to_end: int) -> int:
-    """Decompress a block. The address behind its bytes, or 0."""
+    """Decompress a block. The address after its bytes, or 0."""
     declared, p, shortest = uvarint(p)
     if not shortest or p > end or declared > to_end - to:
         return 0
@@ -78,7 +78,7 @@ def block(p: int, end: int, to: int, to_end: int) -> int:
 
 @inner
 def stream(p: int, end: int, to: int, to_end: int, kind: int) -> int:
-    """Decompress a run of a kind. The address behind its bytes, or 0 when anything is odd."""
+    """Decompress a section of a kind. The address after its bytes, or 0 when anything is odd."""
     if end - p < 1:
         return 0
     if kind == RAW or end - p < 16 or load_i64_le(p) != _FIRST_EIGHT:
@@ -99,7 +99,7 @@ def stream(p: int, end: int, to: int, to_end: int, kind: int) -> int:
 
 
 @jit
-def runs(
+def sections(
     table: int,
     row_size: int,
     first: int,
@@ -110,7 +110,7 @@ def runs(
     enough: int,
     to_end: int,
 ) -> tuple[int, int]:
-    """Decompress runs of the index, as :func:`codecgen.runtime.arrow.lz4.runs` does."""
+    """Decompress sections of the index, as :func:`codecgen.runtime.arrow.lz4.sections` does."""
     for i in range(first, last):
         row = table + i * row_size
         place = place_of(row)
@@ -119,10 +119,10 @@ def runs(
         kind = limit_of(kinds, place)
         if kind == 0 or to >= enough:
             return i, to
-        start, end = run_of(row)
-        behind = stream(start, end, to, min(to_end, to + limit_of(limits, place)), kind)
-        if behind == 0:
+        start, end = section_of(row)
+        after = stream(start, end, to, min(to_end, to + limit_of(limits, place)), kind)
+        if after == 0:
             return i, to
-        put_run(row, to, behind)
-        to = behind
+        put_section(row, to, after)
+        to = after
     return last, to

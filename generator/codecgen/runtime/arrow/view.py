@@ -22,7 +22,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """How a run is decompressed."""
+    """How a section is decompressed."""
 
     name: str
     variant: str | None
@@ -64,7 +64,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view. ``kernels`` is the module that has them, ``vectors`` the one that does the same without a compiler.
+    """A view. ``kernels`` is the module that has them, ``numpy`` the one that does the same without a compiler.
     ``checks`` has what the kernels check, by the numbers that they give, from 1 on."""
 
     name: str
@@ -74,7 +74,7 @@ class View:
     row_size: int
     kind: Kind
     checks: tuple[Place, ...] = ()
-    vectors: str | None = None
+    numpy: str | None = None
 
     def place(self, check: int) -> Place | None:
         """What the check of a number is about; None for a number that no check has."""

@@ -1,6 +1,6 @@
-"""zstd: the runs of many entries in one call, by libzstd.
+"""zstd: the sections of many entries in one call, by libzstd.
 
-A run is taken when it is one frame as most writers write it. A walk over its blocks finds that out, and bounds what it
+A section is taken when it is one frame as most writers write it. A walk over its blocks finds that out, and bounds what it
 holds; :mod:`codecgen.runtime.compression.zstd` takes all others, and says what is wrong.
 """
 
@@ -13,8 +13,8 @@ from codecgen.runtime.arrow.primitives.compiling import inner, jit
 from codecgen.runtime.arrow.primitives.compressed_sections import (
     limit_of,
     place_of,
-    put_run,
-    run_of,
+    put_section,
+    section_of,
 )
 from codecgen.runtime.arrow.primitives.memory import load_u8, load_u32_le
 from codecgen.runtime.arrow.primitives.native import Library, call_5
@@ -30,7 +30,7 @@ _RLE, _RESERVED = zstd.RLE, zstd.RESERVED
 
 @inner
 def is_usual(p: int, end: int) -> bool:
-    """Whether a run is a single frame without a content size, a checksum or a dictionary, whose blocks end with it."""
+    """Whether a section is a single frame without a content size, a checksum or a dictionary, whose blocks end with it."""
     if end - p < _HEADER or load_u32_le(p) != _MAGIC or load_u8(p + 4) != _DESCRIPTOR:
         return False
     window = load_u8(p + 5)
@@ -49,7 +49,7 @@ def is_usual(p: int, end: int) -> bool:
 
 
 @jit
-def runs(
+def sections(
     table: int,
     row_size: int,
     first: int,
@@ -62,7 +62,7 @@ def runs(
     function: int,
     context: int,
 ) -> tuple[int, int]:
-    """Decompress runs of the index, as :func:`codecgen.runtime.arrow.lz4.runs` does, by ``ZSTD_decompressDCtx``."""
+    """Decompress sections of the index, as :func:`codecgen.runtime.arrow.lz4.sections` does, by ``ZSTD_decompressDCtx``."""
     for i in range(first, last):
         row = table + i * row_size
         place = place_of(row)
@@ -70,14 +70,14 @@ def runs(
             continue
         if limit_of(kinds, place) == 0 or to >= enough:
             return i, to
-        start, end = run_of(row)
+        start, end = section_of(row)
         if not is_usual(start, end):
             return i, to
         room = min(to_end - to, limit_of(limits, place))
         size = call_5(function, context, to, room, start, end - start)
         if size <= 0 or size > room:  # errors are numbers below zero
             return i, to
-        put_run(row, to, to + size)
+        put_section(row, to, to + size)
         to += size
     return last, to
 

@@ -1,4 +1,4 @@
-"""Compressed runs: read with a limit and as far as they go, and written, by the name of a codec.
+"""Compressed sections: read with a limit and as far as they go, and written, by the name of a codec.
 
 A codec reads what the most lenient reader in wide use reads, says where it had to stop, and names the
 spellings that a strict reader refuses. Bad data never raises: it is an ``error`` beside the bytes that
@@ -24,7 +24,7 @@ CODECS: Mapping[str, Codec] = MappingProxyType(
 def decompress(
     codec: str, data: bytes | memoryview, *, limit: int, variant: str | None = None
 ) -> Decompressed:
-    """Decompress one whole run to at most ``limit`` bytes.
+    """Decompress one whole section to at most ``limit`` bytes.
 
     Raises ``UnsupportedCodec`` for a codec or variant that does not exist and for a missing library.
     """
@@ -39,7 +39,7 @@ def decompress(
 def compress(
     codec: str, data: bytes | memoryview, *, level: int | None = None, variant: str | None = None
 ) -> bytes:
-    """Compress ``data`` to one whole run."""
+    """Compress ``data`` to one whole section."""
     found = _codec(codec)
     if variant is not None and variant not in found.write_variants:
         raise _no_variant("write", codec, variant, found.write_variants)

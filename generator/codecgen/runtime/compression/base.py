@@ -7,12 +7,12 @@ from typing import Protocol
 
 from codecgen.runtime.errors import CompressionError, LimitError, UnsupportedCodec, Where
 
-_MOST_NOTES = 16
+_MAX_NOTES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Decompressed:
-    """What a compressed run holds.
+    """What a compressed section holds.
 
     ``data`` is everything that could be recovered, in order, up to the first error; ``error`` says why
     it ended there (None: the stream is whole); ``unused`` counts the compressed bytes after the end of
@@ -39,7 +39,7 @@ class Writer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """A codec. ``package`` is what pip installs for it (None: Python's own library is enough). ``usual`` reads a run with
+    """A codec. ``package`` is what pip installs for it (None: Python's own library is enough). ``usual`` reads a section with
     nothing odd about it in less time; None stands for all others."""
 
     name: str
@@ -56,13 +56,13 @@ class Codec:
 def bad(codec: str, what: str, at: int, delivered: int) -> CompressionError:
     """The error that ends a stream: at which compressed byte, after how many delivered bytes."""
     return CompressionError(
-        f"{codec}: {what} at byte {at} of the compressed run", Where(stream_position=delivered)
+        f"{codec}: {what} at byte {at} of the compressed section", Where(stream_position=delivered)
     )
 
 
 def over_limit(codec: str, limit: int, read: int, delivered: int) -> LimitError:
     return LimitError(
-        f"{codec}: the run decompresses to more than the limit of {limit} bytes "
+        f"{codec}: the section decompresses to more than the limit of {limit} bytes "
         f"({read} compressed bytes read)",
         Where(stream_position=delivered),
     )
@@ -70,7 +70,7 @@ def over_limit(codec: str, limit: int, read: int, delivered: int) -> LimitError:
 
 def remark(notes: list[str], text: str) -> None:
     """Add a note, unless there are many: a stream may hold the same oddity a million times."""
-    if len(notes) < _MOST_NOTES:
+    if len(notes) < _MAX_NOTES:
         notes.append(text)
 
 

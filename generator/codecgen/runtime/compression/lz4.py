@@ -21,7 +21,7 @@ _STORED = 0x80000000
 _FLG_WRITTEN, _BD_WRITTEN, _BLOCK_WRITTEN = 0x60, 0x40, 64 << 10
 _BLOCK_SIZES = {4: 64 << 10, 5: 256 << 10, 6: 1 << 20, 7: 4 << 20}
 # A byte of a block stands for at most 255 bytes of data.
-_MOST_PER_BYTE = 255
+_MAX_PER_BYTE = 255
 _CUT_OFF = "the frame is cut off"
 _DEFAULT_LEVEL = 9
 # liblz4 has no higher one; the levels above are accepted and mean this one.
@@ -92,7 +92,7 @@ def _blocks(
                 return at, bad(_NAME, "a block does not have its checksum; it begins", start, total)
         block: bytes | memoryview = data[start : start + size]
         if not word & _STORED:
-            most = min(frame.block_size, _MOST_PER_BYTE * size)
+            most = min(frame.block_size, _MAX_PER_BYTE * size)
             try:
                 block = lz4.block.decompress(block, uncompressed_size=most)
             except lz4.block.LZ4BlockError:

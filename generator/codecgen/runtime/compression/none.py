@@ -1,4 +1,4 @@
-"""No compression: the run is the data."""
+"""No compression: the section is the data."""
 
 from __future__ import annotations
 

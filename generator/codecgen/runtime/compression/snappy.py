@@ -22,7 +22,7 @@ _CHUNK = struct.Struct(">i")
 _REPEATED = _CHUNK.unpack(_MAGIC[:4])[0]
 _LARGEST_CHUNK = 512 << 20
 # Three bytes copy at most 64: a block that claims more per byte does not hold it.
-_MOST_PER_BYTE = 22
+_MAX_PER_BYTE = 22
 # A block of at most this is decompressed apart and copied, which is quicker for small ones.
 _COPIED = 64 << 10
 _BLOCKS = {"xerial": 32 << 10, "xerial-1k": 1 << 10}
@@ -120,7 +120,7 @@ def _block(
         return bad(_NAME, "a block does not begin with its length", start, done)
     if size > limit - done:
         return over_limit(_NAME, limit, after, done)
-    if size > _MOST_PER_BYTE * (end - start):
+    if size > _MAX_PER_BYTE * (end - start):
         what = f"a block of {end - start} bytes claims to hold {size}"
         return bad(_NAME, what, start, done)
     block = data[start:end]

@@ -1,4 +1,4 @@
-"""Target arrow: kernels that decode whole runs of entries into Arrow buffers, one module for each view."""
+"""Target arrow: kernels that decode many entries at once into Arrow buffers, one module for each view."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from codecgen.plan import Plan
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan, plan_view
 from codecgen.schema.model import View
 from codecgen.targets.arrow.checks import Unsupported, place_of, tuple_of
-from codecgen.targets.arrow.numba_decode.array_opener import least_of
+from codecgen.targets.arrow.numba_decode.array_opener import min_size_of
 from codecgen.targets.arrow.numba_decode.kernels import kernels_of
 from codecgen.targets.arrow.numba_decode.view import Kernels
 from codecgen.targets.arrow.numba_encode import writer as arrow_writer
-from codecgen.targets.arrow.numpy_decode.module import vectors_of
+from codecgen.targets.arrow.numpy_decode.module import numpy_module
 from codecgen.targets.made_for import package_text
 from codecgen.targets.python_source import Code, assign, call, docstring, mapping, string
 from codecgen.targets.target_output import Emitted
@@ -35,14 +35,14 @@ def emit(plan: Plan) -> Emitted:
         except Unsupported as error:
             diagnostics.append(_cannot(error, "target arrow", view))
             continue
-        vectors = True
+        numpy = True
         try:
-            text_of_vectors = vectors_of(plan, view_plan)
-            files[f"{package}/arrow/{view.name}_vectors.py"] = _vectors(view_plan, text_of_vectors)
+            numpy_text = numpy_module(plan, view_plan)
+            files[f"{package}/arrow/{view.name}_numpy.py"] = _numpy(view_plan, numpy_text)
         except Unsupported as error:
-            vectors = False
+            numpy = False
             notes.append(_cannot(error, "the reader by NumPy", view))
-        files[f"{package}/arrow/{view.name}.py"] = _description(plan, view_plan, kernels, vectors)
+        files[f"{package}/arrow/{view.name}.py"] = _description(plan, view_plan, kernels, numpy)
         files[f"{package}/arrow/{view.name}_kernels.py"] = text
     if diagnostics:
         return Emitted({}, tuple(diagnostics))
@@ -69,7 +69,7 @@ def _doc(view: ViewPlan) -> tuple[str, str]:
     )
 
 
-def _vectors(view: ViewPlan, text: str) -> str:
+def _numpy(view: ViewPlan, text: str) -> str:
     """The readers for where there is no compiler."""
     files = sorted({case.entry.layout.span.file for case in view.cases})
     doc = docstring(
@@ -80,12 +80,16 @@ def _vectors(view: ViewPlan, text: str) -> str:
     return f"{doc}\n\nfrom __future__ import annotations\n\n{text}"
 
 
-def _description(plan: Plan, view: ViewPlan, kernels: Kernels, vectors: bool) -> str:
+def _description(plan: Plan, view: ViewPlan, kernels: Kernels, numpy: bool) -> str:
     of = view.view
     offset, size, signed, endian = kernels.kind()
-    squeezed = any(codec is not None for case in view.cases for codec in case.codecs.values())
+    compressed_entries = any(
+        codec is not None for case in view.cases for codec in case.codecs.values()
+    )
     names = [
-        n for n in ("Case", "Codec", "Column", "Kind", "Place", "View") if n != "Codec" or squeezed
+        n
+        for n in ("Case", "Codec", "Column", "Kind", "Place", "View")
+        if n != "Codec" or compressed_entries
     ]
     lines = [
         docstring(of.doc or f"The view {of.name}.", f"{MARK} {of.span.file}; do not edit."),
@@ -103,7 +107,7 @@ def _description(plan: Plan, view: ViewPlan, kernels: Kernels, vectors: bool) ->
         row_size=str(8 * kernels.width),
         kind=call("Kind", str(offset), str(size), str(signed), string(endian)),
         checks=tuple_of([place_of(check) for check in kernels.module.checks.found]),
-        vectors=string(f"{plan.manifest.package}.arrow.{of.name}_vectors") if vectors else None,
+        numpy=string(f"{plan.manifest.package}.arrow.{of.name}_numpy") if numpy else None,
     )
     lines.append(assign(of.name.upper(), code))
     return "\n".join([*lines, "", f"__all__ = [{string(of.name.upper())}]"]) + "\n"
@@ -139,5 +143,5 @@ def _case(plan: Plan, case: CasePlan) -> Code:
         string(case.name),
         mapping(codecs),
         each_entry="True" if case.array is None else None,
-        least=str(least_of(plan, case)),
+        least=str(min_size_of(plan, case)),
     )

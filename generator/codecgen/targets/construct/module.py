@@ -6,7 +6,7 @@ from codecgen.plan import LayoutPlan
 from codecgen.plan.nodes import DerivedValue, Value
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import Choice, Enum, Layout
-from codecgen.schema.types import Run
+from codecgen.schema.types import FieldRange
 from codecgen.targets.construct.field_codecs import RUNTIME, FieldCodecs, class_name, symbol
 from codecgen.targets.python_source import (
     WIDTH,
@@ -217,11 +217,17 @@ def _folded(line: str) -> list[str]:
     return [head + call_, f"    {head}{tail[:-1]}", f"{head})"]
 
 
-def _run(run: Run | None, plan: LayoutPlan) -> Code | None:
-    if run is None:
+def _run(field_range: FieldRange | None, plan: LayoutPlan) -> Code | None:
+    if field_range is None:
         return None
-    last = None if run.last is None or run.last == plan.fields[-1].name else run.last
-    return Call("", (("", string(run.first)), ("", "None" if last is None else string(last))))
+    last = (
+        None
+        if field_range.last is None or field_range.last == plan.fields[-1].name
+        else field_range.last
+    )
+    return Call(
+        "", (("", string(field_range.first)), ("", "None" if last is None else string(last)))
+    )
 
 
 def _import(module: str, names: set[str]) -> str:

@@ -123,8 +123,8 @@ class RowModule:
             items.append(("each=", string(case.array.name)))
         if case.when is not None:
             items.append(("when=", self.condition(case)))
-        if case.rows.head:
-            items.append(("head=", "True"))
+        if case.rows.header_only:
+            items.append(("header_only=", "True"))
         if any(self.is_whole(c, case) for c in columns):
             items.append(("whole=", "True"))
         return Call("Case", tuple(items))

@@ -13,7 +13,7 @@ from codecgen.schema.expression import (
     Null,
     Path,
 )
-from codecgen.schema.types import Run
+from codecgen.schema.types import FieldRange
 from codecgen.targets.docs.text import Phrase, code, field_name, formula, join, phrase, said
 
 _IS = {
@@ -80,13 +80,13 @@ def cases(expression: Expression) -> list[Phrase]:
 # ---------------------------------------------------------------- types
 
 
-def run_words(run: Run, plan: LayoutPlan) -> Phrase:
-    """The fields of a run."""
+def range_words(field_range: FieldRange, plan: LayoutPlan) -> Phrase:
+    """The fields of a field range."""
     last = plan.fields[-1].name
-    if run.last is not None and run.last == run.first:
-        return field_name(run.first)
-    if run.last is None or run.last == last:
-        if run.first == last:
-            return field_name(run.first)
-        return join((field_name(run.first), "to the end"))
-    return join((field_name(run.first), "to", field_name(run.last)))
+    if field_range.last is not None and field_range.last == field_range.first:
+        return field_name(field_range.first)
+    if field_range.last is None or field_range.last == last:
+        if field_range.first == last:
+            return field_name(field_range.first)
+        return join((field_name(field_range.first), "to the end"))
+    return join((field_name(field_range.first), "to", field_name(field_range.last)))

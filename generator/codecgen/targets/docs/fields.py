@@ -8,7 +8,7 @@ from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.plan.type_text import byte_count, scalar_name, size_words
 from codecgen.schema.model import Derived, Field, Layout
 from codecgen.schema.types import ArrayType, BitMember, BitsType, BytesType, Compression, ScalarType
-from codecgen.targets.docs.expression_phrases import CHECKSUMS, cases, condition, run_words, value
+from codecgen.targets.docs.expression_phrases import CHECKSUMS, cases, condition, range_words, value
 from codecgen.targets.docs.notation import allowed
 from codecgen.targets.docs.site import Group, Site, groups, type_phrase
 from codecgen.targets.docs.svg import Picture, bit_picture
@@ -125,8 +125,8 @@ def _type(site: Site, page: str, plan: LayoutPlan, fp: FieldPlan) -> Phrase:
     f = fp.field
     if isinstance(f.type, BytesType) and f.type.length == "rest":
         for other in plan.fields:
-            run = other.measures
-            if run is not None and run.first == run.last == fp.name:
+            field_range = other.measures
+            if field_range is not None and field_range.first == field_range.last == fp.name:
                 what = "text (UTF-8)" if f.type.text else "bytes"
                 tail = "; without it all that is left" if other.field.when is not None else ""
                 return said(f"{what}, as many as {other.name} says{tail}")
@@ -190,14 +190,14 @@ def _is_former(site: Site, f: Field) -> bool:
 def _relations(plan: LayoutPlan, fp: FieldPlan) -> list[Phrase]:
     out = []
     if fp.measures is not None:
-        run = run_words(fp.measures, plan)
-        out.append(phrase("the length in bytes of ", run))
+        field_range = range_words(fp.measures, plan)
+        out.append(phrase("the length in bytes of ", field_range))
     if fp.field.counts is not None:
         out.append(phrase("the number of ", field_name(fp.field.counts)))
     if fp.field.checksum is not None and fp.covers is not None:
-        run = run_words(fp.covers, plan)
+        field_range = range_words(fp.covers, plan)
         name = CHECKSUMS.get(fp.field.checksum, fp.field.checksum)
-        out.append(phrase(name, " of ", run))
+        out.append(phrase(name, " of ", field_range))
     if isinstance(fp.field.type, ArrayType) and fp.field.type.counted_by is not None:
         out.append(phrase(field_name(fp.field.type.counted_by), " of them"))
     return out
@@ -273,27 +273,27 @@ def bits_tables(site: Site, page: str, layout: Layout) -> list[BitsTable]:
 
 
 def _variants(site: Site, layout: Layout, name: str) -> list[tuple[str, str, FieldPlan]]:
-    """(label, key, field) for each run of versions in which the field has the same bits."""
-    runs: list[list[tuple[Group, FieldPlan]]] = []
+    """(label, key, field) for each span of versions in which the field has the same bits."""
+    spans: list[list[tuple[Group, FieldPlan]]] = []
     for group in groups(site.plan.versions[layout.name]):
         fp = group.plan.field(name)
         if fp is None:
             continue
-        if runs and runs[-1][-1][1].field.type == fp.field.type:
-            runs[-1].append((group, fp))
+        if spans and spans[-1][-1][1].field.type == fp.field.type:
+            spans[-1].append((group, fp))
         else:
-            runs.append([(group, fp)])
-    if len(runs) == 1:
-        return [("", "", runs[0][0][1])]
+            spans.append([(group, fp)])
+    if len(spans) == 1:
+        return [("", "", spans[0][0][1])]
     out = []
-    for run in runs:
-        versions = [v for group, _ in run for v in group.versions]
+    for span in spans:
+        versions = [v for group, _ in span for v in group.versions]
         label = (
             f"version {versions[0]}"
             if len(versions) == 1
             else f"versions {versions[0]} to {versions[-1]}"
         )
-        out.append((label, f"v{versions[0]}", run[0][1]))
+        out.append((label, f"v{versions[0]}", span[0][1]))
     return out
 
 

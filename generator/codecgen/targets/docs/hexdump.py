@@ -41,7 +41,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """The bytes of an example (``path`` empty), or of a compressed run in it once it is decompressed."""
+    """The bytes of an example (``path`` empty), or of a compressed section in it once it is decompressed."""
 
     path: str
     codec: str
@@ -75,7 +75,7 @@ def streams(
     value: Any,
     trace: Sequence[tuple[str, int, int, bool]],
 ) -> list[Stream]:
-    """The bytes of a value and, after them, those of every compressed run in it.
+    """The bytes of a value and, after them, those of every compressed section in it.
 
     ``trace`` has (path, first byte, byte after the last, in a decompressed stream?) of every field.
     """
@@ -93,8 +93,8 @@ def streams(
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
-    """A compressed run: bytes ``start`` to ``end`` of its stream, and the array that it holds."""
+class _Section:
+    """A compressed section: bytes ``start`` to ``end`` of its stream, and the array that it holds."""
 
     path: str
     codec: str
@@ -111,14 +111,19 @@ class _Dumper:
     def __init__(self, plan: Plan, spans: Mapping[str, tuple[int, int]]) -> None:
         self.plan = plan
         self.spans = spans
-        self.compressed: list[_Run] = []
+        self.compressed: list[_Section] = []
 
-    def opened(self, run: _Run, data: bytes) -> tuple[str, str, bytes, Iterator[Piece]]:
+    def opened(self, section: _Section, data: bytes) -> tuple[str, str, bytes, Iterator[Piece]]:
         stream = decompress(
-            run.codec, data[run.start : run.end], limit=run.limit, variant=run.variant
+            section.codec,
+            data[section.start : section.end],
+            limit=section.limit,
+            variant=section.variant,
         )
-        pieces = self.elements(run.element, run.around, run.items, run.path, 0, stream.data)
-        return run.path, run.codec, stream.data, pieces
+        pieces = self.elements(
+            section.element, section.around, section.items, section.path, 0, stream.data
+        )
+        return section.path, section.codec, stream.data, pieces
 
     def pieces(self, plan: LayoutPlan, value: Any, prefix: str, data: bytes) -> Iterator[Piece]:
         """The pieces of one value of a layout, in the order of the bytes."""
@@ -187,8 +192,8 @@ class _Dumper:
                 None,
             )
             limit = array.compression.limit
-            run = _Run(path, codec, variant, limit, start, end, array.element, plan, value)
-            self.compressed.append(run)
+            section = _Section(path, codec, variant, limit, start, end, array.element, plan, value)
+            self.compressed.append(section)
             return
         yield from self.elements(array.element, plan, value, path, start, data)
 

@@ -84,18 +84,18 @@ class Group:
 
 def groups(plans: tuple[LayoutPlan, ...]) -> list[Group]:
     """Versions one after the other that look alike, together."""
-    runs: list[list[LayoutPlan]] = []
+    alike: list[list[LayoutPlan]] = []
     for plan in plans:
-        if runs and runs[-1][-1].fields == plan.fields:
-            runs[-1].append(plan)
+        if alike and alike[-1][-1].fields == plan.fields:
+            alike[-1].append(plan)
         else:
-            runs.append([plan])
+            alike.append([plan])
     out = []
-    for run in runs:
-        versions = tuple(p.version for p in run if p.version is not None)
+    for same in alike:
+        versions = tuple(p.version for p in same if p.version is not None)
         words = version_words(versions)
-        key = f"v{versions[0]}" if len(runs) > 1 else ""
-        out.append(Group(run[-1], versions, words.lower() if len(runs) > 1 else "", key))
+        key = f"v{versions[0]}" if len(alike) > 1 else ""
+        out.append(Group(same[-1], versions, words.lower() if len(alike) > 1 else "", key))
     return out
 
 

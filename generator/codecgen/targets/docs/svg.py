@@ -132,7 +132,7 @@ class _Segment:
 
 
 def byte_picture(layout: LayoutPlan, title: str) -> Picture:
-    """The bytes of a layout, eight to a row: fields at fixed places in scale, the others behind them."""
+    """The bytes of a layout, eight to a row: fields at fixed places in scale, the others after them."""
     segments, row_offsets = _segments(layout)
     stripes = _stripes(layout)
     rows = len(row_offsets)
@@ -160,7 +160,7 @@ def byte_picture(layout: LayoutPlan, title: str) -> Picture:
 
 
 def _segments(layout: LayoutPlan) -> tuple[list[_Segment], list[int | None]]:
-    """The boxes to draw, and for each row the byte where it begins (None behind the fixed fields)."""
+    """The boxes to draw, and for each row the byte where it begins (None after the fixed fields)."""
     segments: list[_Segment] = []
     end = 0
     loose: list[FieldPlan] = []
@@ -237,9 +237,9 @@ def _stripes(layout: LayoutPlan) -> list[tuple[str, frozenset[str]]]:
     """What lengths measure and checksums cover: words, and the fields."""
     out = []
     for fp in layout.fields:
-        for run, words in ((fp.measures, "the length of"), (fp.covers, "the checksum of")):
-            if run is not None:
-                names = frozenset(f.name for f in layout.run(run))
+        for field_range, words in ((fp.measures, "the length of"), (fp.covers, "the checksum of")):
+            if field_range is not None:
+                names = frozenset(f.name for f in layout.field_range(field_range))
                 out.append((f"{fp.name}: {words} these bytes", names))
     return out
 

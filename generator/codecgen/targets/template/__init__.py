@@ -35,7 +35,7 @@ def emit(plan: Plan, templates: Mapping[str, str]) -> Emitted:
 
 
 def emit_kaitai(plan: Plan, templates: Mapping[str, str]) -> Emitted:
-    """Kaitai Struct specifications (.ksy) of what layouts hold in a fixed place or behind a length."""
+    """Kaitai Struct specifications (.ksy) of what layouts hold in a fixed place or after a length."""
     return emit(plan, {**packaged("codecgen.targets.template", KAITAI), **templates})
 
 

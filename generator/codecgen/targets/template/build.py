@@ -189,7 +189,7 @@ def _field(plan: Plan, p: LayoutPlan, fp: FieldPlan) -> view.Field:
         valid=expression(f.valid),
         refuse=expression(f.refuse),
         measures=_range(p, fp.measures),
-        within=tuple(q.name for q in p.fields if q.measures and fp in p.run(q.measures)),
+        within=tuple(q.name for q in p.fields if q.measures and fp in p.field_range(q.measures)),
         counts=f.counts,
         checksum=_checksum(p, fp),
         accepts=tuple(sorted(f.accepts)),
@@ -203,10 +203,10 @@ def _field(plan: Plan, p: LayoutPlan, fp: FieldPlan) -> view.Field:
     )
 
 
-def _range(p: LayoutPlan, run: field_types.Run | None) -> view.Range | None:
-    if run is None:
+def _range(p: LayoutPlan, field_range: field_types.FieldRange | None) -> view.Range | None:
+    if field_range is None:
         return None
-    names = [fp.name for fp in p.run(run)]
+    names = [fp.name for fp in p.field_range(field_range)]
     return view.Range(names[0], names[-1], names[-1] == p.fields[-1].name)
 
 
@@ -256,7 +256,7 @@ def _rows(plan: Plan, r: model.Rows) -> view.Rows:
         layout=r.layout,
         each=r.each,
         when=expression(r.when),
-        header_only=r.head,
+        header_only=r.header_only,
         values=tuple(view.ColumnValue(name, value) for name, value in values if value is not None),
         writes=tuple(_writes(plan, r)),
     )

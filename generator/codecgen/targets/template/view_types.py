@@ -93,7 +93,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """How a run of elements is compressed."""
+    """How a section of elements is compressed."""
 
     by: Annotated[Expression, "What names the codec."]
     enum: Annotated[str, "The enum of codecs."]

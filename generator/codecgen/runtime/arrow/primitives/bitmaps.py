@@ -15,7 +15,7 @@ def clear_bit(bitmap: int, i: int) -> None:
 
 @inner
 def fill_false(to: int, first: int, count: int) -> None:
-    """Clear a run of bits."""
+    """Clear bits one after the other."""
     for i in range(first, first + count):
         clear_bit(to, i)
 

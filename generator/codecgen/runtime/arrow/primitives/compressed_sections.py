@@ -1,4 +1,4 @@
-"""What kernels that decompress share: the runs that the index names, and copies within what was written."""
+"""What kernels that decompress share: the sections that the index names, and copies within what was written."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from codecgen.runtime.arrow.primitives.memory import copy, load_i64_le, load_u8,
 NUMBERS = 16
 """How many numbers of codecs each case has in the tables of kinds and limits."""
 
-_STATUS, _CASE, _CODEC, _RUN, _RUN_END = 0, 16, 40, 48, 56
+_STATUS, _CASE, _CODEC, _SECTION, _SECTION_END = 0, 16, 40, 48, 56
 
 
 @inner
 def place_of(row: int) -> int:
-    """Where the tables have what holds for the run of a row; -1 when nothing is to be decompressed."""
+    """Where the tables have what holds for the section of a row; -1 when nothing is to be decompressed."""
     codec = load_i64_le(row + _CODEC)
     if load_i64_le(row + _STATUS) != 0 or codec == 0:
         return -1
@@ -29,17 +29,17 @@ def limit_of(table: int, place: int) -> int:
 
 
 @inner
-def run_of(row: int) -> tuple[int, int]:
-    """The addresses of a run."""
-    return load_i64_le(row + _RUN), load_i64_le(row + _RUN_END)
+def section_of(row: int) -> tuple[int, int]:
+    """The addresses of a section."""
+    return load_i64_le(row + _SECTION), load_i64_le(row + _SECTION_END)
 
 
 @inner
-def put_run(row: int, start: int, end: int) -> None:
-    """Note where the bytes of a run are without compression."""
+def put_section(row: int, start: int, end: int) -> None:
+    """Note where the bytes of a section are without compression."""
     store_64(row + _CODEC, 0)
-    store_64(row + _RUN, start)
-    store_64(row + _RUN_END, end)
+    store_64(row + _SECTION, start)
+    store_64(row + _SECTION_END, end)
 
 
 @inner

@@ -14,7 +14,7 @@ from typing import Any
 from codecgen.runtime.arrow.primitives.compiling import JIT, inner, intrinsic, ir, types
 
 SLACK = 64
-"""Bytes that can be read behind every input, and written behind every output."""
+"""Bytes that can be read after every input, and written after every output."""
 
 if JIT:
 
@@ -54,7 +54,7 @@ if JIT:
         return store
 
     def _filler(bits: int) -> Any:
-        """An intrinsic that writes the same number into a run of places."""
+        """An intrinsic that writes the same number into places one after the other."""
 
         @intrinsic  # type: ignore[untyped-decorator]
         def fill(typing: Any, to: Any, first: Any, count: Any, value: Any) -> Any:

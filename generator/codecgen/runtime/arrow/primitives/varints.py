@@ -20,7 +20,7 @@ def _long_uvarint(p: int) -> tuple[int, int, bool]:
 
 @inner
 def uvarint(p: int) -> tuple[int, int, bool]:
-    """(value, address behind, whether it is in its shortest form) of an unsigned varint of 32 bits."""
+    """(value, address after, whether it is in its shortest form) of an unsigned varint of 32 bits."""
     byte = load_u8(p)
     if byte < 0x80:
         return byte, p + 1, True
@@ -32,9 +32,9 @@ def uvarint(p: int) -> tuple[int, int, bool]:
 
 @inner
 def varint(p: int) -> tuple[int, int, bool]:
-    """(value, address behind, whether it is in its shortest form) of a zigzag varint of 32 bits."""
-    value, behind, shortest = uvarint(p)
-    return (value >> 1) ^ -(value & 1), behind, shortest
+    """(value, address after, whether it is in its shortest form) of a zigzag varint of 32 bits."""
+    value, after, shortest = uvarint(p)
+    return (value >> 1) ^ -(value & 1), after, shortest
 
 
 @inner
@@ -53,7 +53,7 @@ def _long_varlong(p: int) -> tuple[int, int, bool]:
 
 @inner
 def varlong(p: int) -> tuple[int, int, bool]:
-    """(value, address behind, whether it is in its shortest form) of a zigzag varint of 64 bits."""
+    """(value, address after, whether it is in its shortest form) of a zigzag varint of 64 bits."""
     byte = load_u8(p)
     sign = -(byte & 1)
     if byte < 0x80:

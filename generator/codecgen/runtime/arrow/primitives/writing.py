@@ -127,7 +127,7 @@ def size_varint(value: int) -> int:
 
 @inner
 def _put_long(p: int, value: int) -> int:
-    """Write an unsigned varint of any length; the address behind it."""
+    """Write an unsigned varint of any length; the address after it."""
     while value < 0 or value > 0x7F:  # below 0 the highest bit is set
         store_8(p, (value & 0x7F) | 0x80)
         value = value >> 7 & 0x01FFFFFFFFFFFFFF
@@ -138,7 +138,7 @@ def _put_long(p: int, value: int) -> int:
 
 @inlined
 def put_uvarlong(p: int, value: int) -> int:
-    """Write an unsigned varint; the address behind it."""
+    """Write an unsigned varint; the address after it."""
     if 0 <= value < 0x80:
         store_8(p, value)
         return p + 1
@@ -150,17 +150,17 @@ def put_uvarlong(p: int, value: int) -> int:
 
 @inlined
 def put_uvarint(p: int, value: int) -> int:
-    """Write an unsigned varint of 32 bits; the address behind it."""
+    """Write an unsigned varint of 32 bits; the address after it."""
     return put_uvarlong(p, value)
 
 
 @inlined
 def put_varlong(p: int, value: int) -> int:
-    """Write a zigzag varint of 64 bits; the address behind it."""
+    """Write a zigzag varint of 64 bits; the address after it."""
     return put_uvarlong(p, zigzag(value))
 
 
 @inlined
 def put_varint(p: int, value: int) -> int:
-    """Write a zigzag varint of 32 bits; the address behind it."""
+    """Write a zigzag varint of 32 bits; the address after it."""
     return put_uvarlong(p, zigzag(value))

@@ -29,7 +29,7 @@ from codecgen.targets.arrow.numba_decode.layout_reader import Reader
 from codecgen.targets.arrow.numba_decode.view import Kernels
 
 
-def least_of(plan: Plan, case: CasePlan) -> int:
+def min_size_of(plan: Plan, case: CasePlan) -> int:
     """The fewest bytes that a row of a case has, as far as memory is set aside for rows: 1 at least."""
     return max(1, bounds(plan, case.element).least)
 
@@ -131,7 +131,7 @@ class ArrayOpener:
                 reader.fail(reader.p.ne(end), f)
                 code.assign(codec, 0)
         if count is not None:
-            test = count > (end - reader.p) // least_of(self.kernels.plan, case)
+            test = count > (end - reader.p) // min_size_of(self.kernels.plan, case)
             if isinstance(codec, Var):
                 test = all_of([codec.eq(0), test])
             with code.when(test):
@@ -139,8 +139,8 @@ class ArrayOpener:
                 code.give(failed, "more rows than there are bytes for")
         self.checksums(end, codec)
         code.do("store_64", self.row + slots["CODEC"], codec)
-        code.do("store_64", self.row + slots["RUN"], reader.p)
-        code.do("store_64", self.row + slots["RUN_END"], end)
+        code.do("store_64", self.row + slots["SECTION"], reader.p)
+        code.do("store_64", self.row + slots["SECTION_END"], end)
         code.do("store_64", self.row + slots["COUNT"], Num(-1) if count is None else count)
         for (part, name), slot in self.kernels.case_slots(case).items():
             if part == ENTRY:
@@ -177,9 +177,9 @@ class ArrayOpener:
     def checksums(self, end: Expr, codec: Expr) -> None:
         """Verify checksums before anything is decompressed; without compression that comes when the rows are read."""
         code, reader, checked = self.code, self.reader, self.row + self.kernels.slots["CHECKED"]
-        for c, behind in reader.pending:
-            if behind != end:
-                raise Unsupported("a checksum whose run ends where the rows do not", c.field)
+        for c, after in reader.pending:
+            if after != end:
+                raise Unsupported("a checksum whose range ends where the rows do not", c.field)
         if isinstance(codec, Var):
             for c, _ in reader.pending:
                 place = reader.place(ENTRY, f"start of {c.name}")

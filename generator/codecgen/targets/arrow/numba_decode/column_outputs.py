@@ -39,7 +39,7 @@ class Slots:
     nulls: Global
 
 
-class Gives:
+class ColumnOutputs:
     """Prints what goes to columns. ``at`` is the number of the row, ``row`` the entry of the index, ``most`` the most
     elements; ``check`` gives the numbers of what is checked."""
 

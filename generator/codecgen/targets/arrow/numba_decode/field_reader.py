@@ -12,7 +12,7 @@ from codecgen.schema.types import INTEGERS, ArrayType, BitsType, BytesType, Scal
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Num, Prefix, Var, any_of, call, effect
 from codecgen.targets.arrow.function_builder import Builder
-from codecgen.targets.arrow.numba_decode.column_outputs import Gives, Target
+from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs, Target
 from codecgen.targets.arrow.numba_decode.field_variables import PART, Fields, Variables, is_number
 
 _FIXED = {"f64": 8, "bool": 1, "uuid": 16}
@@ -38,7 +38,13 @@ class FieldReader:
     looks that nothing ends too early."""
 
     def __init__(
-        self, plan: Plan, code: Builder, mode: str, variables: Variables, p: Var, gives: Gives
+        self,
+        plan: Plan,
+        code: Builder,
+        mode: str,
+        variables: Variables,
+        p: Var,
+        gives: ColumnOutputs,
     ) -> None:
         self.plan = plan
         self.code = code
@@ -82,7 +88,7 @@ class FieldReader:
         self.code.give(self.failing(f), f.name)
 
     def fits(self, size: int, end: Expr, f: Field) -> None:
-        """Bytes of a fixed number are there. Few of them need no look: the slack behind all input is as long."""
+        """Bytes of a fixed number are there. Few of them need no look: the slack after all input is as long."""
         if self.loose + size > LOOSE:
             self.fail(end - self.p < size, f)
             self.loose = 0
@@ -161,7 +167,7 @@ class FieldReader:
         target = self.gives.target(fields.part, f.name)
         if type_.length == "rest":
             if after is None:
-                raise Unsupported("bytes to the end with fields behind them that vary", f)
+                raise Unsupported("bytes to the end with fields after them that vary", f)
             inside = bool(self.windows) and self.windows[-1].last == f.name
             self.tighten(end, f)
             code.assign(n, end - self.p - after if after else end - self.p)

@@ -62,7 +62,7 @@ class Fields:
 
     def known(self) -> Known:
         """What is settled before anything is read: constants of the layout, the version, that of its elements."""
-        head = self.case is not None and self.case.rows.head
+        head = self.case is not None and self.case.rows.header_only
         element = None if self.case is None or self.case.array is None else self.case.element
 
         def known(value: Value) -> Value | None:

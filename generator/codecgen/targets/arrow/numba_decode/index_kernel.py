@@ -32,7 +32,7 @@ from codecgen.targets.arrow.numba_decode.array_opener import (
     condition_of,
     size_of,
 )
-from codecgen.targets.arrow.numba_decode.column_outputs import Gives
+from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs
 from codecgen.targets.arrow.numba_decode.field_reader import load
 from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, Fields, Variables
 from codecgen.targets.arrow.numba_decode.layout_reader import Reader
@@ -88,7 +88,7 @@ class Index:
         for case in self.cases:
             fields = Fields(self.kernels.plan, self.entry, ENTRY, variables)
             when = condition_of(fields, case.when, first)
-            care = condition_of(fields, case.careful, first)
+            care = condition_of(fields, case.full_check, first)
             out.append(Test(case, when, care, frozenset(name for _, name in fields.used)))
         return out
 
@@ -107,13 +107,13 @@ class Index:
 
     def open(self) -> None:
         slots, module = self.kernels.slots, self.module
-        p, end, row, most, careful = map(Var, ("p", "end", "row", "most", "careful"))
+        p, end, row, most, full_check = map(Var, ("p", "end", "row", "most", "full_check"))
         start = Var("start")
         code, variables = Builder(), Variables()
         code.assign(start, p)
         for slot, value in (
             ("STATUS", Num(0)), ("START", start), ("END", end), ("CODEC", Num(0)),
-            ("RUN", end), ("RUN_END", end), ("COUNT", Num(0)),
+            ("SECTION", end), ("SECTION_END", end), ("COUNT", Num(0)),
         ):  # fmt: skip
             code.do("store_64", row + slots[slot], value)
         length = self.length.field
@@ -127,17 +127,17 @@ class Index:
             if test.when == FALSE:
                 continue
             if test.when is None or test.when == TRUE:
-                self.open_case(code, test, variables, p, end, row, most, careful, start)
+                self.open_case(code, test, variables, p, end, row, most, full_check, start)
                 closed = test.case.array is not None
                 break
             if test.case.array is not None or test.care is not None:
                 with code.when(test.when):
-                    self.open_case(code, test, variables, p, end, row, most, careful, start)
+                    self.open_case(code, test, variables, p, end, row, most, full_check, start)
         if not closed:
             check = module.check(length, self.entry.layout.span, self.entry.name)
             code.give(effect("fail", row, check, start), self.entry.name)
         doc = f"{self.entry.layout.span.file}: which rows an entry holds, and what they need of it. 0 when it is not as it should be."
-        parameters = [(v, "int") for v in (p, end, row, most, careful)]
+        parameters = [(v, "int") for v in (p, end, row, most, full_check)]
         module.functions.append(
             Function(self.opener.name, parameters, "int", doc, code.body, "inner")
         )
@@ -151,16 +151,18 @@ class Index:
         end: Var,
         row: Var,
         most: Var,
-        careful: Var,
+        full_check: Var,
         start: Var,
     ) -> None:
         case, module = test.case, self.module
         if test.care is not None:
-            with code.when(all_of([careful, test.care])):
-                check = module.check(case.entry.fields[0].field, case.rows.span, "careful")
-                code.give(effect("fail", row, check, start), "careful")
+            with code.when(all_of([full_check, test.care])):
+                check = module.check(case.entry.fields[0].field, case.rows.span, "full_check")
+                code.give(effect("fail", row, check, start), "full_check")
         if case.array is not None:
-            gives = Gives(code, None, {}, row=row, most=most, at=Var("at"), check=module.check)
+            gives = ColumnOutputs(
+                code, None, {}, row=row, most=most, at=Var("at"), check=module.check
+            )
             reader = Reader(self.kernels.plan, code, "open", variables, p, gives)
             ArrayOpener(self.kernels, case, code, reader, variables, row, most).emit(end)
 
@@ -175,14 +177,14 @@ class Index:
             if m.measures is not None and m.offset is not None:
                 head = max(head, m.offset + (m.size or 0))
         p, end = Var("p"), Var("end")
-        kind, behind = Var("kind"), Var("behind")
+        kind, after = Var("kind"), Var("after")
         code, variables = Builder(), Variables()
         fields = Fields(kernels.plan, self.entry, ENTRY, variables)
         measured = variables.of(ENTRY, length.name)
-        odd: list[Expr] = [measured < 0]
+        rejected: list[Expr] = [measured < 0]
         refused = condition_of(fields, length.refuse, length.field)
         if refused is not None:
-            odd.append(refused)
+            rejected.append(refused)
             if fields.used - {(ENTRY, length.name)}:
                 reason = "a length that is refused for the sake of another field"
                 raise Unsupported(reason, length.field)
@@ -192,10 +194,10 @@ class Index:
         with code.when(all_of([kind.ne(key) for key in self.keys])):
             code.give(2)
         code.assign(measured, self.at_fixed_place(length, p))
-        with code.when(any_of(odd)):
+        with code.when(any_of(rejected)):
             code.give(-1)
-        code.assign(behind, p + self.uncounted + measured)
-        code.give(Pick(behind <= end, behind, Num(0)))
+        code.assign(after, p + self.uncounted + measured)
+        code.give(Pick(after <= end, after, Num(0)))
         doc = "Where the entry at an address ends; 2 when it is one of another kind, 0 when the bytes end before it does, -1 when it is no entry."
         self.module.functions.append(
             Function(self.frame.name, [(p, "int"), (end, "int")], "int", doc, code.body, "inner")
@@ -203,22 +205,22 @@ class Index:
 
     def row_test(self, case: CasePlan) -> None:
         """Whether an entry is a row itself."""
-        p, behind, careful = map(Var, ("p", "behind", "careful"))
+        p, after, full_check = map(Var, ("p", "after", "full_check"))
         code, variables = Builder(), Variables()
         tests = self.tests(variables)
         test = next(t for t in tests if t.case is case)
         least = bytes_to_fixed(self.entry)
         conditions = [] if test.when is None or test.when == TRUE else [test.when]
         if test.care is not None:
-            conditions.append(invert(all_of([careful, test.care])))
+            conditions.append(invert(all_of([full_check, test.care])))
         if not conditions:
-            code.give(behind - p >= least)
+            code.give(after - p >= least)
         else:
-            with code.when(behind - p < least):
+            with code.when(after - p < least):
                 code.give(FALSE)
             self.load_tested(code, tests, p, variables)
             code.give(all_of(conditions))
-        parameters = [(v, "int") for v in (p, behind, careful)]
+        parameters = [(v, "int") for v in (p, after, full_check)]
         doc = "Whether an entry is a row of its own."
         name = self.is_row[case.number].name
         self.module.functions.append(Function(name, parameters, "bool", doc, code.body, "inner"))
@@ -227,10 +229,10 @@ class Index:
 
     def find(self) -> str:
         slots, code = self.kernels.slots, Builder()
-        table, capacity, p, end, most, careful = map(
-            Var, ("table", "capacity", "p", "end", "most", "careful")
+        table, capacity, p, end, most, full_check = map(
+            Var, ("table", "capacity", "p", "end", "most", "full_check")
         )
-        n, rows, behind, row, count = map(Var, ("n", "rows", "behind", "row", "count"))
+        n, rows, after, row, count = map(Var, ("n", "rows", "after", "row", "count"))
         code.assign(n, 0)
         code.assign(rows, 0)
 
@@ -238,39 +240,39 @@ class Index:
             code.give(Several((n, p, _expr(why), _expr(said))))
 
         with code.loop(TRUE):
-            code.assign(behind, Call(self.frame, (p, end)))
-            with code.when(behind <= 2):
-                stop(behind)
+            code.assign(after, Call(self.frame, (p, end)))
+            with code.when(after <= 2):
+                stop(after)
             with code.when(n.eq(capacity)):
                 stop(1)
-            ahead = Num(2) * behind - p
+            ahead = Num(2) * after - p
             code.do("fetch_around", ahead, remark="a head to come, if entries are of like size")
             code.assign(row, table + n * self.kernels.row_size)
             code.add(n, 1)
             for case in self.cases:
                 if case.array is not None:
                     continue
-                with code.when(Call(self.is_row[case.number], (p, behind, careful))):
+                with code.when(Call(self.is_row[case.number], (p, after, full_check))):
                     for slot, value in (
                         ("STATUS", Num(0)), ("CASE", Num(case.number)), ("START", p),
-                        ("CODEC", Num(0)), ("RUN", p), ("RUN_END", end), ("COUNT", Num(-1)),
-                        ("CHECKED", careful),
+                        ("CODEC", Num(0)), ("SECTION", p), ("SECTION_END", end), ("COUNT", Num(-1)),
+                        ("CHECKED", full_check),
                     ):  # fmt: skip
                         code.do("store_64", row + slots[slot], value)
                     stop(3, -1)
-            opened = Call(self.opener, (p, behind, row, most, careful), (), False)
+            opened = Call(self.opener, (p, after, row, most, full_check), (), False)
             with code.when(all_of([opened, rows >= 0])):
                 code.assign(count, call("load_i64_le", row + slots["COUNT"]))
                 codec = call("load_i64_le", row + slots["CODEC"])
                 code.assign(rows, Pick(any_of([count < 0, codec]), Num(-1), rows + count))
-            code.assign(p, behind)
+            code.assign(p, after)
         doc = (
             "Pass 1: a row of the table for each whole entry. How many there are, where they end, and why: 3 from the last one "
             "on entries are rows themselves, 2 an entry of another kind, 1 the table is full, 0 the bytes end, -1 what "
             "follows is no entry. And how many rows they say they have; -1 when some are compressed, or do not say."
         )
         name = self.module.name(function_name("index", self.entry))
-        parameters = [(v, "int") for v in (table, capacity, p, end, most, careful)]
+        parameters = [(v, "int") for v in (table, capacity, p, end, most, full_check)]
         result = "tuple[int, int, int, int]"
         self.module.functions.append(Function(name, parameters, result, doc, code.body, "jit"))
         return name

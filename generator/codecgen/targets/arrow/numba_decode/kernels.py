@@ -8,7 +8,7 @@ from codecgen.targets.arrow.checks import function_name
 from codecgen.targets.arrow.code_tree import Call, Function, Global, Var, call
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.index_kernel import Index
-from codecgen.targets.arrow.numba_decode.rows_kernel import Fill
+from codecgen.targets.arrow.numba_decode.rows_kernel import RowsKernel
 from codecgen.targets.arrow.numba_decode.view import Kernels
 
 
@@ -19,7 +19,7 @@ def kernels_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Kernels, str]:
     for entry, keys in view.layouts():
         index = Index(kernels, entry, keys)
         names = [index.emit(), ""]
-        fills = [Fill(kernels, index, case) for case in view.cases_of(entry)]
+        fills = [RowsKernel(kernels, index, case) for case in view.cases_of(entry)]
         for fill in fills:
             fill.rows()
             fill.same()
@@ -30,7 +30,7 @@ def kernels_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Kernels, str]:
     return kernels, kernels.module.text(table, doc[0], *doc[1:])
 
 
-def decode(kernels: Kernels, entry: LayoutPlan, fills: list[Fill]) -> str:
+def decode(kernels: Kernels, entry: LayoutPlan, fills: list[RowsKernel]) -> str:
     """Pass 2 over many entries. Its name."""
     code, slots = Builder(), kernels.slots
     parameters = [

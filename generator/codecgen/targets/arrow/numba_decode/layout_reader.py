@@ -185,7 +185,7 @@ class Reader(FieldReader):
         if not rest or not alone or not isinstance(op.first.field.type, BytesType):
             raise Unsupported("a length that may be left out", m.field)
         if op.after is None:
-            raise Unsupported("bytes to the end with fields behind them that vary", op.first.field)
+            raise Unsupported("bytes to the end with fields after them that vary", op.first.field)
         test = self.condition(op.when, fields, m.field)
         with code.when(test):
             self.fail(too_long, m.field)
@@ -234,7 +234,7 @@ class Reader(FieldReader):
             self.verify(c, fields.part, start, stop - start)
             return
         if not any(window.last is None for window in self.windows):
-            raise Unsupported("a checksum over a run without a measured end", c.field)
+            raise Unsupported("a checksum over a range without a measured end", c.field)
         if self.mode == "open":
             self.code.assign(self.place(fields.part, f"start of {c.name}"), self.p)
             self.pending.append((c, end))

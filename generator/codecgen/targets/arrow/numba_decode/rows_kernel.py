@@ -23,7 +23,7 @@ from codecgen.targets.arrow.code_tree import (
 from codecgen.targets.arrow.code_tree import variables as variables_of
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.array_opener import base_type
-from codecgen.targets.arrow.numba_decode.column_outputs import Gives
+from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs
 from codecgen.targets.arrow.numba_decode.field_reader import load
 from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, ITEM, Variables
 from codecgen.targets.arrow.numba_decode.index_kernel import Index
@@ -31,7 +31,7 @@ from codecgen.targets.arrow.numba_decode.layout_reader import Reader
 from codecgen.targets.arrow.numba_decode.view import Kernels, deferred
 
 
-class Fill:
+class RowsKernel:
     """Prints what reads the rows of one case. What it writes counts when the state says so: all rows of an array at once,
     entries that are rows one by one."""
 
@@ -50,8 +50,8 @@ class Fill:
         self.p, self.end, self.at = Var("p"), Var("end"), Var("at")
         self.gives = self.gives_to(self.code)
 
-    def gives_to(self, code: Builder) -> Gives:
-        return Gives(
+    def gives_to(self, code: Builder) -> ColumnOutputs:
+        return ColumnOutputs(
             code,
             self.sources,
             self.kernels.columns,
@@ -81,8 +81,8 @@ class Fill:
     def rows(self) -> None:
         code, case = self.code, self.case
         rows_room = Var("rows_room")
-        code.assign(self.p, self.loaded(self.row, "RUN"))
-        code.assign(self.end, self.loaded(self.row, "RUN_END"))
+        code.assign(self.p, self.loaded(self.row, "SECTION"))
+        code.assign(self.end, self.loaded(self.row, "SECTION_END"))
         code.assign(self.at, self.loaded(self.state, "ROWS"))
         code.assign(rows_room, self.loaded(self.room, "ROWS"))
         there = [leaf for leaf in self.kernels.view.leaves if not self.sources.is_missing(leaf)]
@@ -147,7 +147,7 @@ class Fill:
             reader.fail(number < type_.at_least, array.field)
         reader.fail(self.p.ne(self.end), array.field)
         self.commit(first + count if counted else self.at)
-        code.do("store_64", self.slot(self.row, "RUN"), self.end)
+        code.do("store_64", self.slot(self.row, "SECTION"), self.end)
         code.do("store_64", self.slot(self.row, "COUNT"), 0)
         code.do("store_64", self.slot(self.state, "LAST"), self.loaded(self.row, "START"))
         code.do("store_64", self.slot(self.state, "NEXT"), self.loaded(self.row, "END"))
@@ -171,7 +171,7 @@ class Fill:
         start, before = Var("start"), Var("before")
         code.assign(start, self.p)
         only_first = all(which == "first" for which, _, _ in wanted)
-        gives = Gives(
+        gives = ColumnOutputs(
             code, None, {}, row=self.row, most=self.most, at=self.at, check=self.gives.check
         )
         reader = Reader(self.kernels.plan, code, "hop", self.variables, self.p, gives)
@@ -194,32 +194,32 @@ class Fill:
 
     def rows_that_are_entries(self, rows_room: Var) -> None:
         code, case = self.code, self.case
-        careful, behind, start = Var("careful"), Var("behind"), Var("start")
-        code.assign(careful, self.loaded(self.row, "CHECKED"))
-        own = Call(self.index.is_row[case.number], (self.p, behind, careful))
+        full_check, after, start = Var("full_check"), Var("after"), Var("start")
+        code.assign(full_check, self.loaded(self.row, "CHECKED"))
+        own = Call(self.index.is_row[case.number], (self.p, after, full_check))
         with code.loop(TRUE):
-            code.assign(behind, Call(self.index.frame, (self.p, self.end)))
-            with code.when(any_of([behind <= 2, invert(own)])):
+            code.assign(after, Call(self.index.frame, (self.p, self.end)))
+            with code.when(any_of([after <= 2, invert(own)])):
                 code.give(1)
             with code.when(self.at >= rows_room):
                 code.give(0)
-            code.do("store_64", self.slot(self.row, "END"), behind)
+            code.do("store_64", self.slot(self.row, "END"), after)
             code.assign(start, self.p)
             code.assign(self.variables.of("place", "position"), self.p + self.bias)
-            code.assign(self.variables.of("place", "size"), behind - self.p)
-            if case.rows.head:
+            code.assign(self.variables.of("place", "size"), after - self.p)
+            if case.rows.header_only:
                 self.head_fields()
-                code.assign(self.p, behind)
+                code.assign(self.p, after)
             else:
                 reader = Reader(self.kernels.plan, code, "rows", self.variables, self.p, self.gives)
                 needed = self.kernels.item_fields(case)
-                reader.layout(case.entry, ITEM, behind, needed)
-                reader.fail(self.p.ne(behind), case.entry.fields[-1].field)
+                reader.layout(case.entry, ITEM, after, needed)
+                reader.fail(self.p.ne(after), case.entry.fields[-1].field)
             self.numbers(varying=True)
             code.add(self.at, 1)
             self.commit(self.at)
             code.do("store_64", self.slot(self.state, "LAST"), start)
-            code.do("store_64", self.slot(self.row, "RUN"), self.p)
+            code.do("store_64", self.slot(self.row, "SECTION"), self.p)
             code.do("store_64", self.slot(self.state, "NEXT"), self.p)
 
     def head_fields(self) -> None:

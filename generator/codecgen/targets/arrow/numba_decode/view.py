@@ -12,7 +12,18 @@ from codecgen.targets.arrow.module import KernelModule
 from codecgen.targets.arrow.numba_decode.column_outputs import Slots
 from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, ITEM, Fields, Variables
 
-INDEX = ("STATUS", "AT", "CASE", "START", "END", "CODEC", "RUN", "RUN_END", "COUNT", "CHECKED")
+INDEX = (
+    "STATUS",
+    "AT",
+    "CASE",
+    "START",
+    "END",
+    "CODEC",
+    "SECTION",
+    "SECTION_END",
+    "COUNT",
+    "CHECKED",
+)
 """What the index says of an entry, before the values of its fields."""
 
 STATE = ("ROWS", "ENTRIES", "LAST", "NEXT")

@@ -25,17 +25,17 @@ from codecgen.targets.arrow.code_tree import (
     invert,
 )
 from codecgen.targets.arrow.function_builder import Builder
-from codecgen.targets.arrow.numba_encode.planner_function import Frame
-from codecgen.targets.arrow.numba_encode.range_checks import Fits
-from codecgen.targets.arrow.numba_encode.round_trip import Back
+from codecgen.targets.arrow.numba_encode.planner_function import PlannerFunction
+from codecgen.targets.arrow.numba_encode.range_checks import RangeChecks
+from codecgen.targets.arrow.numba_encode.round_trip import RoundTrip
 from codecgen.targets.arrow.numba_encode.sizes import (
-    MOST_BYTES,
+    MAX_BYTES,
     largest,
-    most_rows,
+    max_rows,
     room_for_rows,
     sizes_of,
 )
-from codecgen.targets.arrow.numba_encode.values import KINDS
+from codecgen.targets.arrow.numba_encode.values import VARIABLE_OF
 from codecgen.targets.arrow.numba_encode.view import Encoders, kept
 
 _ROWS = (
@@ -53,16 +53,16 @@ _ALL = (
 )
 
 
-class Cut:
+class EntryPlanner:
     """Prints the function of pass 1 for one case."""
 
     def __init__(self, encoders: Encoders, program: WriteProgram) -> None:
         self.encoders = encoders
         self.program = program
-        self.frame = Frame(encoders, program)
+        self.frame = PlannerFunction(encoders, program)
         self.code = self.frame.code
-        self.fits = Fits(self.frame)
-        self.back = Back(self.frame)
+        self.fits = RangeChecks(self.frame)
+        self.back = RoundTrip(self.frame)
         self.ends = self.back.ends()
         self.columns, self.last, self.entry = map(Var, ("columns", "last", "entry"))
         self.bytes_room, self.extra = Var("bytes_room"), Var("extra")
@@ -92,7 +92,7 @@ class Cut:
         )  # fmt: skip
         self.encoders.module.functions.append(
             Function(
-                self.encoders.function("cut", self.program.case).name,
+                self.encoders.function("plan", self.program.case).name,
                 [(parameter, "int") for parameter in parameters],
                 "tuple[int, int]",
                 _ENTRY if self.program.around else _ROWS,
@@ -115,12 +115,12 @@ class Cut:
         starts = {name for op in self.running for name in _named(columns_of(op))}
         first = {name for which, name in used if which in ("first", "max", "min")} | starts
         for name in sorted(first):
-            frame.columns.number(self.encoders.leaf(name), frame.start, "head")
+            frame.columns.number(self.encoders.leaf(name), frame.start, "first row")
         for which, name in sorted(used):
             if which in ("max", "min"):
-                code.assign(variables.of(KINDS[which], name), variables.of("head", name))
+                code.assign(variables.of(VARIABLE_OF[which], name), variables.of("first row", name))
         for name in sorted(_named(v for v in self.used() if v.which == "last")):
-            code.assign(variables.of("row", name), variables.of("head", name))
+            code.assign(variables.of("row", name), variables.of("first row", name))
         for op in self.fixed:
             self.fits.work_out(op, "entry")
         when = self.program.when
@@ -161,7 +161,7 @@ class Cut:
                 code.leave()
         for which, name in sorted({(value.which, value.column.name) for value in self.used()}):
             if which in ("max", "min"):
-                so_far = variables.of(KINDS[which], name)
+                so_far = variables.of(VARIABLE_OF[which], name)
                 code.assign(so_far, call(which, so_far, variables.of("row", name)))
         for op in self.running:
             self.fits.number(op, "entry")
@@ -221,7 +221,7 @@ class Cut:
         for op in self.program.row:
             if isinstance(op, Length) and op.ahead:
                 if length is not None or others:
-                    raise Unsupported("a length in front of a part of the row", op.field.field)
+                    raise Unsupported("a length before a part of the row", op.field.field)
                 self.whole_row(op)
                 length, ahead, total = op, total, 0
                 continue
@@ -232,7 +232,7 @@ class Cut:
         for other in others:
             code.add(taken, other)
         if length is not None:
-            if largest(length.type) < MOST_BYTES:
+            if largest(length.type) < MAX_BYTES:
                 frame.stop(taken > largest(length.type), None, length.field.field)
             code.do("store_32", frame.sizes, taken)
             code.add(frame.sizes, 4)
@@ -244,7 +244,7 @@ class Cut:
         code.add(frame.size, taken)
 
     def with_length(self, op: Length, ahead: int) -> Expr:
-        """The bytes of the length in front of a row, and of what is in front of that."""
+        """The bytes of the length before a row, and of what is before that."""
         taken = self.frame.taken
         size = (
             call("size_uvarint", taken + 1)
@@ -258,10 +258,10 @@ class Cut:
         fields = self.program.case.element.fields
         names = [fp.name for fp in fields]
         at = names.index(op.field.name)
-        if op.run.last not in (None, names[-1]):
-            raise Unsupported("a length in front of a part of the row", op.field.field)
-        if at + 1 >= len(fields) or op.run.first != names[at + 1]:
-            raise Unsupported("a length that is not in front of what it measures", op.field.field)
+        if op.field_range.last not in (None, names[-1]):
+            raise Unsupported("a length before a part of the row", op.field.field)
+        if at + 1 >= len(fields) or op.field_range.first != names[at + 1]:
+            raise Unsupported("a length that is not before what it measures", op.field.field)
 
     def lengths_hold(self) -> None:
         """Lengths of fixed size that are small can say how long the row is."""
@@ -270,12 +270,12 @@ class Cut:
             if not isinstance(op, Length) or op.ahead:
                 continue
             high = (integer_range(op.type) or (0, 0))[1]
-            if high >= MOST_BYTES:
+            if high >= MAX_BYTES:
                 continue
-            first = element.field(op.run.first)
-            to_end = op.run.last in (None, element.fields[-1].name)
+            first = element.field(op.field_range.first)
+            to_end = op.field_range.last in (None, element.fields[-1].name)
             if first is None or first.offset is None or not to_end:
-                raise Unsupported("a length in front of a part of the row", op.field.field)
+                raise Unsupported("a length before a part of the row", op.field.field)
             taken: Expr = self.frame.taken
             counted = taken - first.offset if first.offset else taken
             self.frame.stop(counted > high, None, op.field.field)
@@ -302,12 +302,12 @@ class Cut:
             (table["ROWS"], frame.row - frame.start),
             (table["SIZE"], frame.size),
             (table["CODEC"], self.codec()),
-            (table["RUN"], Num(0)),
-            (table["RUN_SIZE"], frame.size),
+            (table["SECTION"], Num(0)),
+            (table["SECTION_SIZE"], frame.size),
         ]
         for kind, name in kept(self.program):
             value: Expr = variables.of(kind, name)
-            if kind == "null head":
+            if kind == "null first row":
                 value = call("int", value)
             stored.append((self.encoders.kept[kind, name], value))
         for slot, value in stored:
@@ -326,7 +326,7 @@ def _named(values: Iterable[ColumnValue]) -> set[str]:
     return {value.column.name for value in values}
 
 
-def cut_all(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
+def plan_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
     """Print pass 1 over many entries. Its name."""
     code = Builder()
     parameters = [
@@ -336,9 +336,16 @@ def cut_all(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str
         )
     ]  # fmt: skip
     columns, table, capacity, start, last, final, sizes, bytes_room, enough, most = parameters
-    n, done, squeezed, row, own, at = map(Var, ("n", "done", "squeezed", "row", "entry", "at"))
+    n, done, compressed_entries, row, own, at = map(
+        Var, ("n", "done", "compressed_entries", "row", "entry", "at")
+    )
     rows, blamed = Var("rows"), Var("blamed")
-    for variable, value in ((n, Num(0)), (done, Num(0)), (squeezed, Num(0)), (row, start)):
+    for variable, value in (
+        (n, Num(0)),
+        (done, Num(0)),
+        (compressed_entries, Num(0)),
+        (row, start),
+    ):
         code.assign(variable, value)
     with code.loop(all_of([row < last, n < capacity, done < enough])):
         code.assign(own, table + n * encoders.size_of_entry)
@@ -346,28 +353,28 @@ def cut_all(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str
         code.unpack((rows, blamed), Several((Num(-1), Num(-1))))
         for case in cases:
             program = encoders.programs[case.number]
-            limit = most_rows(program)
-            least = most if limit == MOST_BYTES else call("min", most, limit)
+            limit = max_rows(program)
+            least = most if limit == MAX_BYTES else call("min", most, limit)
             room = call("min", bytes_room, room_for_rows(program))
             many = room if program.around else enough - done
             arguments = (columns, row, last, own, at, many, least)
             with code.when(rows < 0):
-                cut = Call(encoders.function("cut", case), arguments, (), False)
-                code.unpack((rows, blamed), cut)
+                plan = Call(encoders.function("plan", case), arguments, (), False)
+                code.unpack((rows, blamed), plan)
                 if program.around:
                     waits = all_of([rows > 0, (row + rows).eq(last), invert(final)])
                     with code.when(waits):
-                        code.give(Several((n, row, Num(-1), done, squeezed)))
+                        code.give(Several((n, row, Num(-1), done, compressed_entries)))
         with code.when(rows <= 0):
-            code.give(Several((n, row, blamed, done, squeezed)))
+            code.give(Several((n, row, blamed, done, compressed_entries)))
         code.do("store_64", own + encoders.table["SIZES"], at)
         code.add(done, call("load_i64_le", own + encoders.table["SIZE"]))
         compressed = call("load_i64_le", own + encoders.table["CODEC"]).ne(0)
-        code.add(squeezed, call("int", compressed))
+        code.add(compressed_entries, call("int", compressed))
         code.add(row, rows)
         code.add(n, 1)
-    code.give(Several((n, row, Num(-1), done, squeezed)))
-    name = encoders.entry_function("cut_all", entry)
+    code.give(Several((n, row, Num(-1), done, compressed_entries)))
+    name = encoders.entry_function("plan_entries", entry)
     typed = [(parameter, "int") for parameter in parameters]
     result = "tuple[int, int, int, int, int]"
     encoders.module.functions.append(Function(name, typed, result, _ALL, code.body, "jit"))

@@ -21,22 +21,22 @@ from codecgen.plan.write_ops import (
     values_of,
 )
 from codecgen.plan.write_program import WriteProgram
-from codecgen.schema.types import INTEGERS, BytesType, Run
+from codecgen.schema.types import INTEGERS, BytesType, FieldRange
 from codecgen.targets.arrow.arithmetic import Term
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Call, Expr, Function, Num, Pick, Var, call, effect
-from codecgen.targets.arrow.numba_encode.planner_function import Frame
+from codecgen.targets.arrow.numba_encode.planner_function import PlannerFunction
 from codecgen.targets.arrow.numba_encode.sizes import count_of, null_of
 from codecgen.targets.arrow.numba_encode.view import Encoders, kept
 
 
-class Put:
+class EntryWriter:
     """Prints a function of pass 2: that of the ``rows`` of an entry, or that of the entry around them."""
 
     def __init__(self, encoders: Encoders, program: WriteProgram, *, rows: bool) -> None:
         self.encoders = encoders
         self.program = program
-        self.frame = Frame(encoders, program)
+        self.frame = PlannerFunction(encoders, program)
         self.code = self.frame.code
         self.of_rows = rows
         case = program.case
@@ -44,7 +44,7 @@ class Put:
         self.ops = program.row if rows else program.around
         self.part = "item" if rows else "entry"
         self.p, self.columns, self.entry = map(Var, ("p", "columns", "entry"))
-        self.rows, self.run, self.run_size = map(Var, ("rows", "run", "run_size"))
+        self.rows, self.section, self.section_size = map(Var, ("rows", "section", "section_size"))
         self.worked_out: set[str] = set()
 
     # ------------------------------------------------------------ functions
@@ -58,8 +58,8 @@ class Put:
             code.assign(self.rows, self.loaded(table["ROWS"]))
             code.assign(frame.sizes, self.loaded(table["SIZES"]))
         else:
-            code.assign(self.run, self.loaded(table["RUN"]))
-            code.assign(self.run_size, self.loaded(table["RUN_SIZE"]))
+            code.assign(self.section, self.loaded(table["SECTION"]))
+            code.assign(self.section_size, self.loaded(table["SECTION_SIZE"]))
             code.assign(self.rows, self.loaded(table["ROWS"]))
         for kind, name in kept(self.program):
             slot = self.encoders.kept[kind, name]
@@ -69,15 +69,15 @@ class Put:
                 self.load()
                 self.work_out()
                 self.fields()
-            doc = "Pass 2: write the rows of an entry. The address behind them."
+            doc = "Pass 2: write the rows of an entry. The address after them."
         else:
             self.fields()
             doc = (
-                "Pass 2: write an entry, with its rows or the run that they were compressed to. The address behind "
+                "Pass 2: write an entry, with its rows or the section that they were compressed to. The address after "
                 "it."
             )
         code.give(self.p)
-        name = self.encoders.function("put" if self.of_rows else "write", case).name
+        name = self.encoders.function("write_rows" if self.of_rows else "write_entry", case).name
         parameters = [(v, "int") for v in (self.columns, self.entry, self.p)]
         self.encoders.module.functions.append(
             Function(name, parameters, "int", doc, code.body, "inner")
@@ -115,9 +115,9 @@ class Put:
         """All fields in their order; then lengths, and then checksums, in the places that were left for them."""
         there = [op for op in self.ops if not isinstance(op, Absent)]
         later = [op for op in there if isinstance(op, Checksum) or _is_later(op)]
-        firsts = {op.run.first for op in later if isinstance(op, Length | Checksum)}
-        lasts = {self.end_of(op.run) for op in later if isinstance(op, Length | Checksum)}
-        for op in self.ops:  # runs begin and end with fields that are left out, too
+        firsts = {op.field_range.first for op in later if isinstance(op, Length | Checksum)}
+        lasts = {self.end_of(op.field_range) for op in later if isinstance(op, Length | Checksum)}
+        for op in self.ops:  # ranges begin and end with fields that are left out, too
             name = op.field.name
             if name in firsts:
                 self.code.assign(self.address("start_of", name), self.p)
@@ -127,26 +127,26 @@ class Put:
                 self.code.assign(self.address("end_of", name), self.p)
         for op in reversed(there):
             if isinstance(op, Length) and not op.ahead:
-                start, end = self.bounds(op.run)
+                start, end = self.bounds(op.field_range)
                 self.patch(op, op.field.size or 0, end - start)
         checks = [op for op in there if isinstance(op, Checksum)]
-        for check in sorted(checks, key=lambda op: len(self.layout.run(op.run))):
-            start, end = self.bounds(check.run)
+        for check in sorted(checks, key=lambda op: len(self.layout.field_range(op.field_range))):
+            start, end = self.bounds(check.field_range)
             value = effect(check.algorithm, start, end - start)
             self.patch(check, check.field.size or 0, value)
 
     def address(self, what: str, name: str) -> Var:
         return self.frame.variables.of(what.replace("_", " "), name)
 
-    def end_of(self, run: Run) -> str | None:
-        """The last field of a run, where more follows."""
-        return None if run.last == self.layout.fields[-1].name else run.last
+    def end_of(self, field_range: FieldRange) -> str | None:
+        """The last field of a range, where more follows."""
+        return None if field_range.last == self.layout.fields[-1].name else field_range.last
 
-    def bounds(self, run: Run) -> tuple[Var, Var]:
-        """Where a run of fields begins and ends."""
-        last = self.end_of(run)
+    def bounds(self, field_range: FieldRange) -> tuple[Var, Var]:
+        """Where a field range begins and ends."""
+        last = self.end_of(field_range)
         end = self.p if last is None else self.address("end_of", last)
-        return self.address("start_of", run.first), end
+        return self.address("start_of", field_range.first), end
 
     def patch(self, op: WriteOp, size: int, value: Expr) -> None:
         self.store(self.address("place_of", op.field.name), size, value)
@@ -277,15 +277,21 @@ class Put:
         if op.type.count is not None:
             self.number(op.type.count, self.rows, f"{name}, how many")
         if op.type.length is not None:
-            self.number(op.type.length, self.run_size, f"{name}, how long")
-        put = self.encoders.function("put", self.program.case)
-        written = Call(put, (self.columns, self.entry, self.p), (), False)
+            self.number(op.type.length, self.section_size, f"{name}, how long")
+        rows = self.encoders.function("write_rows", self.program.case)
+        written = Call(rows, (self.columns, self.entry, self.p), (), False)
         if op.type.compression is None:
             code.assign(self.p, written)
             return
-        with code.when(self.run):
-            code.do("copy_from", self.p, self.run, self.run_size, self.run + self.run_size)
-            code.add(self.p, self.run_size)
+        with code.when(self.section):
+            code.do(
+                "copy_from",
+                self.p,
+                self.section,
+                self.section_size,
+                self.section + self.section_size,
+            )
+            code.add(self.p, self.section_size)
         with code.otherwise():
             code.assign(self.p, written)
 

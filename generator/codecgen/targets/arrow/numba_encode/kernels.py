@@ -6,8 +6,8 @@ from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.columns import CasePlan, ViewPlan
 from codecgen.targets.arrow.code_tree import Call, Function, Var, call
 from codecgen.targets.arrow.function_builder import Builder
-from codecgen.targets.arrow.numba_encode.entry_planner import Cut, cut_all
-from codecgen.targets.arrow.numba_encode.entry_writer import Put
+from codecgen.targets.arrow.numba_encode.entry_planner import EntryPlanner, plan_entries
+from codecgen.targets.arrow.numba_encode.entry_writer import EntryWriter
 from codecgen.targets.arrow.numba_encode.view import Encoders
 
 
@@ -18,20 +18,23 @@ def encoders_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Encoders, str]:
     for key, entry, cases in encoders.entries():
         programs = [encoders.programs[case.number] for case in cases]
         for program in programs:
-            Cut(encoders, program).emit()
-        names = [cut_all(encoders, entry, cases)]
+            EntryPlanner(encoders, program).emit()
+        names = [plan_entries(encoders, entry, cases)]
         for program in programs:
-            Put(encoders, program, rows=True).emit()
+            EntryWriter(encoders, program, rows=True).emit()
             if program.around:
-                Put(encoders, program, rows=False).emit()
-        names += [fill_all(encoders, entry, cases), write_all(encoders, entry, cases)]
+                EntryWriter(encoders, program, rows=False).emit()
+        names += [
+            write_compressed_rows(encoders, entry, cases),
+            write_entries(encoders, entry, cases),
+        ]
         table.append(f"    {key}: ({', '.join(names)}),")
     table.append("}")
     table.append('"""What cuts, fills and writes, by the number that tells entries apart."""')
     return encoders, encoders.module.text(table, doc[0], *doc[1:])
 
 
-def fill_all(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
+def write_compressed_rows(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
     """Print what writes the rows of entries that are compressed. Its name."""
     code = Builder()
     columns, table, first, last, p = parameters = _parameters()
@@ -41,25 +44,25 @@ def fill_all(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> st
         code.assign(own, table + i * encoders.size_of_entry)
         with code.when(call("load_i64_le", own + slots["CODEC"]).eq(0)):
             code.leave("continue")
-        code.do("store_64", own + slots["RUN"], p)
+        code.do("store_64", own + slots["SECTION"], p)
         code.assign(case, call("load_i64_le", own + slots["CASE"]))
         for written in cases:
             if written.array is not None:
                 with code.when(case.eq(written.number)):
-                    put = encoders.function("put", written)
-                    code.assign(p, Call(put, (columns, own, p), (), False))
+                    rows = encoders.function("write_rows", written)
+                    code.assign(p, Call(rows, (columns, own, p), (), False))
     code.give(p)
     doc = (
-        "Write the rows of the entries that are compressed, one behind the other, and note where they are. The address "
-        "behind them."
+        "Write the rows of the entries that are compressed, one after the other, and note where they are. The address "
+        "after them."
     )
-    name = encoders.entry_function("fill_all", entry)
+    name = encoders.entry_function("write_compressed_rows", entry)
     typed = [(parameter, "int") for parameter in parameters]
     encoders.module.functions.append(Function(name, typed, "int", doc, code.body, "jit"))
     return name
 
 
-def write_all(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
+def write_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
     """Print what writes entries as they lie in a file. Its name."""
     code = Builder()
     columns, table, first, last, p = parameters = _parameters()
@@ -69,12 +72,12 @@ def write_all(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> s
         code.assign(case, call("load_i64_le", own + encoders.table["CASE"]))
         for written in cases:
             with code.when(case.eq(written.number)):
-                verb = "put" if written.array is None else "write"
+                verb = "write_rows" if written.array is None else "write_entry"
                 function = encoders.function(verb, written)
                 code.assign(p, Call(function, (columns, own, p), (), False))
     code.give(p)
-    name = encoders.entry_function("write_all", entry)
-    doc = "Pass 2: write entries one behind the other. The address behind them."
+    name = encoders.entry_function("write_entries", entry)
+    doc = "Pass 2: write entries one after the other. The address after them."
     typed = [(parameter, "int") for parameter in parameters]
     encoders.module.functions.append(Function(name, typed, "int", doc, code.body, "jit"))
     return name

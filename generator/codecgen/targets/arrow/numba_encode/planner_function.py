@@ -18,7 +18,7 @@ from codecgen.targets.arrow.numba_encode.values import Values
 from codecgen.targets.arrow.numba_encode.view import Encoders
 
 
-class Frame:
+class PlannerFunction:
     """What the parts of such a function share. ``inside`` tells whether it is in the loop over the rows."""
 
     def __init__(self, encoders: Encoders, program: WriteProgram) -> None:

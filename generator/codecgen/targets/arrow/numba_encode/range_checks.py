@@ -20,14 +20,14 @@ from codecgen.schema.types import ScalarType
 from codecgen.targets.arrow.arithmetic import Term, invert_member
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Prefix, Var, all_of, any_of, call, invert
-from codecgen.targets.arrow.numba_encode.planner_function import Frame
-from codecgen.targets.arrow.numba_encode.sizes import MOST_BYTES, largest, size_of_bytes, sizes_of
+from codecgen.targets.arrow.numba_encode.planner_function import PlannerFunction
+from codecgen.targets.arrow.numba_encode.sizes import MAX_BYTES, largest, size_of_bytes, sizes_of
 
 
-class Fits:
+class RangeChecks:
     """Prints what works out fields, and checks them."""
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: PlannerFunction) -> None:
         self.frame = frame
         self.code = frame.code
 
@@ -110,8 +110,8 @@ class Fits:
         if isinstance(length, int):
             frame.stop(n.ne(length), leaf.index, f)
         elif length != "rest":
-            high = MOST_BYTES if length == "compact" else largest(length)
-            if high < MOST_BYTES:
+            high = MAX_BYTES if length == "compact" else largest(length)
+            if high < MAX_BYTES:
                 frame.stop(n > high, leaf.index, f)
         if nullable and op.type.null is None:
             frame.stop(n < 0, leaf.index, f)
@@ -126,9 +126,9 @@ class Fits:
         frame, code, f = self.frame, self.code, op.field.field
         part = frame.variables.part
         n, at, size = frame.variables.value(leaf), part(leaf, "at"), part(leaf, "size")
-        high = self.most_elements(op)
+        high = self.max_elements(op)
         tests = [n > frame.most]
-        if high < MOST_BYTES:
+        if high < MAX_BYTES:
             tests.append(n > high)
         frame.stop(any_of(tests), leaf.index, f)
         code.assign(size, 0)
@@ -150,13 +150,13 @@ class Fits:
         with code.when(frame.blamed >= 0):
             code.leave()
 
-    def most_elements(self, op: Elements) -> int:
+    def max_elements(self, op: Elements) -> int:
         """How many elements can be counted."""
         name = op.type.count or "varint"
         if op.type.counted_by is not None:
             fp = self.frame.case.element.field(op.type.counted_by)
             name = _type_of(fp.field if fp is not None else op.field.field)
-        return min(MOST_BYTES if name == "compact" else largest(name), MOST_BYTES)
+        return min(MAX_BYTES if name == "compact" else largest(name), MAX_BYTES)
 
 
 def _type_of(f: Field) -> str:

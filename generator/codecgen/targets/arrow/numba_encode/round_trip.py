@@ -21,14 +21,14 @@ from codecgen.targets.arrow.code_tree import (
     replaced,
     variables,
 )
-from codecgen.targets.arrow.numba_encode.planner_function import Frame
+from codecgen.targets.arrow.numba_encode.planner_function import PlannerFunction
 from codecgen.targets.arrow.numba_encode.view import BYTES_LIKE
 
 
-class Back:
+class RoundTrip:
     """Prints checks of what is read back, for the row at hand and (``before``) for those that are in already."""
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: PlannerFunction) -> None:
         self.frame = frame
         self.code = frame.code
         self.program = frame.program

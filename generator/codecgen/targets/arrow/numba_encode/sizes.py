@@ -22,7 +22,7 @@ from codecgen.targets.arrow.code_tree import Expr, Num, Pick, call
 from codecgen.targets.arrow.numba_encode.columns import Variables
 
 LONGEST_VARINT = 10
-MOST_BYTES = (1 << 31) - 1
+MAX_BYTES = (1 << 31) - 1
 
 
 def size_of_number(name: str, value: Expr) -> tuple[int, list[Expr]]:
@@ -61,7 +61,7 @@ def largest(name: str) -> int:
     """The largest number of a type that lengths and counts have."""
     if name in INTEGERS:
         return (integer_range(name) or (0, 0))[1]
-    return MOST_BYTES
+    return MAX_BYTES
 
 
 def sizes_of(op: WriteOp, variables: Variables) -> tuple[int, list[Expr]]:
@@ -120,32 +120,32 @@ def size_around(program: WriteProgram) -> int:
 def room_for_rows(program: WriteProgram) -> int:
     """The most bytes that the rows of one entry can have, before they are compressed."""
     if not program.around:
-        return MOST_BYTES
+        return MAX_BYTES
     rooms = [largest(op.type) for op in program.around if isinstance(op, Length)]
     rooms += [largest(name) for name in _of_rows(program.around, "length")]
-    return min([MOST_BYTES, *rooms]) - size_around(program)
+    return min([MAX_BYTES, *rooms]) - size_around(program)
 
 
-def most_rows(program: WriteProgram) -> int:
+def max_rows(program: WriteProgram) -> int:
     """How many rows an entry can count."""
     counts = [op for op in program.around if isinstance(op, Count) and op.rows]
-    rooms = [(integer_range(op.type) or (0, MOST_BYTES))[1] for op in counts]
+    rooms = [(integer_range(op.type) or (0, MAX_BYTES))[1] for op in counts]
     rooms += [largest(name) for name in _of_rows(program.around, "count")]
-    return min([MOST_BYTES, *rooms])
+    return min([MAX_BYTES, *rooms])
 
 
 def _of_rows(ops: Iterable[WriteOp], what: str) -> list[str]:
-    """The types of what stands in front of the rows."""
+    """The types of what stands before the rows."""
     found = (getattr(op.type, what) for op in ops if isinstance(op, Rows))
     return [name for name in found if name is not None]
 
 
 __all__ = [
     "LONGEST_VARINT",
-    "MOST_BYTES",
+    "MAX_BYTES",
     "count_of",
     "largest",
-    "most_rows",
+    "max_rows",
     "null_of",
     "room_for_rows",
     "size_around",

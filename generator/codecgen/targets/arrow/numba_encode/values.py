@@ -11,7 +11,7 @@ from codecgen.targets.arrow.code_tree import TRUE, Num
 from codecgen.targets.arrow.numba_encode.columns import Variables
 from codecgen.targets.arrow.numba_encode.view import BYTES_LIKE
 
-KINDS = {"row": "row", "last": "row", "first": "head", "max": "most", "min": "least"}
+VARIABLE_OF = {"row": "row", "last": "row", "first": "first row", "max": "max", "min": "min"}
 """The variables of columns: the row at hand is the last one so far."""
 
 
@@ -60,13 +60,13 @@ class Values:
         raise Refused(f"used as a number ({type(value).__name__})")
 
     def column(self, value: nodes.ColumnValue) -> Term:
-        variable = self.variables.of(KINDS[value.which], value.column.name)
+        variable = self.variables.of(VARIABLE_OF[value.which], value.column.name)
         nullable = value.type.nullable
         if value.column.type in BYTES_LIKE:
             return Term(variable, variable < 0 if nullable else None)
         if value.column.type == "list":
             raise Refused("a list that is used as a number")
-        null = self.variables.of(f"null {KINDS[value.which]}", value.column.name)
+        null = self.variables.of(f"null {VARIABLE_OF[value.which]}", value.column.name)
         return Term(variable, null if nullable else None)
 
     def field(self, value: nodes.FieldValue, part: str) -> Term:

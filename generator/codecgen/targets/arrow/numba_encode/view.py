@@ -10,7 +10,7 @@ from codecgen.targets.arrow.checks import Unsupported, function_name
 from codecgen.targets.arrow.code_tree import Global
 from codecgen.targets.arrow.module import KernelModule
 
-SLOTS = ("CASE", "FIRST", "ROWS", "SIZE", "SIZES", "CODEC", "RUN", "RUN_SIZE")
+SLOTS = ("CASE", "FIRST", "ROWS", "SIZE", "SIZES", "CODEC", "SECTION", "SECTION_SIZE")
 """What the table says of an entry, before the values of its fields."""
 
 BUFFERS = ("data", "offsets", "validity", "bit", "step", "end", "given")
@@ -88,9 +88,9 @@ def kept(program: WriteProgram) -> list[Key]:
     for op in program.row if program.around else ():
         for value in columns_of(op):
             if value.which == "first":
-                out.append(("head", value.column.name))
+                out.append(("first row", value.column.name))
                 if value.type.nullable:
-                    out.append(("null head", value.column.name))
+                    out.append(("null first row", value.column.name))
     return list(dict.fromkeys(out))
 
 

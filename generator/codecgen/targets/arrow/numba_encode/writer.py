@@ -9,7 +9,7 @@ from codecgen.schema.expression import Number
 from codecgen.schema.expression import Path as Named
 from codecgen.targets.arrow.checks import Check, place_of, tuple_of
 from codecgen.targets.arrow.numba_encode.kernels import encoders_of
-from codecgen.targets.arrow.numba_encode.sizes import most_rows, room_for_rows, size_around
+from codecgen.targets.arrow.numba_encode.sizes import max_rows, room_for_rows, size_around
 from codecgen.targets.arrow.numba_encode.view import Encoders
 from codecgen.targets.python_source import Code, assign, call, docstring, mapping, string
 
@@ -40,7 +40,7 @@ def _description(plan: Plan, view: ViewPlan, encoders: Encoders) -> str:
     of = view.view
     package = plan.manifest.package
     kinds: list[tuple[str, Code]] = []
-    squeezed = False
+    compressed_entries = False
     for key, entry, cases in encoders.entries():
         items: list[tuple[str, Code]] = []
         for case in cases:
@@ -49,7 +49,7 @@ def _description(plan: Plan, view: ViewPlan, encoders: Encoders) -> str:
                 if codec is None:
                     codecs.append((str(number), "None"))
                     continue
-                squeezed = True
+                compressed_entries = True
                 variant = "None" if codec.written is None else string(codec.written)
                 made = call("Codec", string(codec.name), variant, str(codec.limit))
                 codecs.append((str(number), made))
@@ -85,7 +85,7 @@ def _description(plan: Plan, view: ViewPlan, encoders: Encoders) -> str:
     variable = f"{of.name.upper()}_WRITER"
     imports = [f"from {package}.arrow.{of.name} import {of.name.upper()}"]
     placed = any(check.place is not None for check in encoders.module.checks.found)
-    described = [name for name, used in (("Codec", squeezed), ("Place", placed)) if used]
+    described = [name for name, used in (("Codec", compressed_entries), ("Place", placed)) if used]
     if described:
         imports.insert(0, f"from codecgen.runtime.arrow.view import {', '.join(described)}")
     names = "Check, WriteCase, WriteKind, Writer"
@@ -113,7 +113,7 @@ def _case(case: CasePlan, encoders: Encoders, codecs: Code) -> Code:
         codecs,
         around=str(size_around(program)),
         most=str(room_for_rows(program)),
-        rows=str(most_rows(program)),
+        rows=str(max_rows(program)),
     )
 
 

@@ -43,7 +43,7 @@ def _joined(operator: str, conditions: list[Expr], empty: Expr) -> Expr:
     return empty if out is None else out
 
 
-class VectorArithmetic(Arithmetic):
+class NumpyArithmetic(Arithmetic):
     """Prints values as trees; sums of 64 bits wrap by themselves."""
 
     def opposite(self, condition: Expr) -> Expr:

@@ -13,7 +13,7 @@ from codecgen.targets.arrow.arithmetic import Refused, Term
 from codecgen.targets.arrow.code_tree import Attribute, Expr, Num, Var
 from codecgen.targets.arrow.numba_decode.field_variables import Fields as KernelFields
 from codecgen.targets.arrow.numba_decode.field_variables import Variables, is_number
-from codecgen.targets.arrow.numpy_decode.arithmetic import VectorArithmetic, opposite
+from codecgen.targets.arrow.numpy_decode.arithmetic import NumpyArithmetic, opposite
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class Locals:
 
 
 @dataclass(slots=True)
-class VectorFields:
+class NumpyFields:
     """Fields by their names: variables of a reader (``case`` None), or what ``row`` has of the entry, the element, and the
     first and last element. The fields that were asked for gather in ``used``."""
 
@@ -38,8 +38,8 @@ class VectorFields:
     row: Var | None = None
     used: set[tuple[str, str]] = field(default_factory=set)
 
-    def arithmetic(self) -> VectorArithmetic:
-        return VectorArithmetic(self.leaf)
+    def arithmetic(self) -> NumpyArithmetic:
+        return NumpyArithmetic(self.leaf)
 
     def folded(self, value: Value) -> Value:
         known = KernelFields(self.plan, self.layout, "", Variables(), self.case).known()

@@ -29,7 +29,7 @@ from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.field_reader import check_number
 from codecgen.targets.arrow.numba_decode.field_variables import is_number
 from codecgen.targets.arrow.numpy_decode.arithmetic import both
-from codecgen.targets.arrow.numpy_decode.field_variables import Locals, VectorFields
+from codecgen.targets.arrow.numpy_decode.field_variables import Locals, NumpyFields
 
 _FIXED = {"f64": 8, "bool": 1, "uuid": 16}
 _VARINTS = ("varint", "varlong", "uvarint", "compact")
@@ -42,7 +42,7 @@ def kind_of(name: str, layout: LayoutPlan) -> str:
     return f"{order}{'i' if signed else 'u'}{size}"
 
 
-class VectorReader:
+class NumpyLayoutReader:
     """Prints the program of one layout. ``elements`` gives the reader of the elements of an array."""
 
     def __init__(
@@ -55,7 +55,7 @@ class VectorReader:
         self.elements = elements
         self.local = Locals()
         self.places: dict[str, Var] = {}
-        self.fields = VectorFields(plan, layout, self.local)
+        self.fields = NumpyFields(plan, layout, self.local)
 
     # ------------------------------------------------------------ parts
 
@@ -211,7 +211,7 @@ class VectorReader:
         named: dict[str, Expr] = {}
         if type_.length == "rest":
             if after is None:
-                raise Unsupported("bytes to the end with fields behind them that vary", f)
+                raise Unsupported("bytes to the end with fields after them that vary", f)
             size = self.method("rest", Num(after), on=walk)
         elif isinstance(type_.length, int):
             return self._bytes(walk, Num(type_.length), type_, named)

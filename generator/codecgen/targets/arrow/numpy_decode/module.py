@@ -33,20 +33,24 @@ from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.function_printer import Names, Printer, function_text, pruned
 from codecgen.targets.arrow.numba_decode.array_opener import base_type, bytes_to_fixed, size_of
 from codecgen.targets.arrow.numpy_decode.arithmetic import opposite
-from codecgen.targets.arrow.numpy_decode.field_variables import Locals, VectorFields
-from codecgen.targets.arrow.numpy_decode.layout_reader import ElementReader, VectorReader, kind_of
+from codecgen.targets.arrow.numpy_decode.field_variables import Locals, NumpyFields
+from codecgen.targets.arrow.numpy_decode.layout_reader import (
+    ElementReader,
+    NumpyLayoutReader,
+    kind_of,
+)
 from codecgen.targets.python_source import assign
 
 _BASE = "codecgen.runtime.arrow.numpy"
 _IMPORTS = (
-    (f"{_BASE}_cases", ("Case", "Layout", "Lead", "Run")),
+    (f"{_BASE}_cases", ("Case", "Layout", "LengthPrefix", "Section")),
     (f"{_BASE}_fields", ("Walk", "choose", "wrap_16", "wrap_32", "wrap_8")),
     (f"{_BASE}_memory", ("Fields", "Nullable", "Vector")),
 )
 _TAKEN = ("np", "CASES", "LAYOUTS", *(name for _, names in _IMPORTS for name in names))
 
 
-def vectors_of(plan: Plan, view: ViewPlan) -> str:
+def numpy_module(plan: Plan, view: ViewPlan) -> str:
     """The module's text. Raises :class:`Unsupported`."""
     return Readers(plan, view).text()
 
@@ -66,7 +70,7 @@ class Readers(ElementReader):
         except SourceError as error:
             raise Unsupported(error.reason, error.field) from None
         self.fields = {
-            case.number: VectorFields(plan, case.entry, Locals(), case, self.row)
+            case.number: NumpyFields(plan, case.entry, Locals(), case, self.row)
             for case in view.cases
         }
         self.columns = {case.number: self.columns_of(case) for case in view.cases}
@@ -93,7 +97,7 @@ class Readers(ElementReader):
                 out.append((leaf.column.name, value))
         return out
 
-    def term(self, fields: VectorFields, case: CasePlan, value: Value) -> Term:
+    def term(self, fields: NumpyFields, case: CasePlan, value: Value) -> Term:
         try:
             return fields.arithmetic().term(fields.folded(value))
         except Refused as error:
@@ -164,7 +168,7 @@ class Readers(ElementReader):
 
     def reader(self, layout: LayoutPlan, wanted: set[str], *, part: bool) -> str:
         """A reader of all of a layout. Its name."""
-        verb = "read_part" if part else "read"
+        verb = "read_element" if part else "read"
         key = (verb, layout.name, layout.version)
         if key in self.done:
             return self.done[key]
@@ -173,14 +177,14 @@ class Readers(ElementReader):
         wanted = wanted | texts
         code, walk_ = Builder(), Var("walk")
         inner = _NoArrays(self) if part else self
-        reader = VectorReader(self.plan, layout, code, walk_, inner)
+        reader = NumpyLayoutReader(self.plan, layout, code, walk_, inner)
         reader.emit(wanted)
         code.give(self.gathered(reader, sorted(wanted)))
         doc = self.about(layout, "a part of a row" if part else "a row")
         self.function(name, [(walk_, "Walk")], "Fields", doc, code)
         return name
 
-    def gathered(self, reader: VectorReader, names: list[str]) -> Expr:
+    def gathered(self, reader: NumpyLayoutReader, names: list[str]) -> Expr:
         named = tuple((name, reader.local.of(name)) for name in names)
         return Call(Global("Fields"), (), named)
 
@@ -196,22 +200,22 @@ class Readers(ElementReader):
     def layout(self, entry: LayoutPlan, keys: list[int], cases: tuple[CasePlan, ...]) -> str:
         measure, _ = size_of(entry)
         choose = self.choose(entry, cases)
-        lead = self.lead(entry, measure)
-        assert lead is not None
+        prefix = self.prefix(entry, measure)
+        assert prefix is not None
         named: list[tuple[str, Expr]] = [
             ("kinds", Several(tuple(map(Num, keys)))),
-            ("lead", lead),
+            ("prefix", prefix),
             ("least", Num(bytes_to_fixed(entry))),
             ("choose", Global(choose)),
         ]
         if measure.refuse is not None:
-            fields = VectorFields(self.plan, entry, Locals())
+            fields = NumpyFields(self.plan, entry, Locals())
             refused = self.condition(fields, measure.refuse, measure.field)
             named.append(("refuse", Lambda(fields.local.of(measure.name), refused)))
         wanted = function_name("layout", entry).upper()
         return self.describe(wanted, Call(Global("Layout"), (), tuple(named)))
 
-    def condition(self, fields: VectorFields, value: Value, f: Field) -> Expr:
+    def condition(self, fields: NumpyFields, value: Value, f: Field) -> Expr:
         try:
             return fields.arithmetic().condition(fields.folded(value))
         except Refused as error:
@@ -225,7 +229,7 @@ class Readers(ElementReader):
                 return m
         return None
 
-    def lead(self, layout: LayoutPlan, measure: FieldPlan) -> Expr | None:
+    def prefix(self, layout: LayoutPlan, measure: FieldPlan) -> Expr | None:
         """How the length of a structure is found; None if it does not come before anything that varies."""
         assert measure.measures is not None and isinstance(measure.field.type, ScalarType)
         first = layout.field(measure.measures.first)
@@ -235,22 +239,22 @@ class Readers(ElementReader):
                 return None
             zigzag = "zigzag" if kind in ("varint", "varlong") else "uvarint"
             at_once = layout.fields[:2] == (measure, first)
-            return call("Lead", Text(zigzag)) if at_once else None
+            return call("LengthPrefix", Text(zigzag)) if at_once else None
         if first is None or first.offset is None:
             return None
         integer_of(measure.field)
-        return call("Lead", Text(kind_of(kind, layout)), measure.offset or 0, first.offset)
+        return call("LengthPrefix", Text(kind_of(kind, layout)), measure.offset or 0, first.offset)
 
     def choose(self, entry: LayoutPlan, cases: tuple[CasePlan, ...]) -> str:
-        walk_, careful = Var("walk"), Var("careful")
-        fields = VectorFields(self.plan, entry, Locals())
+        walk_, full_check = Var("walk"), Var("full_check")
+        fields = NumpyFields(self.plan, entry, Locals())
         first = entry.fields[0].field
         choices: list[Expr] = []
         for case in cases:
             test = TRUE if case.when is None else self.condition(fields, case.when, first)
             care: Expr = FALSE
-            if case.careful is not None:
-                care = careful & self.condition(fields, case.careful, first)
+            if case.full_check is not None:
+                care = full_check & self.condition(fields, case.full_check, first)
             choices.append(Several((test, care, Num(case.number))))
         code = Builder()
         for _, name in sorted(fields.used):
@@ -258,7 +262,7 @@ class Readers(ElementReader):
         count = call("len", Attribute(walk_, "p"))
         code.give(call("choose", count, *choices))
         name = self.names.new(function_name("choose", entry))
-        parameters = [(walk_, "Walk"), (careful, "bool")]
+        parameters = [(walk_, "Walk"), (full_check, "bool")]
         self.function(name, parameters, "Vector", "Which case each entry is.", code)
         return name
 
@@ -275,7 +279,7 @@ class Readers(ElementReader):
 
     def case(self, case: CasePlan) -> str:
         named: list[tuple[str, Expr]] = [("name", Text(case.name))]
-        if case.rows.head:
+        if case.rows.header_only:
             named.append(("read", Global(self.head(case))))
         else:
             read = self.reader(case.element, self.wanted(case.element, "item"), part=False)
@@ -285,9 +289,9 @@ class Readers(ElementReader):
             assert isinstance(type_, ArrayType)
             measure = self.measure(case.element)
             named.append(("open", Global(self.opener(case, case.array, type_))))
-            lead = None if measure is None else self.lead(case.element, measure)
-            if lead is not None:
-                named.append(("lead", lead))
+            prefix = None if measure is None else self.prefix(case.element, measure)
+            if prefix is not None:
+                named.append(("prefix", prefix))
             if type_.at_least:
                 named.append(("at_least", Num(type_.at_least)))
             if any(part == "ends" for part, _ in self.fields[case.number].used):
@@ -305,7 +309,7 @@ class Readers(ElementReader):
         for name in wanted:
             code.assign(local.of(name), self.head_field(case.entry, name, walk_))
         code.give(Call(Global("Fields"), (), tuple((name, local.of(name)) for name in wanted)))
-        name = self.names.new(function_name("head", case.entry))
+        name = self.names.new(function_name("header", case.entry))
         self.function(name, [(walk_, "Walk")], "Fields", self.about(case.entry, "its head"), code)
         return name
 
@@ -329,7 +333,7 @@ class Readers(ElementReader):
             raise Unsupported("one of two arrays of rows in a layout", f)
         name = self.done[key] = self.names.new(function_name("open", entry))
         code, walk_ = Builder(), Var("walk")
-        reader = VectorReader(self.plan, entry, code, walk_, self)
+        reader = NumpyLayoutReader(self.plan, entry, code, walk_, self)
         wanted = self.wanted(entry, "entry")
         if type_.counted_by is not None:
             wanted.add(type_.counted_by)
@@ -362,9 +366,9 @@ class Readers(ElementReader):
             reader.refuse(none & reader.p.ne(reader.end))
             code.assign(codec, call("np.where", none, 0, codec))
         fields = self.gathered(reader, sorted(self.wanted(entry, "entry")))
-        code.give(call("Run", reader.p, reader.end, codec, count, fields))
+        code.give(call("Section", reader.p, reader.end, codec, count, fields))
         doc = self.about(entry, f"up to {f.name}")
-        self.function(name, [(walk_, "Walk")], "Run", doc, code)
+        self.function(name, [(walk_, "Walk")], "Section", doc, code)
         return name
 
 

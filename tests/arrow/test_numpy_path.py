@@ -14,14 +14,14 @@ from crc32c import crc32c
 from hypothesis import given
 
 from codecgen.runtime.arrow import (
-    vector_chains,
-    vector_decoder,
-    vector_index,
-    vector_memory,
-    vector_places,
-    vectors,
+    numpy_chains,
+    numpy_decoder,
+    numpy_elements,
+    numpy_fields,
+    numpy_index,
+    numpy_memory,
 )
-from codecgen.runtime.arrow.decoder import Chunk, Decoder, Odd, Rows, choose, load_vectors
+from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rejected, Rows, choose, load_numpy_reader
 from codecgen.runtime.arrow.numpy_fields import Walk
 from codecgen.runtime.arrow.numpy_memory import Fields, Memory
 from codecgen.runtime.compression import compress
@@ -29,7 +29,7 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits, Session, Source
 from codecgen.runtime.primitives import Varint
 from kafka_codecs import MESSAGE_V1, RECORD_BATCH, Compression
-from kafka_codecs.arrow import batches_vectors, records_vectors
+from kafka_codecs.arrow import batches_numpy, records_numpy
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.scanner import BatchScanner, Scanner
@@ -40,50 +40,50 @@ from tests.arrow.test_generated import mutants
 from tests.paths import VECTORS
 
 
-def by_vectors(path: Path, policy: str, **more: Any) -> Read:
-    return scanned(path, policy, kernels=records_vectors, **more)
+def by_numpy(path: Path, policy: str, **more: Any) -> Read:
+    return scanned(path, policy, kernels=records_numpy, **more)
 
 
 def test_the_views_have_them() -> None:
-    assert load_vectors(RECORDS) is records_vectors
-    assert load_vectors(BATCHES) is batches_vectors
+    assert load_numpy_reader(RECORDS) is records_numpy
+    assert load_numpy_reader(BATCHES) is batches_numpy
 
 
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_agrees_under_every_policy(path: Path) -> None:
     for policy in POLICIES if path.stat().st_size < 100_000 else ("kafka",):
-        read = by_vectors(path, policy)
+        read = by_numpy(path, policy)
         assert read == reference(path, policy)
-        assert read.odd == scanned(path, policy, columns=("offset",)).odd
+        assert read.fallbacks == scanned(path, policy, columns=("offset",)).fallbacks
 
 
 @pytest.mark.parametrize("path", FILES[::4], ids=name)
 def test_agrees_in_small_chunks(path: Path) -> None:
     for policy in POLICIES if path.stat().st_size < 100_000 else ("salvage",):
-        assert by_vectors(path, policy, chunk_bytes=300) == reference(path, policy)
+        assert by_numpy(path, policy, chunk_bytes=300) == reference(path, policy)
 
 
 @pytest.mark.parametrize("path", WELL_FORMED[::8], ids=name)
 @pytest.mark.parametrize("column", ALL)
 def test_a_column_alone_is_the_same(path: Path, column: str) -> None:
     expected = [{column: row[column]} for row in reference(path, "kafka").rows]
-    assert by_vectors(path, "kafka", columns=(column,)).rows == expected
+    assert by_numpy(path, "kafka", columns=(column,)).rows == expected
 
 
 WAYS: list[tuple[ModuleType, str, object]] = [
-    (vector_decoder, "PART_ROWS", 3),
-    (vector_decoder, "PART_BYTES", 50),
-    (vector_decoder, "SCRATCH", 100),
-    (vector_places, "STEP", 2),
-    (vector_chains, "FEW", 0),
-    (vector_chains, "FEW", 1 << 40),
-    (vector_chains, "MOST", 2),
-    (vector_index, "FIRST", 1),
-    (vector_memory, "PIECES", 2),
-    (vector_memory, "SHORT", 0),
-    (vectors, "BLOCK", 8),
-    (vectors, "ROUNDS", 1),
-    (vector_memory, "MOST_BYTES", -1),
+    (numpy_decoder, "PART_ROWS", 3),
+    (numpy_decoder, "PART_BYTES", 50),
+    (numpy_decoder, "SCRATCH", 100),
+    (numpy_elements, "STEP", 2),
+    (numpy_chains, "FEW", 0),
+    (numpy_chains, "FEW", 1 << 40),
+    (numpy_chains, "MOST", 2),
+    (numpy_index, "FIRST", 1),
+    (numpy_memory, "PIECES", 2),
+    (numpy_memory, "SHORT", 0),
+    (numpy_fields, "BLOCK", 8),
+    (numpy_fields, "ROUNDS", 1),
+    (numpy_memory, "MAX_BYTES", -1),
 ]
 
 
@@ -94,7 +94,7 @@ def test_it_is_the_same_in_other_parts_and_by_other_ways(
     monkeypatch.setattr(*way)
     for i, path in enumerate(path for path in FILES[::3] if path.stat().st_size < 20_000):
         policy = POLICIES[i % 3]
-        assert by_vectors(path, policy) == reference(path, policy), path
+        assert by_numpy(path, policy) == reference(path, policy), path
 
 
 @pytest.mark.parametrize("number", [1, 63, 64, 65, 66, 128, 300])
@@ -107,7 +107,7 @@ def test_nothing_is_said_about_where_entries_end(number: int, cut: int) -> None:
     chunk.array = np.frombuffer(data + bytes(64), np.uint8)
     chunk.size = len(data)
     items = list(
-        Decoder(RECORDS, choose(RECORDS, ("offset",)), kernels=records_vectors).decode(chunk, 0)
+        Decoder(RECORDS, choose(RECORDS, ("offset",)), kernels=records_numpy).decode(chunk, 0)
     )
     assert all(isinstance(item, Rows) for item in items), items
     assert items[-1].end == number * len(entry)
@@ -117,14 +117,14 @@ def test_nothing_is_said_about_where_entries_end(number: int, cut: int) -> None:
 def guesses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chains are followed from guessed places in small segments, too."""
     for which, value in (("FEW", 2), ("EACH", 1), ("SAMPLE", 2), ("NEAR", 1)):
-        monkeypatch.setattr(vector_chains, which, value)
-    monkeypatch.setattr(vector_index, "FIRST", 1)
+        monkeypatch.setattr(numpy_chains, which, value)
+    monkeypatch.setattr(numpy_index, "FIRST", 1)
 
 
 @pytest.mark.usefixtures("guesses")
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_guesses_agree(path: Path) -> None:
-    assert by_vectors(path, "salvage") == reference(path, "salvage")
+    assert by_numpy(path, "salvage") == reference(path, "salvage")
 
 
 @pytest.mark.usefixtures("guesses")
@@ -132,7 +132,7 @@ def test_guesses_agree_on_mutated_segments(tmp_path: Path) -> None:
     path = tmp_path / "mutated.log"
     for data in mutants(100, 206):
         path.write_bytes(data)
-        assert by_vectors(path, "salvage") == reference(path, "salvage"), data.hex()
+        assert by_numpy(path, "salvage") == reference(path, "salvage"), data.hex()
 
 
 @given(data=segments)
@@ -141,9 +141,9 @@ def test_generated_segments(data: bytes, tmp_path_factory: pytest.TempPathFactor
     path.write_bytes(data)
     expected = reference(path, "strict")
     assert expected.error is None
-    read = by_vectors(path, "strict")
+    read = by_numpy(path, "strict")
     assert read == expected
-    assert read.odd == 0
+    assert read.fallbacks == 0
 
 
 @pytest.mark.parametrize("seed", range(200, 206))
@@ -152,9 +152,9 @@ def test_mutated_segments(seed: int, tmp_path: Path) -> None:
     for i, data in enumerate(mutants(100, seed)):
         path.write_bytes(data)
         policy = POLICIES[i % 3]
-        read = by_vectors(path, policy)
+        read = by_numpy(path, policy)
         assert read == reference(path, policy), (policy, data.hex())
-        assert read.odd == scanned(path, policy).odd, (policy, data.hex())
+        assert read.fallbacks == scanned(path, policy).fallbacks, (policy, data.hex())
 
 
 @pytest.mark.slow
@@ -168,7 +168,7 @@ def test_heads_are_those_that_the_kernels_read(path: Path) -> None:
     columns = [column.name for column in BATCHES.columns]
     for policy in POLICIES:
         found = []
-        for readers in (None, batches_vectors):
+        for readers in (None, batches_numpy):
             scanner = BatchScanner(path, columns, policy, engine="arrow", on_damage="keep")
             scanner.kernels = readers or scanner.kernels
             error = None
@@ -178,9 +178,9 @@ def test_heads_are_those_that_the_kernels_read(path: Path) -> None:
                     rows += unpacked(batch)
             except CodecError as raised:
                 error = str(raised)
-            found.append(Read(rows, error, scanner.end, scanner.odd))
+            found.append(Read(rows, error, scanner.end, scanner.fallbacks))
         assert found[0] == found[1]
-        assert found[0].odd == found[1].odd
+        assert found[0].fallbacks == found[1].fallbacks
 
 
 # ---------------------------------------------------------------- what is large
@@ -213,13 +213,13 @@ def columns_of(path: Path, readers: ModuleType | None) -> tuple[dict[str, list[A
     for batch in batches:
         batch.validate(full=True)
     found = {n: [v for b in batches for v in b.column(n).to_pylist()] for n in ALL}
-    return found, scanner.odd
+    return found, scanner.fallbacks
 
 
 def test_an_entry_with_more_rows_than_are_read_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vector_decoder, "PART_ROWS", 1000)
+    monkeypatch.setattr(numpy_decoder, "PART_ROWS", 1000)
     count = 2345
     good = RECORD_BATCH.build(records(count))
     gzip = good[:21] + b"\x00\x01" + good[23:61] + compress("gzip", good[61:])
@@ -240,15 +240,15 @@ def test_an_entry_with_more_rows_than_are_read_at_once(
     wrapper = {"offset": 5_000, "magic": 1, "attributes": {"compression": Compression.GZIP}, "timestamp": 9}  # fmt: skip
     old = MESSAGE_V1.build(wrapper | {"key": None, "messages": inner})
     path = write(tmp_path, good, gzip, old)
-    found, odd = columns_of(path, records_vectors)
-    assert odd == 0
+    found, rejected = columns_of(path, records_numpy)
+    assert rejected == 0
     assert len(found["offset"]) == 2 * count + 2_500
     assert found == columns_of(path, None)[0]
     bad = bytearray(good)
     bad[-3] = 0x7F  # the length of the last value
     bad[17:21] = crc32c(bytes(bad[21:])).to_bytes(4, "big")
     items = decoded(good + bytes(bad) + good)
-    assert [type(item) for item in items] == [Rows, Odd, Rows]
+    assert [type(item) for item in items] == [Rows, Rejected, Rows]
     assert (items[1].start, items[1].end) == (len(good), 2 * len(good))
 
 
@@ -269,14 +269,14 @@ def test_a_length_of_ten_bytes_is_left_to_the_reference_codecs(
     bad[57:61] = count.to_bytes(4, "big")
     bad[17:21] = crc32c(bytes(bad[21:])).to_bytes(4, "big")
     found = decoded(good + bytes(bad) + good)
-    assert [type(item) for item in found] == [Rows, Odd, Rows]
+    assert [type(item) for item in found] == [Rows, Rejected, Rows]
     assert (found[1].start, found[1].end) == (len(good), len(good) + len(bad))
     path = write(tmp_path, good, bytes(bad), good)
-    assert by_vectors(path, "salvage") == reference(path, "salvage")
+    assert by_numpy(path, "salvage") == reference(path, "salvage")
 
 
-def decoded(data: bytes) -> list[Rows | Odd]:
-    decoder = Decoder(RECORDS, choose(RECORDS, ["value"]), kernels=records_vectors)
+def decoded(data: bytes) -> list[Rows | Rejected]:
+    decoder = Decoder(RECORDS, choose(RECORDS, ["value"]), kernels=records_numpy)
     chunk = Chunk(len(data))
     chunk.view()[: len(data)] = data
     chunk.size = len(data)
@@ -284,17 +284,17 @@ def decoded(data: bytes) -> list[Rows | Odd]:
 
 
 def test_a_row_with_very_many_elements_is_left_to_the_reference_codecs(tmp_path: Path) -> None:
-    few, many = vectors.ROUNDS, vectors.ROUNDS + 1
+    few, many = numpy_fields.ROUNDS, numpy_fields.ROUNDS + 1
     parts = [RECORD_BATCH.build(records(2, headers)) for headers in (few, many, 3)]
     path = write(tmp_path, *parts)
-    read = by_vectors(path, "strict")
-    assert read.odd == 1
+    read = by_numpy(path, "strict")
+    assert read.fallbacks == 1
     assert read == reference(path, "strict")
 
 
 def test_limits_hold() -> None:
     scanner = Scanner(VECTORS / "matrix" / "v2-none-create.log", limits=Limits(elements=1))
-    scanner.kernels = records_vectors
+    scanner.kernels = records_numpy
     with pytest.raises(CodecError):
         list(scanner)
 

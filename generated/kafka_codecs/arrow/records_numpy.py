@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from codecgen.runtime.arrow.numpy_cases import Case, Layout, Lead, Run
+from codecgen.runtime.arrow.numpy_cases import Case, Layout, LengthPrefix, Section
 from codecgen.runtime.arrow.numpy_fields import Walk, choose, wrap_32
 from codecgen.runtime.arrow.numpy_memory import Fields, Nullable, Vector
 
@@ -58,7 +58,7 @@ ROWS_MESSAGE_V0 = Case(
 )
 
 
-def open_message_v0(walk: Walk) -> Run:
+def open_message_v0(walk: Walk) -> Section:
     """records/message.yaml, version 0: up to messages."""
     walk.skip(8)  # offset
     message_size = walk.fixed(">i4")
@@ -78,14 +78,14 @@ def open_message_v0(walk: Walk) -> Run:
     codec = attributes & 7
     length = walk.fixed(">i4")
     walk.refuse((length < 0) | (length != walk.end - walk.p))
-    return Run(walk.p, walk.end, codec, walk.none(), Fields(attributes=attributes))
+    return Section(walk.p, walk.end, codec, walk.none(), Fields(attributes=attributes))
 
 
 ROWS_MESSAGE_V0_MESSAGES = Case(
     name="message_v0_messages",
     read=read_message_v0,
     open=open_message_v0,
-    lead=Lead(">i4", 8, 12),
+    prefix=LengthPrefix(">i4", 8, 12),
     at_least=1,
     ends=True,
     shared={
@@ -110,7 +110,7 @@ ROWS_MESSAGE_V0_MESSAGES = Case(
 )
 
 
-def choose_message_v0(walk: Walk, careful: bool) -> Vector:
+def choose_message_v0(walk: Walk, full_check: bool) -> Vector:
     """Which case each entry is."""
     attributes = walk.at("i1", 17)
     return choose(len(walk.p), ((attributes & 7) == 0, False, 0), ((attributes & 7) != 0, False, 1))
@@ -118,7 +118,7 @@ def choose_message_v0(walk: Walk, careful: bool) -> Vector:
 
 LAYOUT_MESSAGE_V0 = Layout(
     kinds=(0,),
-    lead=Lead(">i4", 8, 12),
+    prefix=LengthPrefix(">i4", 8, 12),
     least=18,
     choose=choose_message_v0,
     refuse=lambda message_size: message_size < 14,
@@ -170,7 +170,7 @@ ROWS_MESSAGE_V1 = Case(
 )
 
 
-def open_message_v1(walk: Walk) -> Run:
+def open_message_v1(walk: Walk) -> Section:
     """records/message.yaml, version 1: up to messages."""
     offset = walk.fixed(">i8")
     message_size = walk.fixed(">i4")
@@ -191,7 +191,7 @@ def open_message_v1(walk: Walk) -> Run:
     codec = attributes & 7
     length = walk.fixed(">i4")
     walk.refuse((length < 0) | (length != walk.end - walk.p))
-    return Run(
+    return Section(
         walk.p,
         walk.end,
         codec,
@@ -204,7 +204,7 @@ ROWS_MESSAGE_V1_MESSAGES = Case(
     name="message_v1_messages",
     read=read_message_v1,
     open=open_message_v1,
-    lead=Lead(">i4", 8, 12),
+    prefix=LengthPrefix(">i4", 8, 12),
     at_least=1,
     ends=True,
     shared={
@@ -241,7 +241,7 @@ ROWS_MESSAGE_V1_MESSAGES = Case(
 )
 
 
-def choose_message_v1(walk: Walk, careful: bool) -> Vector:
+def choose_message_v1(walk: Walk, full_check: bool) -> Vector:
     """Which case each entry is."""
     attributes = walk.at("i1", 17)
     return choose(len(walk.p), ((attributes & 7) == 0, False, 2), ((attributes & 7) != 0, False, 3))
@@ -249,14 +249,14 @@ def choose_message_v1(walk: Walk, careful: bool) -> Vector:
 
 LAYOUT_MESSAGE_V1 = Layout(
     kinds=(1,),
-    lead=Lead(">i4", 8, 12),
+    prefix=LengthPrefix(">i4", 8, 12),
     least=26,
     choose=choose_message_v1,
     refuse=lambda message_size: message_size < 14,
 )
 
 
-def read_part_header(walk: Walk) -> Fields:
+def read_element_header(walk: Walk) -> Fields:
     """records/header.yaml: a part of a row."""
     key = walk.bytes(walk.varint(), text=True)
     value = walk.bytes(walk.varint(), null=-1)
@@ -273,7 +273,7 @@ def read_record(walk: Walk) -> Fields:
     offset_delta = walk.varint()
     key = walk.bytes(walk.varint(), null=-1)
     value = walk.bytes(walk.varint(), null=-1)
-    headers = walk.elements(walk.varint(), read_part_header)
+    headers = walk.elements(walk.varint(), read_element_header)
     walk.close()
     return Fields(
         headers=headers,
@@ -284,7 +284,7 @@ def read_record(walk: Walk) -> Fields:
     )
 
 
-def open_record_batch(walk: Walk) -> Run:
+def open_record_batch(walk: Walk) -> Section:
     """records/record_batch.yaml: up to records."""
     base_offset = walk.fixed(">i8")
     batch_length = walk.fixed(">i4")
@@ -309,7 +309,7 @@ def open_record_batch(walk: Walk) -> Run:
     codec = attributes & 7
     walk.refuse((record_count == 0) & (walk.p != walk.end))
     codec = np.where(record_count == 0, 0, codec)
-    return Run(
+    return Section(
         walk.p,
         walk.end,
         codec,
@@ -331,7 +331,7 @@ ROWS_RECORD_BATCH_RECORDS = Case(
     name="record_batch_records",
     read=read_record,
     open=open_record_batch,
-    lead=Lead("zigzag"),
+    prefix=LengthPrefix("zigzag"),
     shared={
         "timestamp_type": lambda row: row.entry.attributes >> 3 & 1,
         "base_offset": lambda row: row.entry.base_offset,
@@ -371,15 +371,15 @@ ROWS_RECORD_BATCH_RECORDS = Case(
 )
 
 
-def choose_record_batch(walk: Walk, careful: bool) -> Vector:
+def choose_record_batch(walk: Walk, full_check: bool) -> Vector:
     """Which case each entry is."""
     attributes = walk.at(">i2", 21)
-    return choose(len(walk.p), (True, careful & ((attributes >> 5 & 1) != 0), 4))
+    return choose(len(walk.p), (True, full_check & ((attributes >> 5 & 1) != 0), 4))
 
 
 LAYOUT_RECORD_BATCH = Layout(
     kinds=(2,),
-    lead=Lead(">i4", 8, 12),
+    prefix=LengthPrefix(">i4", 8, 12),
     least=61,
     choose=choose_record_batch,
     refuse=lambda batch_length: batch_length < 14,

@@ -81,7 +81,7 @@ def files(draw: st.DrawFn, layout: Layout) -> bytes:
 def expected(
     data: bytes, start: int, room: int, layout: Layout, most: int, trial: int, far: int
 ) -> list[int]:
-    """Where the entries begin, and behind the last of them: what the kernel has to find."""
+    """Where the entries begin, and after the last of them: what the kernel has to find."""
     starts = [0]
     while len(starts) <= most and room - starts[-1] >= layout.least:
         at = starts[-1]

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from codecgen.runtime.arrow.numpy_cases import Case, Layout, Lead
+from codecgen.runtime.arrow.numpy_cases import Case, Layout, LengthPrefix
 from codecgen.runtime.arrow.numpy_fields import Walk, choose, wrap_32
 from codecgen.runtime.arrow.numpy_memory import Fields, Nullable, Vector
 
 
-def head_message_v0(walk: Walk) -> Fields:
+def header_message_v0(walk: Walk) -> Fields:
     """records/message.yaml, version 0: its head."""
     attributes = walk.at("i1", 17)
     crc = walk.at(">u4", 12)
@@ -24,7 +24,7 @@ def head_message_v0(walk: Walk) -> Fields:
 
 ROWS_MESSAGE_V0 = Case(
     name="message_v0",
-    read=head_message_v0,
+    read=header_message_v0,
     columns={
         "position": lambda row: row.position,
         "size": lambda row: row.size,
@@ -51,21 +51,21 @@ ROWS_MESSAGE_V0 = Case(
 )
 
 
-def choose_message_v0(walk: Walk, careful: bool) -> Vector:
+def choose_message_v0(walk: Walk, full_check: bool) -> Vector:
     """Which case each entry is."""
     return choose(len(walk.p), (True, False, 0))
 
 
 LAYOUT_MESSAGE_V0 = Layout(
     kinds=(0,),
-    lead=Lead(">i4", 8, 12),
+    prefix=LengthPrefix(">i4", 8, 12),
     least=18,
     choose=choose_message_v0,
     refuse=lambda message_size: message_size < 14,
 )
 
 
-def head_message_v1(walk: Walk) -> Fields:
+def header_message_v1(walk: Walk) -> Fields:
     """records/message.yaml, version 1: its head."""
     attributes = walk.at("i1", 17)
     crc = walk.at(">u4", 12)
@@ -76,7 +76,7 @@ def head_message_v1(walk: Walk) -> Fields:
 
 ROWS_MESSAGE_V1 = Case(
     name="message_v1",
-    read=head_message_v1,
+    read=header_message_v1,
     columns={
         "position": lambda row: row.position,
         "size": lambda row: row.size,
@@ -103,21 +103,21 @@ ROWS_MESSAGE_V1 = Case(
 )
 
 
-def choose_message_v1(walk: Walk, careful: bool) -> Vector:
+def choose_message_v1(walk: Walk, full_check: bool) -> Vector:
     """Which case each entry is."""
     return choose(len(walk.p), (True, False, 1))
 
 
 LAYOUT_MESSAGE_V1 = Layout(
     kinds=(1,),
-    lead=Lead(">i4", 8, 12),
+    prefix=LengthPrefix(">i4", 8, 12),
     least=26,
     choose=choose_message_v1,
     refuse=lambda message_size: message_size < 14,
 )
 
 
-def head_record_batch(walk: Walk) -> Fields:
+def header_record_batch(walk: Walk) -> Fields:
     """records/record_batch.yaml: its head."""
     attributes = walk.at(">i2", 21)
     base_offset = walk.at(">i8", 0)
@@ -149,7 +149,7 @@ def head_record_batch(walk: Walk) -> Fields:
 
 ROWS_RECORD_BATCH = Case(
     name="record_batch",
-    read=head_record_batch,
+    read=header_record_batch,
     columns={
         "position": lambda row: row.position,
         "size": lambda row: row.size,
@@ -187,14 +187,14 @@ ROWS_RECORD_BATCH = Case(
 )
 
 
-def choose_record_batch(walk: Walk, careful: bool) -> Vector:
+def choose_record_batch(walk: Walk, full_check: bool) -> Vector:
     """Which case each entry is."""
     return choose(len(walk.p), (True, False, 2))
 
 
 LAYOUT_RECORD_BATCH = Layout(
     kinds=(2,),
-    lead=Lead(">i4", 8, 12),
+    prefix=LengthPrefix(">i4", 8, 12),
     least=61,
     choose=choose_record_batch,
     refuse=lambda batch_length: batch_length < 14,

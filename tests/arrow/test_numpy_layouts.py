@@ -14,7 +14,7 @@ import pytest
 from codecgen.check import run
 from codecgen.diagnostics import render
 from codecgen.plan import make_plan
-from codecgen.runtime.arrow.decoder import Odd
+from codecgen.runtime.arrow.decoder import Rejected
 from codecgen.schema import loader
 from codecgen.targets import arrow
 from tests.arrow.test_other_layouts import MANIFEST, decoded, emitted
@@ -117,7 +117,7 @@ def codecs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
         sys.path.remove(str(root))
 
 
-def read(by: str, data: bytes) -> tuple[list[dict[str, Any]], list[Odd]]:
+def read(by: str, data: bytes) -> tuple[list[dict[str, Any]], list[Rejected]]:
     view = importlib.import_module(f"{PACKAGE}.arrow.all").ALL
     return decoded(view, importlib.import_module(f"{PACKAGE}.arrow.all_{by}"), data, None)
 
@@ -164,8 +164,8 @@ def test_they_read_and_refuse_what_the_kernels_do(codecs: ModuleType, seed: int)
     refused = 0
     for _ in range(12):
         parts = [r.choice((lines, pairs))(codecs, r) for _ in range(r.randint(1, 25))]
-        rows, odd = read("vectors", b"".join(parts))
-        assert rows and not odd
+        rows, rejected = read("numpy", b"".join(parts))
+        assert rows and not rejected
         assert rows == read("kernels", b"".join(parts))[0]
         for _ in range(10):
             i = r.randrange(len(parts))
@@ -173,11 +173,13 @@ def test_they_read_and_refuse_what_the_kernels_do(codecs: ModuleType, seed: int)
             for _ in range(r.choice((1, 1, 2))):
                 part[r.randrange(len(part))] = r.choice((0, 1, 127, 128, 255, r.randrange(256)))
             data = b"".join([*parts[:i], bytes(part), *parts[i + 1 :]])
-            rows, odd = read("vectors", data)
+            rows, rejected = read("numpy", data)
             expected, theirs = read("kernels", data)
             assert rows == expected, part.hex()
-            assert [(o.start, o.end) for o in odd] == [(o.start, o.end) for o in theirs], part.hex()
-            refused += bool(odd)
+            assert [(o.start, o.end) for o in rejected] == [(o.start, o.end) for o in theirs], (
+                part.hex()
+            )
+            refused += bool(rejected)
     assert refused > 10
 
 
@@ -186,11 +188,11 @@ def test_the_values_are_those_that_were_built(codecs: ModuleType) -> None:
     first, second = line(r) | {"number": -5}, line(r)
     value = {"hue": codecs.Colour.BLUE, "flags": {"dated": True, "named": True, "level": 3}}
     value |= {"date": 77, "name": "n", "blob": b"", "lines": [first, second]}
-    rows, odd = read("vectors", bytes(codecs.LINES.build(value)))
+    rows, rejected = read("numpy", bytes(codecs.LINES.build(value)))
     none = {"value": None, "key": None, "more": None, "extra": None}
     same = {"date": 77, "level": 3, "first": -5, "position": 0}
     assert rows == [none | same | item for item in (first, second)]
-    assert not odd
+    assert not rejected
 
 
 def emitted_from(text: str) -> tuple[dict[str, str], str]:
@@ -208,8 +210,8 @@ def test_a_view_that_they_cannot_express_is_left_to_the_kernels() -> None:
     for text, there in ((FORMAT, True), (FORMAT.replace(counted, counted + more), False)):
         files, problems = emitted_from(text)
         assert problems == ""
-        assert (f"{PACKAGE}/arrow/all_vectors.py" in files) == there
-        assert ("vectors=" in files[f"{PACKAGE}/arrow/all.py"]) == there
+        assert (f"{PACKAGE}/arrow/all_numpy.py" in files) == there
+        assert ("numpy=" in files[f"{PACKAGE}/arrow/all.py"]) == there
 
 
 def test_a_length_that_another_field_refuses_is_named() -> None:
