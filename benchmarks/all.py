@@ -17,7 +17,7 @@ RESULTS = Path(__file__).resolve().parent / "results"
 NAMES = (
     "decode",
     "encode",
-    "heads",
+    "batch_headers",
     "file_to_arrow",
     "threads",
     "start",

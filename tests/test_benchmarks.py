@@ -17,7 +17,7 @@ RUNS = {
     "decode": "--mib 1 --rounds 1 --rows D16 lz416 v1-gzip --without-java",
     "encode": "--mib 1 --rounds 1",
     "no_jit": "--mib 1 --rounds 1",
-    "heads": "--mib 1 --rounds 1",
+    "batch_headers": "--mib 1 --rounds 1",
     "threads": "--mib 1 --rounds 2",
     "file_to_arrow": "--mib 1 --rounds 1 --without-java",
 }

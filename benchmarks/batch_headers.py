@@ -1,9 +1,9 @@
-"""How fast the heads of batches are read, beside a full decode of the same files, which are in the page cache.
+"""How fast batch headers are read, beside a full decode of the same files, which are in the page cache.
 
-    python -m benchmarks.heads [--mib 1024] [--rounds 9] [--output benchmarks/results/heads.md]
+    python -m benchmarks.batch_headers [--mib 1024] [--rounds 9] [--output benchmarks/results/batch_headers.md]
 
-Nothing is decompressed and no checksum verified for a view of the heads, so it costs what its pages cost: the limits
-touch one byte of each head, once in a mapped file, once by a ``pread`` of its 61 bytes. Segments have 1 GiB (before they are
+Nothing is decompressed and no checksum verified for a view of batch headers, so it costs what its pages cost: the limits
+touch one byte of each header, once in a mapped file, once by a ``pread`` of its 61 bytes. Segments have 1 GiB (before they are
 compressed), as Kafka makes them unless told otherwise.
 """
 
@@ -19,19 +19,19 @@ from benchmarks.files import BatchScanner, Scanner, written
 from benchmarks.measure import Candidate, Report, ratio
 
 NOTES = """
-Microseconds for each batch, medians of CPU time: *heads* is the view of batches with all its columns, read as a
+Microseconds for each batch, medians of CPU time: *headers* is the view of batches with all its columns, read as a
 file is by default, *by map* the same with `mmap=True`, *full* the decode of
-all default columns in a stream. *mapped* touches a byte of each head's page in a new map of the file, *pread* reads each
-head alone; both know where the heads are. The last column says which part of the rate of *mapped* the view reaches *by map*.
+all default columns in a stream. *mapped* touches a byte of each header's page in a new map of the file, *pread* reads each
+header alone; both know where the headers are. The last column says which part of the rate of *mapped* the view reaches *by map*.
 """.strip()
 HEAD = 61
 
 
-def heads(path: Path) -> Candidate:
+def headers(path: Path) -> Candidate:
     return lambda: sum(batch.num_rows for batch in BatchScanner(path))
 
 
-def heads_of_map(path: Path) -> Candidate:
+def headers_of_map(path: Path) -> Candidate:
     return lambda: sum(batch.num_rows for batch in BatchScanner(path, mmap=True))
 
 
@@ -60,12 +60,12 @@ def pread(path: Path, places: list[int]) -> Candidate:
 def main() -> None:
     parser = measure.parser(__doc__, rounds=9, mib=1024)
     options = parser.parse_args()
-    report = Report("The heads of batches", measure.command("benchmarks.heads", options))
+    report = Report("Batch headers", measure.command("benchmarks.batch_headers", options))
     report.add(NOTES)
     report.table(
         "file",
         "batches",
-        "heads",
+        "headers",
         "by map",
         "full",
         "x full",
@@ -90,22 +90,22 @@ def line(report: Report, folder: Path, rounds: int, total: int, what: tuple[str,
     path = written(folder, "segment", data * (total // min(total, 16 << 20)))
     places = [start for start, _ in peers.sizes(path.read_bytes())]
     candidates = {
-        "heads": heads(path),
-        "by map": heads_of_map(path),
+        "headers": headers(path),
+        "by map": headers_of_map(path),
         "full": full(path),
         "mapped": mapped(path, places),
         "pread": pread(path, places),
     }
-    assert candidates["heads"]() == len(places)
+    assert candidates["headers"]() == len(places)
     found = measure.rounds(candidates, rounds)
     us = {name: m.median / len(places) * 1e6 for name, m in found.items()}
     report.row(
         title,
         f"{len(places):,}",
-        f"{us['heads']:.3f}",
+        f"{us['headers']:.3f}",
         f"{us['by map']:.3f}",
         f"{us['full']:.2f}",
-        ratio(us["full"], us["heads"]),
+        ratio(us["full"], us["headers"]),
         ratio(us["full"], us["by map"]),
         f"{us['mapped']:.3f}",
         f"{us['pread']:.3f}",
