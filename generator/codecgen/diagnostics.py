@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from codecgen.schema.types import Span
@@ -118,3 +118,12 @@ def _window(line: str, column: int) -> tuple[str, int]:
     start = max(0, min(column - 1 - _WIDEST // 2, len(line) - _WIDEST))
     head, tail = "..." if start else "", "..." if start + _WIDEST < len(line) else ""
     return head + line[start : start + _WIDEST] + tail, column - start + len(head)
+
+
+def once(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Without repetitions: at most one of a number for a place."""
+    seen = set()
+    for d in diagnostics:
+        if (d.code, d.span) not in seen:
+            seen.add((d.code, d.span))
+            yield d

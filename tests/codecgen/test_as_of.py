@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from codecgen.check import PASSES
-from codecgen.check.helpers import enum_uses
 from codecgen.diagnostics import render
 from codecgen.plan import as_of, make_plan
 from codecgen.plan.as_of import exists, release_key
+from codecgen.schema.lookup import enum_uses
 from codecgen.schema.model import Model
 from codecgen.schema.types import Since
 from codecgen.targets.registry import TARGETS

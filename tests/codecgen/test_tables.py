@@ -11,7 +11,7 @@ import pytest
 
 from codecgen.check import names
 from codecgen.plan import make_plan
-from codecgen.plan.names import TARGET_DIRECTORIES, TARGET_PACKAGES
+from codecgen.plan.generated_names import TARGET_DIRECTORIES, TARGET_PACKAGES
 from codecgen.runtime import construct as runtime
 from codecgen.schema.expression import _KEYWORDS, Expression, parse
 from codecgen.schema.grammar import FORMS

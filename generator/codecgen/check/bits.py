@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.helpers import enum_values, once
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan.as_of import exists
-from codecgen.schema.lookup import all_versions, exists_in
+from codecgen.schema.lookup import all_versions, enum_values, exists_in
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.types import INTEGERS, BitMember, BitsType
 from codecgen.spans import place

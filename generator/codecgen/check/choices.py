@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.helpers import once
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan import LayoutPlan, Plan, make_plan
 from codecgen.schema.model import Choice, Enum, Layout, Model
 from codecgen.schema.types import INTEGERS, ScalarType, Span

@@ -8,10 +8,9 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 
-from codecgen.check.helpers import enum_values
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
-from codecgen.schema.lookup import integer_range, is_signed
+from codecgen.schema.lookup import enum_values, integer_range, is_signed
 from codecgen.schema.model import Example, Layout, Model
 from codecgen.schema.types import (
     INTEGERS,

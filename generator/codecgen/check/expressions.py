@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from codecgen.check.helpers import once
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan.as_of import release_key
 from codecgen.plan.nodes import BitValue, FieldValue
 from codecgen.plan.resolve import Resolver

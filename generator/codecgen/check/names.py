@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from codecgen.diagnostics import Diagnostic
-from codecgen.plan.names import TARGET_DIRECTORIES, TARGET_PACKAGES
+from codecgen.plan.generated_names import TARGET_DIRECTORIES, TARGET_PACKAGES
 from codecgen.schema.lookup import members
 from codecgen.schema.model import Layout, Model
 from codecgen.schema.types import SCALARS, Span

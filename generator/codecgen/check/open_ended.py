@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.helpers import once
 from codecgen.check.relations import measured
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.size_bounds import scalar_bounds
 from codecgen.schema.lookup import reference_of

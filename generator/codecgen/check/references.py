@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from codecgen.check.helpers import enum_uses, once
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, once
 from codecgen.runtime.compression import CODECS
-from codecgen.schema.lookup import field_of, field_spans, reference_of
+from codecgen.schema.lookup import enum_uses, field_of, field_spans, reference_of
 from codecgen.schema.model import Choice, Enum, Field, Layout, Model, Overhead, OverheadOf
 from codecgen.schema.types import ArrayType, Reference, Span
 from codecgen.spans import hint, place

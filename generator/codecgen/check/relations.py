@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.helpers import once
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, once
 from codecgen.schema.lookup import all_versions, exists_in, field_of, field_spans, integer_range
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.types import ArrayType, FieldRange, ScalarType, Span

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check.helpers import enum_uses, enum_values
 from codecgen.diagnostics import Diagnostic
 from codecgen.schema.expression import Expression, Number
-from codecgen.schema.lookup import integer_range, is_signed, members
+from codecgen.schema.lookup import enum_uses, enum_values, integer_range, is_signed, members
 from codecgen.schema.model import Enum, Field, Layout, Model
 from codecgen.schema.types import ArrayType, BitsType, BytesType, ScalarType, Span
 from codecgen.spans import expression_span, place

@@ -6,8 +6,7 @@ import keyword
 from collections.abc import Iterator
 from dataclasses import replace
 
-from codecgen.check.helpers import once
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan.nodes import FieldValue, Value
 from codecgen.plan.resolve_rows import NUMBERS, RowsResolver, rows_scope
 from codecgen.plan.scope import Scope

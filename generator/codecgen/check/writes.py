@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from codecgen.check.helpers import once
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan.columns import running_fields
 from codecgen.plan.resolve_rows import NUMBERS, WriteResolver
 from codecgen.plan.scope import Scope

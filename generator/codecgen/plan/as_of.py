@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codecgen.plan.names import spell
+from codecgen.plan.generated_names import spell
 from codecgen.schema.model import Field, Layout, Manifest, Model
 from codecgen.schema.types import (
     ArrayType,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 
-from codecgen.plan.names import spell
+from codecgen.plan.generated_names import spell
 from codecgen.plan.nodes import DerivedValue, Value
 from codecgen.plan.resolve import settled
 from codecgen.plan.resolve_rows import derived_value

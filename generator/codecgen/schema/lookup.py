@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
-from codecgen.schema.model import Field, Layout
+from codecgen.schema.expression import Path
+from codecgen.schema.model import Enum, Field, Layout, Model
 from codecgen.schema.types import (
     INTEGERS,
     VARINTS,
@@ -12,6 +14,7 @@ from codecgen.schema.types import (
     BitMember,
     BitsType,
     Reference,
+    ScalarType,
     Span,
     StructType,
     Versions,
@@ -91,3 +94,46 @@ def spread(base: str, members: list[BitMember]) -> list[BitMember]:
         if free:
             out.append(replace(m, low=free[0], high=free[-1]))
     return out
+
+
+def enum_uses(
+    layout: Layout,
+) -> Iterator[tuple[Field | BitMember, str, tuple[str, ...] | None]]:
+    """The fields and bits that stand for values of an enum: (which, enum, the values that may stand there)."""
+    for f in layout.fields:
+        if isinstance(f.type, ScalarType) and f.type.enum is not None:
+            yield f, f.type.enum, f.type.only
+        for m in members(f):
+            if m.enum is not None:
+                yield m, m.enum, m.only
+
+
+def enum_values(enum: Enum, only: tuple[str, ...] | None) -> Iterator[tuple[str, int]]:
+    """The values that may stand in a place: all, or those that are listed."""
+    for value in enum.values:
+        if only is None or value.name in only:
+            yield value.name, value.value
+
+
+def enum_of(path: Path, layout: Layout, model: Model, item: Layout | None = None) -> str | None:
+    """The enum whose values a path can have. ``item`` is the layout of the elements that ``item`` stands for."""
+    names = path.names
+    if names[0] == "item" and item is not None and len(names) > 1:
+        return enum_of(Path(names[1:]), item, model)
+    field = next((f for f in layout.fields if f.name == names[0]), None)
+    if field is None:
+        return None
+    if isinstance(field.type, ScalarType) and len(names) == 1:
+        return field.type.enum
+    if isinstance(field.type, BitsType) and len(names) == 2:
+        return next((m.enum for m in field.type.members if m.name == names[1]), None)
+    return None
+
+
+def element_layout(layout: Layout, array: str | None, model: Model) -> Layout | None:
+    """The layout of the elements of an array."""
+    field = next((f for f in layout.fields if f.name == array), None)
+    if field is None or not isinstance(field.type, ArrayType):
+        return None
+    element = field.type.element
+    return model.layouts.get(element.layout) if isinstance(element, Reference) else None

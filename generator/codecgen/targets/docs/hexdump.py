@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from codecgen.plan import LayoutPlan, Plan
-from codecgen.plan.names import enum_of
 from codecgen.runtime.compression import decompress
 from codecgen.schema.expression import Path
+from codecgen.schema.lookup import enum_of
 from codecgen.schema.model import Field
 from codecgen.schema.types import (
     INTEGERS,

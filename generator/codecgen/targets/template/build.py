@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
-from codecgen.plan.names import element_layout
 from codecgen.plan.size_bounds import bounds
 from codecgen.schema import model
 from codecgen.schema import types as field_types
+from codecgen.schema.lookup import element_layout
 from codecgen.targets.template import view, view_types
 from codecgen.targets.template.schema_text import Words
 from codecgen.targets.template.types import expression, since, type_of, version_name

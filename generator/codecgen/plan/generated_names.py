@@ -1,0 +1,17 @@
+"""Names in what is generated: those that targets take, and how a name is spelled in other documents."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+TARGET_PACKAGES = frozenset(["arrow", "rows"])
+"""Packages that targets write inside the generated one, beside a module for each YAML file."""
+
+TARGET_DIRECTORIES = frozenset(["docs", "html", "kaitai"])
+"""Directories that targets write beside the generated package."""
+
+
+def spell(name: str, style: Literal["camel", "snake"]) -> str:
+    """A snake_case name in the style of a format's own documents."""
+    head, *rest = name.split("_")
+    return name if style == "snake" else head + "".join(part.capitalize() for part in rest)
