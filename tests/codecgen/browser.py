@@ -43,6 +43,10 @@ def program() -> str:
     return found
 
 
+class PageLeft(Exception):
+    """The page that was asked something is not there any more: another one is being loaded."""
+
+
 class Browser:
     """One page of a browser. ``console`` gathers errors and what the page says on its console, ``requested`` the
     addresses that it asks for."""
@@ -75,6 +79,7 @@ class Browser:
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
+        self.call("Page.setLifecycleEventsEnabled", enabled=True)
 
     def __enter__(self) -> Browser:
         return self
@@ -99,12 +104,20 @@ class Browser:
 
     def open(self, page: Path, mark: str = "") -> None:
         """Open a page from disk, and wait until it is there."""
-        self._events.clear()
         # A page that differs in its mark alone is not loaded anew.
-        self.call("Page.navigate", url="about:blank")
-        self._wait_for("Page.loadEventFired")
-        self.call("Page.navigate", url=page.absolute().as_uri() + (f"#{mark}" if mark else ""))
-        self._wait_for("Page.loadEventFired")
+        self._load("about:blank")
+        self._load(page.absolute().as_uri() + (f"#{mark}" if mark else ""))
+
+    def _load(self, url: str) -> None:
+        """Go to an address. Events of pages that were there before may still come: each load has an id of its own."""
+        loader = self.call("Page.navigate", url=url)["loaderId"]
+        while not any(
+            event["method"] == "Page.lifecycleEvent"
+            and (event["params"]["loaderId"], event["params"]["name"]) == (loader, "load")
+            for event in self._events
+        ):
+            self._receive()
+        self._events.clear()
 
     def size(self, width: int, height: int) -> None:
         phone = width < 600
@@ -135,6 +148,10 @@ class Browser:
     def type(self, text: str) -> None:
         for char in text:
             self.key(char, text=char)
+
+    def follow(self, link: str) -> None:
+        """Click the link that an expression gives. The page may be gone before it could answer."""
+        self.get(f"void setTimeout(element => element.click(), 0, {link})")
 
     def point(self, selector: str, click: bool = False) -> None:
         """Move the pointer over the first element that a selector finds, and click it."""
@@ -167,12 +184,16 @@ class Browser:
         return found["result"].get("value")
 
     def until(self, script: str) -> Any:
-        """The value of an expression, once it is true."""
+        """The value of an expression, once it is true, on this page or on one that is being loaded."""
         end = time.monotonic() + PATIENCE
-        while not (found := self.get(script)):
+        while True:
+            try:
+                if found := self.get(script):
+                    return found
+            except PageLeft:
+                pass
             assert time.monotonic() < end, f"never true: {script}"
             time.sleep(0.05)
-        return found
 
     def screenshot(self, path: Path) -> bytes:
         """What is in the window, as a PNG."""
@@ -196,13 +217,10 @@ class Browser:
         while True:
             found = self._receive()
             if found.get("id") == self._number:
+                if any(word in str(found.get("error")) for word in ("navigated", "context")):
+                    raise PageLeft
                 assert "error" not in found, f"{method}: {found['error']}"
                 return dict(found["result"])
-
-    def _wait_for(self, event: str) -> None:
-        while not any(found["method"] == event for found in self._events):
-            self._receive()
-        self._events.clear()
 
     def _receive(self) -> dict[str, Any]:
         """The next message; events are kept."""

@@ -100,8 +100,8 @@ def test_bytes_light_up_with_their_field(site: Path, browser: Browser) -> None:
 
 def test_a_field_of_a_dump_leads_to_its_description(site: Path, browser: Browser) -> None:
     browser.open(site / BATCH)
-    browser.get(
-        "[...document.querySelectorAll('.dump a')].find(a => a.textContent === 'records[0].key').click()"
+    browser.follow(
+        "[...document.querySelectorAll('.dump a')].find(a => a.textContent === 'records[0].key')"
     )
     browser.until("location.href.endsWith('/records/record.html#record-key')")
     browser.until("document.querySelector('tr:target')?.textContent.includes('key')")
@@ -209,8 +209,8 @@ def test_pages_are_readable_without_scripts(site: Path, browser: Browser) -> Non
 def test_the_switch_between_releases(site: Path, browser: Browser) -> None:
     browser.open(site / BATCH)
     assert "has_delete_horizon" in browser.get("document.body.textContent")
-    browser.get(
-        "[...document.querySelectorAll('.editions a')].find(a => a.textContent === '2.1.0').click()"
+    browser.follow(
+        "[...document.querySelectorAll('.editions a')].find(a => a.textContent === '2.1.0')"
     )
     browser.until("location.href.endsWith('/as-of-2.1.0/records/record_batch.html')")
     browser.until("document.readyState === 'complete'")

@@ -19,7 +19,7 @@ Row = dict[str, Any]
 class Entry:
     """Some bytes that stand for one entry: its rows, or none where a strict reader refuses it (``error``).
 
-    ``header_only`` says that the rows are made of the head alone, ``read`` whether a lenient reader takes it, ``lenient`` what it
+    ``header_only`` says that the rows are made of the header alone, ``read`` whether a lenient reader takes it, ``lenient`` what it
     sees, ``silent`` that there may be no rows, ``full_check`` that a strict reader looks at more than the columns show."""
 
     start: int
@@ -76,7 +76,7 @@ class Reference:
             if strict:
                 entry.rows = rows
         own = [rows for rows in self.view["rows"] if rows["of"] == codec.layout_name]
-        entry.head = any(rows.get("head") for rows in own)
+        entry.header_only = any(rows.get("header_only") for rows in own)
         entry.silent = not own or any("when" in rows for rows in own)
         return entry
 

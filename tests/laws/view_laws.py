@@ -168,7 +168,7 @@ def agree(
                 none = (
                     entry.silent and not entry.rows
                 )  # left to the reference codecs, which see that it is sound
-                allowed = entry.head or none or (full_check and entry.full_check)
+                allowed = entry.header_only or none or (full_check and entry.full_check)
                 if entry.error is None and not allowed:
                     raise Broken(
                         f"{engine} of {name} refuses the entry at {entry.start} of {data.hex()} (line {_line(rejected, entry)}), and nothing is wrong with it"
@@ -176,7 +176,7 @@ def agree(
                 continue
             if entry.rows is not None:
                 wanted += [{n: row[n] for n in names} for row in entry.rows]
-            elif not entry.head and not entry.silent:
+            elif not entry.header_only and not entry.silent:
                 if not entry.read and len(data) - entry.start < MOST_HEAD:
                     break  # too short for its head: an engine may stop before it, as before what is cut off
                 if not entry.read:

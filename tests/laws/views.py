@@ -181,7 +181,7 @@ class ViewMaker:
             rows["each"] = array
         sources = list(self.sources(entry, element, array))
         if array is None and d.chance(6):
-            rows["head"] = True
+            rows["header_only"] = True
             names = list(entry.tree["fields"])[:2]
             sources = [
                 Source(self.by, self.column_type(self.type) or "int64", part=self.by),
@@ -194,9 +194,9 @@ class ViewMaker:
             for s in seen_of(name, spec, None, self.kit.enums)
             if spec is not None
         ]
-        if d.chance(5) and "head" not in rows:
+        if d.chance(5) and "header_only" not in rows:
             self.condition(rows, "when", own)
-        if d.chance(6) and "head" not in rows:
+        if d.chance(6) and "header_only" not in rows:
             self.condition(rows, "full_check", own)
         values: Tree = {}
         taken: list[tuple[Column, Source]] = []
@@ -207,7 +207,7 @@ class ViewMaker:
                     values[column.name] = source.text
                     taken.append((column, source))
         rows["columns"] = values
-        if self.written and "head" not in rows:
+        if self.written and "header_only" not in rows:
             self.pending.append((rows, entry, element, array, taken))
         self.rows.append(rows)
 
