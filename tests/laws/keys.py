@@ -257,7 +257,8 @@ class Keys:
         if "measures" in spec or "layout" in spec:
             about.append("trailing_bytes")
         if "array" in spec:
-            about.append("bytes_after_none")
+            if "length" not in spec and "until" not in spec:
+                about.append("bytes_after_none")
             name = spec["array"].partition("@")[0]
             held = next((m for m in self.kit.made if m.name == name), None)
             if held is not None:

@@ -48,7 +48,7 @@ def _applies(freedom: str, f: Field, plan: Plan) -> bool:
         case "invalid_utf8":
             return isinstance(f.type, BytesType) and f.type.text
         case "bytes_after_none":
-            return isinstance(f.type, ArrayType)
+            return isinstance(f.type, ArrayType) and _says_how_many(f.type)
         case "truncated_tail":
             return isinstance(f.type, ArrayType) and _ends_open(f.type) and _tells_its_end(f, plan)
         case "mixed_versions" | "unchecked_elements":
@@ -71,9 +71,14 @@ def _integers(f: Field) -> list[str]:
             return []
 
 
+def _says_how_many(array: ArrayType) -> bool:
+    """Whether a number says how many elements there are, so that it can be 0."""
+    return array.count is not None or array.counted_by is not None
+
+
 def _ends_open(array: ArrayType) -> bool:
     """Whether only the end of the bytes says how many elements there are."""
-    return array.count is None and array.counted_by is None
+    return not _says_how_many(array)
 
 
 def _tells_its_end(f: Field, plan: Plan) -> bool:

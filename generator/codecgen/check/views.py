@@ -27,6 +27,10 @@ _KINDS = {
 _WIDTHS = ("int8", "int16", "int32", "int64", "timestamp_ms")
 
 
+_MODULES = ("_kernels", "_numpy", "_writer", "_encoders")
+"""How the modules end that a view has beside the one of its own name."""
+
+
 def check(model: Model) -> Iterator[Diagnostic]:
     for view in model.views.values():
         found = list(_columns(view))
@@ -48,7 +52,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _columns(view: View) -> Iterator[Diagnostic]:
-    if keyword.iskeyword(view.name) or view.name.endswith(("_kernels", "_vectors")):
+    if keyword.iskeyword(view.name) or view.name.endswith(_MODULES):
         message = f'"{view.name}" cannot be the name of a view: modules are called after it'
         yield Diagnostic("C027", message, view.span)
     names: set[str] = set()
@@ -66,6 +70,9 @@ def _columns(view: View) -> Iterator[Diagnostic]:
             if m.type not in ("binary", "string"):
                 message = f'"{m.name}" is of type {m.type}: lists hold binary and string'
                 yield Diagnostic("C032", message, m.span)
+            if m.on_request:
+                message = f'"{m.name}" is there when its list is: `on_request` is for whole columns'
+                yield Diagnostic("C032", message, place(m, "on_request"))
 
 
 def _rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[Diagnostic]:
