@@ -4,16 +4,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Sequence
 from typing import Any
 
-from tests.brokers.maven import CONTROL_VALUES, BrokerError, java_command
+from tests.brokers.messages import Request, answers
 from tests.paths import ROOT
 
 FILE = ROOT / "tests" / "data" / "control_values.jsonl"
-LIMIT_S = 120
-Request = dict[str, Any]
 
 
 def _voter(number: int, directory: str, *endpoints: dict[str, Any], high: int = 1) -> Request:
@@ -170,26 +167,13 @@ READ: list[Request] = [
 """What Kafka is given to read: bytes that it writes, and bytes that it does not."""
 
 
-def answers(requests: Sequence[Request]) -> list[dict[str, Any]]:
+def answered(requests: Sequence[Request]) -> list[dict[str, Any]]:
     """Each request with what Kafka's classes say to it: the bytes, the value, or the name of an exception."""
-    done = subprocess.run(
-        java_command(CONTROL_VALUES, "ControlValues"),
-        input="".join(json.dumps(request) + "\n" for request in requests).encode(),
-        capture_output=True,
-        timeout=LIMIT_S,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise BrokerError(f"ControlValues ended with code {done.returncode}: {done.stderr!r}")
-    found = [json.loads(line) for line in done.stdout.decode("utf-8").splitlines()]
-    for answer in found:
-        if "error" in answer:  # the text changes from Java to Java
-            answer["error"] = answer["error"].partition(":")[0]
-    return [request | answer for request, answer in zip(requests, found, strict=True)]
+    return [request | answer for request, answer in zip(requests, answers(requests), strict=True)]
 
 
 def main() -> None:
-    lines = [json.dumps(answer, ensure_ascii=True) for answer in answers([*WRITTEN, *READ])]
+    lines = [json.dumps(answer, ensure_ascii=True) for answer in answered([*WRITTEN, *READ])]
     FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(f"{FILE}: {len(lines)} lines")
 

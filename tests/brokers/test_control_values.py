@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from .control_values import FILE, READ, WRITTEN, answers
+from .control_values import FILE, READ, WRITTEN, answered
 
 pytestmark = pytest.mark.broker
 
 
 def test_the_committed_values_are_those_of_kafka() -> None:
     committed = [json.loads(line) for line in FILE.read_text("utf-8").splitlines()]
-    assert answers([*WRITTEN, *READ]) == committed
+    assert answered([*WRITTEN, *READ]) == committed
