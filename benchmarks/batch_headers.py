@@ -24,7 +24,7 @@ file is by default, *by map* the same with `mmap=True`, *full* the decode of
 all default columns in a stream. *mapped* touches a byte of each header's page in a new map of the file, *pread* reads each
 header alone; both know where the headers are. The last column says which part of the rate of *mapped* the view reaches *by map*.
 """.strip()
-HEAD = 61
+HEADER_START = 61
 
 
 def headers(path: Path) -> Candidate:
@@ -52,7 +52,7 @@ def pread(path: Path, places: list[int]) -> Candidate:
         with path.open("rb", buffering=0) as file:
             number = file.fileno()
             for at in places:
-                os.pread(number, HEAD, at)
+                os.pread(number, HEADER_START, at)
 
     return run
 

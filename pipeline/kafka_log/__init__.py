@@ -10,7 +10,7 @@ from kafka_log.reader import SegmentReader
 
 if TYPE_CHECKING:
     from kafka_log.encoding import encode, write_segment
-    from kafka_log.scanning import read_table, scan, scan_batches
+    from kafka_log.scan_streams import read_table, scan, scan_batches
 
 __all__ = [
     "Batch",
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _LATER = {
-    **dict.fromkeys(("read_table", "scan", "scan_batches"), "kafka_log.scanning"),
+    **dict.fromkeys(("read_table", "scan", "scan_batches"), "kafka_log.scan_streams"),
     **dict.fromkeys(("encode", "write_segment"), "kafka_log.encoding"),
 }
 """What needs pyarrow and numpy, or the codecs, which are imported when it is asked for."""

@@ -1,6 +1,6 @@
 """Records as Arrow: a stream of ``pyarrow.RecordBatch`` from segments, in bounded memory.
 
-:func:`record_batches` is the way in. All bytes are decoded below :func:`read_slice`, slice by slice: a faster
+:func:`record_batches` is the way in. All bytes are decoded below :func:`read_split`, split by split: a faster
 codec takes the place of that one function.
 """
 
@@ -14,7 +14,6 @@ from functools import cached_property
 import pyarrow as pa
 
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.choice import Choice, in_batches
 from kafka_log.columns import (
     COLUMNS,
     DEFAULT_COLUMNS,
@@ -26,9 +25,10 @@ from kafka_log.columns import (
     schema,
 )
 from kafka_log.directory import Segment
-from kafka_log.kernels import ENGINES, pay
+from kafka_log.kernels import ENGINES, use_kernels
 from kafka_log.model import Policy
 from kafka_log.reader import SegmentReader
+from kafka_log.row_filter import RowFilter, in_batches
 
 __all__ = [
     "COLUMNS",
@@ -36,8 +36,8 @@ __all__ = [
     "METADATA_COLUMNS",
     "OnDamage",
     "Scan",
-    "Slice",
-    "read_slice",
+    "Split",
+    "read_split",
     "record_batches",
     "schema",
 ]
@@ -58,7 +58,7 @@ class OnDamage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class Split:
     """What one pass reads: bytes of a segment from the first byte of a batch (``start``) to ``stop`` (None: the end),
     and of these the records with offsets from ``first_offset`` up to, but not with, ``end_offset``.
 
@@ -75,7 +75,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Scan:
-    """How slices are read, and what of them. See :func:`record_batches`."""
+    """How splits are read, and what of them. See :func:`record_batches`."""
 
     columns: tuple[str, ...] = DEFAULT_COLUMNS
     policy: Policy = Policy.KAFKA
@@ -108,12 +108,12 @@ class Scan:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """What :func:`read_slice` gives."""
+        """What :func:`read_split` gives."""
         return schema(self.columns, timestamp_unit=self.timestamp_unit)
 
 
 def record_batches(
-    segments: Iterable[Segment | Slice],
+    segments: Iterable[Segment | Split],
     columns: Iterable[str] = DEFAULT_COLUMNS,
     policy: Policy | str = Policy.KAFKA,
     batch_rows: int = 16_384,
@@ -130,7 +130,7 @@ def record_batches(
     A batch that comes out has at most ``batch_rows`` rows, and about ``batch_bytes`` bytes at most unless a single record has
     more. Memory holds one of these and one batch of the log. Control records (transaction markers and the like) are left
     out unless ``control_records``. ``engine`` is ``construct`` (the reference codecs), ``arrow`` (the kernels, for all
-    that they can give), or ``auto``: the kernels where they pay. Without numba readers by NumPy take their place.
+    that they can give), or ``auto``: the kernels where that is faster. Without numba readers by NumPy take their place.
 
     Raises :class:`CodecError` for damage, with file, byte and field, when ``on_damage`` is ``raise``.
     """
@@ -146,30 +146,30 @@ def record_batches(
         timestamp_unit=timestamp_unit,
     )
     for item in segments:
-        yield from read_slice(item if isinstance(item, Slice) else Slice(item), scan)
+        yield from read_split(item if isinstance(item, Split) else Split(item), scan)
 
 
-def takes(part: Slice, scan: Scan) -> bool:
-    """Whether the kernels are to read a slice. The rows are the same."""
+def takes(part: Split, scan: Scan) -> bool:
+    """Whether the kernels are to read a split. The rows are the same."""
     size = (part.segment.size if part.stop is None else part.stop) - part.start
-    return pay(size, scan.engine)
+    return use_kernels(size, scan.engine)
 
 
-def read_slice(part: Slice, scan: Scan) -> Iterator[pa.RecordBatch]:
-    """The rows of one slice. What decodes bytes is below here alone."""
+def read_split(part: Split, scan: Scan) -> Iterator[pa.RecordBatch]:
+    """The rows of one split. What decodes bytes is below here alone."""
     if takes(part, scan):
-        from kafka_log import fast  # numpy is needed from here on
+        from kafka_log import columnar_splits  # numpy is needed from here on
 
-        return fast.read(part, scan, _by_reference)
+        return columnar_splits.read(part, scan, _by_reference)
     return _by_reference(part, scan)
 
 
-def _by_reference(part: Slice, scan: Scan) -> Iterator[pa.RecordBatch]:
-    """The rows of one slice, by the Construct codecs."""
+def _by_reference(part: Split, scan: Scan) -> Iterator[pa.RecordBatch]:
+    """The rows of one split, by the Construct codecs."""
     return in_batches(_rows(part, scan), part, scan)
 
 
-def _rows(part: Slice, scan: Scan) -> Iterator[Row]:
+def _rows(part: Split, scan: Scan) -> Iterator[Row]:
     reader = SegmentReader(
         part.segment.path,
         policy=scan.policy,
@@ -177,10 +177,10 @@ def _rows(part: Slice, scan: Scan) -> Iterator[Row]:
         start=part.start,
         stop=part.stop,
     )
-    choice = Choice(part, scan)
-    with choice.reading(reader):
+    row_filter = RowFilter(part, scan)
+    with row_filter.reading(reader):
         for batch in reader:
-            yield from choice.rows(batch)
-            if choice.done:
+            yield from row_filter.rows(batch)
+            if row_filter.done:
                 return
-    yield from choice.end(reader.end)
+    yield from row_filter.end(reader.end)

@@ -1,4 +1,4 @@
-"""Files of batches as blocks: runs of batches that the Arrow kernels read, with their heads.
+"""Files of batches as blocks: runs of batches that the Arrow kernels read, with their headers.
 
 What the kernels do not take comes as a batch of the reference codecs, in its place.
 """
@@ -41,19 +41,23 @@ class BlockDecoder(Decoder):
         super().__init__(RECORDS, choose(RECORDS, columns), **options)
         names = [column.name for column in BATCHES.columns]
         load = load_kernels if self.numpy is None else load_numpy_reader
-        heads = choose(BATCHES, names)
-        self.heads = Decoder(BATCHES, heads, limits=self.limits, kernels=load(BATCHES))
+        batch_headers = choose(BATCHES, names)
+        self.batch_headers = Decoder(
+            BATCHES, batch_headers, limits=self.limits, kernels=load(BATCHES)
+        )
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
         for item in super().decode(chunk, position):
             if isinstance(item, Rows):
-                yield from self._with_heads(item, chunk, position)
+                yield from self._with_headers(item, chunk, position)
             else:
                 yield item
 
-    def _with_heads(self, rows: Rows, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
+    def _with_headers(self, rows: Rows, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
         part = _part(chunk, rows.start - position, rows.end - position)
-        found = [item for item in self.heads.decode(part, rows.start) if isinstance(item, Rows)]
+        found = [
+            item for item in self.batch_headers.decode(part, rows.start) if isinstance(item, Rows)
+        ]
         if len(found) != 1 or found[0].entries != rows.entries:
             yield Rejected(rows.start, None)
             return
@@ -61,7 +65,7 @@ class BlockDecoder(Decoder):
 
 
 class HeadDecoder(BlockDecoder):
-    """Leaves compressed records of batches as they are: heads and checksums will do. What else there is, the messages
+    """Leaves compressed records of batches as they are: headers and checksums will do. What else there is, the messages
     of the older formats too, is read in full: it costs less than to tell it apart."""
 
     def __init__(self, columns: Sequence[str], **options: Any) -> None:
@@ -76,8 +80,8 @@ _NO_RECORDS = pa.RecordBatch.from_pydict({name: pa.array([], pa.int64()) for nam
 
 
 def _without_records(block: Block) -> Block:
-    """The heads alone, as a reader of heads gives them. It reads messages of the older formats with their records."""
-    counted = block.heads.column("record_count").null_count == 0
+    """The headers alone, as a reader of headers gives them. It reads messages of the older formats with their records."""
+    counted = block.batch_headers.column("record_count").null_count == 0
     return replace(block, batch=_NO_RECORDS) if counted else block
 
 

@@ -1,4 +1,4 @@
-"""Runs of batches that the Arrow kernels read: their heads, beside the columns of their records.
+"""Runs of batches that the Arrow kernels read: their headers, beside the columns of their records.
 
 What a block says of batches and records is what the reference codecs say of them; the kernels take only what a strict
 reader finds nothing to say about.
@@ -18,8 +18,8 @@ import pyarrow as pa
 from codecgen.runtime.arrow.decoder import Rows
 from kafka_log.control import read_control
 from kafka_log.model import Batch, Record, codec_label
+from kafka_log.row_values import MORE_OF_BATCH, MORE_OF_RECORD, OF_BATCH, OF_RECORD
 from kafka_log.summary import Summary
-from kafka_log.values import MORE_OF_BATCH, MORE_OF_RECORD, OF_BATCH, OF_RECORD
 
 STRETCH = 8192
 """Records that become Python objects at a time, at least: one batch of the file more at most."""
@@ -33,48 +33,48 @@ COUNTED = ("position", "base_offset")
 
 @dataclass(frozen=True, slots=True)
 class Block(Rows):
-    """Some entries of one layout. ``batch`` has their records, or none where only heads were read; ``heads`` has a row
+    """Some entries of one layout. ``batch`` has their records, or none where only headers were read; ``headers`` has a row
     of the view batches for each entry."""
 
-    heads: pa.RecordBatch
+    batch_headers: pa.RecordBatch
 
     def starts(self) -> Any:
         """The row at which the records of each entry begin, and after the last one how many there are."""
         rows = numbers(self.batch, "position")
-        return np.append(np.searchsorted(rows, numbers(self.heads, "position")), len(rows))
+        return np.append(np.searchsorted(rows, numbers(self.batch_headers, "position")), len(rows))
 
     def base_offsets(self) -> Any:
         """The first offset of each entry. That of a compressed message is that of the first record in it."""
-        column = self.heads.column("base_offset")
+        column = self.batch_headers.column("base_offset")
         if not column.null_count:
-            return numbers(self.heads, "base_offset")
+            return numbers(self.batch_headers, "base_offset")
         first = numbers(self.batch, "base_offset")[self.starts()[:-1]]
         return np.where(column.is_null(), first, column.fill_null(0))
 
     def summary(self) -> Summary:
         """What there is to count."""
-        heads = self.heads
-        counts = heads.column("record_count")
-        times = numbers(heads, "max_timestamp")
+        batch_headers = self.batch_headers
+        counts = batch_headers.column("record_count")
+        times = numbers(batch_headers, "max_timestamp")
         times = times[times >= 0]
-        producers = numbers(heads, "producer_id")
-        codecs = _counted(numbers(heads, "codec"))
+        producers = numbers(batch_headers, "producer_id")
+        codecs = _counted(numbers(batch_headers, "codec"))
         return Summary(
             "",
-            batches=heads.num_rows,
+            batches=batch_headers.num_rows,
             records=self.batch.num_rows
             if counts.null_count
-            else int(numbers(heads, "record_count").sum(dtype=np.int64)),
-            control_batches=heads.column("is_control").true_count,
-            transactional_batches=heads.column("is_transactional").true_count,
+            else int(numbers(batch_headers, "record_count").sum(dtype=np.int64)),
+            control_batches=batch_headers.column("is_control").true_count,
+            transactional_batches=batch_headers.column("is_transactional").true_count,
             empty_batches=0
             if counts.null_count
-            else int((numbers(heads, "record_count") == 0).sum()),
+            else int((numbers(batch_headers, "record_count") == 0).sum()),
             first_offset=int(self.base_offsets().min()),
-            last_offset=int(numbers(heads, "last_offset").max()),
+            last_offset=int(numbers(batch_headers, "last_offset").max()),
             first_timestamp=int(times.min()) if len(times) else None,
             last_timestamp=int(times.max()) if len(times) else None,
-            magics=_counted(numbers(heads, "magic")),
+            magics=_counted(numbers(batch_headers, "magic")),
             codecs=Counter({codec_label(codec) or "unknown": n for codec, n in codecs.items()}),
             producers=set(np.unique(producers[producers >= 0]).tolist()),
         )
@@ -82,8 +82,8 @@ class Block(Rows):
     def batches(self, file: str) -> Iterator[Batch]:
         """The entries as the reference codecs give them."""
         starts = self.starts().tolist()
-        columns = [_values(self.heads.column(name)) for name in OF_BATCH]
-        more = [list(_values(self.heads.column(name))) for name in MORE_OF_BATCH]
+        columns = [_values(self.batch_headers.column(name)) for name in OF_BATCH]
+        more = [list(_values(self.batch_headers.column(name))) for name in MORE_OF_BATCH]
         base_offsets = self.base_offsets().tolist()
         first = 0
         held: list[Record] = []

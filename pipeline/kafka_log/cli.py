@@ -16,9 +16,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.table import Table
 
 from codecgen.runtime.located_bytes import Limits
-from kafka_log import jsonl, textual
+from kafka_log import json_dump, text_dump
 from kafka_log.directory import DirectoryError, Partition, discover
-from kafka_log.kernels import ENGINES, HEADS_PAY_FROM, PAYS_FROM, pay
+from kafka_log.kernels import ENGINES, KERNEL_MIN_BYTES, KERNEL_MIN_BYTES_OF_HEADERS, use_kernels
 from kafka_log.model import Batch, End, Policy
 from kafka_log.reader import Batches, SegmentReader
 from kafka_log.summary import Summary, summarize
@@ -66,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
     dump.add_argument(
         "--width",
         type=int,
-        default=textual.MAX_SHOWN,
+        default=text_dump.MAX_SHOWN,
         metavar="BYTES",
         help="show at most this much of a key, value or header in text (default %(default)s)",
     )
@@ -147,7 +147,9 @@ def _opener(options: argparse.Namespace, partitions: list[Partition], records: b
     """What opens the segments, now that it is known how much there is to read."""
     limits = Limits(decompressed=options.max_decompressed, elements=options.max_elements)
     size = sum(segment.size for p in partitions for segment in p.segments)
-    if not pay(size, options.engine, PAYS_FROM if records else HEADS_PAY_FROM):
+    if not use_kernels(
+        size, options.engine, KERNEL_MIN_BYTES if records else KERNEL_MIN_BYTES_OF_HEADERS
+    ):
         return lambda path: SegmentReader(
             path, policy=options.policy, limits=limits, records=records
         )
@@ -171,9 +173,9 @@ def _dump(options: argparse.Namespace, partitions: list[Partition]) -> int:
         for segment in partition.segments:
             watch = _Watch(open_segment(segment.path))
             if options.output == "jsonl":
-                found = jsonl.lines(watch, records=not options.digest)
+                found = json_dump.lines(watch, records=not options.digest)
             else:
-                found = textual.lines(watch, data=not options.digest, width=options.width)
+                found = text_dump.lines(watch, data=not options.digest, width=options.width)
             while some := list(islice(found, LINES)):
                 out.write("\n".join(some) + "\n")
             worst = max(worst, PROBLEMS if watch.found_problems() else GOOD)

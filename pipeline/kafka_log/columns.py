@@ -12,7 +12,7 @@ import pyarrow as pa
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.directory import Segment
 from kafka_log.model import Batch, Record, codec_label
-from kafka_log.values import MORE_OF_RECORD, OF_RECORD, OF_RECORDS
+from kafka_log.row_values import MORE_OF_RECORD, OF_RECORD, OF_RECORDS
 
 Unit = Literal["ms", "us"]
 """The unit of timestamps: ``ms`` is the format's own, ``us`` what Spark wants."""
@@ -33,7 +33,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: what it is, and its values for rows. ``once`` are columns with one value for the whole slice,
+    """A column: what it is, and its values for rows. ``once`` are columns with one value for the whole split,
     ``source`` is what they are called in the view records."""
 
     name: str

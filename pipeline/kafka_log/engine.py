@@ -20,7 +20,7 @@ from kafka_codecs.rows.records import RECORDS
 from kafka_log.control import read_control
 from kafka_log.framing import layout_of
 from kafka_log.model import Batch, Policy, Problem, Record, is_own_checksum
-from kafka_log.values import MORE_OF_BATCH, MORE_OF_RECORD, OF_BATCH, OF_RECORD
+from kafka_log.row_values import MORE_OF_BATCH, MORE_OF_RECORD, OF_BATCH, OF_RECORD
 
 Engine = Callable[[bytes, int, str, Policy, Limits, bool], Batch]
 

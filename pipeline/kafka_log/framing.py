@@ -8,7 +8,7 @@ from codecgen.runtime.construct import Layout
 from codecgen.runtime.located_bytes import Session, Source
 from kafka_codecs import LOG_ENTRY
 
-HEAD = LOG_ENTRY.prefix_size
+HEADER_START = LOG_ENTRY.prefix_size
 """The first bytes of an entry, which say what it is, and how long."""
 
 _KNOWN = sorted(LOG_ENTRY.cases)

@@ -3,8 +3,8 @@
 They are runs of entries of a fixed size, whose layouts are in the schemas. Offsets are relative to the one in the file's
 name. A file that was made longer in advance has zeros at its end.
 
-Nothing in them is believed that the batches do not bear out; where they do not, reading begins at the first byte. The
-heads of batches are believed, as Kafka does when it looks for an offset or a time.
+Nothing in them is trusted that the batches do not bear out; where they do not, reading begins at the first byte. The
+batch headers are trusted, as Kafka does when it looks for an offset or a time.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _by_offset(segment: Segment, offset: int, engine: Engine) -> int:
     before = int(index["position"][i - 1]) if i else 0
     if not before <= position < segment.size:
         return 0
-    batches = deque(_heads(segment, before, position + 1, engine), maxlen=1)
+    batches = deque(_headers(segment, before, position + 1, engine), maxlen=1)
     if not batches or batches[-1].position != position:
         return 0
     head = batches[-1]
@@ -97,30 +97,30 @@ def _by_time(segment: Segment, timestamp: int, engine: Engine) -> int:
     if i < 0:
         return 0
     offset = segment.base_offset + int(index["relative_offset"][i])
-    heads = _heads(segment, _by_offset(segment, offset, engine), None, engine)
-    named = next((head for head in heads if head.last >= offset), None)
+    batch_headers = _headers(segment, _by_offset(segment, offset, engine), None, engine)
+    named = next((head for head in batch_headers if head.last >= offset), None)
     if named is None or named.first > offset or named.timestamp != int(index["timestamp"][i]):
         return 0
     # The entry does not say what follows it: it may be the last one, and be written before the last batches were.
     position = named.position
-    head: _Head | None = named
+    head: _Header | None = named
     while head is not None:
         if head.timestamp >= timestamp:
             return head.position
         position = head.position
-        head = next(heads, None)
+        head = next(batch_headers, None)
     return position
 
 
-class _Head(NamedTuple):
+class _Header(NamedTuple):
     position: int
     first: int
     last: int
     timestamp: int
 
 
-def _heads(segment: Segment, start: int, stop: int | None, engine: Engine) -> Iterator[_Head]:
-    """The heads of batches, as far as there are any. ``first`` is the last offset where there is no first one."""
+def _headers(segment: Segment, start: int, stop: int | None, engine: Engine) -> Iterator[_Header]:
+    """The batch headers, as far as there are any. ``first`` is the last offset where there is no first one."""
     scanner = BatchScanner(
         segment.path, _COLUMNS, on_damage="keep", engine=engine, start=start, stop=stop
     )
@@ -128,4 +128,4 @@ def _heads(segment: Segment, start: int, stop: int | None, engine: Engine) -> It
         columns = [batch.column(name) for name in _COLUMNS]
         columns[3] = columns[3].cast(pa.int64())
         for position, first, last, timestamp in zip(*(c.to_pylist() for c in columns), strict=True):
-            yield _Head(position, last if first is None else first, last, timestamp)
+            yield _Header(position, last if first is None else first, last, timestamp)

@@ -1,4 +1,4 @@
-"""Whether the Arrow kernels are there, and whether loading them pays. Importing this module loads nothing."""
+"""Whether the Arrow kernels are there, and whether loading them is worth it. Importing this module loads nothing."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from importlib.util import find_spec
 
 ENGINES = ("auto", "construct", "arrow")
 """Who reads: ``construct`` are the reference codecs, ``arrow`` the kernels (what these do not take, the reference codecs
-read in its place), and ``auto`` is ``arrow`` where that pays."""
+read in its place), and ``auto`` is ``arrow`` where that is faster."""
 
-PAYS_FROM = 4 << 20
+KERNEL_MIN_BYTES = 4 << 20
 """Bytes from which on the kernels are worth loading: it takes the time in which the reference codecs read as many."""
 
-HEADS_PAY_FROM = 64 << 20
-"""The same where only heads are read, and checksums verified: with batches of a few KiB. Small ones would pay earlier, large
+KERNEL_MIN_BYTES_OF_HEADERS = 64 << 20
+"""The same where only headers are read, and checksums verified: with batches of a few KiB. Small ones would pay earlier, large
 ones later, but then little is lost."""
 
 _NEEDED = ("numpy", "pyarrow")
 _KERNELS, _NUMPY = "kafka_codecs.arrow.records_kernels", "kafka_codecs.arrow.records_numpy"
 
 
-def pay(size: int, engine: str = "auto", pays_from: int = PAYS_FROM) -> bool:
+def use_kernels(size: int, engine: str = "auto", min_bytes: int = KERNEL_MIN_BYTES) -> bool:
     """Whether to read so many bytes with the kernels, or without numba the readers by NumPy. ``auto``: if they are loaded,
     or worth it."""
     if engine != "auto":
         return engine == "arrow"
     if _NUMPY in sys.modules or getattr(sys.modules.get(_KERNELS), "JIT", False):
         return True
-    return size >= pays_from and all(find_spec(name) is not None for name in _NEEDED)
+    return size >= min_bytes and all(find_spec(name) is not None for name in _NEEDED)

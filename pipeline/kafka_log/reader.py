@@ -143,9 +143,11 @@ class Run:
 
         left = self.size - self.position
         # Apache Kafka's file reader wants one byte more than the head of an entry.
-        if left <= framing.HEAD:
+        if left <= framing.HEADER_START:
             return None
-        frame = framing.frame_of(self.read(self.position, framing.HEAD), self.position, self.name)
+        frame = framing.frame_of(
+            self.read(self.position, framing.HEADER_START), self.position, self.name
+        )
         return frame.size if frame.size <= left else None
 
     def believe(self, batch: Batch) -> None:

@@ -11,7 +11,7 @@ from codecgen.runtime.layout import Length
 from codecgen.runtime.located_bytes import Limits, Session, Source
 from kafka_codecs import LOG_ENTRY
 from kafka_log import framing
-from kafka_log.headers import HEADER_BYTES, Columns, Entry
+from kafka_log.header_walk import HEADER_BYTES, Columns, Entry
 
 CHUNK = 1 << 20
 WORK_PER_BYTE = 16
@@ -26,12 +26,12 @@ def next_entry(
 ) -> tuple[int, int] | None:
     """(position, first offset) of the first entry at or after ``start`` whose checksum is right.
 
-    ``after`` is the last offset known before; an entry with a lower one is not believed.
+    ``after`` is the last offset known before; an entry with a lower one is not trusted.
     """
     offsets = Columns(("base_offset", "last_offset"), file)
     budget = [WORK_PER_BYTE * (size - start) + CHUNK]
     position = start
-    while position + framing.HEAD < size and budget[0] > 0:
+    while position + framing.HEADER_START < size and budget[0] > 0:
         chunk = read(position, CHUNK + HEADER_BYTES)
         if chunk.strip(b"\0"):  # a file that was made longer in advance has a long tail of zeros
             for match in _HEAD.finditer(chunk):
@@ -44,7 +44,7 @@ def next_entry(
     return None
 
 
-def _head_pattern() -> re.Pattern[bytes]:
+def _header_pattern() -> re.Pattern[bytes]:
     """Finds every place where the bytes could be the head of an entry: a length that is above 0, and a value that says
     which layout it is. A look-ahead, so that places may overlap."""
     values: dict[tuple[Any, ...], list[int]] = {}
@@ -74,7 +74,7 @@ def _pattern(length: Length, values: list[int]) -> bytes:
     return found
 
 
-_HEAD = _head_pattern()
+_HEAD = _header_pattern()
 
 
 def _entry(
@@ -87,7 +87,7 @@ def _entry(
     budget: list[int],
 ) -> int | None:
     """The first offset of an entry at a place, None when there is none."""
-    if len(head) < framing.HEAD:
+    if len(head) < framing.HEADER_START:
         return None
     file = offsets.session.file or ""
     try:

@@ -33,13 +33,13 @@ from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.columns import record_size
 from kafka_log.model import Batch, End, Policy, Record
-from kafka_log.positioned import read_at
+from kafka_log.positioned_reads import read_at
 from kafka_log.reader import Run, SegmentReader, damage
 
 # What a first record does not need is imported where it is: the codecs take 50 ms, Arrow's functions 30.
 if TYPE_CHECKING:
-    from kafka_log.heads import Heads
-    from kafka_log.values import Values
+    from kafka_log.header_loading import HeaderChunks
+    from kafka_log.row_values import Values
 
 CHUNK_BYTES = 8 << 20
 ROWS = 1 << 16
@@ -175,7 +175,7 @@ class Scanner:
                     elif self._past(item):
                         return
                     else:
-                        yield from self._rows(self._believed(item))
+                        yield from self._rows(self._verified(item))
         end = self.reader.end
         if end is not None and end.error is not None and not self.keep:
             raise end.error
@@ -188,7 +188,7 @@ class Scanner:
             for batch in batches:
                 if self._past(batch):
                     break
-                rows += self._believed(batch)
+                rows += self._verified(batch)
                 size += sum(map(record_size, batch.records))
                 if len(rows) >= ROWS or size >= BYTES:
                     yield from self._rows(rows)
@@ -298,7 +298,7 @@ class Scanner:
             return False
         return batch.base_offset >= high and bool(damage(batch))
 
-    def _believed(self, batch: Batch) -> Sequence[tuple[Batch, Record | None]]:
+    def _verified(self, batch: Batch) -> Sequence[tuple[Batch, Record | None]]:
         """The records of a batch, unless it is damaged and damage is raised."""
         if not self.keep:
             for error in damage(batch):
@@ -325,15 +325,15 @@ class Scanner:
         return pa.RecordBatch.from_arrays(arrays, schema=self.decoded)
 
     def _values(self) -> Values:
-        from kafka_log.values import OF_RECORDS
+        from kafka_log.row_values import OF_RECORDS
 
         return OF_RECORDS
 
 
 class BatchScanner(Scanner):
-    """One pass over the heads of the batches of a file: nothing is decompressed, and no checksum is verified.
+    """One pass over the batch headers of a file: nothing is decompressed, and no checksum is verified.
 
-    Where batches are large only their heads are read, each by a call of ``pread``. With ``mmap`` the file is mapped into
+    Where batches are large only their headers are read, each by a call of ``pread``. With ``mmap`` the file is mapped into
     memory, which is several times as fast; but a file that becomes shorter meanwhile then ends the process, as with every
     map (a broker that truncates a log does this). Without it such a file just ends.
     """
@@ -369,25 +369,25 @@ class BatchScanner(Scanner):
         self.mmap = mmap
 
     def _open(self, file: FileIO, size: int) -> Chunk:
-        from kafka_log.heads import MappedHeads, ReadHeads
+        from kafka_log.header_loading import MappedHeaders, ReadHeaders
 
-        self.heads: Heads
+        self.batch_headers: HeaderChunks
         if self.mmap:
-            self.heads = MappedHeads(file, size)
+            self.batch_headers = MappedHeaders(file, size)
         else:
             compiled = getattr(self.kernels, "JIT", False)
-            self.heads = ReadHeads(file, self.chunk_bytes, compiled)
-        return self.heads.chunk
+            self.batch_headers = ReadHeaders(file, self.chunk_bytes, compiled)
+        return self.batch_headers.chunk
 
     def _read(self, file: FileIO, chunk: Chunk, position: int, stop: int) -> None:
-        self.heads.fill(position, stop)
+        self.batch_headers.fill(position, stop)
 
-    def _believed(self, batch: Batch) -> Sequence[tuple[Batch, Record | None]]:
-        super()._believed(batch)
+    def _verified(self, batch: Batch) -> Sequence[tuple[Batch, Record | None]]:
+        super()._verified(batch)
         return [(batch, None)]
 
     def _values(self) -> Values:
-        from kafka_log.values import OF_BATCHES
+        from kafka_log.row_values import OF_BATCHES
 
         return OF_BATCHES
 

@@ -52,11 +52,11 @@ class Summary:
             self.producers.add(batch.producer_id)
         self.invalid_batches += not batch.is_valid
         first = batch.last_offset if batch.base_offset is None else batch.base_offset
-        self.first_offset = _least(self.first_offset, first)
-        self.last_offset = _most(self.last_offset, batch.last_offset)
+        self.first_offset = _minimum(self.first_offset, first)
+        self.last_offset = _maximum(self.last_offset, batch.last_offset)
         if batch.max_timestamp >= 0:
-            self.first_timestamp = _least(self.first_timestamp, batch.max_timestamp)
-            self.last_timestamp = _most(self.last_timestamp, batch.max_timestamp)
+            self.first_timestamp = _minimum(self.first_timestamp, batch.max_timestamp)
+            self.last_timestamp = _maximum(self.last_timestamp, batch.max_timestamp)
         self.problems += [
             f"batch at byte {batch.position}: {p.at}: {p.error}" for p in batch.problems
         ]
@@ -96,14 +96,14 @@ class Summary:
         self.codecs.update(other.codecs)
         self.producers |= other.producers
         self.problems += other.problems
-        self.first_timestamp = _least(self.first_timestamp, other.first_timestamp)
-        self.last_timestamp = _most(self.last_timestamp, other.last_timestamp)
+        self.first_timestamp = _minimum(self.first_timestamp, other.first_timestamp)
+        self.last_timestamp = _maximum(self.last_timestamp, other.last_timestamp)
 
     def extend(self, other: Summary) -> None:
         """Count in a summary of the same partition."""
         self.merge(other)
-        self.first_offset = _least(self.first_offset, other.first_offset)
-        self.last_offset = _most(self.last_offset, other.last_offset)
+        self.first_offset = _minimum(self.first_offset, other.first_offset)
+        self.last_offset = _maximum(self.last_offset, other.last_offset)
 
     def as_object(self) -> dict[str, Any]:
         """As JSON values."""
@@ -130,11 +130,11 @@ class Summary:
         }
 
 
-def _least(one: int | None, other: int | None) -> int | None:
+def _minimum(one: int | None, other: int | None) -> int | None:
     return min((n for n in (one, other) if n is not None), default=None)
 
 
-def _most(one: int | None, other: int | None) -> int | None:
+def _maximum(one: int | None, other: int | None) -> int | None:
     return max((n for n in (one, other) if n is not None), default=None)
 
 

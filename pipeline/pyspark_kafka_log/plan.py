@@ -13,13 +13,13 @@ from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
 from kafka_log import Partition, Segment, discover
-from kafka_log.arrow import OnDamage, Slice
-from kafka_log.headers import Columns, entries
+from kafka_log.arrow import OnDamage, Split
+from kafka_log.header_walk import Columns, entries
 from pyspark_kafka_log.options import EARLIEST, LATEST, Offsets, OptionError, Options
 from pyspark_kafka_log.transactions import transactions
 
 SMALL = 8
-"""Slices are put together in one task until they have an eighth of ``splitBytes``."""
+"""Splits are put together in one task until they have an eighth of ``splitBytes``."""
 
 BROKERS_MARK = "meta.properties"
 
@@ -38,17 +38,17 @@ class Log:
         return self.topic, self.partition
 
 
-def plan(options: Options) -> list[tuple[Slice, ...]]:
-    """The slices of each task, in the order of topics, partitions and offsets."""
+def plan(options: Options) -> list[tuple[Split, ...]]:
+    """The splits of each task, in the order of topics, partitions and offsets."""
     logs = chosen(find_logs(options.paths), options)
-    slices = [part for log in logs for part in _slices(log, options)]
-    return list(_tasks(slices, max(1, options.split_bytes // SMALL)))
+    splits = [part for log in logs for part in _splits(log, options)]
+    return list(_tasks(splits, max(1, options.split_bytes // SMALL)))
 
 
-def _tasks(slices: Iterable[Slice], enough: int) -> Iterator[tuple[Slice, ...]]:
-    held: list[Slice] = []
+def _tasks(splits: Iterable[Split], enough: int) -> Iterator[tuple[Split, ...]]:
+    held: list[Split] = []
     size = 0
-    for part in slices:
+    for part in splits:
         held.append(part)
         size += (part.segment.size if part.stop is None else part.stop) - part.start
         if size >= enough:
@@ -171,10 +171,10 @@ def _check_offsets(name: str, offsets: Offsets | None, logs: Sequence[Log]) -> N
         )
 
 
-# ---------------------------------------------------------------- slices
+# ---------------------------------------------------------------- splits
 
 
-def _slices(log: Log, options: Options) -> Iterator[Slice]:
+def _splits(log: Log, options: Options) -> Iterator[Split]:
     first = _offset(options.starting_offsets, log, EARLIEST)
     end = _offset(options.ending_offsets, log, LATEST)
     aborted: list[tuple[int, int, int]] = []
@@ -203,8 +203,8 @@ def _offset(offsets: Offsets | None, log: Log, none: int) -> int | None:
 
 def split(
     segment: Segment, split_bytes: int, first: int | None = None, end: int | None = None
-) -> list[Slice]:
-    """Slices of a segment with about ``split_bytes`` bytes each, cut where batches begin.
+) -> list[Split]:
+    """Splits of a segment with about ``split_bytes`` bytes each, cut where batches begin.
 
     Those are left out that lie before the offset ``first`` or from the offset ``end`` on as a whole.
     """
@@ -218,7 +218,7 @@ def split(
             continue
         if end is not None and cut.is_first_offset and (cut.offset or 0) >= end:
             break
-        out.append(Slice(segment, cut.position, None if following is None else following.position))
+        out.append(Split(segment, cut.position, None if following is None else following.position))
     return out
 
 
@@ -237,7 +237,7 @@ class Cut:
 def boundaries(path: Path, split_bytes: int) -> list[Cut]:
     """Places where batches begin, at least ``split_bytes`` bytes from each other.
 
-    Only lengths are read, and the headers in these places. What lies after the first one that cannot be is left to whoever reads the last slice.
+    Only lengths are read, and the headers in these places. What lies after the first one that cannot be is left to whoever reads the last split.
     """
     cuts: list[Cut] = []
     offsets = Columns(("base_offset", "last_offset"), os.fspath(path))

@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.arrow import Scan, Slice, read_slice
+from kafka_log.arrow import Scan, Split, read_split
 from pyspark_kafka_log.options import Options, default_columns, parse
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.schema import projection, spark_schema
@@ -35,13 +35,13 @@ class DefaultSource(DataSource):
 class Task(InputPartition):
     """What one task reads."""
 
-    def __init__(self, slices: tuple[Slice, ...]) -> None:
-        super().__init__(slices)
-        self.slices = slices
+    def __init__(self, splits: tuple[Split, ...]) -> None:
+        super().__init__(splits)
+        self.splits = splits
 
 
 class KafkaLogReader(DataSourceReader):
-    """Reads slices of segments. It is sent to every task, so it holds options only."""
+    """Reads splits of segments. It is sent to every task, so it holds options only."""
 
     def __init__(self, options: Options, columns: tuple[str, ...]) -> None:
         self.options = options
@@ -56,9 +56,9 @@ class KafkaLogReader(DataSourceReader):
         )
 
     def partitions(self) -> list[InputPartition]:
-        return [Task(slices) for slices in plan(self.options)]
+        return [Task(splits) for splits in plan(self.options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # Spark makes one partition of its own when there is nothing to read.
-        for part in partition.slices if isinstance(partition, Task) else ():
-            yield from read_slice(part, self.scan)
+        for part in partition.splits if isinstance(partition, Task) else ():
+            yield from read_split(part, self.scan)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import ControlRecordType
 from kafka_log import Segment, SegmentReader
-from kafka_log.headers import headers
+from kafka_log.header_walk import headers
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from codecgen.runtime.compression import compress
 from tests.arrow.segments import CODES, entries, mutated, mutated_inside, sources
 from tests.paths import VECTORS
 
-HEAD = struct.Struct(">hiqqqhii")
+HEADER_START = struct.Struct(">hiqqqhii")
 """A record batch from its attributes to its count."""
 
 Parts = list[bytes]
@@ -152,7 +152,7 @@ def batch(base: Base, run: bytes, count: int, codec: int, r: random.Random, wild
     if r.random() < wild:
         attributes ^= 1 << r.randrange(16)
         attributes = attributes - 65536 if attributes > 32767 else attributes
-    rest = HEAD.pack(
+    rest = HEADER_START.pack(
         attributes,
         lie(count - 1, 32),
         lie(1_700_000_000_000, 64),

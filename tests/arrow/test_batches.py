@@ -1,4 +1,4 @@
-"""The view of batches has what the reference codecs read from the heads."""
+"""The view of batches has what the reference codecs read from the headers."""
 
 from __future__ import annotations
 

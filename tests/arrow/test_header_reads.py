@@ -1,4 +1,4 @@
-"""The kernel that reads heads against a few lines of Python that have the whole file in memory."""
+"""The kernel that reads headers against a few lines of Python that have the whole file in memory."""
 
 from __future__ import annotations
 

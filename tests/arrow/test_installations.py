@@ -58,18 +58,18 @@ def test_without_numba_large_slices_are_read_by_numpy() -> None:
     program = """
 from codecgen.runtime.arrow.numpy_decoder import NumpyDecoder
 from kafka_log import arrow
-from kafka_log.arrow import Scan, Slice, read_slice
+from kafka_log.arrow import Scan, Split, read_split
 from kafka_log.directory import discover
 from tests.paths import VECTORS
 calls = []
 plain = NumpyDecoder.decode
 NumpyDecoder.decode = lambda *all: calls.append(1) or plain(*all)
-arrow.pay = lambda size, engine: engine != "construct"
+arrow.use_kernels = lambda size, engine: engine != "construct"
 (partition,) = discover(VECTORS / "large" / "v2-gzip-1mib.log")
-part = Slice(partition.segments[0])
-rows = [row for batch in read_slice(part, Scan()) for row in batch.to_pylist()]
+part = Split(partition.segments[0])
+rows = [row for batch in read_split(part, Scan()) for row in batch.to_pylist()]
 assert calls and rows
-assert rows == [row for b in read_slice(part, Scan(engine="construct")) for row in b.to_pylist()]
+assert rows == [row for b in read_split(part, Scan(engine="construct")) for row in b.to_pylist()]
 """
     run(WITHOUT + program)
 

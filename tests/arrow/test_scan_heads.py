@@ -1,4 +1,4 @@
-"""However heads come into memory, the kernels see the same; and a file may change while it is read."""
+"""However headers come into memory, the kernels see the same; and a file may change while it is read."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from codecgen.runtime.arrow import header_reads
 from codecgen.runtime.arrow.primitives.compiling import JIT
 from kafka_codecs import MESSAGE_V1, RECORD_BATCH
 from kafka_log import SegmentReader, scan_batches
-from kafka_log.heads import FAR, FAR_BY_KERNEL, TRIAL, WINDOW, ReadHeads
-from kafka_log.positioned import read_at
+from kafka_log.header_loading import FAR, FAR_BY_KERNEL, TRIAL, WINDOW, ReadHeaders
+from kafka_log.positioned_reads import read_at
 from kafka_log.scanner import BatchScanner, Scanner
 from tests.arrow.rows import unpacked
 
@@ -94,7 +94,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(len(view))
         return read_at(file, view, position)
 
-    monkeypatch.setattr("kafka_log.heads.read_at", counting)
+    monkeypatch.setattr("kafka_log.header_loading.read_at", counting)
     return found
 
 
@@ -129,7 +129,7 @@ def test_a_batch_larger_than_the_window(compiled: bool, tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     expected = write(path, [10, 3_000_000, 10, 2_000_000, 2_500_000, 10])
     with reading(compiled) as patch:
-        patch.setattr("kafka_log.heads.WINDOW", 1 << 20)
+        patch.setattr("kafka_log.header_loading.WINDOW", 1 << 20)
         scanner = BatchScanner(path, ["size"], engine="arrow", chunk_bytes=1000)
         assert sum(batch.num_rows for batch in scanner) == len(expected)
     assert scanner.fallbacks == 0
@@ -141,7 +141,7 @@ def test_the_window_is_not_all_in_memory(compiled: bool, tmp_path: Path) -> None
     path = tmp_path / "x.log"
     written = write(path, [200_000] * 50)
     with reading(compiled), path.open("rb", buffering=0) as file:
-        heads = ReadHeads(file, 4 << 20, compiled)
+        heads = ReadHeaders(file, 4 << 20, compiled)
         heads.fill(0, path.stat().st_size)
         assert heads.chunk.size == path.stat().st_size
         for start, size in written:
@@ -151,12 +151,12 @@ def test_the_window_is_not_all_in_memory(compiled: bool, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("compiled", WAYS)
 def test_a_window_that_was_used_before(compiled: bool, tmp_path: Path) -> None:
-    """What was read into it for other heads is not taken for those that the file no longer has."""
+    """What was read into it for other headers is not taken for those that the file no longer has."""
     path = tmp_path / "x.log"
     written = write(path, [30_000] * 50)
     whole = path.stat().st_size
     with reading(compiled), path.open("r+b", buffering=0) as file:
-        heads = ReadHeads(file, 4 << 20, compiled)
+        heads = ReadHeaders(file, 4 << 20, compiled)
         for number in (40, 30, 0):
             start, _ = written[number]
             for more in (60, 17, 1, 0):
@@ -174,7 +174,7 @@ def test_a_window_that_was_used_before(compiled: bool, tmp_path: Path) -> None:
 def test_an_error_names_the_file(compiled: bool, far: bool, tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     with reading(compiled), path.open("wb", buffering=0) as file:  # not for reading
-        heads = ReadHeads(file, 4 << 20, compiled)
+        heads = ReadHeaders(file, 4 << 20, compiled)
         heads.far = far
         with pytest.raises(OSError) as raised:
             heads.fill(0, 1000)
@@ -203,7 +203,7 @@ def test_a_file_that_becomes_shorter_ends(
         path, ["position", "size"], engine="arrow", chunk_bytes=100_000, on_damage="keep"
     )
     with reading(compiled) as patch:
-        patch.setattr("kafka_log.heads.WINDOW", 1 << 20)
+        patch.setattr("kafka_log.header_loading.WINDOW", 1 << 20)
         rows = [(r["position"], r["size"]) for r in shrinking(scanner, path, size)]
     assert 0 < len(rows) < len(expected)
     assert rows == expected[: len(rows)]

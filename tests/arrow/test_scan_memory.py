@@ -46,8 +46,8 @@ Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here o
 some, first = read(Scanner(path, stop=half))
 rows, second = read(scan(path))
 views, _ = read(scan(path, binary_view=True))
-heads, _ = read(scan_batches(path))
-print(json.dumps([memory("VmHWM:") - before, some, rows, views, heads, first, second]))
+headers, _ = read(scan_batches(path))
+print(json.dumps([memory("VmHWM:") - before, some, rows, views, headers, first, second]))
 """
 
 

@@ -28,7 +28,7 @@ from kafka_log import SegmentReader, discover, encode, read_table, scan_batches,
 from kafka_log.arrow import record_batches
 from kafka_log.block_reader import BlockReader
 from kafka_log.cli import main as kafka_log
-from kafka_log.jsonl import objects
+from kafka_log.json_dump import objects
 from kafka_log.scanner import BatchScanner, Engine, Scanner
 from pyspark_kafka_log.transactions import Transaction, transactions
 from tests.arrow.rows import unpacked

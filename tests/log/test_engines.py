@@ -14,11 +14,11 @@ pytest.importorskip("pyarrow")
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
-from kafka_log import Batch, Policy, SegmentReader, discover, jsonl, textual
+from kafka_log import Batch, Policy, SegmentReader, discover, json_dump, text_dump
 from kafka_log.block_reader import BlockReader
 from kafka_log.blocks import Block
 from kafka_log.cli import main
-from kafka_log.kernels import PAYS_FROM, pay
+from kafka_log.kernels import KERNEL_MIN_BYTES, use_kernels
 from kafka_log.summary import Summary, summarize
 from tests.arrow.segments import entries, mutated, mutated_inside, sources
 from tests.paths import SAMPLES, VECTORS
@@ -27,11 +27,11 @@ FILES = sorted([*VECTORS.rglob("*.log"), *SAMPLES.rglob("*.log")])
 POLICIES = [policy.value for policy in Policy]
 COMMANDS = (
     ("dump",),
-    ("dump", "--output", "jsonl"),
+    ("dump", "--output", "json_dump"),
     ("stat", "--output", "json"),
     ("stat", "--deep"),
 )
-DIGESTS = (("dump", "--digest"), ("dump", "--digest", "--output", "jsonl"))
+DIGESTS = (("dump", "--digest"), ("dump", "--digest", "--output", "json_dump"))
 
 
 def name(path: Path) -> str:
@@ -66,7 +66,7 @@ def test_directories_are_the_same(broker: str, capsys: pytest.CaptureFixture[str
 
 def told(reader: Any) -> list[str]:
     """All that there is to say about a file."""
-    return [*textual.lines(reader), *jsonl.lines(reader)]
+    return [*text_dump.lines(reader), *json_dump.lines(reader)]
 
 
 def summed(path: Path, reader: Any) -> list[dict[str, Any]]:
@@ -106,9 +106,9 @@ def test_damaged_files_are_the_same(seed: int, tmp_path: Path) -> None:
 def test_lines_are_the_objects(path: Path) -> None:
     reader = SegmentReader(path)
     lines = [
-        json.dumps(o, ensure_ascii=False, separators=(",", ":")) for o in jsonl.objects(reader)
+        json.dumps(o, ensure_ascii=False, separators=(",", ":")) for o in json_dump.objects(reader)
     ]
-    assert list(jsonl.lines(reader)) == lines
+    assert list(json_dump.lines(reader)) == lines
 
 
 def test_the_kernels_do_read() -> None:
@@ -136,7 +136,7 @@ def test_heads_are_read_without_decompressing(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_wrong_checksum_among_heads(tmp_path: Path) -> None:
-    """Of compressed batches, whose heads are read alone: the first, one in the middle, the last, and two in a row."""
+    """Of compressed batches, whose headers are read alone: the first, one in the middle, the last, and two in a row."""
     good = (VECTORS / "matrix" / "v2-gzip-create.log").read_bytes() * 3
     starts = [start for start, _ in entries(good)]
     assert len(starts) > 6
@@ -180,13 +180,13 @@ def test_small_files_stay_with_the_reference_codecs(monkeypatch: pytest.MonkeyPa
     pytest.importorskip("numba")
     for name in ("records_kernels", "records_numpy"):
         monkeypatch.delitem(sys.modules, f"kafka_codecs.arrow.{name}", raising=False)
-    assert not pay(PAYS_FROM - 1)
-    assert pay(PAYS_FROM)
-    assert not pay(PAYS_FROM, pays_from=PAYS_FROM + 1)
-    assert pay(0, "arrow")
-    assert not pay(1 << 40, "construct")
+    assert not use_kernels(KERNEL_MIN_BYTES - 1)
+    assert use_kernels(KERNEL_MIN_BYTES)
+    assert not use_kernels(KERNEL_MIN_BYTES, min_bytes=KERNEL_MIN_BYTES + 1)
+    assert use_kernels(0, "arrow")
+    assert not use_kernels(1 << 40, "construct")
     monkeypatch.setattr("kafka_log.kernels.find_spec", lambda name: None)
-    assert not pay(1 << 40), "there is nothing to load"
+    assert not use_kernels(1 << 40), "there is nothing to load"
 
 
 def test_an_engine_that_is_not_there(

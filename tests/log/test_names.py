@@ -45,5 +45,9 @@ def test_fields_of_headers_are_spelled_where_they_are_given_out() -> None:
     spelled = {
         path.name for path in PIPELINE.rglob("*.py") if "producer_epoch" in path.read_text("utf-8")
     }
-    shown = {"jsonl.py", "textual.py", "encoding.py"}  # the last one as an example of an argument
+    shown = {
+        "json_dump.py",
+        "text_dump.py",
+        "encoding.py",
+    }  # the last one as an example of an argument
     assert spelled == {"model.py"} | shown

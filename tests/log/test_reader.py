@@ -75,7 +75,7 @@ def test_start_and_stop_are_positions_of_batches(path: Path) -> None:
 def test_salvage_loses_only_the_damaged_batch(path: Path, index: int, data: st.DataObject) -> None:
     parts = segment()
     hurt = bytearray(parts[index])
-    # Not the base offset: no checksum covers it, so a changed one is believed.
+    # Not the base offset: no checksum covers it, so a changed one is trusted.
     at = data.draw(st.integers(8, len(hurt) - 1))
     hurt[at] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(b"".join([*parts[:index], bytes(hurt), *parts[index + 1 :]]))

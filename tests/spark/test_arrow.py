@@ -26,8 +26,8 @@ from kafka_log.arrow import (  # noqa: E402
     DEFAULT_COLUMNS,
     METADATA_COLUMNS,
     Scan,
-    Slice,
-    read_slice,
+    Split,
+    read_split,
     record_batches,
     schema,
 )
@@ -43,11 +43,11 @@ def segment(path: Path) -> Segment:
 
 
 def table(
-    source: Path | Slice | list[Slice], columns: Any = DEFAULT_COLUMNS, **options: Any
+    source: Path | Split | list[Split], columns: Any = DEFAULT_COLUMNS, **options: Any
 ) -> Any:
-    """All rows of a file, or of slices."""
+    """All rows of a file, or of splits."""
     columns = tuple(columns)
-    slices: list[Any] = [Slice(segment(source))] if isinstance(source, Path) else []
+    slices: list[Any] = [Split(segment(source))] if isinstance(source, Path) else []
     slices = slices or (source if isinstance(source, list) else [source])
     unit = options.get("timestamp_unit", "us")
     found = list(record_batches(slices, columns, **options))
@@ -164,9 +164,9 @@ def test_control_records_come_on_request(directory: Path) -> None:
 
 def test_aborted_transactions_are_left_out(directory: Path) -> None:
     found = segment(vector(directory, "t", "control/txn-flow"))
-    kept = table(Slice(found, aborted=((2, 3, 10),)), ["offset"]).column(0).to_pylist()
+    kept = table(Split(found, aborted=((2, 3, 10),)), ["offset"]).column(0).to_pylist()
     assert kept == [0, 1, 2, 7, 8, 11]
-    assert table(Slice(found, aborted=((2, 11, 20),)), ["offset"]).num_rows == 10
+    assert table(Split(found, aborted=((2, 11, 20),)), ["offset"]).num_rows == 10
 
 
 @given(
@@ -188,7 +188,7 @@ def test_offsets_are_a_filter(
         batches.append(batch(base, [b"v"] * count))
         base += count
     path.write_bytes(build(*batches))
-    part = Slice(segment(path), first_offset=first, end_offset=end)
+    part = Split(segment(path), first_offset=first, end_offset=end)
     found = table(part, ["offset"], batch_rows=rows).column(0)
     wanted = range(max(first or 0, 0), base if end is None else min(end, base))
     assert found.to_pylist() == list(wanted)
@@ -197,7 +197,7 @@ def test_offsets_are_a_filter(
 
 def test_bytes_after_the_end_offset_are_not_read(directory: Path) -> None:
     path = write(directory, "t", 0, 0, numbered(3, 2) + b"\xff" * 100)
-    assert table(Slice(segment(path), end_offset=3), ["offset"]).num_rows == 3
+    assert table(Split(segment(path), end_offset=3), ["offset"]).num_rows == 3
 
 
 # ---------------------------------------------------------------- bounds
@@ -335,7 +335,7 @@ def test_policies_that_do_not_go_with_it(policy: str, on_damage: str) -> None:
 
 def test_an_unknown_column_is_an_error_before_any_file_is_read() -> None:
     with pytest.raises(ValueError, match="no column is called 'ofset'; known: key, value"):
-        next(read_slice(Slice(Segment(Path("nowhere"), "t", 0, 0, 0)), Scan(columns=("ofset",))))
+        next(read_split(Split(Segment(Path("nowhere"), "t", 0, 0, 0)), Scan(columns=("ofset",))))
 
 
 # ---------------------------------------------------------------- timestamps

@@ -21,8 +21,8 @@ from kafka_log.arrow import (  # noqa: E402
     METADATA_COLUMNS,
     OnDamage,
     Scan,
-    Slice,
-    read_slice,
+    Split,
+    read_split,
     takes,
 )
 from pyspark_kafka_log.transactions import transactions  # noqa: E402
@@ -42,12 +42,12 @@ def numbers(batch: Any) -> Any:
 def rows(path: Path, engine: str, **options: Any) -> tuple[list[dict[str, Any]], str | None]:
     """All rows, and the error after them."""
     (partition,) = discover(path)
-    part = Slice(partition.segments[0], **options.pop("part", {}))
+    part = Split(partition.segments[0], **options.pop("part", {}))
     scan = Scan(**{"columns": WANTED, "engine": engine, **options})
     assert takes(part, scan) == (engine == "arrow")
     found: list[dict[str, Any]] = []
     try:
-        for batch in read_slice(part, scan):
+        for batch in read_split(part, scan):
             assert batch.schema.equals(scan.schema)
             assert batch.num_rows <= scan.batch_rows
             found += numbers(batch).to_pylist()
@@ -158,8 +158,8 @@ def test_each_column_alone(column: str) -> None:
 def test_the_kernels_are_taken_where_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numba")
     (partition,) = discover(VECTORS / "matrix" / "v2-none-create.log")
-    small = Slice(partition.segments[0])
-    large = Slice(small.segment, stop=kernels.PAYS_FROM)
+    small = Split(partition.segments[0])
+    large = Split(small.segment, stop=kernels.KERNEL_MIN_BYTES)
     for name in ("records_kernels", "records_numpy"):
         monkeypatch.delitem(sys.modules, f"kafka_codecs.arrow.{name}", raising=False)
     assert not takes(small, Scan()), "loading the kernels does not pay"
@@ -175,7 +175,7 @@ def test_columns_hold_few_bytes() -> None:
     path = VECTORS / "large" / "v2-gzip-1mib.log"
     (partition,) = discover(path)
     scan = Scan(columns=("value",), engine="arrow", batch_bytes=1 << 20)
-    sizes = [b.num_rows for b in read_slice(Slice(partition.segments[0]), scan)]
+    sizes = [b.num_rows for b in read_split(Split(partition.segments[0]), scan)]
     assert sizes == [1, 1]
 
 
@@ -190,7 +190,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
         path = write(logs, "t", 0, 0, b"".join(parts))
         (partition,) = discover(path)
         top = 0
-        for found in read_slice(Slice(partition.segments[0]), Scan(columns=("offset", "value"))):
+        for found in read_split(Split(partition.segments[0]), Scan(columns=("offset", "value"))):
             assert found.num_rows
             top = max(top, pa.total_allocated_bytes())
         return top
@@ -213,7 +213,7 @@ def test_a_large_segment_through_spark(spark: Any, directory: Path) -> None:
     one = build(batch(0, [b"%d" % i for i in range(20)], pad=5000))
     parts = (one if i == 0 else (20 * i).to_bytes(8, "big") + one[8:] for i in range(50))
     path = write(directory, "t", 0, 0, b"".join(parts) + some)
-    assert path.stat().st_size > kernels.PAYS_FROM
+    assert path.stat().st_size > kernels.KERNEL_MIN_BYTES
     frame = spark.read.format("kafka-log").option("includeHeaders", "true").load(str(directory))
     found = frame.selectExpr(
         "count(*) n", "sum(offset) s", "sum(length(value)) b", "count(headers) h"

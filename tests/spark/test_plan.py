@@ -1,4 +1,4 @@
-"""From options to slices of segments. No Java is needed."""
+"""From options to splits of segments. No Java is needed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_log import DirectoryError, discover
-from kafka_log.arrow import Scan, Slice, read_slice
+from kafka_log.arrow import Scan, Split, read_split
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.plan import boundaries, expand, plan, split
 from pyspark_kafka_log.transactions import Transaction, transactions
@@ -18,7 +18,7 @@ from pyspark_kafka_log.transactions import Transaction, transactions
 from .logs import batch, build, numbered, vector, write
 
 
-def slices(**options: Any) -> list[Slice]:
+def slices(**options: Any) -> list[Split]:
     return [part for task in plan(parse(options)) for part in task]
 
 
@@ -26,9 +26,9 @@ def names(**options: Any) -> list[str]:
     return [part.segment.path.parent.name for part in slices(**options)]
 
 
-def offsets(parts: list[Slice]) -> list[int]:
+def offsets(parts: list[Split]) -> list[int]:
     scan = Scan(columns=("offset",))
-    return [o for part in parts for b in read_slice(part, scan) for o in b.column(0).to_pylist()]
+    return [o for part in parts for b in read_split(part, scan) for o in b.column(0).to_pylist()]
 
 
 @pytest.fixture
@@ -229,11 +229,11 @@ def test_slices_together_are_the_segment(
     assert all(
         part.stop - part.start >= split_bytes for part in whole[:-1] if part.stop is not None
     )
-    body = [Slice(p.segment, p.start, min(p.stop or len(data), len(data))) for p in whole]
+    body = [Split(p.segment, p.start, min(p.stop or len(data), len(data))) for p in whole]
     assert offsets(body) == list(range(base))
     some = split(segment, split_bytes, first, end)
     body = [
-        Slice(p.segment, p.start, min(p.stop or len(data), len(data)), first, end) for p in some
+        Split(p.segment, p.start, min(p.stop or len(data), len(data)), first, end) for p in some
     ]
     wanted = range(max(first or 0, 0), base if end is None else min(end, base))
     assert offsets(body) == list(wanted)

@@ -67,7 +67,7 @@ def scan(
     not be asked for, with topic and partition when more than one partition is read.
     ``offsets`` and ``timestamps`` (milliseconds) are ranges: the first is in, the end is not, None is open.
     Under ``kafka`` segments that lie outside are not read, and reading begins where their index files say, as far as
-    these can be believed (``indexes=False``: at the first byte), so damage outside of a range may stay unseen.
+    these can be trusted (``indexes=False``: at the first byte), so damage outside of a range may stay unseen.
     ``topics`` and ``partitions`` choose among what is there.
     ``binary_view`` gives keys, values and headers as views. The rest is as in :class:`Scanner`.
 
@@ -151,7 +151,7 @@ def scan_batches(
     engine: Engine = "auto",
     mmap: bool = False,
 ) -> pa.RecordBatchReader:
-    """The record batches and messages of logs, one row each, from their heads alone.
+    """The record batches and messages of logs, one row each, from their headers alone.
 
     ``columns`` are those of the view batches, and those of :func:`scan` that say where. See :class:`BatchScanner`, also
     for ``mmap``: it is faster, and must not be used on files that others truncate.

@@ -14,7 +14,7 @@ from kafka_codecs import LOG_ENTRY
 from kafka_codecs.rows.batches import BATCHES
 from kafka_log import framing
 
-HEADER_BYTES = max(framing.HEAD, *(layout.head_size for layout in LOG_ENTRY.cases.values()))
+HEADER_BYTES = max(framing.HEADER_START, *(layout.head_size for layout in LOG_ENTRY.cases.values()))
 """Bytes of an entry that have all of its header, whatever it is."""
 
 
@@ -52,10 +52,10 @@ def entries(path: Path) -> Iterator[Entry]:
     with path.open("rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
         position = 0
-        while position + framing.HEAD < size:
+        while position + framing.HEADER_START < size:
             file.seek(position)
             data = file.read(HEADER_BYTES)
-            if len(data) < framing.HEAD:
+            if len(data) < framing.HEADER_START:
                 return  # the file became shorter
             frame = framing.frame_of(data, position, name)
             if frame.size > size - position:

@@ -1,7 +1,7 @@
-"""Slices of segments by the Arrow kernels, in the columns of :mod:`kafka_log.columns`.
+"""Splits of segments by the Arrow kernels, in the columns of :mod:`kafka_log.columns`.
 
-Of what the kernels read, whole batches are chosen by their heads, rows by their offsets and timestamps; the rest is what
-:mod:`kafka_log.choice` makes of the batches that the reference codecs read.
+Of what the kernels read, whole batches are chosen by their headers, rows by their offsets and timestamps; the rest is what
+:mod:`kafka_log.row_filter` makes of the batches that the reference codecs read.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import pyarrow.compute as pc
 from kafka_codecs import Compression
 from kafka_log.block_reader import BlockScanner
 from kafka_log.blocks import Block, numbers
-from kafka_log.choice import Choice, in_batches
 from kafka_log.columns import COLUMNS, HEADERS_TYPE, MS_MAX, TIMESTAMP
 from kafka_log.control import read_control
 from kafka_log.model import codec_label
+from kafka_log.row_filter import RowFilter, in_batches
 
 if TYPE_CHECKING:
-    from kafka_log.arrow import Scan, Slice
+    from kafka_log.arrow import Scan, Split
 
 NAMES: Mapping[str, str] = {
     name: column.source for name, column in COLUMNS.items() if column.source is not None
@@ -34,9 +34,9 @@ _CODECS = [codec_label(number) for number in range(max(Compression) + 1)]
 
 
 def read(
-    part: Slice, scan: Scan, slow: Callable[[Slice, Scan], Iterator[pa.RecordBatch]]
+    part: Split, scan: Scan, slow: Callable[[Split, Scan], Iterator[pa.RecordBatch]]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a slice. ``slow`` reads from the first batch on whose timestamps are an error."""
+    """The rows of a split. ``slow`` reads from the first batch on whose timestamps are an error."""
     scanner = BlockScanner(
         part.segment.path,
         _needed(part, scan),
@@ -46,26 +46,26 @@ def read(
         start=part.start,
         stop=part.stop,
     )
-    choice = Choice(part, scan)
+    row_filter = RowFilter(part, scan)
     checked = TIMESTAMP in scan.columns and scan.timestamp_unit == "us"
-    with choice.reading(scanner.reader):
+    with row_filter.reading(scanner.reader):
         for item in scanner.items():
             if not isinstance(item, Block):
-                yield from in_batches(choice.rows(item), part, scan)
+                yield from in_batches(row_filter.rows(item), part, scan)
             else:
-                mask = _chosen(item, choice)
-                beyond = _settle_timestamps(item, choice, mask) if checked else None
+                mask = _chosen(item, row_filter)
+                beyond = _settle_timestamps(item, row_filter, mask) if checked else None
                 if mask.any():
-                    yield from _pieces(item, mask, choice)
+                    yield from _pieces(item, mask, row_filter)
                 if beyond is not None:
                     yield from slow(replace(part, start=beyond), scan)
                     return
-            if choice.done:
+            if row_filter.done:
                 return
-    yield from in_batches(choice.end(scanner.end), part, scan)
+    yield from in_batches(row_filter.end(scanner.end), part, scan)
 
 
-def _needed(part: Slice, scan: Scan) -> tuple[str, ...]:
+def _needed(part: Split, scan: Scan) -> tuple[str, ...]:
     """The columns of the view that this takes."""
     wanted = {NAMES[name] for name in scan.columns if name in NAMES} | {"position"}
     if part.end_offset is not None:
@@ -80,10 +80,10 @@ def _needed(part: Slice, scan: Scan) -> tuple[str, ...]:
 # ---------------------------------------------------------------- rows
 
 
-def _chosen(block: Block, choice: Choice) -> Any:
+def _chosen(block: Block, row_filter: RowFilter) -> Any:
     """Which rows of a block are wanted, as a mask, whatever their timestamps."""
-    part = choice.part
-    mask = np.repeat(_entries(block, choice), np.diff(block.starts()))
+    part = row_filter.part
+    mask = np.repeat(_entries(block, row_filter), np.diff(block.starts()))
     if part.first_offset is not None:
         mask &= numbers(block.batch, "offset") >= part.first_offset
     if part.end_offset is not None:
@@ -91,41 +91,41 @@ def _chosen(block: Block, choice: Choice) -> Any:
     return mask
 
 
-def _entries(block: Block, choice: Choice) -> Any:
+def _entries(block: Block, row_filter: RowFilter) -> Any:
     """Which entries of a block have rows that are wanted."""
-    part, heads = choice.part, block.heads
-    keep = np.ones(heads.num_rows, bool)
-    control = numbers(heads, "is_control")
+    part, batch_headers = row_filter.part, block.batch_headers
+    keep = np.ones(batch_headers.num_rows, bool)
+    control = numbers(batch_headers, "is_control")
     if part.end_offset is not None:
         after = np.flatnonzero(block.base_offsets() >= part.end_offset)
         if len(after):
             keep[after[0] :] = False
-            choice.done = True
+            row_filter.done = True
     if part.first_offset is not None:
-        keep &= numbers(heads, "last_offset") >= part.first_offset
-    if not choice.scan.control_records:
+        keep &= numbers(batch_headers, "last_offset") >= part.first_offset
+    if not row_filter.scan.control_records:
         keep &= ~control
-    if choice.aborted:
-        producers, lasts = (numbers(heads, name) for name in ("producer_id", "last_offset"))
-        candidates = keep & numbers(heads, "is_transactional") & ~control
-        for i in np.flatnonzero(candidates & np.isin(producers, list(choice.aborted))).tolist():
-            keep[i] = not choice.is_aborted(int(producers[i]), int(lasts[i]))
+    if row_filter.aborted:
+        producers, lasts = (numbers(batch_headers, name) for name in ("producer_id", "last_offset"))
+        candidates = keep & numbers(batch_headers, "is_transactional") & ~control
+        for i in np.flatnonzero(candidates & np.isin(producers, list(row_filter.aborted))).tolist():
+            keep[i] = not row_filter.is_aborted(int(producers[i]), int(lasts[i]))
     return keep
 
 
-def _settle_timestamps(block: Block, choice: Choice, mask: Any) -> int | None:
+def _settle_timestamps(block: Block, row_filter: RowFilter, mask: Any) -> int | None:
     """See to timestamps that microseconds cannot hold. Where they are an error, the position of the first batch that
     has one; no row from it on is left in the mask."""
     times = numbers(block.batch, "timestamp")
     beyond = mask & ((times < -MS_MAX) | (times > MS_MAX))
     if not beyond.any():
         return None
-    if choice.raises:
+    if row_filter.raises:
         positions = numbers(block.batch, "position")
         position = int(positions[beyond.argmax()])
         mask &= positions < position
         return position
-    if choice.drops:
+    if row_filter.drops:
         mask &= ~beyond
     return None
 
@@ -133,11 +133,11 @@ def _settle_timestamps(block: Block, choice: Choice, mask: Any) -> int | None:
 # ---------------------------------------------------------------- columns
 
 
-def _pieces(block: Block, mask: Any, choice: Choice) -> Iterator[pa.RecordBatch]:
+def _pieces(block: Block, mask: Any, row_filter: RowFilter) -> Iterator[pa.RecordBatch]:
     """The rows of the mask in the columns of the scan, in batches that are not too large."""
-    scan = choice.scan
+    scan = row_filter.scan
     batch = block.batch if mask.all() else block.batch.filter(pa.array(mask))
-    arrays = [_array(field, batch, choice) for field in scan.schema]
+    arrays = [_array(field, batch, row_filter) for field in scan.schema]
     rows = pa.RecordBatch.from_arrays(arrays, schema=scan.schema)
     for start in range(0, rows.num_rows, scan.batch_rows):
         yield from _cut(rows.slice(start, scan.batch_rows), scan.batch_bytes)
@@ -152,14 +152,14 @@ def _cut(rows: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
     yield from _cut(rows.slice(half), most)
 
 
-def _array(field: pa.Field, batch: pa.RecordBatch, choice: Choice) -> Any:
+def _array(field: pa.Field, batch: pa.RecordBatch, row_filter: RowFilter) -> Any:
     once = COLUMNS[field.name].once
     if once is not None:
-        return pa.repeat(pa.scalar(once(choice.part.segment), field.type), batch.num_rows)
+        return pa.repeat(pa.scalar(once(row_filter.part.segment), field.type), batch.num_rows)
     if field.name == "problem":
         return pa.nulls(batch.num_rows, field.type)
     if field.name == "controlType":
-        return _control_types(batch, field.type, choice)
+        return _control_types(batch, field.type, row_filter)
     values = batch.column(NAMES[field.name])
     if pa.types.is_timestamp(field.type):
         return _timestamps(values, field.type)
@@ -181,10 +181,10 @@ def _timestamps(values: Any, kind: Any) -> Any:
     return values.cast(kind)
 
 
-def _control_types(batch: pa.RecordBatch, kind: Any, choice: Choice) -> Any:
+def _control_types(batch: pa.RecordBatch, kind: Any, row_filter: RowFilter) -> Any:
     """The types of control records, of which there are few."""
     types: list[str | None] = [None] * batch.num_rows
-    if choice.scan.control_records:
+    if row_filter.scan.control_records:
         keys = batch.column("key")
         for i in np.flatnonzero(numbers(batch, "is_control")).tolist():
             # Strict readers have their control records from the reference codecs.

@@ -1,4 +1,4 @@
-"""Which records of a slice become rows, and what becomes of damage."""
+"""Which records of a split become rows, and what becomes of damage."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from kafka_log.reader import damage
 if TYPE_CHECKING:
     from typing import Protocol
 
-    from kafka_log.arrow import Scan, Slice
+    from kafka_log.arrow import Scan, Split
 
     class Ended(Protocol):
         @property
         def end(self) -> End | None: ...
 
 
-class Choice:
-    """What a scan wants of a slice. Once ``done``, nothing that follows is wanted: offsets rise in a log."""
+class RowFilter:
+    """What a scan wants of a split. Once ``done``, nothing that follows is wanted: offsets rise in a log."""
 
-    def __init__(self, part: Slice, scan: Scan) -> None:
+    def __init__(self, part: Split, scan: Scan) -> None:
         self.part = part
         self.scan = scan
         self.raises = scan.on_damage == "raise"
@@ -116,7 +116,7 @@ class Choice:
                 yield Row(end.iterated_bytes, problem=f"the rest is not read: {end.error}")
 
 
-def in_batches(rows: Iterable[Row], part: Slice, scan: Scan) -> Iterator[pa.RecordBatch]:
+def in_batches(rows: Iterable[Row], part: Split, scan: Scan) -> Iterator[pa.RecordBatch]:
     """Rows as Arrow, in batches of the size that the scan wants."""
     held: list[Row] = []
     total = 0
@@ -132,8 +132,8 @@ def in_batches(rows: Iterable[Row], part: Slice, scan: Scan) -> Iterator[pa.Reco
         yield to_arrow(held, scan.schema, part.segment)
 
 
-def _fixed_bytes(part: Slice, scan: Scan) -> int:
-    """Bytes that every row has in columns of text that are the same for the whole slice."""
+def _fixed_bytes(part: Split, scan: Scan) -> int:
+    """Bytes that every row has in columns of text that are the same for the whole split."""
     named = [COLUMNS[name].once for name in ("topic", "segment") if name in scan.columns]
     return sum(len(once(part.segment).encode()) for once in named if once is not None)
 

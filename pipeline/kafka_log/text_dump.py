@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.jsonl import TIMESTAMP_TYPES
+from kafka_log.json_dump import TIMESTAMP_TYPES
 from kafka_log.model import Batch, Control, End, Record
 from kafka_log.reader import Batches
 

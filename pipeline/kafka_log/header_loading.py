@@ -1,4 +1,4 @@
-"""How the heads of batches come into memory, where kernels look for them: as far from each other as in the file."""
+"""How the batch headers come into memory, where kernels look for them: as far from each other as in the file."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from codecgen.runtime.arrow.decoder import Chunk
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LOG_ENTRY
 from kafka_log import framing
-from kafka_log.headers import HEADER_BYTES
-from kafka_log.positioned import read_at
+from kafka_log.header_walk import HEADER_BYTES
+from kafka_log.positioned_reads import read_at
 
 WINDOW = 16 << 20
-"""Bytes of a file that are looked through at a time when batches are large. Memory holds the pages with heads."""
+"""Bytes of a file that are looked through at a time when batches are large. Memory holds the pages with headers."""
 
 FIRST = 64
 """Heads that are read at first, to see how large batches are."""
@@ -31,7 +31,7 @@ FAR = 24 << 10
 a read of a few bytes takes as long as it takes to copy so many."""
 
 FAR_BY_KERNEL = 8 << 10
-"""The same where a kernel reads the heads."""
+"""The same where a kernel reads the headers."""
 
 TRIAL = 32
 """Batches after which it is decided anew which of the two is done."""
@@ -40,7 +40,7 @@ _LENGTH = LOG_ENTRY.length
 """Where all entries say how long they are; None where they do not say it in the same way."""
 
 
-class Heads(Protocol):
+class HeaderChunks(Protocol):
     """Fills a chunk with what kernels read of the entries of a file, from ``position`` on, none of it after ``stop``."""
 
     @property
@@ -79,7 +79,7 @@ class Sparse(Chunk):
                 pass  # a system without huge pages does not know them
 
 
-class ReadHeads:
+class ReadHeaders:
     """Reads each head by itself where batches are large, and everything where they are small. ``compiled``: by a kernel,
     if the system has what it needs."""
 
@@ -104,8 +104,8 @@ class ReadHeads:
         room = min(self.step, stop - position)
         self.chunk.size = read_at(self.file, view[:room], position)
         at = count = 0
-        while count < TRIAL and self.chunk.size - at >= framing.HEAD:
-            at += max(size_of(view, at), framing.HEAD)
+        while count < TRIAL and self.chunk.size - at >= framing.HEADER_START:
+            at += max(size_of(view, at), framing.HEADER_START)
             count += 1
         self.far = _LENGTH is not None and at >= count * self.far_from
 
@@ -126,13 +126,13 @@ class ReadHeads:
         """Where it stops, after how many batches, and what there is of the head in that place."""
         view = self.chunk.view()
         at = count = 0
-        while count < self.most and room - at >= framing.HEAD:
+        while count < self.most and room - at >= framing.HEADER_START:
             wanted = min(HEADER_BYTES, room - at)
             got = read_at(self.file, view[at : at + wanted], position + at)
-            if got < framing.HEAD:
+            if got < framing.HEADER_START:
                 return at, count, got
             size = size_of(view, at)
-            if not framing.HEAD <= size <= room - at or got < min(wanted, size):
+            if not framing.HEADER_START <= size <= room - at or got < min(wanted, size):
                 return at, count, got  # it does not end in the window: the next one begins with it
             at += size
             count += 1
@@ -142,14 +142,14 @@ class ReadHeads:
 
 
 def _kernel() -> Callable[[FileIO, Chunk, int, int, int, int], tuple[int, int]] | None:
-    """What reads heads as ``_one_by_one`` does, up to anything odd: how far it came, and after how many."""
+    """What reads headers as ``_one_by_one`` does, up to anything odd: how far it came, and after how many."""
     from codecgen.runtime.arrow import header_reads  # it takes numba
 
     function, length = header_reads.pread(), _LENGTH
     if function is None or length is None:
         return None
     number = (length.offset, length.size, int(length.signed), int(length.endian == "little"))
-    layout = (HEADER_BYTES, framing.HEAD, *number, length.before)
+    layout = (HEADER_BYTES, framing.HEADER_START, *number, length.before)
 
     def hop(
         file: FileIO, chunk: Chunk, room: int, position: int, most: int, far: int
@@ -161,7 +161,7 @@ def _kernel() -> Callable[[FileIO, Chunk, int, int, int, int], tuple[int, int]] 
     return hop
 
 
-class MappedHeads:
+class MappedHeaders:
     """Lets kernels read the file itself, by a map."""
 
     def __init__(self, file: FileIO, size: int) -> None:
