@@ -27,11 +27,11 @@ FILES = sorted([*VECTORS.rglob("*.log"), *SAMPLES.rglob("*.log")])
 POLICIES = [policy.value for policy in Policy]
 COMMANDS = (
     ("dump",),
-    ("dump", "--output", "json_dump"),
+    ("dump", "--output", "jsonl"),
     ("stat", "--output", "json"),
     ("stat", "--deep"),
 )
-DIGESTS = (("dump", "--digest"), ("dump", "--digest", "--output", "json_dump"))
+DIGESTS = (("dump", "--digest"), ("dump", "--digest", "--output", "jsonl"))
 
 
 def name(path: Path) -> str:
