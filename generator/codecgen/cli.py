@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from codecgen import output
-from codecgen.check import run as run_checks
+from codecgen import directories, output
 from codecgen.check.releases import known_release
 from codecgen.diagnostics import Diagnostic, did_you_mean, render
 from codecgen.plan import as_of, make_plan
 from codecgen.plan.as_of import release_key
 from codecgen.schema import loader
 from codecgen.schema.model import Model
+from codecgen.schema.uses import within
 from codecgen.template_files import TemplateFilesError, read_templates
 
 GOOD, FINDINGS, COULD_NOT_RUN = 0, 1, 2
@@ -184,11 +184,7 @@ def load(directory: Path) -> tuple[Model | None, list[Diagnostic], Mapping[str, 
     if not directory.is_dir():
         what = "is not a directory" if directory.exists() else "does not exist"
         raise UsageError(f"{directory} {what}; name the directory that holds {loader.MANIFEST}")
-    files = loader.read_files(directory)
-    model, diagnostics = loader.load(files)
-    if model is not None:
-        diagnostics += run_checks(model)
-    return model, diagnostics, files
+    return directories.load(directory)
 
 
 def _sound(directory: Path) -> Model | None:
@@ -262,11 +258,11 @@ def _generate(arguments: argparse.Namespace) -> int:
     }
     refused = [d for result in emitted.values() for d in result.diagnostics]
     if refused:
-        _report(refused, {**model.files, **templates})
+        _report(refused, {**directories.texts_of(model), **templates})
         return FINDINGS
     notes = [d for result in emitted.values() for d in result.notes]
     if notes:
-        _say(render(notes, model.files, "note"))
+        _say(render(notes, directories.texts_of(model), "note"))
     files = {name: result.files for name, result in emitted.items()}
     for warning in (line for result in emitted.values() for line in result.warnings):
         _say(f"codecgen: warning: {warning}")
@@ -360,7 +356,8 @@ def _diff(arguments: argparse.Namespace) -> int:
     model = _sound(arguments.schemas)
     if model is None:
         return FINDINGS
-    layout = model.layouts.get(arguments.layout)
+    model, name = within(model, arguments.layout)
+    layout = model.layouts.get(name)
     if layout is None:
         hint = did_you_mean(arguments.layout, model.layouts) or f"known: {', '.join(model.layouts)}"
         raise UsageError(f"unknown layout {arguments.layout!r}; {hint}")

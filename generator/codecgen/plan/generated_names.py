@@ -11,6 +11,11 @@ TARGET_DIRECTORIES = frozenset(["docs", "html", "kaitai"])
 """Directories that targets write beside the generated package."""
 
 
+def identifier(name: str) -> str:
+    """A declaration in the names of functions: ``weather.reading`` -> ``weather_reading``."""
+    return name.replace(".", "_")
+
+
 def spell(name: str, style: Literal["camel", "snake"]) -> str:
     """A snake_case name in the style of a format's own documents."""
     head, *rest = name.split("_")
