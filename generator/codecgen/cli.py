@@ -172,7 +172,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_schemas(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--schemas", metavar="DIR", type=Path, default=Path("schemas"), help="./schemas by default"
+        "--schemas",
+        metavar="DIR",
+        type=directories.named,
+        default="",
+        help="a directory, or a package that brings its schemas; ./schemas by default, or else those that are installed",
     )
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
 from codecgen.check import run as run_checks
 from codecgen.diagnostics import Diagnostic
+from codecgen.plan.generated_names import SHIPPED
 from codecgen.schema import loader, yaml_tree
 from codecgen.schema.model import Model, UsedDirectory
 from codecgen.schema.reader import NAME
@@ -41,10 +43,28 @@ def shipped(package: str) -> Path | None:
     for location in (spec.submodule_search_locations or ()) if spec is not None else ():
         inside = Path(location)
         for place in (inside, *inside.parents[:2]):
-            manifest = place / "schemas" / loader.MANIFEST
+            manifest = place / SHIPPED / loader.MANIFEST
             if manifest.is_file() and _package_of(manifest) == package:
                 return manifest.parent
     return None
+
+
+def named(wanted: str) -> Path:
+    """The schema directory that a caller names: a directory, or else an installed package that brings its schemas. Nothing
+    stands for ./schemas, or else for the schemas of the only package that says that it brings some."""
+    if not wanted:
+        return _usual()
+    directory = Path(wanted)
+    return directory if directory.is_dir() else shipped(wanted) or directory
+
+
+def _usual() -> Path:
+    here = Path(SHIPPED)
+    if here.is_dir():
+        return here
+    names = {point.name for point in entry_points(group="codecgen.schemas")}
+    brought = {name: found for name in sorted(names) if (found := shipped(name)) is not None}
+    return next(iter(brought.values())) if len(brought) == 1 else here
 
 
 def _package_of(manifest: Path) -> str | None:

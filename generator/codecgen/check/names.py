@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from codecgen.diagnostics import Diagnostic
-from codecgen.plan.generated_names import TARGET_DIRECTORIES, TARGET_PACKAGES, identifier
+from codecgen.plan.generated_names import SHIPPED, TARGET_DIRECTORIES, TARGET_PACKAGES, identifier
 from codecgen.schema.declarations import used_of
 from codecgen.schema.lookup import members
 from codecgen.schema.model import Layout, Model
@@ -154,6 +154,9 @@ def _files(model: Model) -> Iterator[Diagnostic]:
         else:
             if parts[0].replace("-", "_") in TARGET_PACKAGES:
                 message = f'"{parts[0]}" is taken: a target writes a package of that name'
+                yield Diagnostic("C027", message, where, help="take another name")
+            if parts[0] == SHIPPED:
+                message = f'"{parts[0]}" is taken: a package that brings its schemas has them there'
                 yield Diagnostic("C027", message, where, help="take another name")
             module = "/".join(parts).replace("-", "_")
             if module in modules:

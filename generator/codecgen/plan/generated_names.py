@@ -7,6 +7,9 @@ from typing import Literal
 TARGET_PACKAGES = frozenset(["arrow", "rows"])
 """Packages that targets write inside the generated one, beside a module for each YAML file."""
 
+SHIPPED = "schemas"
+"""Directory inside the generated package where a distribution puts the schemas that it was made from."""
+
 TARGET_DIRECTORIES = frozenset(["docs", "html", "kaitai"])
 """Directories that targets write beside the generated package."""
 
