@@ -161,6 +161,22 @@ def _parser() -> argparse.ArgumentParser:
     diff.add_argument("after", metavar="TO", help="likewise")
     _add_schemas(diff)
 
+    init = add(
+        "init",
+        _init,
+        "begin a schema directory, with an example and a test of it",
+        "init my_format",
+        "init audit --uses kafka_codecs",
+        "init audit --dir formats/audit",
+    )
+    init.add_argument("name", metavar="NAME", help="what the format is called, as in my_format")
+    init.add_argument(
+        "--uses", metavar="PACKAGE", help="an installed package whose schemas the new one uses"
+    )
+    init.add_argument(
+        "--dir", metavar="DIR", type=Path, help="where the files go; ./NAME by default"
+    )
+
     add(
         "json-schema",
         _json_schema,
@@ -377,6 +393,21 @@ def _diff(arguments: argparse.Namespace) -> int:
     if (sides[0].version is None) != (sides[1].version is None):
         raise UsageError("a version and a release cannot be compared; name two of a kind")
     print(diff.diff(layout.name, *sides))
+    return GOOD
+
+
+def _init(arguments: argparse.Namespace) -> int:
+    from codecgen import starter
+
+    directory = arguments.dir or Path(arguments.name)
+    try:
+        files = starter.write(arguments.name, directory, arguments.uses)
+    except starter.StarterError as error:
+        raise UsageError(str(error)) from None
+    print(f"{directory}: {', '.join(files)}")
+    print("\nnext:")
+    for step in (f"cd {directory}", *starter.STEPS):
+        print(f"  {step}")
     return GOOD
 
 

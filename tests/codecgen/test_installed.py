@@ -73,6 +73,18 @@ def test_the_schemas_that_are_installed_can_be_used(installed: Path, tmp_path: P
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("uses", [[], ["--uses", "kafka_codecs"]], ids=["alone", "kafka"])
+def test_a_directory_that_is_begun_works(installed: Path, tmp_path: Path, uses: list[str]) -> None:
+    begun = run(installed / "codecgen", "init", "my_format", *uses, cwd=tmp_path)
+    assert (begun.returncode, begun.stderr) == (0, "")
+    change, *steps = [line.split() for line in begun.stdout.split("next:\n")[1].splitlines()]
+    for command, *arguments in steps:
+        done = run(installed / command, *arguments, cwd=tmp_path / change[1])
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 passed" in done.stdout
+
+
+@pytest.mark.slow
 def test_the_wheel_has_all_schemas(installed: Path) -> None:
     (package,) = installed.parent.glob("[Ll]ib/**/site-packages/kafka_codecs")
     inside = {p.relative_to(package / "schemas") for p in (package / "schemas").rglob("*.yaml")}
