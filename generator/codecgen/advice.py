@@ -67,5 +67,8 @@ ADVICE: Mapping[str, str] = {
     "allow. The page about templates lists what there is.",
     "C034": "A target with templates of its own takes others for them by name. Take one of the names that there are; "
     "a file for others to include has a name that begins with `_`.",
+    "C040": "`uses` names another schema directory: an installed package that brings its schemas, or a path. It is in the "
+    "same version of the language, `codecgen check` finds nothing in it, it does not use this one in turn, and no two "
+    "directories make the same package.",
 }
 """Number -> why it is reported, and what helps. Plain text."""

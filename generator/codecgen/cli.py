@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from codecgen import output
-from codecgen.check import run as run_checks
+from codecgen import directories, output
 from codecgen.check.releases import known_release
 from codecgen.diagnostics import Diagnostic, did_you_mean, render
 from codecgen.plan import as_of, make_plan
 from codecgen.plan.as_of import release_key
 from codecgen.schema import loader
 from codecgen.schema.model import Model
+from codecgen.schema.uses import within
 from codecgen.template_files import TemplateFilesError, read_templates
 
 GOOD, FINDINGS, COULD_NOT_RUN = 0, 1, 2
@@ -161,6 +161,22 @@ def _parser() -> argparse.ArgumentParser:
     diff.add_argument("after", metavar="TO", help="likewise")
     _add_schemas(diff)
 
+    init = add(
+        "init",
+        _init,
+        "begin a schema directory, with an example and a test of it",
+        "init my_format",
+        "init audit --uses kafka_codecs",
+        "init audit --dir formats/audit",
+    )
+    init.add_argument("name", metavar="NAME", help="what the format is called, as in my_format")
+    init.add_argument(
+        "--uses", metavar="PACKAGE", help="an installed package whose schemas the new one uses"
+    )
+    init.add_argument(
+        "--dir", metavar="DIR", type=Path, help="where the files go; ./NAME by default"
+    )
+
     add(
         "json-schema",
         _json_schema,
@@ -172,7 +188,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_schemas(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--schemas", metavar="DIR", type=Path, default=Path("schemas"), help="./schemas by default"
+        "--schemas",
+        metavar="DIR",
+        type=directories.named,
+        default="",
+        help="a directory, or a package that brings its schemas; ./schemas by default, or else those that are installed",
     )
 
 
@@ -184,11 +204,7 @@ def load(directory: Path) -> tuple[Model | None, list[Diagnostic], Mapping[str, 
     if not directory.is_dir():
         what = "is not a directory" if directory.exists() else "does not exist"
         raise UsageError(f"{directory} {what}; name the directory that holds {loader.MANIFEST}")
-    files = loader.read_files(directory)
-    model, diagnostics = loader.load(files)
-    if model is not None:
-        diagnostics += run_checks(model)
-    return model, diagnostics, files
+    return directories.load(directory)
 
 
 def _sound(directory: Path) -> Model | None:
@@ -262,11 +278,11 @@ def _generate(arguments: argparse.Namespace) -> int:
     }
     refused = [d for result in emitted.values() for d in result.diagnostics]
     if refused:
-        _report(refused, {**model.files, **templates})
+        _report(refused, {**directories.texts_of(model), **templates})
         return FINDINGS
     notes = [d for result in emitted.values() for d in result.notes]
     if notes:
-        _say(render(notes, model.files, "note"))
+        _say(render(notes, directories.texts_of(model), "note"))
     files = {name: result.files for name, result in emitted.items()}
     for warning in (line for result in emitted.values() for line in result.warnings):
         _say(f"codecgen: warning: {warning}")
@@ -360,7 +376,8 @@ def _diff(arguments: argparse.Namespace) -> int:
     model = _sound(arguments.schemas)
     if model is None:
         return FINDINGS
-    layout = model.layouts.get(arguments.layout)
+    model, name = within(model, arguments.layout)
+    layout = model.layouts.get(name)
     if layout is None:
         hint = did_you_mean(arguments.layout, model.layouts) or f"known: {', '.join(model.layouts)}"
         raise UsageError(f"unknown layout {arguments.layout!r}; {hint}")
@@ -376,6 +393,21 @@ def _diff(arguments: argparse.Namespace) -> int:
     if (sides[0].version is None) != (sides[1].version is None):
         raise UsageError("a version and a release cannot be compared; name two of a kind")
     print(diff.diff(layout.name, *sides))
+    return GOOD
+
+
+def _init(arguments: argparse.Namespace) -> int:
+    from codecgen import starter
+
+    directory = arguments.dir or Path(arguments.name)
+    try:
+        files = starter.write(arguments.name, directory, arguments.uses)
+    except starter.StarterError as error:
+        raise UsageError(str(error)) from None
+    print(f"{directory}: {', '.join(files)}")
+    print("\nnext:")
+    for step in (f"cd {directory}", *starter.STEPS):
+        print(f"  {step}")
     return GOOD
 
 

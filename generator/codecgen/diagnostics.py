@@ -44,6 +44,7 @@ CODES: Mapping[str, str] = {
     "C032": "a view does not fit its layouts",
     "C033": "a template cannot be rendered",
     "C034": "a template that takes nobody's place",
+    "C040": "a schema directory that cannot be used",
 }
 """Every number codecgen can print, and what it is about. Numbers are never used again for something else."""
 

@@ -23,6 +23,7 @@ from codecgen.plan.type_text import size_words, type_words
 from codecgen.schema.lookup import members, reference_of
 from codecgen.schema.model import FREEDOMS, Choice, Derived, Enum, EnumValue, Field, Layout, Model
 from codecgen.schema.types import ArrayType, BitMember, BitsType, ScalarType, Since
+from codecgen.schema.uses import within
 
 
 class UnknownName(Exception):
@@ -39,7 +40,8 @@ def diagnostic(code: str) -> str | None:
 
 def explain(model: Model, name: str) -> str:
     """What a name stands for: ``record_batch``, ``message@0.crc``, ``compression.lz4``. Raises UnknownName."""
-    lines = _Explainer(make_plan(model)).thing(name)
+    model, inner = within(model, name)
+    lines = _Explainer(make_plan(model)).thing(inner)
     return "\n".join(printable(line).rstrip() for line in lines)
 
 
@@ -102,8 +104,9 @@ class _Explainer:
         ref = reference_of(field)
         if ref is None:
             raise UnknownName(f"{field.name} of {layout.name} has nothing inside")
-        inner = self.model.layouts[ref.layout]
-        return self.in_layout(inner, ref.version, rest, whole)
+        model, inner = within(self.model, ref.layout)
+        explainer = self if model is self.model else _Explainer(make_plan(model))
+        return explainer.in_layout(model.layouts[inner], ref.version, rest, whole)
 
     def layout(self, layout: Layout, plans: list[LayoutPlan], whole: str) -> Iterator[str]:
         yield from title(whole, "layout", layout.span)

@@ -16,6 +16,7 @@ from codecgen.plan.write_ops import Limits
 from codecgen.plan.write_program import WriteError, WriteProgram, is_written, write_program
 from codecgen.schema.model import Model, View
 from codecgen.schema.types import ArrayType, BytesType, ScalarType
+from codecgen.schema.uses import within
 
 _VERB, _NAME = 10, 24
 """The widths of the first two columns."""
@@ -24,6 +25,7 @@ _VERB, _NAME = 10, 24
 def explain_program(model: Model, name: str) -> str:
     """The read program of each version of a layout (``message``, ``message@0``), or the write programs of a view. Raises
     UnknownName."""
+    model, name = within(model, name)
     plan = make_plan(model)
     lines: Iterator[str]
     if name in model.views:

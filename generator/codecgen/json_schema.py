@@ -11,6 +11,7 @@ from codecgen.schema.reader import NAME
 Json = dict[str, Any]
 
 _NAME_AT_START = "^" + NAME.pattern.replace("\\Z", "$")
+_DECLARED = "([a-z][a-z0-9_]*[.])?[a-z][a-z0-9_]*"
 _TEXT: Json = {"type": ["string", "number", "boolean"]}
 _NUMBERED = "^([a-z][a-z0-9_]*|[0-9]{1,5})$"
 
@@ -82,6 +83,10 @@ def _kind(kind: key_types.Kind) -> Json:
             return dict(_TEXT)
         case key_types.Name():
             return {"type": "string", "pattern": _NAME_AT_START}
+        case key_types.Declared():
+            return {"type": "string", "pattern": f"^{_DECLARED}$"}
+        case key_types.Directory():
+            return {"type": "string", "pattern": "^([a-z][a-z0-9_]*|[.][.]?(/.*)?)$"}
         case key_types.Integer():
             return {"type": "integer"}
         case key_types.Boolean():
@@ -95,7 +100,7 @@ def _kind(kind: key_types.Kind) -> Json:
         case key_types.Bits():
             return _number_or("^[0-9]{1,2}([.][.][0-9]{1,2})?$", "integer")
         case key_types.LayoutName():
-            return {"type": "string", "pattern": "^[a-z][a-z0-9_]*(@[0-9]{1,5})?$"}
+            return {"type": "string", "pattern": f"^{_DECLARED}(@[0-9]{{1,5}})?$"}
         case key_types.Release():
             return _number_or("^[0-9]{1,4}([.][0-9]{1,4}){0,3}$", "number")
         case key_types.Hex():

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from codecgen.diagnostics import did_you_mean, lines_of
+from codecgen.schema.declarations import is_used, used_of
 from codecgen.schema.expression import Expression
-from codecgen.schema.model import Model
+from codecgen.schema.model import Choice, Enum, Layout, Model
 from codecgen.schema.types import Span
+
+Declared = TypeVar("Declared", Layout, Enum, Choice)
 
 
 class Placed(Protocol):
@@ -32,6 +35,16 @@ def hint(word: str, declared: Mapping[str, Span]) -> str:
     if len(declared) <= 8:
         return f"known here: {', '.join(declared)}"
     return ""
+
+
+def unknown(word: str, declared: Mapping[str, Declared]) -> str:
+    """The hint for a name that is not declared: at what the directory that it names declares, or its own."""
+    spans = {name: thing.span for name, thing in declared.items()}
+    if is_used(word):
+        spans = {name: thing.span for name, thing in used_of(declared).items()}
+    if is_used(word) and not spans:
+        return "what stands before the dot is a name under `uses` in the manifest"
+    return hint(word, spans)
 
 
 def place(thing: Placed, key: str) -> Span:

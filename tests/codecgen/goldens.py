@@ -12,12 +12,14 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
+from codecgen import directories
 from codecgen.advice import ADVICE
 from codecgen.check import run
 from codecgen.diagnostics import CODES, Diagnostic, render
 from codecgen.explain_program import explain_program
 from codecgen.plan import make_plan
 from codecgen.schema import loader
+from codecgen.schema.model import Model
 from codecgen.targets.registry import TARGETS, TEMPLATED
 from codecgen.template_files import read_templates
 from tests.paths import ROOT, SCHEMAS
@@ -71,12 +73,16 @@ def findings(
     model, found = loader.load(files)
     if model is not None:
         found += run(model)
-    if model is None or found:
-        return found
+    return found + emitted(model, templates or {}) if model is not None and not found else found
+
+
+def emitted(model: Model, templates: dict[str, dict[str, str]]) -> list[Diagnostic]:
+    """What the targets would report."""
+    found: list[Diagnostic] = []
     plan = make_plan(model)
     for emit in TARGETS.values():
         found += emit(plan).diagnostics
-    for target, texts in (templates or {}).items():
+    for target, texts in templates.items():
         found += TEMPLATED[target](plan, texts).diagnostics
     return found
 
@@ -84,6 +90,11 @@ def findings(
 def text_of(case: Path) -> str:
     files = files_of(case)
     templates = templates_of(case)
+    if "\nuses:" in files.get(loader.MANIFEST, ""):
+        model, found, _ = directories.load(case)
+        assert model is not None
+        found = found or emitted(model, templates)
+        return render(found, {**directories.texts_of(model)})
     texts = {name: text for found in templates.values() for name, text in found.items()}
     return render(findings(files, templates), {**files, **texts})
 

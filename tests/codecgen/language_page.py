@@ -85,6 +85,8 @@ def words(kind: key_types.Kind) -> str:
             return {
                 "Text": "text",
                 "Name": "name",
+                "Declared": "name",
+                "Directory": "installed package, or `../path`",
                 "Word": "word",
                 "Integer": "number",
                 "Boolean": "`true` or `false`",

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from codecgen.cli import main
+from codecgen.directories import load
 from codecgen.plan import make_plan
 from codecgen.runtime.compression import CODECS, Codec
 from codecgen.schema import grammar
@@ -19,7 +21,11 @@ from tests.codecgen import language_page
 from tests.codecgen.schemas import checked
 
 MANIFEST = "# codecgen.yaml\n"
-BLOCKS = [(line, text) for line, text in language_page.blocks() if not text.startswith(MANIFEST)]
+BLOCKS = [
+    (line, text)
+    for line, text in language_page.blocks()
+    if not text.startswith("# codecgen.yaml") and "weather." not in text
+]
 
 
 def model_of_block(text: str) -> Model:
@@ -48,6 +54,34 @@ def test_what_the_page_shows_works(
                 _agrees(getattr(codecs, name), example.data, example.value)
     finally:
         for name in [name for name in sys.modules if name.split(".")[0] == package]:
+            del sys.modules[name]
+
+
+def test_formats_of_others_work_as_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [text for _, text in language_page.blocks()]
+    weather = [text for text in texts if text.startswith(("layout: reading\n", "enums:\n  sky:"))]
+    [manifest, other] = [text for text in texts if text.startswith("# codecgen.yaml")]
+    [page] = [text for text in texts if "weather.reading" in text and text != other]
+    directories = {"weather": [manifest, *weather], "logbook": [other, page]}
+    for name, files in directories.items():
+        (tmp_path / name).mkdir()
+        for i, text in enumerate(files):
+            file = f"part_{i}.yaml" if i else "codecgen.yaml"
+            (tmp_path / name / file).write_text(text, encoding="utf-8")
+        out = ["--out", str(tmp_path / "out"), "--targets", "construct,arrow"]
+        assert main(["generate", str(tmp_path / name), *out]) == 0
+    model, found, _ = load(tmp_path / "logbook")
+    assert model is not None and not found
+    [example] = model.layouts["page"].examples
+    monkeypatch.syspath_prepend(str(tmp_path / "out"))
+    try:
+        codecs = importlib.import_module("logbook_codecs")
+        _agrees(codecs.PAGE, example.data, example.value)
+    finally:
+        packages = ("weather_codecs", "logbook_codecs")
+        for name in [name for name in sys.modules if name.split(".")[0] in packages]:
             del sys.modules[name]
 
 

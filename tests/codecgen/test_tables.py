@@ -21,8 +21,7 @@ from codecgen.schema.model import FREEDOMS, Field
 from codecgen.schema.types import INTEGERS, LENGTHS, VARINTS
 from codecgen.spans import expression_span
 from codecgen.targets.construct import module as construct_module
-from codecgen.targets.construct import module_path
-from codecgen.targets.construct.field_codecs import class_name
+from codecgen.targets.construct.homes import class_name, module_path
 from codecgen.targets.registry import TARGETS
 from tests.codecgen.schemas import model_of, our_model
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from codecgen.check.names import RUNTIME
-from tests.laws import examples
+from tests.laws import apart, examples
 from tests.laws.draws import Draw
 from tests.laws.keys import Kit, Made
 from tests.laws.layouts import CODECS, Maker
@@ -80,7 +80,11 @@ class Directory:
             self.choices()
         if d.chance(6):
             self.overhead()
-        world = World(self.manifest, self.files())
+        files = self.files()
+        if d.chance(5):
+            files = apart.split(files, d)
+            self.manifest["uses"] = {apart.ALIAS: f"../{apart.ALIAS}"}
+        world = World(self.manifest, files)
         examples.add(world, d.number(0, 1 << 30), bool(self.kit.releases))
         return world
 

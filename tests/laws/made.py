@@ -16,7 +16,10 @@ from codecgen.check import run
 from codecgen.diagnostics import Diagnostic, render
 from codecgen.plan import Plan, make_plan
 from codecgen.schema import loader
+from codecgen.schema.model import UsedDirectory
+from codecgen.schema.uses import CannotUse, Find
 from codecgen.targets.registry import TARGETS
+from tests.laws import apart
 from tests.laws.memory import executed
 from tests.laws.world import Facts, World
 
@@ -39,10 +42,26 @@ class Generated:
 def checked(world: World) -> tuple[Any, str]:
     """The model of a directory, and what `check` finds."""
     texts = world.texts()
-    model, found = loader.load(texts)
+    own = {name: text for name, text in texts.items() if not name.startswith(apart.PLACE)}
+    inner = {
+        name.removeprefix(apart.PLACE): text for name, text in texts.items() if name not in own
+    }
+
+    def find(wanted: str) -> UsedDirectory:
+        model, found = _checked(inner)
+        if model is None or found:
+            raise CannotUse(render(found, inner).partition("\n")[0])
+        return UsedDirectory(model, apart.ALIAS, apart.PLACE)
+
+    model, found = _checked(own, find)
+    return model, render(found, texts)
+
+
+def _checked(texts: dict[str, str], find: Find | None = None) -> tuple[Any, list[Diagnostic]]:
+    model, found = loader.load(texts, find)
     if model is not None and not found:
         found = run(model)
-    return model, render(found, texts)
+    return model, found
 
 
 def generated(
@@ -57,18 +76,23 @@ def generated(
         files |= result.files
         if result.diagnostics:
             refused[name] = list(result.diagnostics)
+    for directory in model.uses.values():
+        result = TARGETS["construct"](make_plan(directory.model))
+        files |= result.files
+        if result.diagnostics:
+            refused["construct"] = list(result.diagnostics)
     return Generated(world, Facts(world), plan, files, refused)
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports the modules of a package from texts."""
+    """Imports the modules of packages from texts."""
 
-    def __init__(self, package: str, files: Mapping[str, str]) -> None:
-        self.package = package
+    def __init__(self, packages: Sequence[str], files: Mapping[str, str]) -> None:
+        self.packages = packages
         self.files = files
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name.partition(".")[0] != self.package:
+        if name.partition(".")[0] not in self.packages:
             return None
         base = name.replace(".", "/")
         for file, package in ((f"{base}/__init__.py", True), (f"{base}.py", False)):
@@ -93,12 +117,28 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 @contextmanager
 def imported(made: Generated) -> Iterator[ModuleType]:
-    """The package, while it can be imported."""
-    finder = _Finder(made.package, made.files)
+    """The package, while it can be imported. It has what the package that it uses has, too."""
+    packages = (made.package, apart.PACKAGE)
+    finder = _Finder(packages, made.files)
     sys.meta_path.insert(0, finder)
     try:
-        yield importlib.import_module(made.package)
+        package = importlib.import_module(made.package)
+        if "uses" in made.world.manifest:
+            package = _Both(package, importlib.import_module(apart.PACKAGE))
+        yield package
     finally:
         sys.meta_path.remove(finder)
-        for name in [n for n in sys.modules if n.partition(".")[0] == made.package]:
+        for name in [n for n in sys.modules if n.partition(".")[0] in packages]:
             del sys.modules[name]
+
+
+class _Both(ModuleType):
+    """What two packages declare."""
+
+    def __init__(self, package: ModuleType, used: ModuleType) -> None:
+        super().__init__(package.__name__)
+        self._packages = (package, used)
+
+    def __getattr__(self, name: str) -> Any:
+        package, used = self._packages
+        return getattr(package if hasattr(package, name) else used, name)

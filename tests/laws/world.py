@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from codecgen.schema import expression
+from tests.laws import apart
 
 Tree = dict[str, Any]
 
@@ -67,9 +68,17 @@ class World:
         return str(self.manifest["package"])
 
     def texts(self) -> dict[str, str]:
-        """The YAML of every file."""
+        """The YAML of every file, also of those of the directory that is used."""
+        names = apart.declared(self.files)
         out = {"codecgen.yaml": text_of(self.manifest)}
+        if names:
+            manifest = {**self.manifest, "package": apart.PACKAGE}
+            out[f"{apart.PLACE}codecgen.yaml"] = text_of(
+                {key: value for key, value in manifest.items() if key not in ("uses", "documents")}
+            )
         for name, documents in self.files.items():
+            if not name.startswith(apart.PLACE):
+                documents = [apart.used(document, names) for document in documents]
             out[name] = "---\n".join(text_of(document) for document in documents)
         return out
 
@@ -83,6 +92,8 @@ class World:
         for name, text in texts.items():
             files[name] = [_plain(node) for node in yaml.compose_all(text, yaml.SafeLoader)]
         manifest = files.pop("codecgen.yaml")[0]
+        files.pop(f"{apart.PLACE}codecgen.yaml", None)
+        files = {name: [apart.plain(one) for one in some] for name, some in files.items()}
         return cls(manifest, files)
 
 

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from codecgen.diagnostics import Diagnostic
-from codecgen.plan.generated_names import TARGET_DIRECTORIES, TARGET_PACKAGES
+from codecgen.plan.generated_names import SHIPPED, TARGET_DIRECTORIES, TARGET_PACKAGES, identifier
+from codecgen.schema.declarations import used_of
 from codecgen.schema.lookup import members
 from codecgen.schema.model import Layout, Model
 from codecgen.schema.types import SCALARS, Span
@@ -119,6 +120,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
     for layout in model.layouts.values():
         yield from _fields(layout)
     yield from _symbols(model)
+    yield from _used(model)
 
 
 def _package(model: Model) -> Iterator[Diagnostic]:
@@ -152,6 +154,9 @@ def _files(model: Model) -> Iterator[Diagnostic]:
         else:
             if parts[0].replace("-", "_") in TARGET_PACKAGES:
                 message = f'"{parts[0]}" is taken: a target writes a package of that name'
+                yield Diagnostic("C027", message, where, help="take another name")
+            if parts[0] == SHIPPED:
+                message = f'"{parts[0]}" is taken: a package that brings its schemas has them there'
                 yield Diagnostic("C027", message, where, help="take another name")
             module = "/".join(parts).replace("-", "_")
             if module in modules:
@@ -255,6 +260,29 @@ def symbols(model: Model) -> Iterator[tuple[str, str, Span]]:
                 yield f"{layout.name.upper()}_V{version}", name, layout.span
     for choice in model.choices.values():
         yield choice.name.upper(), choice.name, choice.span
+
+
+def _used(model: Model) -> Iterator[Diagnostic]:
+    """Names that would be those of used declarations in functions that are generated."""
+    for things in (model.layouts, model.enums, model.choices):
+        for name, thing in things.items():
+            if name in model.manifest.uses:
+                message = f'"{name}" is declared twice: it stands before names of a directory that is used'
+                help = f"see {place(model.manifest, f'uses.{name}')}"
+                yield Diagnostic("C008", message, thing.span, help=help)
+    taken: dict[str, str] = {}
+    for name in used_of(model.layouts):
+        other = taken.setdefault(identifier(name), name)
+        if other != name:
+            message = (
+                f'"{name}" and "{other}" would both become {identifier(name)} in generated code'
+            )
+            alias = name.partition(".")[0]
+            yield Diagnostic("C008", message, place(model.manifest, f"uses.{alias}"))
+    for layout in model.layouts.values():
+        if layout.name in taken:
+            message = f'"{layout.name}" and "{taken[layout.name]}" would both become {layout.name} in generated code'
+            yield Diagnostic("C008", message, layout.span)
 
 
 def _symbols(model: Model) -> Iterable[Diagnostic]:

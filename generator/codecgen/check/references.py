@@ -9,7 +9,7 @@ from codecgen.runtime.compression import CODECS
 from codecgen.schema.lookup import enum_uses, field_of, field_spans, reference_of
 from codecgen.schema.model import Choice, Enum, Field, Layout, Model, Overhead, OverheadOf
 from codecgen.schema.types import ArrayType, Reference, Span
-from codecgen.spans import hint, place
+from codecgen.spans import hint, place, unknown
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
@@ -32,7 +32,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 def layout_known(ref: Reference, model: Model) -> Iterator[Diagnostic]:
     """A finding when a reference names no layout."""
-    if ref.layout in model.layouts or ref.layout in model.broken:
+    if ref.layout in model.layouts or model.is_broken(ref.layout):
         return
     if ref.layout in model.choices or ref.layout in model.enums:
         kind = "a choice" if ref.layout in model.choices else "an enum"
@@ -42,9 +42,9 @@ def layout_known(ref: Reference, model: Model) -> Iterator[Diagnostic]:
             "C012", message, ref.span, "not a layout", f"it is declared at {declared.span}"
         )
         return
-    spans = {name: layout.span for name, layout in model.layouts.items()}
     message = f'unknown layout "{ref.layout}"'
-    yield Diagnostic("C012", message, ref.span, "not declared", hint(ref.layout, spans))
+    help = unknown(ref.layout, model.layouts)
+    yield Diagnostic("C012", message, ref.span, "not declared", help)
 
 
 def value_known(word: str, enum: Enum, where: Span) -> Iterator[Diagnostic]:
@@ -57,7 +57,7 @@ def value_known(word: str, enum: Enum, where: Span) -> Iterator[Diagnostic]:
 
 
 def _enum_known(name: str, where: Span, model: Model) -> Iterator[Diagnostic]:
-    if name in model.enums or name in model.broken:
+    if name in model.enums or model.is_broken(name):
         return
     other = model.layouts.get(name) or model.choices.get(name)
     if other is not None:
@@ -66,8 +66,8 @@ def _enum_known(name: str, where: Span, model: Model) -> Iterator[Diagnostic]:
         help = f"it is declared at {other.span}"
         yield Diagnostic("C012", message, where, "not an enum", help)
         return
-    spans = {name: enum.span for name, enum in model.enums.items()}
-    yield Diagnostic("C012", f'unknown enum "{name}"', where, "not declared", hint(name, spans))
+    help = unknown(name, model.enums)
+    yield Diagnostic("C012", f'unknown enum "{name}"', where, "not declared", help)
 
 
 def _enums(layout: Layout, model: Model) -> Iterator[Diagnostic]:

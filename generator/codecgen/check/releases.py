@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic, did_you_mean
 from codecgen.plan.as_of import release_key
+from codecgen.schema.declarations import is_used
 from codecgen.schema.lookup import field_of, reference_of
 from codecgen.schema.model import Field, Layout, Manifest, Model
 from codecgen.schema.types import BitsType, Formerly, Misprint, Since, Span
@@ -153,7 +154,7 @@ def _held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
     """A layout that is there while one that it holds is not."""
     ref = reference_of(f)
     held = model.layouts.get(ref.layout) if ref is not None else None
-    if ref is None or held is None or layout.draft is not None:
+    if ref is None or held is None or layout.draft is not None or is_used(ref.layout):
         return
     if held.draft is not None:
         message = f'"{held.name}" is a draft that never shipped, and "{layout.name}" is none'

@@ -16,7 +16,7 @@ from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import field_of, versions_of
 from codecgen.schema.model import Column, Layout, Model, Rows, View
 from codecgen.schema.types import ArrayType, BytesType, Reference
-from codecgen.spans import expression_span, hint, place
+from codecgen.spans import expression_span, hint, place, unknown
 
 _KINDS = {
     "binary": ("bytes", "text"),
@@ -36,9 +36,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
         found = list(_columns(view))
         choice = model.choices.get(view.of)
         if choice is None:
-            spans = {name: c.span for name, c in model.choices.items()}
-            message = f'unknown choice "{view.of}"'
-            found.append(Diagnostic("C012", message, place(view, "of"), help=hint(view.of, spans)))
+            if not model.is_broken(view.of):
+                message = f'unknown choice "{view.of}"'
+                help = unknown(view.of, model.choices)
+                found.append(Diagnostic("C012", message, place(view, "of"), help=help))
         elif choice.by is None:
             message = (
                 f'"{view.of}" is no choice by a field: its layouts do not stand one after the other'
@@ -78,7 +79,7 @@ def _columns(view: View) -> Iterator[Diagnostic]:
 def _rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[Diagnostic]:
     layout = model.layouts.get(rows.layout)
     if layout is None or rows.layout not in layouts:
-        if rows.layout not in model.broken:
+        if not model.is_broken(rows.layout):
             message = f'"{rows.layout}" is no layout of the choice "{view.of}"'
             help = f"its layouts are {', '.join(sorted(layouts))}"
             yield Diagnostic("C032", message, place(rows, "of"), help=help)

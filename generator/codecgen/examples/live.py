@@ -14,9 +14,10 @@ from types import ModuleType
 from typing import Any
 
 from codecgen.diagnostics import Diagnostic
-from codecgen.plan import LayoutPlan, Plan
+from codecgen.plan import LayoutPlan, Plan, make_plan
+from codecgen.schema.model import Model
 from codecgen.targets import construct
-from codecgen.targets.construct.field_codecs import symbol
+from codecgen.targets.construct.homes import module_path, symbol
 
 
 class Codecs:
@@ -39,7 +40,7 @@ class Codecs:
 
     def module(self, file: str) -> ModuleType:
         """The module of a YAML file."""
-        return self._modules[construct.module_path(file)]
+        return self._modules[module_path(file)]
 
 
 class _Memory(MetaPathFinder, Loader):
@@ -68,28 +69,43 @@ def load(plan: Plan) -> tuple[Codecs | None, tuple[Diagnostic, ...]]:
     """
     for file, things in plan.modules().items():
         # Code is about to be run: what names it must be names, whether or not a check has said so.
-        if not all(part.isidentifier() for part in construct.module_path(file)):
+        if not all(part.isidentifier() for part in module_path(file)):
             message = "the name of the file cannot be that of a module"
             return None, (Diagnostic("C027", message, things[0].span),)
     package = f"_codecgen_{uuid.uuid4().hex}"
-    manifest = replace(plan.manifest, package=package)
-    emitted = construct.emit(replace(plan, model=replace(plan.model, manifest=manifest)))
-    if emitted.diagnostics:
-        return None, emitted.diagnostics
+    files: dict[str, str] = {}
+    directories = plan.model.uses.values()
+    for made in (plan, *(make_plan(directory.model) for directory in directories)):
+        emitted = construct.emit(replace(made, model=_renamed(made.model, package)))
+        if emitted.diagnostics:
+            return None, emitted.diagnostics
+        files |= emitted.files
+    package += f"_{plan.manifest.package}"
     sources = {}
-    for path, text in emitted.files.items():
+    for path, text in files.items():
         if path.endswith(".py"):
             name = path.removesuffix(".py").replace("/", ".")
             sources[name.removesuffix(".__init__")] = (text, name.endswith(".__init__"))
     finder = _Memory(sources)
     sys.meta_path.insert(0, finder)
     try:
-        homes = {construct.module_path(file) for file in plan.modules()}
+        homes = {module_path(file) for file in plan.modules()}
         modules = {
             home: importlib.import_module(".".join((package, *home))) for home in sorted(homes)
         }
     finally:
         sys.meta_path.remove(finder)
-        for name in [name for name in list(sys.modules) if name.split(".")[0] == package]:
+        packages = {name.partition(".")[0] for name in sources}
+        for name in [name for name in list(sys.modules) if name.partition(".")[0] in packages]:
             del sys.modules[name]
     return Codecs(modules), ()
+
+
+def _renamed(model: Model, before: str) -> Model:
+    """The model with other names for its package and those that it uses, none of which is imported."""
+    manifest = replace(model.manifest, package=f"{before}_{model.manifest.package}")
+    uses = {
+        name: replace(directory, model=_renamed(directory.model, before))
+        for name, directory in model.uses.items()
+    }
+    return replace(model, manifest=manifest, uses=uses)

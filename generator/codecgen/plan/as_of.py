@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from codecgen.plan.generated_names import spell
+from codecgen.schema.declarations import Declarations, used_of
 from codecgen.schema.model import Field, Layout, Manifest, Model
 from codecgen.schema.types import (
     ArrayType,
@@ -35,7 +37,7 @@ def exists(since: Since | None, release: str) -> bool:
 
 
 def as_of(model: Model, release: str | None) -> Model:
-    """The model at a release; the model itself for None.
+    """The model at a release; the model itself for None. What it uses of other directories stays as it is.
 
     Drafts have no release and stay out, and so do views, which are made for the formats of today.
     """
@@ -45,7 +47,11 @@ def as_of(model: Model, release: str | None) -> Model:
         name: replace(e, values=tuple(v for v in e.values if exists(v.since, release)))
         for name, e in model.enums.items()
     }
-    known = {name: {v.name for v in e.values} for name, e in enums.items()}
+    known = {
+        name: {v.name for v in e.values}
+        for name, e in (*used_of(model.enums).items(), *enums.items())
+    }
+    used = used_of(model.layouts)
     layouts = {}
     for name, layout in model.layouts.items():
         if (
@@ -54,24 +60,28 @@ def as_of(model: Model, release: str | None) -> Model:
             and _version_exists(layout, release)
         ):
             layouts[name] = _layout(layout, release, known, model.manifest)
-    kept = _closed(layouts)
-    kept = {name: _compared(layout, kept) for name, layout in kept.items()}
+    kept = _closed(layouts, used)
+    there = Declarations(kept, used)
+    kept = {name: _compared(layout, there) for name, layout in kept.items()}
+    every = Declarations(kept, used)
     choices = {}
     for name, choice in model.choices.items():
         cases = tuple(
             (key, ref)
             for key, ref in choice.cases
-            if _refers(ref, kept)
+            if _refers(ref, every)
             and (choice.given is None or key in known.get(choice.given, set()))
         )
         if cases and exists(choice.since, release):
             choices[name] = replace(choice, cases=cases)
-    used = _enums_in_use(kept) | {c.given for c in choices.values() if c.given}
+    in_use = _enums_in_use(kept) | {c.given for c in choices.values() if c.given}
     return replace(
         model,
-        layouts=kept,
-        enums={name: e for name, e in enums.items() if name in used},
-        choices=choices,
+        layouts=every,
+        enums=Declarations(
+            {name: e for name, e in enums.items() if name in in_use}, used_of(model.enums)
+        ),
+        choices=Declarations(choices, used_of(model.choices)),
         views={},
     )
 
@@ -145,27 +155,28 @@ def _bit(m: BitMember, known: dict[str, set[str]]) -> BitMember:
     return replace(m, only=tuple(v for v in m.only if v in known.get(m.enum, set())))
 
 
-def _refers(ref: Reference, layouts: dict[str, Layout]) -> bool:
+def _refers(ref: Reference, layouts: Mapping[str, Layout]) -> bool:
     layout = layouts.get(ref.layout)
     if layout is None:
         return False
     return ref.version is None or layout.versions is None or ref.version in layout.versions
 
 
-def _closed(layouts: dict[str, Layout]) -> dict[str, Layout]:
+def _closed(layouts: dict[str, Layout], used: Mapping[str, Layout]) -> dict[str, Layout]:
     """Without the layouts that hold one that is gone."""
     while True:
+        every = Declarations(layouts, used)
         kept = {
             name: layout
             for name, layout in layouts.items()
-            if all(_refers(ref, layouts) for ref in _held(layout))
+            if all(_refers(ref, every) for ref in _held(layout))
         }
         if len(kept) == len(layouts):
             return kept
         layouts = kept
 
 
-def _compared(layout: Layout, layouts: dict[str, Layout]) -> Layout:
+def _compared(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
     """With a table of overhead of the layouts that are there, if it has any."""
     if layout.overhead is None:
         return layout

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from codecgen.plan.generated_names import identifier
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.nodes import Value
 from codecgen.plan.resolve_rows import RowsResolver, WriteResolver, rows_scope
@@ -49,7 +50,9 @@ class CasePlan:
     def name(self) -> str:
         """``message_v1_messages``."""
         version = "" if self.entry.version is None else f"_v{self.entry.version}"
-        return f"{self.entry.name}{version}" + (f"_{self.array.name}" if self.array else "")
+        return f"{identifier(self.entry.name)}{version}" + (
+            f"_{self.array.name}" if self.array else ""
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
+from typing import TypeVar
 
 from codecgen.plan.generated_names import spell
 from codecgen.plan.nodes import DerivedValue, Value
 from codecgen.plan.resolve import settled
 from codecgen.plan.resolve_rows import derived_value
 from codecgen.plan.scope import Scope
+from codecgen.schema.declarations import Declarations, used_of
 from codecgen.schema.lookup import field_of, spread
 from codecgen.schema.model import Choice, Enum, Field, Layout, Manifest, Model
 from codecgen.schema.types import (
@@ -24,6 +26,7 @@ from codecgen.schema.types import (
     StructType,
 )
 
+T = TypeVar("T")
 _OTHER_SIZES = {"f64": 8, "bool": 1, "uuid": 16}
 
 
@@ -142,10 +145,19 @@ def make_plan(model: Model, release: str | None = None) -> Plan:
             plans[name] = tuple(_plan(layout, v, model, plan_of) for v in layout.all_versions())
         return plans[name]
 
-    for name in model.layouts:
+    used = used_of(model.layouts)
+    for name in (*model.layouts, *used):
         plan_of(name)
-    derived = {name: _derived(layout, None, model) for name, layout in model.layouts.items()}
-    return Plan(model, plans, derived, release)
+    derived = {
+        name: _derived(layout, None, model)
+        for name, layout in (*model.layouts.items(), *used.items())
+    }
+    return Plan(model, _declarations(plans, used), _declarations(derived, used), release)
+
+
+def _declarations(things: Mapping[str, T], used: Mapping[str, object]) -> Declarations[T]:
+    own = {name: thing for name, thing in things.items() if name not in used}
+    return Declarations(own, {name: things[name] for name in used})
 
 
 def _plan(layout: Layout, version: int | None, model: Model, plan_of: object) -> LayoutPlan:

@@ -13,6 +13,8 @@ from codecgen.schema.key_types import (
     Bits,
     Boolean,
     Code,
+    Declared,
+    Directory,
     Either,
     Form,
     Integer,
@@ -40,7 +42,7 @@ _ACCEPTS = Key(ListOf(OneOf(tuple(FREEDOMS))), "What lenient readers take, and s
 _VERSIONS = Key(Range(), "The versions in which it exists.")
 _MISPRINT = Key(Use("misprint"), "What a document about the format says wrongly about it.")
 _FIELD_RANGE = Either((OneOf(("rest",)), Use("field_range")))
-_ENUM = Key(Name(), "The enum whose values the number stands for.")
+_ENUM = Key(Declared(), "The enum whose values the number stands for.")
 _ONLY = Key(ListOf(Name()), "The values of the enum that may stand here.")
 
 FORMS: Mapping[str, Form] = {
@@ -65,6 +67,10 @@ FORMS: Mapping[str, Form] = {
                 MapOf(Text()), "Where the documents under `since` are; {} stands for the number."
             ),
             "documents": Key(Use("documents"), "Which documents are written."),
+            "uses": Key(
+                MapOf(Directory()),
+                "Other schema directories, by the name that stands before the dot: `weather.reading`.",
+            ),
         },
     ),
     "documents": Form(
@@ -263,7 +269,7 @@ FORMS: Mapping[str, Form] = {
             "since": SINCE,
             "by": Key(Name(), "The field, at the same byte in all of them, whose value decides."),
             "given": Key(
-                Name(), "The enum whose value, which the caller has from elsewhere, decides."
+                Declared(), "The enum whose value, which the caller has from elsewhere, decides."
             ),
             "cases": Key(MapOf(LayoutName(), numbers=True), "The layout for each value.", True),
         },
@@ -274,7 +280,7 @@ FORMS: Mapping[str, Form] = {
         {
             "view": Key(Name(), "Its name.", True),
             "doc": DOC,
-            "of": Key(Name(), "The choice whose layouts stand one after the other.", True),
+            "of": Key(Declared(), "The choice whose layouts stand one after the other.", True),
             "columns": Key(MapOf(Use("column")), "The columns of the table, in order.", True),
             "rows": Key(ListOf(Use("rows")), "What becomes a row, layout by layout.", True),
         },
@@ -302,7 +308,7 @@ FORMS: Mapping[str, Form] = {
     "rows": Form(
         "What of a layout becomes rows.",
         {
-            "of": Key(Name(), "The layout, in all its versions.", True),
+            "of": Key(Declared(), "The layout, in all its versions.", True),
             "each": Key(
                 Name(),
                 "The array at its end whose elements are the rows; the layout itself without it.",

@@ -17,6 +17,16 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
+class Declared:
+    """The name of a declaration, perhaps of a directory that is used: ``weather.sky``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """A schema directory: the name of an installed package, or a path that begins with ``./`` or ``../``."""
+
+
+@dataclass(frozen=True, slots=True)
 class Word:
     """Text without blanks: a spelling that the format's own documents use."""
 
@@ -105,6 +115,8 @@ class Use:
 Kind = (
     Text
     | Name
+    | Declared
+    | Directory
     | Word
     | Integer
     | Boolean

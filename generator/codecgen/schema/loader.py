@@ -11,6 +11,7 @@ from typing import Any, cast
 from codecgen.diagnostics import Diagnostic
 from codecgen.runtime.version import LANGUAGE
 from codecgen.schema import forms, grammar, yaml_tree
+from codecgen.schema.declarations import Declarations
 from codecgen.schema.expression import Expression
 from codecgen.schema.inference import complete
 from codecgen.schema.model import (
@@ -37,6 +38,7 @@ from codecgen.schema.types import (
     StructType,
     Versions,
 )
+from codecgen.schema.uses import Find, Used, use
 
 MANIFEST = "codecgen.yaml"
 _DIGITS = re.compile("[0-9]{1,9}")
@@ -61,9 +63,11 @@ def read_files(directory: Path) -> dict[str, str]:
     return dict(sorted(out.items()))
 
 
-def load(files: Mapping[str, str]) -> tuple[Model | None, list[Diagnostic]]:
+def load(
+    files: Mapping[str, str], find: Find | None = None
+) -> tuple[Model | None, list[Diagnostic]]:
     """The model of the files, and findings. The model is None when there is no manifest; what does not fit its
-    form is left out of it."""
+    form is left out of it. ``find`` finds the directories that it uses."""
     if MANIFEST not in files:
         message = f"the schema directory has no {MANIFEST}"
         help = (
@@ -85,6 +89,8 @@ def load(files: Mapping[str, str]) -> tuple[Model | None, list[Diagnostic]]:
         return None, diagnostics
     manifest = _manifest(record)
     builder = _Builder(manifest)
+    used, found = use(manifest, find)
+    diagnostics += found
     for file, text in files.items():
         if file.endswith(".yml"):
             help = f'name it "{file.removesuffix(".yml")}.yaml"'
@@ -95,7 +101,7 @@ def load(files: Mapping[str, str]) -> tuple[Model | None, list[Diagnostic]]:
             diagnostics += found
             for document in documents:
                 builder.document(document)
-    return builder.model(files), diagnostics + builder.reader.diagnostics
+    return builder.model(files, used), diagnostics + builder.reader.diagnostics
 
 
 def _other_language(manifest: yaml_tree.Node) -> Diagnostic | None:
@@ -126,6 +132,7 @@ def _manifest(r: Record) -> Manifest:
         releases=forms.words(r["releases"]),
         links={k: str(v) for k, v in forms.entries(r["links"])},
         as_of=forms.words(documents["as_of"]) if isinstance(documents, Record) else (),
+        uses={k: str(v) for k, v in forms.entries(r["uses"])},
         places=r.places(),
     )
 
@@ -141,11 +148,17 @@ class _Builder:
         self.declared: dict[str, Span] = {}
         self.broken: set[str] = set()
 
-    def model(self, files: Mapping[str, str]) -> Model:
-        layouts = {name: complete(layout, self.layouts) for name, layout in self.layouts.items()}
-        broken = frozenset(self.broken - set(self.declared))
+    def model(self, files: Mapping[str, str], used: Used) -> Model:
+        every = Declarations(self.layouts, used.layouts)
         return Model(
-            self.manifest, layouts, self.enums, self.choices, dict(files), broken, self.views
+            manifest=self.manifest,
+            layouts=Declarations({n: complete(t, every) for n, t in every.items()}, used.layouts),
+            enums=Declarations(self.enums, used.enums),
+            choices=Declarations(self.choices, used.choices),
+            files=dict(files),
+            broken=frozenset(self.broken - set(self.declared)) | used.broken,
+            views=self.views,
+            uses=used.directories,
         )
 
     # ------------------------------------------------------------ documents

@@ -271,13 +271,15 @@ class Manifest:
     releases: tuple[str, ...] = ()
     links: Mapping[str, str] = field(default_factory=dict)
     as_of: tuple[str, ...] = ()
+    uses: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
     """Everything in a schema directory. ``broken`` has the names that are declared but do not fit their form, and so
-    are left out."""
+    are left out. ``uses`` has the directories whose declarations it uses, by the names before the dots; the
+    declarations are then :class:`~codecgen.schema.declarations.Declarations`."""
 
     manifest: Manifest
     layouts: Mapping[str, Layout]
@@ -286,6 +288,11 @@ class Model:
     files: Mapping[str, str] = field(default_factory=dict)
     broken: frozenset[str] = frozenset()
     views: Mapping[str, View] = field(default_factory=dict)
+    uses: Mapping[str, UsedDirectory] = field(default_factory=dict)
+
+    def is_broken(self, name: str) -> bool:
+        """Whether a finding says already that a name, or the directory that it is from, cannot be had."""
+        return name in self.broken or name.partition(".")[0] + "." in self.broken
 
     def modules(self) -> Mapping[str, tuple[Enum | Layout | Choice, ...]]:
         """What each YAML file declares, in the order of the file; files by name."""
@@ -302,3 +309,18 @@ class Model:
                 yield f.type.layout
             elif isinstance(f.type, ArrayType) and isinstance(f.type.element, Reference):
                 yield f.type.element
+
+
+@dataclass(frozen=True, slots=True)
+class UsedDirectory:
+    """A schema directory that another one uses. ``path`` is where it is; ``place`` is what stands before the names of its
+    files: ``../weather/``, or ``weather_codecs:`` for that of an installed package."""
+
+    model: Model
+    path: str
+    place: str
+
+    @property
+    def package(self) -> str:
+        """The Python package that is generated from it."""
+        return self.model.manifest.package

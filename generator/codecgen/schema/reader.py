@@ -16,7 +16,9 @@ _WORD = re.compile(r"\S{1,80}\Z")
 _RELEASE = re.compile(r"\d{1,4}(\.\d{1,4}){0,3}\Z", re.ASCII)
 _RANGE = re.compile(r"(\d{1,5})(?:(\+)|-(\d{1,5}))?\Z", re.ASCII)
 _BITS = re.compile(r"(\d{1,2})(?:\.\.(\d{1,2}))?\Z", re.ASCII)
-_LAYOUT = re.compile(r"([a-z][a-z0-9_]*)(?:@(\d{1,5}))?\Z", re.ASCII)
+_DECLARED = re.compile(r"(?:[a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*\Z")
+_LAYOUT = re.compile(r"((?:[a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*)(?:@(\d{1,5}))?\Z", re.ASCII)
+_PATH = re.compile(r"\.\.?(/[\w. -]{1,255})*/?\Z")
 _NUMBER = re.compile(r"[0-9]{1,5}\Z")
 
 
@@ -184,6 +186,12 @@ class Reader:
             case key_types.Name():
                 value = text if NAME.match(text) else None
                 code, help = "C007", _NAME_HELP
+            case key_types.Declared():
+                value = text if _DECLARED.match(text) else None
+                code, help = "C007", _NAME_HELP
+            case key_types.Directory():
+                value = text if NAME.match(text) or _PATH.match(text) else None
+                help = "write the name of an installed package, or a path that begins with ../"
             case key_types.Word():
                 value = text if _WORD.match(text) else None
             case key_types.Integer():
@@ -343,8 +351,10 @@ def _kind_words(kind: key_types.Kind) -> str:
             return "a number"
         case key_types.Boolean():
             return "true or false"
-        case key_types.Name():
+        case key_types.Name() | key_types.Declared():
             return "a name"
+        case key_types.Directory():
+            return "a schema directory"
         case key_types.Word():
             return "a word"
         case key_types.Range():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codecgen.plan import LayoutPlan
+from codecgen.plan.generated_names import identifier
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import Field
 from codecgen.schema.types import INTEGERS, Span
@@ -45,7 +46,7 @@ class Unsupported(Exception):
 
 def function_name(verb: str, entry: LayoutPlan) -> str:
     version = "" if entry.version is None else f"_v{entry.version}"
-    return f"{verb}_{entry.name}{version}"
+    return f"{verb}_{identifier(entry.name)}{version}"
 
 
 def integer_of(f: Field) -> tuple[int, bool]:

@@ -22,6 +22,7 @@ from codecgen.schema.types import (
     StructType,
 )
 from codecgen.targets.construct.expressions import PythonExpressions
+from codecgen.targets.construct.homes import Aliases, Home, class_name, symbol
 from codecgen.targets.python_source import (
     Call,
     Code,
@@ -34,29 +35,18 @@ from codecgen.targets.python_source import (
 RUNTIME = "codecgen.runtime.construct"
 
 
-def class_name(name: str) -> str:
-    """``control_record_type`` -> ``ControlRecordType``."""
-    return "".join(part.capitalize() for part in name.split("_"))
-
-
-def symbol(name: str, version: int | None = None) -> str:
-    """``message`` -> ``MESSAGE``, ``MESSAGE_V1``."""
-    return name.upper() if version is None else f"{name.upper()}_V{version}"
-
-
 class FieldCodecs:
     """Writes the codecs of fields of one module of target construct. ``homes`` says in which module each declaration is."""
 
-    def __init__(
-        self, plan: Plan, file: str, home: tuple[str, ...], homes: Mapping[str, tuple[str, ...]]
-    ) -> None:
+    def __init__(self, plan: Plan, file: str, home: Home, homes: Mapping[str, Home]) -> None:
         self.plan = plan
         self.file = file
         self.home = home
         self.homes = homes
         self.parts: list[str] = []
         self.runtime: set[str] = set()
-        self.imports: dict[tuple[str, ...], set[str]] = {}
+        self.imports: dict[Home, set[str]] = {}
+        self.aliases = Aliases(plan.model)
         self.std: set[str] = set()
         self.exported: list[str] = []
         self.functions: dict[str, Derived] = {}
@@ -70,9 +60,11 @@ class FieldCodecs:
     def refer(self, thing: str, name: str) -> str:
         """The name of something declared here or in another module, which is imported then."""
         home = self.homes[thing]
+        alias = self.aliases.name(thing, name)
         if home != self.home:
-            self.imports.setdefault(home, set()).add(name)
-        return name
+            imported = name if alias == name else f"{name} as {alias}"
+            self.imports.setdefault(home, set()).add(imported)
+        return alias
 
     def refuse(self, message: str, span: object, help: str = "") -> None:
         self.diagnostics.append(Diagnostic("C023", message, span, help=help))  # type: ignore[arg-type]
@@ -191,8 +183,9 @@ class FieldCodecs:
         version = ref.version
         if version is None and layout.versions is not None and layout.version_is is None:
             version = plan.version
-        name = symbol(ref.layout, version if layout.versions is not None else None)
-        self.refer(ref.layout, name)
+        name = self.refer(
+            ref.layout, symbol(ref.layout, version if layout.versions is not None else None)
+        )
         if ref.layout not in self.defined and self.homes[ref.layout] == self.home:
             return call(self.use("Lazy"), f"lambda: {name}")
         return name

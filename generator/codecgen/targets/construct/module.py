@@ -7,7 +7,8 @@ from codecgen.plan.nodes import DerivedValue, Value
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import Choice, Enum, Layout
 from codecgen.schema.types import FieldRange
-from codecgen.targets.construct.field_codecs import RUNTIME, FieldCodecs, class_name, symbol
+from codecgen.targets.construct.field_codecs import RUNTIME, FieldCodecs
+from codecgen.targets.construct.homes import class_name, symbol
 from codecgen.targets.python_source import (
     WIDTH,
     Call,
@@ -34,8 +35,7 @@ class Module(FieldCodecs):
             groups.append(_import("construct", self.std))
         first = [_import(RUNTIME, self.runtime)] if self.runtime else []
         for home in sorted(self.imports):
-            source = f"{self.plan.manifest.package}.{'.'.join(home)}"
-            first.append(_import(source, self.imports[home]))
+            first.append(_import(".".join(home), self.imports[home]))
         if first:
             groups.append("\n".join(first))
         text = "\n\n".join(groups)
@@ -183,8 +183,8 @@ class Module(FieldCodecs):
         cases: list[tuple[str, Code]] = []
         for key, ref in choice.cases:
             layout = self.plan.model.layouts[ref.layout]
-            target = symbol(ref.layout, ref.version if layout.versions is not None else None)
-            self.refer(ref.layout, target)
+            version = ref.version if layout.versions is not None else None
+            target = self.refer(ref.layout, symbol(ref.layout, version))
             if choice.given is not None:
                 enum = self.refer(choice.given, class_name(choice.given))
                 cases.append((f"{enum}.{str(key).upper()}", target))
@@ -205,7 +205,8 @@ class Module(FieldCodecs):
 
 def import_key(name: str) -> tuple[int, str]:
     """The order of sorted imports: constants, classes, functions."""
-    kind = 0 if name.isupper() else 1 if name[:1].isupper() else 2
+    own = name.partition(" ")[0]
+    kind = 0 if own.isupper() else 1 if own[:1].isupper() else 2
     return kind, name.lower()
 
 

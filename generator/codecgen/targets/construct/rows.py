@@ -10,7 +10,7 @@ from codecgen.plan.nodes import Value
 from codecgen.schema.model import Column
 from codecgen.schema.types import BitsType
 from codecgen.targets.construct.expressions import PythonExpressions
-from codecgen.targets.construct.field_codecs import class_name, symbol
+from codecgen.targets.construct.homes import Home, class_name, symbol
 from codecgen.targets.made_for import package_text
 from codecgen.targets.python_source import (
     WIDTH,
@@ -29,8 +29,6 @@ _TAKEN |= {"bits_of", "end_of", "wrap", "bool", "int", "tuple"}
 _INDENT = 21
 """Characters beside a lambda on its line."""
 _PARAMETERS = "entry, item, place"
-
-Home = tuple[str, ...]
 
 
 def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
@@ -88,10 +86,9 @@ class RowModule:
         if other:
             yield f"from codecgen.runtime.construct import {', '.join(sorted(other))}"
         yield f"from {RUNTIME} import {', '.join(sorted(runtime, key=_import_key))}"
-        package = self.plan.manifest.package
         for home in sorted({module[:-1] for module in self.modules}):
             inside = sorted((m[-1], name) for m, name in self.modules.items() if m[:-1] == home)
-            source = ".".join((package, *home))
+            source = ".".join(home)
             plain = [last for last, name in inside if last == name]
             if plain:
                 yield f"from {source} import {', '.join(plain)}"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
+from codecgen.schema.declarations import is_used
 from codecgen.schema.expression import Path
 from codecgen.schema.model import Layout
 from codecgen.schema.types import ArrayType, BitsType, Reference, StructType
@@ -105,6 +106,8 @@ def target(
     site: Site, name: str, names: tuple[str, ...], array: str | None = None
 ) -> tuple[str, ...] | None:
     """Where a path of a layout leads: the layout, the field, perhaps the bit; None when it names no field."""
+    if is_used(name):
+        return None
     layout = site.plan.model.layouts[name]
     if names[0] == "item" and array is not None and len(names) > 1:
         element = held(layout, array)
@@ -117,7 +120,7 @@ def target(
         known = any(m.name == names[1] for m in field.type.members)
         return (name, *names[:2]) if known else (name, names[0])
     inner = held(layout, names[0])
-    if len(names) > 1 and inner is not None:
+    if len(names) > 1 and inner is not None and not is_used(inner):
         return target(site, inner, names[1:])
     return name, names[0]
 

@@ -25,7 +25,7 @@ from codecgen.targets.docs.fields import (
 from codecgen.targets.docs.hexdump import Stream, shown
 from codecgen.targets.docs.notation import notation
 from codecgen.targets.docs.notes import ReaderRow, changes, misprints, reader_rows
-from codecgen.targets.docs.site import Group, Site, groups, holds, uses, version_words
+from codecgen.targets.docs.site import Group, Site, directories, groups, holds, uses, version_words
 from codecgen.targets.docs.svg import Picture, byte_picture
 from codecgen.targets.docs.text import (
     BREAK,
@@ -240,7 +240,23 @@ def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> 
     inside = holds(plan, layout)
     if inside:
         yield phrase("Holds: ", listed(site.link(page, n) for n in inside), ".")
+    yield from _elsewhere(site, layout)
     yield from _stands_in(site, page, layout.name)
+
+
+def _elsewhere(site: Site, thing: Layout | Choice) -> Iterator[Phrase]:
+    """Where names are described that have a dot in them."""
+    for name, directory in directories(site.plan, thing).items():
+        title = directory.model.manifest.title
+        yield phrase(
+            "What begins with ",
+            code(f"{name}."),
+            " is described in: ",
+            said(title),
+            " (",
+            code(directory.package),
+            ").",
+        )
 
 
 def _stands_in(site: Site, page: str, name: str) -> Iterator[Phrase]:
@@ -335,6 +351,7 @@ def _choice_facts(site: Site, page: str, choice: Choice) -> Iterator[Phrase]:
         yield phrase(
             "Decided by: a value of ", site.link(page, choice.given), " that lies elsewhere."
         )
+    yield from _elsewhere(site, choice)
     yield from _stands_in(site, page, choice.name)
 
 

@@ -9,9 +9,11 @@ from pathlib import PurePosixPath
 
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.type_text import type_pieces
-from codecgen.schema.model import Choice, Enum, Layout
+from codecgen.schema.declarations import is_used
+from codecgen.schema.lookup import enum_uses
+from codecgen.schema.model import Choice, Enum, Layout, UsedDirectory
 from codecgen.schema.types import BitsType, FieldType, Reference, ScalarType
-from codecgen.targets.docs.text import Phrase, link, phrase, relative
+from codecgen.targets.docs.text import Phrase, code, link, phrase, relative
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,9 @@ class Site:
         return text[:1].upper() + text[1:]
 
     def link(self, page: str, name: str, label: str | None = None) -> Phrase:
-        return link(name if label is None else label, self.href(page, name))
+        """A name that leads to where it is described, if that is on these pages."""
+        label = name if label is None else label
+        return code(label) if is_used(name) else link(label, self.href(page, name))
 
 
 def make_site(
@@ -128,6 +132,18 @@ def uses(plan: Plan, name: str) -> list[str]:
 def holds(plan: Plan, layout: Layout) -> list[str]:
     """The layouts that a layout holds, in the order of its fields."""
     return list(dict.fromkeys(ref.layout for ref in plan.model.references(layout)))
+
+
+def directories(plan: Plan, thing: Layout | Choice) -> dict[str, UsedDirectory]:
+    """The other schema directories whose declarations a thing names, by the names before the dots."""
+    names: set[str | None] = set()
+    if isinstance(thing, Layout):
+        names = {ref.layout for ref in plan.model.references(thing)}
+        names |= {enum for _, enum, _ in enum_uses(thing)}
+    else:
+        names = {thing.given, *(ref.layout for _, ref in thing.cases)}
+    before = sorted({name.rpartition(".")[0] for name in names if name and is_used(name)})
+    return {name: plan.model.uses[name] for name in before}
 
 
 def kind(thing: Enum | Layout | Choice) -> str:

@@ -1,0 +1,128 @@
+"""Schema directories as they are found: read, with the directories that they use, and checked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+
+from codecgen.check import run as run_checks
+from codecgen.diagnostics import Diagnostic
+from codecgen.plan.generated_names import SHIPPED
+from codecgen.schema import loader, yaml_tree
+from codecgen.schema.model import Model, UsedDirectory
+from codecgen.schema.reader import NAME
+from codecgen.schema.uses import CannotUse, texts
+
+DEEPEST = 16
+"""How many directories may use each other in a row."""
+
+Loaded = tuple[Model | None, list[Diagnostic], Mapping[str, str]]
+
+
+def load(directory: Path) -> Loaded:
+    """A schema directory: its model (None when it cannot be had), all findings, and the text of its files."""
+    return _Loader().load(directory, ())
+
+
+def texts_of(model: Model) -> dict[str, str]:
+    """The files of a model and of the directories that it uses, by the names that places have."""
+    used = [texts(directory) for directory in model.uses.values()]
+    return {file: text for files in (model.files, *used) for file, text in files.items()}
+
+
+def shipped(package: str) -> Path | None:
+    """The schema directory that an installed package brings: ``schemas`` in it, or beside it where it lies in a source
+    tree. The package is not imported: a name in YAML runs nobody's code."""
+    try:
+        spec = find_spec(package) if NAME.match(package) else None
+    except (ImportError, ValueError):
+        return None
+    for location in (spec.submodule_search_locations or ()) if spec is not None else ():
+        inside = Path(location)
+        for place in (inside, *inside.parents[:2]):
+            manifest = place / SHIPPED / loader.MANIFEST
+            if manifest.is_file() and _package_of(manifest) == package:
+                return manifest.parent
+    return None
+
+
+def named(wanted: str) -> Path:
+    """The schema directory that a caller names: a directory, or else an installed package that brings its schemas. Nothing
+    stands for ./schemas, or else for the schemas of the only package that says that it brings some."""
+    if not wanted:
+        return _usual()
+    directory = Path(wanted)
+    return directory if directory.is_dir() else shipped(wanted) or directory
+
+
+def _usual() -> Path:
+    here = Path(SHIPPED)
+    if here.is_dir():
+        return here
+    names = {point.name for point in entry_points(group="codecgen.schemas")}
+    brought = {name: found for name in sorted(names) if (found := shipped(name)) is not None}
+    return next(iter(brought.values())) if len(brought) == 1 else here
+
+
+def _package_of(manifest: Path) -> str | None:
+    """The package that a manifest names, if it does."""
+    with manifest.open("rb") as file:
+        text = file.read(yaml_tree.MAX_BYTES + 1).decode("utf-8", "surrogateescape")
+    documents, _ = yaml_tree.load(loader.MANIFEST, text)
+    node = documents[0].get("package") if documents else None
+    return node.text if isinstance(node, yaml_tree.Scalar) else None
+
+
+class _Loader:
+    """Loads directories, each once."""
+
+    def __init__(self) -> None:
+        self.known: dict[Path, Loaded] = {}
+
+    def load(self, directory: Path, above: tuple[Path, ...]) -> Loaded:
+        here = directory.resolve()
+        if here not in self.known:
+            files = loader.read_files(directory)
+            model, diagnostics = loader.load(
+                files, lambda wanted: self.find(wanted, directory, (*above, here))
+            )
+            if model is not None:
+                diagnostics += run_checks(model)
+            self.known[here] = model, diagnostics, files
+        return self.known[here]
+
+    def find(self, wanted: str, directory: Path, around: tuple[Path, ...]) -> UsedDirectory:
+        """The directory that `uses` names. ``around`` are those that are being loaded, this one last."""
+        installed = NAME.match(wanted) is not None
+        found = shipped(wanted) if installed else directory / wanted
+        if found is None:
+            raise CannotUse(
+                f"no package {wanted} with schemas is installed",
+                "install it, or write the path of a schema directory: ../schemas",
+            )
+        if not (found / loader.MANIFEST).is_file():
+            raise CannotUse(f"{wanted} is no directory with a {loader.MANIFEST}")
+        there, here = found.resolve(), around[-1]
+        if there in around[:-1]:
+            way = " uses ".join(p.name for p in (*around[around.index(there) :], there))
+            raise CannotUse(f"directories use each other: {way}", "put what both need into a third")
+        if there == here or there in here.parents or here in there.parents:
+            raise CannotUse(f"{wanted} and this directory lie in each other", "put it beside")
+        if len(around) >= DEEPEST:
+            raise CannotUse(f"more than {DEEPEST} directories use each other in a row")
+        model, findings, _ = self.load(found, around)
+        shown = os.fspath(found) if installed else wanted
+        if findings or model is None:
+            first = min(findings, key=lambda d: (d.code != "C040", d.span.file, d.span.line))
+            what = (
+                "a finding of its own"
+                if len(findings) == 1
+                else f"{len(findings)} findings of its own, the first"
+            )
+            message = f"{wanted} has {what}: {first.message} ({first.span})"
+            raise CannotUse(message, f"see codecgen check {shown}")
+        place = f"{wanted}:" if installed else os.path.normpath(wanted).replace(os.sep, "/") + "/"
+        return UsedDirectory(model, os.fspath(there), place)

@@ -1,0 +1,82 @@
+"""Where the codec of each declaration is: modules of this package, and of those whose schemas are used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from codecgen.runtime import construct
+from codecgen.schema.declarations import is_used, used_of
+from codecgen.schema.model import Choice, Enum, Layout, Model
+
+Home = tuple[str, ...]
+"""The parts of a module's name, with those of its package."""
+
+
+def module_path(file: str) -> tuple[str, ...]:
+    """The module of a YAML file, below the package: ``records/header.yaml`` -> ``("records", "header")``."""
+    path = PurePosixPath(file).with_suffix("")
+    return tuple(part.replace("-", "_").replace(".", "_") for part in path.parts)
+
+
+def class_name(name: str) -> str:
+    """``control_record_type`` -> ``ControlRecordType``. What it is called in its own module, whoever uses it."""
+    return "".join(part.capitalize() for part in name.rpartition(".")[2].split("_"))
+
+
+def symbol(name: str, version: int | None = None) -> str:
+    """``message`` -> ``MESSAGE``, ``MESSAGE_V1``. What it is called in its own module, whoever uses it."""
+    name = name.rpartition(".")[2].upper()
+    return name if version is None else f"{name}_V{version}"
+
+
+def homes_of(model: Model) -> Mapping[str, Home]:
+    """The module of each declaration, also of those that are used."""
+    package = model.manifest.package
+    homes = {
+        thing.name: (package, *module_path(file))
+        for file, things in model.modules().items()
+        for thing in things
+    }
+    declared: list[Mapping[str, Layout | Enum | Choice]] = [
+        used_of(model.layouts),
+        used_of(model.enums),
+        used_of(model.choices),
+    ]
+    for used in declared:
+        for name, thing in used.items():
+            directory = model.uses[name.rpartition(".")[0]]
+            file = thing.span.file.removeprefix(directory.place)
+            homes[name] = (directory.package, *module_path(file))
+    return homes
+
+
+class Aliases:
+    """What is used of other packages, by names that nothing else in a module can have: ``WEATHER_READING``."""
+
+    def __init__(self, model: Model) -> None:
+        self._taken = {*construct.__all__, *_symbols(model)}
+        self._given: dict[tuple[str, str], str] = {}
+
+    def name(self, thing: str, symbol: str) -> str:
+        """The name of a symbol of a thing."""
+        if not is_used(thing):
+            return symbol
+        known = self._given.get((thing, symbol))
+        if known is not None:
+            return known
+        before = thing.rpartition(".")[0].replace(".", "_")
+        constant = symbol.isupper()
+        alias = f"{before.upper()}_{symbol}" if constant else class_name(before) + symbol
+        while alias in self._taken:
+            alias += "_"
+        self._taken.add(alias)
+        self._given[thing, symbol] = alias
+        return alias
+
+
+def _symbols(model: Model) -> set[str]:
+    out = {class_name(name) for name in model.enums} | {symbol(name) for name in model.choices}
+    for layout in model.layouts.values():
+        out |= {symbol(layout.name), *(symbol(layout.name, v) for v in layout.all_versions())}
+    return out

@@ -1,0 +1,120 @@
+"""The distribution in an environment of its own, without the repository: its package brings the schemas."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from codecgen import directories
+from tests.paths import ROOT, SCHEMAS
+
+OWN = """\
+layout: audited_record
+fields: {record: {layout: kafka.record}, compression: {type: u8, enum: kafka.compression}, by: {string: u8}}
+examples:
+  - name: one
+    build: true
+    is: {record: {timestamp_delta: 0, offset_delta: 1, key: null, value: a, headers: []}, compression: zstd, by: me}
+"""
+MANIFEST = "language: 1\npackage: audit_codecs\ntitle: Audit\nuses: {kafka: kafka_codecs}\n"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The commands of an environment with the wheel, built from this tree, and what it depends on."""
+    root = tmp_path_factory.mktemp("installed")
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(root)]
+    subprocess.run([*pip, str(ROOT)], check=True)
+    subprocess.run([sys.executable, "-m", "venv", str(root / "venv")], check=True)
+    commands = next(path for path in (root / "venv").iterdir() if path.name in ("bin", "Scripts"))
+    (wheel,) = root.glob("*.whl")
+    install = [str(commands / "pip"), "install", "--quiet", "--no-deps", "--no-index", str(wheel)]
+    subprocess.run(install, check=True)
+    (site,) = (root / "venv").glob("[Ll]ib/**/site-packages")
+    (site / "zz_dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", "utf-8")
+    return commands
+
+
+def run(command: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    return subprocess.run([command, *arguments], cwd=cwd, env=env, capture_output=True, text=True)
+
+
+@pytest.mark.slow
+def test_names_of_kafka_are_explained_anywhere(installed: Path, tmp_path: Path) -> None:
+    shown = run(installed / "codecgen", "explain", "record_batch", cwd=tmp_path)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.startswith("record_batch: layout (records/record_batch.yaml:")
+    arguments = ("diff", "message", "0", "1", "--schemas", "kafka_codecs")
+    changes = run(installed / "codecgen", *arguments, cwd=tmp_path)
+    assert changes.returncode == 0 and "+ timestamp" in changes.stdout
+
+
+@pytest.mark.slow
+def test_the_schemas_that_are_installed_can_be_used(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "audit").mkdir()
+    (tmp_path / "audit" / "codecgen.yaml").write_text(MANIFEST, "utf-8")
+    (tmp_path / "audit" / "audit.yaml").write_text(OWN, "utf-8")
+    for command in (("check", "audit"), ("generate", "audit", "--out", "out")):
+        done = run(installed / "codecgen", *command, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+    code = (
+        "import audit_codecs as a, kafka_codecs as k\n"
+        "print(a.AUDITED_RECORD.by_name['record'].codec is k.RECORD, k.__file__)"
+    )
+    shown = run(installed / "python", "-c", code, cwd=tmp_path / "out")
+    assert shown.stdout.startswith("True "), shown.stderr
+    assert str(installed.parent) in shown.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("uses", [[], ["--uses", "kafka_codecs"]], ids=["alone", "kafka"])
+def test_a_directory_that_is_begun_works(installed: Path, tmp_path: Path, uses: list[str]) -> None:
+    begun = run(installed / "codecgen", "init", "my_format", *uses, cwd=tmp_path)
+    assert (begun.returncode, begun.stderr) == (0, "")
+    change, *steps = [line.split() for line in begun.stdout.split("next:\n")[1].splitlines()]
+    for command, *arguments in steps:
+        done = run(installed / command, *arguments, cwd=tmp_path / change[1])
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 passed" in done.stdout
+
+
+@pytest.mark.slow
+def test_the_wheel_has_all_schemas(installed: Path) -> None:
+    (package,) = installed.parent.glob("[Ll]ib/**/site-packages/kafka_codecs")
+    inside = {p.relative_to(package / "schemas") for p in (package / "schemas").rglob("*.yaml")}
+    assert inside == {p.relative_to(SCHEMAS) for p in SCHEMAS.rglob("*.yaml")}
+
+
+def test_in_a_source_tree_they_are_those_of_the_tree() -> None:
+    assert directories.shipped("kafka_codecs") == SCHEMAS
+
+
+class _Point:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+@pytest.mark.parametrize(
+    ("brought", "found"),
+    [
+        (["kafka_codecs"], SCHEMAS),
+        (["kafka_codecs", "kafka_codecs", "nobody_codecs"], SCHEMAS),
+        ([], Path("schemas")),
+    ],
+)
+def test_commands_find_schemas(
+    brought: list[str], found: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(directories, "entry_points", lambda group: map(_Point, brought))
+    assert directories.named("") == found
+    assert directories.named("kafka_codecs") == SCHEMAS
+    assert directories.named("nowhere") == Path("nowhere")
+    (tmp_path / "schemas").mkdir()
+    assert directories.named("") == Path("schemas")

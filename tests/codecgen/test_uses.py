@@ -1,0 +1,295 @@
+"""Schema directories that use others."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from codecgen import directories
+from codecgen.cli import main
+from codecgen.diagnostics import render
+from codecgen.explain import explain
+from codecgen.plan import as_of, make_plan
+from codecgen.runtime.errors import CodecError
+from codecgen.schema.model import Model
+from codecgen.targets.registry import TARGETS
+from tests.paths import ROOT
+
+WEATHER = ROOT / "tests" / "codecgen" / "used" / "weather"
+OWN = """\
+enums:
+  level: {values: {low: 0, high: 1}}
+---
+layout: page
+since: {logbook: 1.0}
+fields:
+  level: {type: u8, enum: level}
+  reading: {layout: weather.reading@1}
+  points: {array: weather.point, count: u8}
+  sky: {type: u8, enum: weather.sky, only: [fog], since: {logbook: 2.0}}
+  fog: {type: u8, when: sky == fog, since: {logbook: 2.0}}
+examples:
+  - name: fog
+    since: {logbook: 2.0}
+    hex: 01 00000007 02 02 6869 01 0100 0200 00 02 05
+    is: {level: high, reading: {taken_at: 7, sky: fog, text: hi, points: [{x: 1, y: 2}]}, points: [], sky: fog, fog: 5}
+---
+choice: thing
+given: weather.sky
+cases: {clear: weather.point, fog: page}
+---
+choice: any
+by: magic
+cases: {0: weather.old_entry, 2: own_entry}
+---
+layout: own_entry
+fields: {size: {type: u16, measures: rest}, magic: {type: u8, const: 2}, sky: {type: u8, enum: weather.sky}}
+---
+view: skies
+of: any
+columns: {x: {type: int64, nullable: true}, sky: {type: int16, nullable: true}, next: {type: int64, nullable: true}}
+rows:
+  - {of: weather.old_entry, each: points, columns: {x: item.x, next: next}}
+  - {of: own_entry, columns: {sky: sky}}
+---
+view: theirs
+of: weather.entry
+columns: {x: {type: int64}}
+rows: [{of: weather.old_entry, each: points, columns: {x: item.x}}]
+"""
+
+
+def manifest(package: str, uses: str = "{}", more: str = "") -> str:
+    return f"language: 1\npackage: {package}\ntitle: Formats\nuses: {uses}\n{more}"
+
+
+def directory(root: Path, name: str, uses: str, text: str, more: str = "") -> Path:
+    """A schema directory of one file."""
+    path = root / name
+    path.mkdir()
+    (path / "codecgen.yaml").write_text(manifest(f"{name}_codecs", uses, more), "utf-8")
+    (path / "case.yaml").write_text(text, "utf-8")
+    return path
+
+
+def sound(path: Path) -> Model:
+    model, found, _ = directories.load(path)
+    assert model is not None
+    assert render(found, directories.texts_of(model)) == ""
+    return model
+
+
+def findings(path: Path) -> list[str]:
+    return [d.message for d in directories.load(path)[1]]
+
+
+@pytest.fixture
+def logbook(tmp_path: Path) -> Path:
+    shutil.copytree(WEATHER, tmp_path / "weather")
+    releases = "release_line: logbook\nreleases: [1.0, 2.0]\n"
+    return directory(tmp_path, "logbook", "{weather: ../weather}", OWN, releases)
+
+
+@contextmanager
+def generated(out: Path, *schemas: Path) -> Iterator[ModuleType]:
+    """The package of the last of some directories; those of all of them can be imported."""
+    for path in schemas:
+        assert main(["generate", str(path), "--out", str(out), "--targets", "construct,arrow"]) == 0
+    before = set(sys.modules)
+    sys.path.insert(0, str(out))
+    try:
+        yield importlib.import_module(f"{schemas[-1].name}_codecs")
+    finally:
+        sys.path.remove(str(out))
+        for name in set(sys.modules) - before:
+            del sys.modules[name]
+
+
+def test_codecs_are_those_of_the_other_package(logbook: Path, tmp_path: Path) -> None:
+    with generated(tmp_path / "out", WEATHER, logbook) as codecs:
+        value = codecs.PAGE.parse(bytes.fromhex("0100000007020268690101000200 00 02 05"))
+        assert value.reading.points[0].y == 2
+        weather = importlib.import_module("weather_codecs")
+        assert value.sky is weather.Sky.FOG
+        assert codecs.PAGE.by_name["reading"].codec is weather.READING_V1
+        assert "It needs weather_codecs." in str(codecs.__doc__)
+        with pytest.raises(CodecError) as caught:
+            codecs.PAGE.parse(bytes.fromhex("01 00000007 09"))
+        assert caught.value.where.path == "reading.sky"
+
+
+def test_the_other_package_is_needed(logbook: Path, tmp_path: Path) -> None:
+    with (
+        generated(tmp_path / "out", logbook) as codecs,
+        pytest.raises(ModuleNotFoundError, match="weather_codecs"),
+    ):
+        codecs.PAGE  # noqa: B018
+
+
+@pytest.mark.parametrize("view", ["skies", "theirs"])
+def test_columns_of_used_layouts(logbook: Path, tmp_path: Path, view: str) -> None:
+    pytest.importorskip("pyarrow")
+    from tests.arrow.test_other_layouts import decoded
+
+    data = bytes.fromhex("0006 00 01 0100 0200")
+    rows: list[dict[str, int | None]] = [{"x": 1}]
+    if view == "skies":
+        data += bytes.fromhex("0002 02 02")
+        rows = [{"x": 1, "sky": None, "next": 2}, {"x": None, "sky": 2, "next": None}]
+    with generated(tmp_path / "out", WEATHER, logbook):
+        described = importlib.import_module(f"logbook_codecs.arrow.{view}")
+        by_rows = importlib.import_module(f"logbook_codecs.rows.{view}")
+        numpy = importlib.import_module(f"logbook_codecs.arrow.{view}_numpy")
+        found, rejected = decoded(getattr(described, view.upper()), numpy, data, None)
+        assert (found, rejected) == (rows, [])
+        assert getattr(by_rows, view.upper()).name == view
+
+
+def test_as_of_leaves_what_is_used_as_it_is(logbook: Path) -> None:
+    model = sound(logbook)
+    assert model.manifest.releases == ("1.0", "2.0")
+    old = as_of(model, "1.0")
+    assert [f.name for f in old.layouts["page"].fields] == ["level", "reading", "points"]
+    assert [v.name for v in old.enums["weather.sky"].values] == ["clear", "fog"]
+    assert old.choices["thing"].cases == model.choices["thing"].cases
+    make_plan(old)
+
+
+def test_only_what_is_declared_here_is_generated(logbook: Path) -> None:
+    model = sound(logbook)
+    assert list(model.layouts) == ["page", "own_entry"]
+    assert model.layouts["weather.point"].endian == "little"
+    for emit in TARGETS.values():
+        for path, text in emit(make_plan(model)).files.items():
+            assert "point" not in path
+            assert "class Sky" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("weather.reading", "reading: layout (../weather/readings.yaml:4)"),
+        ("weather.reading@1.text", "field of reading (../weather/readings.yaml:11)"),
+        ("weather.sky.fog", "since        station 1.1"),
+        ("page.reading.taken_at", "field of reading (../weather/readings.yaml:9)"),
+        ("page", "weather.reading@1"),
+    ],
+)
+def test_explain_finds_what_is_used(logbook: Path, name: str, said: str) -> None:
+    assert said in explain(sound(logbook), name)
+
+
+def test_the_commands_know_used_names(logbook: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    schemas = ["--schemas", str(logbook)]
+    assert main(["diff", "weather.reading", "0", "1", *schemas]) == 0
+    assert "+ text" in capsys.readouterr().out
+    assert main(["explain", "--program", "weather.point", *schemas]) == 0
+    assert "../weather/readings.yaml" in capsys.readouterr().out
+    assert main(["explain", "weather.pont", *schemas]) == 2
+    assert 'did you mean "point"?' in capsys.readouterr().err
+
+
+def test_directories_are_used_through_others_once(tmp_path: Path) -> None:
+    shutil.copytree(WEATHER, tmp_path / "weather")
+    a = "layout: a\nfields: {p: {layout: w.point}, s: {type: u8, enum: w.sky}}\n"
+    directory(tmp_path, "a", "{w: ../weather}", a)
+    b = (
+        "layout: b\nfields: {held: {layout: a.a}, s: {type: u8, enum: weather.sky}}\n"
+        "examples:\n  - {name: one, hex: 0100 0200 02 02, is: {held: {p: {x: 1, y: 2}, s: fog}, s: fog}}\n"
+    )
+    model = sound(directory(tmp_path, "b", "{a: ../a, weather: ../weather}", b))
+    assert sorted(model.uses) == ["a", "weather"]
+    assert next(model.references(model.layouts["a.a"])).layout == "weather.point"
+    c = "layout: c\nfields: {held: {layout: a.a}}\n"
+    path = directory(tmp_path, "c", "{a: ../a}", c)
+    model = sound(path)
+    assert sorted(model.uses) == ["a", "a.w"]
+    assert model.layouts["a.w.point"].span.file == "../weather/readings.yaml"
+    assert "(../weather/readings.yaml:16)" in explain(model, "c.held.p.x")
+    with generated(tmp_path / "out", tmp_path / "weather", tmp_path / "a", path) as codecs:
+        assert codecs.C.parse(bytes.fromhex("0100020002")).held.p.x == 1
+
+
+def test_directories_do_not_use_each_other(tmp_path: Path) -> None:
+    text = "layout: x\nfields: {a: u8}\n"
+    for name, other in (("a", "b"), ("b", "c"), ("c", "a")):
+        directory(tmp_path, name, f"{{{other}: ../{other}}}", text)
+    [message] = findings(tmp_path / "a")
+    assert "directories use each other: a uses b uses c uses a" in message
+
+
+def test_a_chain_of_directories_has_an_end(tmp_path: Path) -> None:
+    text = "layout: x\nfields: {a: u8}\n"
+    for i in range(20):
+        directory(tmp_path, f"d{i}", f"{{n: ../d{i + 1}}}" if i < 19 else "{}", text)
+    [message] = findings(tmp_path / "d0")
+    assert "directories use each other in a row" in message
+    assert findings(tmp_path / "d10") == []
+
+
+def test_directories_that_many_use_are_read_once(tmp_path: Path) -> None:
+    text = "layout: x\nfields: {a: u8}\n"
+    for i in range(12):
+        uses = f"{{l: ../d{i + 1}, r: ../e{i + 1}}}" if i < 11 else "{}"
+        directory(tmp_path, f"d{i}", uses, text)
+        directory(tmp_path, f"e{i}", uses, text)
+    assert len(sound(tmp_path / "d0").uses) == 22
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    ["/etc", "../a b/../../x\\y", "os; import sys", "a.b", "..", ".", "../nowhere", '"__import__"'],
+)
+def test_what_is_no_schema_directory_is_refused(tmp_path: Path, wanted: str) -> None:
+    path = directory(tmp_path, "own", "{}", "layout: x\nfields: {a: u8}\n")
+    (path / "codecgen.yaml").write_text(manifest("own_codecs", f"{{w: '{wanted}'}}"), "utf-8")
+    found = directories.load(path)[1]
+    assert [d.code for d in found] in (["C040"], ["C006"])
+
+
+def test_a_package_is_found_and_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "sea_codecs"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise RuntimeError('imported')\n", "utf-8")
+    inside = directory(package, "schemas", "{}", "layout: wave\nfields: {height: u8}\n")
+    (inside / "codecgen.yaml").write_text(manifest("sea_codecs"), "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert directories.shipped("sea_codecs") == inside
+    text = (
+        "layout: x\nfields: {a: {layout: sea.wave}}\n"
+        "examples: [{name: one, hex: 07, is: {a: {height: 7}}}]\n"
+    )
+    model = sound(directory(tmp_path, "own", "{sea: sea_codecs}", text))
+    assert str(model.layouts["sea.wave"].span) == "sea_codecs:case.yaml:1"
+    assert "sea_codecs" not in sys.modules
+    # schemas of another package are not those of this one
+    (inside / "codecgen.yaml").write_text(manifest("other_codecs"), "utf-8")
+    assert directories.shipped("sea_codecs") is None
+
+
+def test_names_cannot_meet_in_generated_code(tmp_path: Path) -> None:
+    directory(
+        tmp_path,
+        "field",
+        "{}",
+        "enums:\n  codec: {values: {a: 1}}\n---\nlayout: field\nfields: {a: u8}\n",
+    )
+    text = (
+        "enums:\n  own_codec: {values: {b: 2}}\n---\n"
+        "layout: x\n"
+        "fields: {a: {type: u8, enum: enum.codec}, b: {type: u8, enum: own.codec}, c: {type: u8, enum: own_codec}}\n"
+        "examples: [{name: one, hex: 01 01 02, is: {a: a, b: a, c: b}}]\n"
+    )
+    path = directory(tmp_path, "own", "{own: ../field}", text.replace("enum.codec", "own.codec"))
+    with generated(tmp_path / "out", tmp_path / "field", path) as codecs:
+        value = codecs.X.parse(bytes.fromhex("010102"))
+        assert [type(part).__name__ for part in value.values()] == ["Codec", "Codec", "OwnCodec"]
