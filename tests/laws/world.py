@@ -28,6 +28,16 @@ VARINTS = {
 LENGTHS = (*INTEGERS, *VARINTS, "compact")
 
 
+class Quoted(str):
+    """Text that stands in quotes."""
+
+    __slots__ = ()
+
+
+class Hexed(int):
+    """A number that stands in hexadecimal digits."""
+
+
 def reach(name: str) -> tuple[int, int]:
     """The smallest and the largest number of an integer type."""
     if name in INTEGERS:
@@ -170,6 +180,15 @@ def free_bits(spec: Tree, version: int | None) -> tuple[int, int]:
     return free[0], free[-1]
 
 
+def literal(spec: Tree, value: Any, words: Mapping[str, int]) -> Any:
+    """What a constant of a field is, or a default that is no expression; ``words`` are the values of its enum."""
+    if isinstance(value, dict):
+        return bytes.fromhex(value["hex"])
+    if isinstance(value, str) and "bytes" in spec:
+        return value.encode()
+    return words.get(value, value) if isinstance(value, str) and "enum" in spec else value
+
+
 @cache
 def parsed(text: str) -> expression.Node:
     """The tree of an expression. Its meaning is worked out in :mod:`.meaning`."""
@@ -214,7 +233,11 @@ def _flow(value: Any) -> str:
         return "[" + ", ".join(map(_flow, value)) + "]"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, Hexed):
+        return hex(value)
     if isinstance(value, str):
+        if isinstance(value, Quoted):
+            return json.dumps(value, ensure_ascii=False)
         plain = _PLAIN.match(value) and value.lower() not in _WORDS
         return value if plain else json.dumps(value, ensure_ascii=False)
     return str(value)
@@ -230,4 +253,6 @@ def _plain(node: yaml.Node) -> Any:
         return int(node.value)
     if node.style is None and node.value in ("true", "false", "null", "~"):
         return {"true": True, "false": False}.get(node.value)
-    return node.value
+    if node.style is None and re.fullmatch(r"-?0x[0-9a-fA-F]+", node.value):
+        return Hexed(node.value, 16)
+    return node.value if node.style is None else Quoted(node.value)

@@ -231,7 +231,7 @@ class _Example:
 
     def compare(self, fp: FieldPlan, number: int, values: Mapping[object, object]) -> None:
         f = fp.field
-        fixed = f.const if f.const is not None else None
+        fixed = f.const if isinstance(f.const, int) else None
         if fixed is not None and number != fixed:
             self.differs(f.name, fp, number, fixed)
         if f.name not in values:

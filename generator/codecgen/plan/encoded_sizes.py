@@ -193,6 +193,8 @@ class _Sizer:
         match value:
             case nodes.Literal(number) | nodes.Word(value=number):
                 return number
+            case nodes.Data(data):
+                return data
             case nodes.NullValue():
                 return None
             case nodes.VersionValue():

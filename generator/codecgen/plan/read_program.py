@@ -26,7 +26,7 @@ from codecgen.plan.read_ops import (
     Verify,
     When,
 )
-from codecgen.plan.types import INT, bit_type, scalar_type
+from codecgen.plan.types import INT, bit_type, bytes_type, scalar_type
 from codecgen.schema.types import ArrayType, BitMember, BitsType, BytesType, ScalarType, StructType
 
 
@@ -143,10 +143,12 @@ def _read(plan: Plan, layout: LayoutPlan, at: int, last: int) -> ReadOp:
 
 def _rules(plan: Plan, layout: LayoutPlan, fp: FieldPlan) -> Iterator[Require]:
     f = fp.field
+    if f.const is not None and isinstance(f.type, ScalarType | BytesType):
+        type_ = scalar_type(f.type) if isinstance(f.type, ScalarType) else bytes_type(f.type)
+        value = nodes.FieldValue(f, type_)
+        yield Require(fp, nodes.Comparison("==", value, nodes.constant(f.const)), "const")
     if isinstance(f.type, ScalarType):
         value = nodes.FieldValue(f, scalar_type(f.type))
-        if f.const is not None:
-            yield Require(fp, nodes.Comparison("==", value, nodes.Literal(f.const)), "const")
         if f.is_version and layout.version is not None:
             version = nodes.Literal(layout.version)
             yield Require(fp, nodes.Comparison("==", value, version), "version")

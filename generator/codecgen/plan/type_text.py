@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from codecgen.plan.layouts import FieldPlan
 from codecgen.plan.size_bounds import scalar_bounds
+from codecgen.schema.expression import data_text
 from codecgen.schema.types import (
     INTEGERS,
     ArrayType,
@@ -37,6 +38,13 @@ def byte_count(n: int) -> str:
         if n >= size and n % size == 0:
             return f"{number(n)} bytes ({n // size} {unit})"
     return "1 byte" if n == 1 else f"{number(n)} bytes"
+
+
+def constant_words(value: int | str | bytes) -> str:
+    """What a field always holds: ``7``, ``true``, ``"text"``, ``hex 4f62``."""
+    if isinstance(value, int):
+        return str(value).lower()
+    return data_text(value)
 
 
 def scalar_name(name: str) -> str:

@@ -13,6 +13,8 @@ from codecgen.schema.key_types import (
     Bits,
     Boolean,
     Code,
+    Constant,
+    Default,
     Either,
     Form,
     Integer,
@@ -137,14 +139,11 @@ FORMS: Mapping[str, Form] = {
             "versions": _VERSIONS,
             "since": SINCE,
             "when": Key(Code(), "The field is there only when this holds."),
-            "default": Key(
-                Either((ListOf(Anything()), Code())),
-                "What the builder writes when no value is given.",
-            ),
+            "default": Key(Default(), "What the builder writes when no value is given."),
             "none": Key(
                 Integer(), "The number that means that there is no value; also the default."
             ),
-            "const": Key(Integer(), "The only value."),
+            "const": Key(Constant(), "The only value."),
             "is": Key(OneOf(("version",)), "The field holds the version of the layout."),
             "enum": _ENUM,
             "only": _ONLY,

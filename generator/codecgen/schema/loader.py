@@ -10,9 +10,9 @@ from typing import Any, cast
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.runtime.version import LANGUAGE
-from codecgen.schema import forms, grammar, yaml_tree
+from codecgen.schema import forms, grammar, literals, yaml_tree
 from codecgen.schema.expression import Expression
-from codecgen.schema.inference import complete
+from codecgen.schema.inference import complete, with_numbers
 from codecgen.schema.model import (
     Choice,
     Derived,
@@ -24,7 +24,7 @@ from codecgen.schema.model import (
     Model,
     View,
 )
-from codecgen.schema.reader import Reader, Record, Value
+from codecgen.schema.reader import Reader, Record, Value, integer
 from codecgen.schema.types import (
     ArrayType,
     BitsType,
@@ -142,11 +142,10 @@ class _Builder:
         self.broken: set[str] = set()
 
     def model(self, files: Mapping[str, str]) -> Model:
-        layouts = {name: complete(layout, self.layouts) for name, layout in self.layouts.items()}
+        layouts = {n: complete(one, self.layouts, self.enums) for n, one in self.layouts.items()}
+        choices = {n: with_numbers(c, layouts, self.enums) for n, c in self.choices.items()}
         broken = frozenset(self.broken - set(self.declared))
-        return Model(
-            self.manifest, layouts, self.enums, self.choices, dict(files), broken, self.views
-        )
+        return Model(self.manifest, layouts, self.enums, choices, dict(files), broken, self.views)
 
     # ------------------------------------------------------------ documents
 
@@ -229,11 +228,13 @@ class _Builder:
         if not self.declare(name, r.at("choice")):
             return
         cases: list[tuple[int | str, Reference]] = []
+        places = r.places()
         for key, entry in cast(dict[str, Value], r["cases"]).items():
             inner = cast(Any, entry.value)[1]
-            cases.append(
-                (int(key) if key.isdecimal() else key, forms.reference(inner.value, inner.span))
-            )
+            number = integer(key)
+            case = key if number is None else number
+            cases.append((case, forms.reference(inner.value, inner.span)))
+            places[f"cases.{case}"] = entry.span
         self.choices[name] = Choice(
             name=name,
             doc=r.text("doc"),
@@ -242,7 +243,7 @@ class _Builder:
             given=cast(str | None, r["given"]),
             cases=tuple(cases),
             since=cast(Since | None, r["since"]),
-            places=r.places(),
+            places=places,
         )
 
     def view(self, r: Record) -> None:
@@ -296,16 +297,6 @@ class _Builder:
         if isinstance(value, str):
             return Field(name, ScalarType(value), span, accepts=accepts)
         r = cast(Record, value)
-        default = r["default"]
-        if isinstance(
-            default, tuple
-        ):  # the empty list, which is what the builder takes for arrays anyway
-            if default or "array" not in r:
-                message = (
-                    "the empty list is the only list that can be a default, and only of an array"
-                )
-                self.reader.report("C017", message, r.at("default"))
-            default = None
         return Field(
             name=name,
             type=self.type(r),
@@ -314,9 +305,9 @@ class _Builder:
             versions=cast(Versions | None, r["versions"]),
             since=cast(Since | None, r["since"]),
             when=cast(Expression | None, r["when"]),
-            default=cast(Expression | None, default) or forms.none_default(r),
+            default=literals.default(self.reader, r) or forms.none_default(r),
             none=cast(int | None, r["none"]),
-            const=cast(int | None, r["const"]),
+            const=literals.constant(self.reader, r),
             is_version=r["is"] == "version",
             measures=forms.field_range(r, "measures"),
             counts=cast(str | None, r["counts"]),

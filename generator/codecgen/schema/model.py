@@ -50,7 +50,7 @@ class Field:
     when: Expression | None = None
     default: Expression | None = None
     none: int | None = None
-    const: int | None = None
+    const: int | str | bytes | None = None
     is_version: bool = False
     measures: FieldRange | None = None
     counts: str | None = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
-from codecgen.plan.type_text import byte_count, scalar_name
+from codecgen.plan.type_text import byte_count, constant_words, scalar_name
 from codecgen.schema.model import FREEDOMS, Choice, Enum, Field, Layout
 from codecgen.schema.types import (
     VARINTS,
@@ -100,7 +100,8 @@ def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
     if f.is_version:
         yield here, "another version than one of this layout", REFUSED, REFUSED
     elif f.const is not None:
-        yield here, f"another number than {f.const}", REFUSED, NOTED
+        what = "number" if type(f.const) is int else "value"
+        yield here, f"another {what} than {constant_words(f.const)}", REFUSED, NOTED
     if f.checksum is not None:
         yield here, "a wrong checksum", REFUSED, NOTED
     if f.refuse is not None:
