@@ -173,7 +173,8 @@ class Directory:
         for name, spec in made.tree["fields"].items():
             if isinstance(spec, dict) and "array" in spec and "versions" not in spec:
                 element = next(
-                    (m for m in self.kit.made if m.name == spec["array"].partition("@")[0]), None
+                    (m for m in self.kit.made if m.name == str(spec["array"]).partition("@")[0]),
+                    None,
                 )
                 parts = element.numbers if element is not None else ()
                 if parts and d.chance(2):

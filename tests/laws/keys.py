@@ -146,8 +146,8 @@ class Keys:
     def default(self, spec: Tree) -> None:
         """Perhaps a constant, a default or a number for nothing."""
         d = self.d
-        if "array" in spec:
-            if d.chance(5):
+        if "array" in spec or "fields" in spec:
+            if "array" in spec and d.chance(5):
                 spec["default"] = []
             return
         if spec.get("type") not in ALL_INTEGERS:
@@ -265,18 +265,21 @@ class Keys:
         spec = spec if isinstance(spec, dict) else {"type": spec}
         about: list[str] = []
         special: list[str] = []
+        element = spec.get("array")
+        inner = element if isinstance(element, dict) else spec
         types = [spec.get(k) for k in ("type", "bytes", "string", "count", "length", "array")]
-        if any(t in VARINTS or t == "compact" for t in types):
+        types += [inner.get("bytes"), inner.get("string")]
+        if any(isinstance(t, str) and (t in VARINTS or t == "compact") for t in types):
             about.append("overlong_varints")
-        if "string" in spec:
+        if "string" in inner:
             about.append("invalid_utf8")
-        if spec.get("null", 0) < 0:
+        if inner.get("null", 0) < 0:
             special.append("negative_null")
-        if "measures" in spec or "layout" in spec:
+        if "measures" in spec or "layout" in spec or "fields" in spec:
             about.append("trailing_bytes")
         if "array" in spec:
             about.append("bytes_after_none")
-            name = spec["array"].partition("@")[0]
+            name = "" if isinstance(element, dict) else spec["array"].partition("@")[0]
             held = next((m for m in self.kit.made if m.name == name), None)
             if held is not None:
                 if held.framed and spec.get("until") == "end" and "compressed" not in spec:

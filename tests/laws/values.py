@@ -279,7 +279,9 @@ class Values:
         if "nesting" in spec and deep >= spec["nesting"]:
             number = least
         element = spec["array"]
-        if element.partition("@")[0] in self.facts.layouts:
+        if isinstance(element, dict):
+            items = [self.plain(element) for _ in range(number)]
+        elif element.partition("@")[0] in self.facts.layouts:
             own = element.partition("@")[0]
             items = [
                 self.held(element, version, deep, own == _owner(self.facts, spec))

@@ -101,7 +101,7 @@ class Facts:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.layouts = world.layouts
+        self.layouts = with_local(world.layouts)
         self.enums = world.enums
         self.choices = world.of("choice")
         self.views = world.of("view")
@@ -143,6 +143,44 @@ class Facts:
 
     def unknown(self, enum: str) -> bool:
         return bool(self.enums[enum].get("unknown") == "keep")
+
+
+def with_local(layouts: dict[str, Tree]) -> dict[str, Tree]:
+    """The layouts, with those that are written in the place of a field as layouts like any other."""
+    out: dict[str, Tree] = {}
+
+    def add(name: str, tree: Tree) -> None:
+        fields: Tree = {}
+        for field_name, spec in tree["fields"].items():
+            own = f"{name}_{field_name}"
+            inside = spec.get("array") if isinstance(spec, dict) else None
+            for held, key in ((spec, "layout"), (inside, "array")):
+                if isinstance(held, dict) and "fields" in held:
+                    kept = {k: v for k, v in spec.items() if k not in ("fields", "array")}
+                    add(own, {k: v for k, v in tree.items() if k in _AROUND} | held)
+                    spec = kept | {key: own}
+            fields[field_name] = spec
+        versioned = any(_varies(out, spec, tree) for spec in fields.values())
+        kept = {k: v for k, v in tree.items() if k != "versions" or versioned or "layout" in tree}
+        out[name] = kept | {"fields": fields}
+
+    for name, tree in layouts.items():
+        add(name, tree)
+    return out
+
+
+_AROUND = ("endian", "versions")
+
+
+def _varies(layouts: dict[str, Tree], spec: Any, around: Tree) -> bool:
+    """Whether a field is another one in another version of the layout around it."""
+    if not isinstance(spec, dict):
+        return False
+    if "versions" in spec or any("versions" in bit for bit in spec.get("members", {}).values()):
+        return True
+    held = spec.get("layout", spec.get("array"))
+    inner = layouts.get(held, {}) if isinstance(held, str) else {}
+    return "versions" in inner and "version_is" not in inner
 
 
 def listed(value: Any) -> list[Any]:

@@ -118,6 +118,8 @@ class _Example:
                 for i, item in enumerate(value):
                     if isinstance(element, Reference):
                         self.inside(item, element, holder, f"{path}[{i}]")
+                    elif isinstance(element, BytesType):
+                        self.data(item, element, f"{path}[{i}]")
                     else:
                         self.scalar(item, element, f"{path}[{i}]")
 

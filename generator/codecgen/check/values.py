@@ -9,7 +9,7 @@ from codecgen.check.references import value_known
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan.type_text import constant_words
 from codecgen.schema.expression import Data, Expression, Number
-from codecgen.schema.lookup import integer_range, is_signed, members
+from codecgen.schema.lookup import bytes_of, integer_range, is_signed, members
 from codecgen.schema.model import Enum, Field, Layout, Model
 from codecgen.schema.types import ArrayType, BitsType, BytesType, ScalarType, Span
 from codecgen.spans import expression_span, place
@@ -214,21 +214,21 @@ def _bit_defaults(f: Field, model: Model) -> Iterator[Diagnostic]:
 
 
 def _lengths(f: Field) -> Iterator[Diagnostic]:
-    if isinstance(f.type, ArrayType):
-        if f.type.at_least < 0 or f.type.at_least > MAX_BYTES:
-            message = f"{f.type.at_least} is not a number of elements"
-            yield Diagnostic("C017", message, place(f, "at_least"))
+    if isinstance(f.type, ArrayType) and not 0 <= f.type.at_least <= MAX_BYTES:
+        message = f"{f.type.at_least} is not a number of elements"
+        yield Diagnostic("C017", message, place(f, "at_least"))
+    type_ = bytes_of(f)
+    if type_ is None:
         return
-    if not isinstance(f.type, BytesType):
-        return
-    key = "string" if f.type.text else "bytes"
-    length, null = f.type.length, f.type.null
+    inside = "array." if type_ is not f.type else ""
+    key = "string" if type_.text else "bytes"
+    length, null = type_.length, type_.null
     if isinstance(length, int) and not 0 < length <= MAX_BYTES:
         message = f"{length} is not a length: 1 to {MAX_BYTES} is"
-        yield Diagnostic("C017", message, place(f, key))
+        yield Diagnostic("C017", message, place(f, f"{inside}{key}"))
     if null is None:
         return
-    where = place(f, "null")
+    where = place(f, f"{inside}null")
     if isinstance(length, int) or length == "rest":
         message = "only a length before the bytes can mean null"
         yield Diagnostic("C011", message, where, help='take out "null", or give the length a type')

@@ -55,6 +55,8 @@ def read_program(plan: Plan, layout: LayoutPlan) -> ReadProgram:
 
 def _ops(plan: Plan, layout: LayoutPlan) -> Iterator[ReadOp]:
     fields = layout.fields
+    if not fields:
+        return
     end = fields[-1].name
     opened: list[FieldPlan] = []
     for at, fp in enumerate(fields):
@@ -133,7 +135,7 @@ def _read(plan: Plan, layout: LayoutPlan, at: int, last: int) -> ReadOp:
         case BytesType() as type_:
             return Bytes(fp, type_, _after(layout, at, last))
         case ArrayType(element) as array:
-            if isinstance(element, ScalarType):
+            if isinstance(element, ScalarType | BytesType):
                 return Elements(fp, array, element)
             other = element.layout != layout.name and len(plan.held(element, layout)) > 1
             return Elements(fp, array, plan.expected(element, layout), other)

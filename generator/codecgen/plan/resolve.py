@@ -19,6 +19,7 @@ from codecgen.schema.types import (
     ArrayType,
     BitsType,
     BytesType,
+    Element,
     Reference,
     ScalarType,
     Since,
@@ -348,7 +349,7 @@ class Resolver:
 
     def element(
         self,
-        element: Reference | ScalarType,
+        element: Element,
         names: tuple[str, ...],
         owner: nodes.Owner,
         path: Path,
@@ -363,8 +364,10 @@ class Resolver:
         if isinstance(element, Reference):
             return nodes.ElementValue(Type("layout"), owner)
         if names:
-            message = f'the elements are {element.name}: they have no "{names[0]}"'
+            message = f'the elements are {getattr(element, "name", "bytes or text")}: they have no "{names[0]}"'
             raise self.fail("C014", message, path)
+        if isinstance(element, BytesType):
+            return nodes.ElementValue(bytes_type(element), owner)
         return nodes.ElementValue(scalar_type(element), owner)
 
     def item(self, path: Path) -> Value:

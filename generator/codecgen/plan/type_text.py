@@ -12,6 +12,7 @@ from codecgen.schema.types import (
     ArrayType,
     BitsType,
     BytesType,
+    Element,
     FieldType,
     Reference,
     ScalarType,
@@ -83,7 +84,9 @@ def type_pieces(type_: FieldType) -> Iterator[str | Reference]:
             yield _bytes_words(type_)
         case ArrayType(element, count, counted_by, length):
             yield "array of "
-            yield scalar_name(element.name) if isinstance(element, ScalarType) else element
+            yield element if isinstance(element, Reference) else element_words(element)
+            if isinstance(element, BytesType) and (count is not None or length is not None):
+                yield ","
             if count is not None:
                 yield f" with {scalar_name(count).replace(' length', '')} count"
             if length is not None:
@@ -108,7 +111,10 @@ def _bytes_words(type_: BytesType) -> str:
             return f"{what} with {scalar_name(length)} length{tail}"
 
 
-def element_words(element: Reference | ScalarType) -> str:
+def element_words(element: Element) -> str:
+    """``int32``, ``text (UTF-8) with int16 length``, the name of a layout."""
+    if isinstance(element, BytesType):
+        return _bytes_words(element)
     return scalar_name(element.name) if isinstance(element, ScalarType) else str(element)
 
 

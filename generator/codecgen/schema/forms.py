@@ -12,6 +12,7 @@ from codecgen.schema.model import Column, Derived, Example, Overhead, OverheadOf
 from codecgen.schema.reader import Record, Value, hex_bytes, integer
 from codecgen.schema.types import (
     BitMember,
+    BytesType,
     Compression,
     FieldRange,
     Formerly,
@@ -73,6 +74,13 @@ def value_places(node: yaml_tree.Node, path: str) -> Iterator[tuple[str, Span]]:
 def reference(value: object, span: Span) -> Reference:
     name, version = cast(tuple[str, int | None], value)
     return Reference(name, version, span)
+
+
+def bytes_type(r: Record) -> BytesType:
+    """Bytes or text, of a field or of the elements of an array."""
+    key = "string" if "string" in r else "bytes"
+    length, null = cast(str | int, r[key]), cast(int | None, r["null"])
+    return BytesType(length, key == "string", null)
 
 
 def none_default(r: Record) -> Expression | None:

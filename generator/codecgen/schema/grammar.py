@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from codecgen.runtime.version import LANGUAGE
 from codecgen.schema.grammar_of_examples import EXAMPLES
@@ -42,6 +43,10 @@ _ACCEPTS = Key(ListOf(OneOf(tuple(FREEDOMS))), "What lenient readers take, and s
 _VERSIONS = Key(Range(), "The versions in which it exists.")
 _MISPRINT = Key(Use("misprint"), "What a document about the format says wrongly about it.")
 _FIELD_RANGE = Either((OneOf(("rest",)), Use("field_range")))
+_FIELDS = Key(
+    MapOf(Either((OneOf(SCALARS), Use("field")))),
+    "The fields, in the order of the bytes. A bare word is a type.",
+)
 _ENUM = Key(Name(), "The enum whose values the number stands for.")
 _ONLY = Key(ListOf(Name()), "The values of the enum that may stand here.")
 
@@ -91,11 +96,7 @@ FORMS: Mapping[str, Form] = {
                 MapOf(Use("version_note"), numbers=True), "Which releases wrote a version."
             ),
             "accepts": _ACCEPTS,
-            "fields": Key(
-                MapOf(Either((OneOf(SCALARS), Use("field")))),
-                "The fields, in the order of the bytes. A bare word is a type.",
-                True,
-            ),
+            "fields": replace(_FIELDS, required=True),
             "derived": Key(MapOf(Anything()), "Values worked out from the fields."),
             "examples": Key(ListOf(Use("example")), "Bytes beside what they mean."),
             "overhead": Key(
@@ -120,8 +121,12 @@ FORMS: Mapping[str, Form] = {
             "string": Key(
                 Either((OneOf((*LENGTHS, "rest")), Integer())), "Text in UTF-8, likewise."
             ),
-            "array": Key(Either((OneOf(SCALARS), LayoutName())), "Elements one after the other."),
+            "array": Key(
+                Either((OneOf(SCALARS), Use("element"), LayoutName())),
+                "Elements one after the other.",
+            ),
             "layout": Key(LayoutName(), "Another layout."),
+            "fields": _FIELDS,
             "members": Key(MapOf(Use("bit")), "The bits, the least significant is 0."),
             "count": Key(OneOf(LENGTHS), "Type of the number of elements before an array."),
             "length": Key(
@@ -162,7 +167,7 @@ FORMS: Mapping[str, Form] = {
             "misprint": _MISPRINT,
             "hidden": Key(Boolean(), "Left out of summaries."),
         },
-        one_of=(("type", "bits", "bytes", "string", "array", "layout"),),
+        one_of=(("type", "bits", "bytes", "string", "array", "layout", "fields"),),
         together={
             "members": ("bits",),
             "bits": ("members",),
@@ -178,6 +183,20 @@ FORMS: Mapping[str, Form] = {
             "nesting": ("array",),
             "at_least": ("array",),
         },
+    ),
+    "element": Form(
+        "What an array holds, where that is no number and no layout with a name.",
+        {
+            "bytes": Key(
+                Either((OneOf(LENGTHS), Integer())),
+                "Bytes, by the type of their length or a number.",
+            ),
+            "string": Key(Either((OneOf(LENGTHS), Integer())), "Text in UTF-8, likewise."),
+            "null": Key(Integer(), "The length that means null."),
+            "fields": _FIELDS,
+        },
+        one_of=(("bytes", "string", "fields"),),
+        together={"null": ("bytes", "string")},
     ),
     "bit": Form(
         "One bit, or a few beside each other.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +12,7 @@ from codecgen.runtime.version import LANGUAGE
 from codecgen.schema import forms, grammar, literals, yaml_tree
 from codecgen.schema.expression import Expression
 from codecgen.schema.inference import complete, with_numbers
+from codecgen.schema.local_layouts import local_layout, settled, with_counts
 from codecgen.schema.model import (
     Choice,
     Derived,
@@ -28,7 +28,7 @@ from codecgen.schema.reader import Reader, Record, Value, integer
 from codecgen.schema.types import (
     ArrayType,
     BitsType,
-    BytesType,
+    Element,
     FieldType,
     Reference,
     ScalarType,
@@ -140,9 +140,13 @@ class _Builder:
         self.views: dict[str, View] = {}
         self.declared: dict[str, Span] = {}
         self.broken: set[str] = set()
+        self.around = Record("layout", {}, _NOWHERE)  # the layout that is read, and the way to
+        self.path: list[str] = []  # the field in it
+        self.local_names: list[str] = []
 
     def model(self, files: Mapping[str, str]) -> Model:
-        layouts = {n: complete(one, self.layouts, self.enums) for n, one in self.layouts.items()}
+        found = settled(self.layouts, self.local_names)
+        layouts = {n: complete(one, found, self.enums) for n, one in found.items()}
         choices = {n: with_numbers(c, layouts, self.enums) for n, c in self.choices.items()}
         broken = frozenset(self.broken - set(self.declared))
         return Model(self.manifest, layouts, self.enums, choices, dict(files), broken, self.views)
@@ -183,23 +187,14 @@ class _Builder:
         if not self.declare(name, r.at("layout")):
             return
         accepts = frozenset(forms.words(r["accepts"]))
-        fields = tuple(
-            self.field(key, value, forms.key_spans(r["fields"])[key], accepts)
-            for key, value in forms.entries(r["fields"])
-        )
+        self.around, self.path = r, [name]
+        fields = self.fields(r, accepts)
         notes: dict[int, tuple[Since | None, Since | None]] = {}
         for key, n in forms.entries(r["version_notes"]):
             if key.isdecimal():
                 notes[int(key)] = (cast(Since | None, n["since"]), cast(Since | None, n["until"]))
             else:
                 self.reader.report("C006", f'a version is a number, not "{key}"', n.span)
-        counted = {f.counts: f.name for f in fields if f.counts}
-        fields = tuple(
-            replace(f, type=replace(f.type, counted_by=counted[f.name]))
-            if f.name in counted and isinstance(f.type, ArrayType)
-            else f
-            for f in fields
-        )
         overhead = r["overhead"]
         self.layouts[name] = Layout(
             name=name,
@@ -293,13 +288,32 @@ class _Builder:
 
     # ------------------------------------------------------------ fields
 
+    def fields(self, r: Record, accepts: frozenset[str]) -> tuple[Field, ...]:
+        """The fields of a layout, or of one that is written in the place of a field."""
+        spans = forms.key_spans(r["fields"])
+        entries = forms.entries(r["fields"])
+        return with_counts(tuple(self.field(n, value, spans[n], accepts) for n, value in entries))
+
+    def local(self, r: Record, span: Span, accepts: frozenset[str]) -> Reference:
+        """The layout that is written in the place of a field: its name is the way to it."""
+        name = "_".join(self.path)
+        accepts -= {"trailing_bytes"}
+        fields = self.fields(r, accepts)
+        if self.declare(name, span):
+            self.layouts[name] = local_layout(name, fields, span, self.around, accepts)
+            self.local_names.append(name)
+        return Reference(name, None, span)
+
     def field(self, name: str, value: object, span: Span, accepts: frozenset[str]) -> Field:
         if isinstance(value, str):
             return Field(name, ScalarType(value), span, accepts=accepts)
         r = cast(Record, value)
+        self.path.append(name)
+        type_ = self.type(r, span, accepts | frozenset(forms.words(r["accepts"])))
+        self.path.pop()
         return Field(
             name=name,
-            type=self.type(r),
+            type=type_,
             span=span,
             doc=r.text("doc"),
             versions=cast(Versions | None, r["versions"]),
@@ -324,7 +338,7 @@ class _Builder:
             places=r.places(),
         )
 
-    def type(self, r: Record) -> FieldType:
+    def type(self, r: Record, span: Span, accepts: frozenset[str]) -> FieldType:
         only = forms.words(r["only"]) if "only" in r else None
         if "type" in r:
             return ScalarType(str(r["type"]), cast(str | None, r["enum"]), only)
@@ -334,25 +348,32 @@ class _Builder:
                 for key, value in forms.entries(r["members"])
             )
             return BitsType(str(r["bits"]), members)
-        for key in ("bytes", "string"):
-            if key in r:
-                length = cast(str | int, r[key])
-                null = cast(int | None, r["null"])
-                return BytesType(length, key == "string", null)
+        if "bytes" in r or "string" in r:
+            return forms.bytes_type(r)
         if "layout" in r:
             return StructType(forms.reference(r["layout"], r.at("layout")))
-        element = r["array"]
+        if "fields" in r:
+            return StructType(self.local(r, span, accepts))
         compressed = r["compressed"]
         return ArrayType(
-            element=ScalarType(element)
-            if isinstance(element, str)
-            else forms.reference(element, r.at("array")),
+            element=self.element(r, span, accepts),
             count=cast(str | None, r["count"]),
             length=cast(str | None, r["length"]),
             compression=forms.compression(compressed) if isinstance(compressed, Record) else None,
             nesting=cast(int | None, r["nesting"]),
             at_least=cast(int, r["at_least"] or 0),
         )
+
+    def element(self, r: Record, span: Span, accepts: frozenset[str]) -> Element:
+        match r["array"]:
+            case str(name):
+                return ScalarType(name)
+            case Record() as inner if "fields" in inner:
+                return self.local(inner, span, accepts)
+            case Record() as inner:
+                return forms.bytes_type(inner)
+            case name:
+                return forms.reference(name, r.at("array"))
 
     # ------------------------------------------------------------ beside the fields
 
