@@ -9,7 +9,7 @@ from tests.laws.conditions import NUMBERS, Conditions, Seen
 from tests.laws.draws import Draw
 from tests.laws.names import Names
 from tests.laws.seen import ALL_INTEGERS, FIXED, SCALARS, numbers_of, seen_of
-from tests.laws.world import INTEGERS, VARINTS, Tree, reach
+from tests.laws.world import INTEGERS, VARINTS, Hexed, Quoted, Tree, reach
 
 
 @dataclass
@@ -146,14 +146,18 @@ class Keys:
     def default(self, spec: Tree) -> None:
         """Perhaps a constant, a default or a number for nothing."""
         d = self.d
-        if "array" in spec:
-            if d.chance(5):
+        if "array" in spec or "fields" in spec:
+            if "array" in spec and d.chance(5):
                 spec["default"] = []
             return
         if spec.get("type") not in ALL_INTEGERS:
             key = next((k for k in ("bytes", "string") if k in spec), None)
             if key and "null" in spec and d.chance(5):
-                spec["default"] = "null"
+                spec["default"] = None
+            elif key and d.chance(4):
+                spec[d.pick(("default", "const"))] = self.data(key, spec)
+            elif spec.get("type") == "bool" and d.chance(2):
+                spec[d.pick(("default", "const"))] = d.pick((False, True))
             return
         low, high = reach(spec["type"])
         kind = d.number(0, 9)
@@ -163,19 +167,33 @@ class Keys:
             if kind == 7:
                 spec["default"] = d.pick(allowed)
             elif kind == 8:
-                spec["const"] = words[d.pick(allowed)]
+                word = d.pick(allowed)
+                spec["const"] = word if d.chance(2) else words[word]
         elif kind == 6:
             spec["none"] = d.pick([n for n in (-1, 0, *NUMBERS) if low <= n <= high])
         elif kind == 7:
-            spec["const"] = d.pick([n for n in (7, *NUMBERS) if low <= n <= high])
+            spec["const"] = d.pick([n for n in (7, Hexed(10), *NUMBERS) if low <= n <= high])
         elif kind == 8:
-            spec["default"] = d.pick([n for n in NUMBERS if low <= n <= high])
+            spec["default"] = d.pick([n for n in (Hexed(31), *NUMBERS) if low <= n <= high])
         elif kind == 9:
             there = self.expressions(spec)
             ints = [s.path for s in there.seen if s.kind == "int" and not s.nullable]
             condition = there.boolean(0)
             if ints and condition:
                 spec["default"] = f"if {condition} then {d.pick(ints)} else {d.number(0, 9)}"
+
+    def data(self, key: str, spec: Tree) -> Any:
+        """Bytes or text that fit a field."""
+        d = self.d
+        text = d.pick(("x", "", "Obj\x01", "null", 'a "b" \\ {0}', "\u00e9\u20ac"))
+        size = spec[key] if isinstance(spec[key], int) else None
+        if key == "string":
+            return Quoted(text if size is None else "{~}x"[:size])
+        if size is not None or d.chance(2):
+            return {
+                "hex": Quoted(d.pick(("00ff8041", "4f626a01"))[: 8 if size is None else 2 * size])
+            }
+        return Quoted(text if text.isascii() else "ascii")
 
     def documents(self, spec: Tree) -> None:
         """Keys that are about documents only."""
@@ -247,19 +265,22 @@ class Keys:
         spec = spec if isinstance(spec, dict) else {"type": spec}
         about: list[str] = []
         special: list[str] = []
+        element = spec.get("array")
+        inner = element if isinstance(element, dict) else spec
         types = [spec.get(k) for k in ("type", "bytes", "string", "count", "length", "array")]
-        if any(t in VARINTS or t == "compact" for t in types):
+        types += [inner.get("bytes"), inner.get("string")]
+        if any(isinstance(t, str) and (t in VARINTS or t == "compact") for t in types):
             about.append("overlong_varints")
-        if "string" in spec:
+        if "string" in inner:
             about.append("invalid_utf8")
-        if spec.get("null", 0) < 0:
+        if inner.get("null", 0) < 0:
             special.append("negative_null")
-        if "measures" in spec or "layout" in spec:
+        if "measures" in spec or "layout" in spec or "fields" in spec:
             about.append("trailing_bytes")
         if "array" in spec:
             if "length" not in spec and "until" not in spec:
                 about.append("bytes_after_none")
-            name = spec["array"].partition("@")[0]
+            name = "" if isinstance(element, dict) else spec["array"].partition("@")[0]
             held = next((m for m in self.kit.made if m.name == name), None)
             if held is not None:
                 if held.framed and spec.get("until") == "end" and "compressed" not in spec:

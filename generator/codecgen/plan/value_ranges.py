@@ -32,8 +32,8 @@ def exact_range(value: Value) -> Range:
         case nodes.VersionValue(version) if version is not None:
             return version, version
         case nodes.FieldValue(f):
-            if f.const is not None:
-                return f.const, f.const
+            if isinstance(f.const, int):
+                return int(f.const), int(f.const)
             match f.type:
                 case ScalarType(name) | BitsType(name):
                     return integer_range(name) or (0, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from codecgen.runtime.version import LANGUAGE
 from codecgen.schema.grammar_of_examples import EXAMPLES
@@ -13,7 +14,9 @@ from codecgen.schema.key_types import (
     Bits,
     Boolean,
     Code,
+    Constant,
     Declared,
+    Default,
     Directory,
     Either,
     Form,
@@ -42,6 +45,10 @@ _ACCEPTS = Key(ListOf(OneOf(tuple(FREEDOMS))), "What lenient readers take, and s
 _VERSIONS = Key(Range(), "The versions in which it exists.")
 _MISPRINT = Key(Use("misprint"), "What a document about the format says wrongly about it.")
 _FIELD_RANGE = Either((OneOf(("rest",)), Use("field_range")))
+_FIELDS = Key(
+    MapOf(Either((OneOf(SCALARS), Use("field")))),
+    "The fields, in the order of the bytes. A bare word is a type.",
+)
 _ENUM = Key(Declared(), "The enum whose values the number stands for.")
 _ONLY = Key(ListOf(Name()), "The values of the enum that may stand here.")
 
@@ -95,11 +102,7 @@ FORMS: Mapping[str, Form] = {
                 MapOf(Use("version_note"), numbers=True), "Which releases wrote a version."
             ),
             "accepts": _ACCEPTS,
-            "fields": Key(
-                MapOf(Either((OneOf(SCALARS), Use("field")))),
-                "The fields, in the order of the bytes. A bare word is a type.",
-                True,
-            ),
+            "fields": replace(_FIELDS, required=True),
             "derived": Key(MapOf(Anything()), "Values worked out from the fields."),
             "examples": Key(ListOf(Use("example")), "Bytes beside what they mean."),
             "overhead": Key(
@@ -124,8 +127,12 @@ FORMS: Mapping[str, Form] = {
             "string": Key(
                 Either((OneOf((*LENGTHS, "rest")), Integer())), "Text in UTF-8, likewise."
             ),
-            "array": Key(Either((OneOf(SCALARS), LayoutName())), "Elements one after the other."),
+            "array": Key(
+                Either((OneOf(SCALARS), Use("element"), LayoutName())),
+                "Elements one after the other.",
+            ),
             "layout": Key(LayoutName(), "Another layout."),
+            "fields": _FIELDS,
             "members": Key(MapOf(Use("bit")), "The bits, the least significant is 0."),
             "count": Key(OneOf(LENGTHS), "Type of the number of elements before an array."),
             "length": Key(
@@ -143,14 +150,11 @@ FORMS: Mapping[str, Form] = {
             "versions": _VERSIONS,
             "since": SINCE,
             "when": Key(Code(), "The field is there only when this holds."),
-            "default": Key(
-                Either((ListOf(Anything()), Code())),
-                "What the builder writes when no value is given.",
-            ),
+            "default": Key(Default(), "What the builder writes when no value is given."),
             "none": Key(
                 Integer(), "The number that means that there is no value; also the default."
             ),
-            "const": Key(Integer(), "The only value."),
+            "const": Key(Constant(), "The only value."),
             "is": Key(OneOf(("version",)), "The field holds the version of the layout."),
             "enum": _ENUM,
             "only": _ONLY,
@@ -169,7 +173,7 @@ FORMS: Mapping[str, Form] = {
             "misprint": _MISPRINT,
             "hidden": Key(Boolean(), "Left out of summaries."),
         },
-        one_of=(("type", "bits", "bytes", "string", "array", "layout"),),
+        one_of=(("type", "bits", "bytes", "string", "array", "layout", "fields"),),
         together={
             "members": ("bits",),
             "bits": ("members",),
@@ -185,6 +189,20 @@ FORMS: Mapping[str, Form] = {
             "nesting": ("array",),
             "at_least": ("array",),
         },
+    ),
+    "element": Form(
+        "What an array holds, where that is no number and no layout with a name.",
+        {
+            "bytes": Key(
+                Either((OneOf(LENGTHS), Integer())),
+                "Bytes, by the type of their length or a number.",
+            ),
+            "string": Key(Either((OneOf(LENGTHS), Integer())), "Text in UTF-8, likewise."),
+            "null": Key(Integer(), "The length that means null."),
+            "fields": _FIELDS,
+        },
+        one_of=(("bytes", "string", "fields"),),
+        together={"null": ("bytes", "string")},
     ),
     "bit": Form(
         "One bit, or a few beside each other.",

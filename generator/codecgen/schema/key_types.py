@@ -54,6 +54,16 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
+class Constant:
+    """A number, true or false, text, ``{hex: ..}``, or the name of an enum's value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """An expression; for bytes and text also text in quotes or ``{hex: ..}``; for arrays ``[]``."""
+
+
+@dataclass(frozen=True, slots=True)
 class Range:
     """A version range: ``1``, ``0-2``, ``1+``."""
 
@@ -122,6 +132,8 @@ Kind = (
     | Boolean
     | OneOf
     | Code
+    | Constant
+    | Default
     | Range
     | Bits
     | LayoutName

@@ -19,7 +19,7 @@ _BITS = re.compile(r"(\d{1,2})(?:\.\.(\d{1,2}))?\Z", re.ASCII)
 _DECLARED = re.compile(r"(?:[a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*\Z")
 _LAYOUT = re.compile(r"((?:[a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*)(?:@(\d{1,5}))?\Z", re.ASCII)
 _PATH = re.compile(r"\.\.?(/[\w. -]{1,255})*/?\Z")
-_NUMBER = re.compile(r"[0-9]{1,5}\Z")
+_INTEGER = re.compile(r"-?([0-9]{1,20}|0x[0-9a-fA-F]{1,16})\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class Reader:
     def value(self, node: Node, kind: key_types.Kind) -> Value | None:
         """A value by its kind, or None after a report."""
         match kind:
-            case key_types.Anything():
+            case key_types.Anything() | key_types.Constant() | key_types.Default():
                 return Value(node, node.span)
             case key_types.Use("since"):
                 since = self.since(node)
@@ -162,7 +162,7 @@ class Reader:
         out: dict[str, Value] = {}
         good = True
         for key, child in node.entries:
-            if not (NAME.match(key.text) or (numbers and _NUMBER.match(key.text))):
+            if not (NAME.match(key.text) or (numbers and _INTEGER.match(key.text))):
                 self.report("C007", f"{key.text!r} is not a name", key.span, help=_NAME_HELP)
                 good = False
                 continue
@@ -195,7 +195,7 @@ class Reader:
             case key_types.Word():
                 value = text if _WORD.match(text) else None
             case key_types.Integer():
-                value = _integer(text) if node.plain else None
+                value = integer(text) if node.plain else None
             case key_types.Boolean():
                 value = {"true": True, "false": False}.get(text) if node.plain else None
             case key_types.OneOf(words):
@@ -287,7 +287,7 @@ def _pick(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kind:
         if isinstance(node, Scalar):
             if isinstance(kind, key_types.OneOf) and node.text in kind.words:
                 return kind
-            if isinstance(kind, key_types.Integer) and _integer(node.text) is not None:
+            if isinstance(kind, key_types.Integer) and integer(node.text) is not None:
                 return kind
     if isinstance(node, Scalar):
         loose = [
@@ -304,8 +304,12 @@ def _pick(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kind:
     return options[0]
 
 
-def _integer(text: str) -> int | None:
-    return int(text) if re.fullmatch(r"-?[0-9]{1,20}", text) else None
+def integer(text: str) -> int | None:
+    """The number of decimal digits, or of hexadecimal ones after ``0x``; None when it is something else."""
+    if not _INTEGER.match(text):
+        return None
+    sign = -1 if text.startswith("-") else 1
+    return sign * expression.number(text.removeprefix("-"))
 
 
 def _range(text: str) -> Versions | None:

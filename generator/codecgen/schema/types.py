@@ -184,6 +184,10 @@ class Compression:
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
 
+Element = Reference | ScalarType | BytesType
+"""What an array holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class ArrayType:
     """Elements one after the other.
@@ -192,7 +196,7 @@ class ArrayType:
     reach to the end of the field range (neither). ``length`` is a length in bytes before them all.
     """
 
-    element: Reference | ScalarType
+    element: Element
     count: str | None = None
     counted_by: str | None = None
     length: str | None = None

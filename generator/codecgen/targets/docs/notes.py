@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
-from codecgen.plan.type_text import byte_count, scalar_name
+from codecgen.plan.type_text import byte_count, constant_words, scalar_name
+from codecgen.schema.lookup import bytes_of
 from codecgen.schema.model import FREEDOMS, Choice, Enum, Field, Layout
 from codecgen.schema.types import (
     VARINTS,
     ArrayType,
     BitsType,
-    BytesType,
     Misprint,
     ScalarType,
     Since,
@@ -80,15 +80,18 @@ def _touches(freedom: str, f: Field) -> bool:
     match freedom:
         case "overlong_varints":
             lengths = [t.name] if isinstance(t, ScalarType) else []
-            lengths += [str(t.length)] if isinstance(t, BytesType) else []
+            inner = bytes_of(f)
+            lengths += [] if inner is None else [str(inner.length)]
             if isinstance(t, ArrayType):
                 lengths += [name for name in (t.count, t.length) if name]
                 lengths += [t.element.name] if isinstance(t.element, ScalarType) else []
             return any(name in VARINTS or name == "compact" for name in lengths)
         case "negative_null":
-            return isinstance(t, BytesType) and t.null == -1
+            inner = bytes_of(f)
+            return inner is not None and inner.null == -1
         case "invalid_utf8":
-            return isinstance(t, BytesType) and t.text
+            inner = bytes_of(f)
+            return inner is not None and inner.text
         case "trailing_bytes":
             return False
         case _:
@@ -100,7 +103,8 @@ def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
     if f.is_version:
         yield here, "another version than one of this layout", REFUSED, REFUSED
     elif f.const is not None:
-        yield here, f"another number than {f.const}", REFUSED, NOTED
+        what = "number" if type(f.const) is int else "value"
+        yield here, f"another {what} than {constant_words(f.const)}", REFUSED, NOTED
     if f.checksum is not None:
         yield here, "a wrong checksum", REFUSED, NOTED
     if f.refuse is not None:
