@@ -61,6 +61,10 @@ class _Explainer:
             return self.enum(model.enums[head]) if not rest else self.enum_value(head, rest[0])
         if head in model.choices and not rest:
             return self.choice(model.choices[head])
+        if head in model.uses and not rest:
+            what = f"{head} is a directory that is used, of {model.uses[head].package}"
+            known = [*model.uses[head].model.layouts, *model.uses[head].model.enums]
+            raise UnknownName(f"{what}; name one of {', '.join(f'{head}.{n}' for n in known[:40])}")
         known = [*model.layouts, *model.enums, *model.choices]
         raise _unknown(head if layout_name == head else layout_name, known, "the schemas declare")
 

@@ -19,6 +19,7 @@ from codecgen.explain import explain
 from codecgen.plan import as_of, make_plan
 from codecgen.runtime.errors import CodecError
 from codecgen.schema.model import Model
+from codecgen.targets import template
 from codecgen.targets.registry import TARGETS
 from tests.paths import ROOT
 
@@ -293,3 +294,48 @@ def test_names_cannot_meet_in_generated_code(tmp_path: Path) -> None:
     with generated(tmp_path / "out", tmp_path / "field", path) as codecs:
         value = codecs.X.parse(bytes.fromhex("010102"))
         assert [type(part).__name__ for part in value.values()] == ["Codec", "Codec", "OwnCodec"]
+
+
+HELD = """\
+layout: own
+versions: 0-1
+fields: {reading: {layout: weather.reading}}
+examples:
+  - {name: old, version: 0, hex: 00000007 00 00, is: {reading: {taken_at: 7, sky: clear, points: []}}}
+  - {name: new, version: 1, hex: 00000007 00 00 00, is: {reading: {taken_at: 7, sky: clear, text: "", points: []}}}
+---
+layout: one
+fields: {reading: {layout: weather.reading@0}}
+"""
+
+
+def test_versions_of_used_layouts_are_as_those_of_ones_own(tmp_path: Path) -> None:
+    shutil.copytree(WEATHER, tmp_path / "weather")
+    path = directory(tmp_path, "own", "{weather: ../weather}", HELD)
+    sound(path)
+    (path / "case.yaml").write_text(HELD.replace("reading@0", "reading"), "utf-8")
+    assert findings(path) == ['"weather.reading" has versions 0-1: which one "one" holds is open']
+    (path / "case.yaml").write_text(HELD.replace("reading@0", "reading@2"), "utf-8")
+    assert findings(path) == ['"weather.reading" has no version 2']
+
+
+def test_templates_see_the_names_of_what_is_used(logbook: Path) -> None:
+    text = (
+        "{% for used in manifest.uses %}{{ used.name }} {{ used.package }} {{ used.title }}\n{% endfor %}"
+        "{% for layout in layouts %}{% for field in layout.versions[0].fields if field.type.layout %}\n"
+        "{{ field.type.layout }} {{ field.type.layout | pascal }} {{ field.type.versions | first }}\n"
+        "{% endfor %}{% endfor %}"
+    )
+    emitted = template.emit(make_plan(sound(logbook)), {"names.txt.j2": text})
+    assert emitted.diagnostics == ()
+    words = emitted.files["names.txt"].split("\n")
+    assert words[0] == "weather weather_codecs The weather station's formats"
+    assert "weather.reading WeatherReading weather.reading_v1" in words
+
+
+def test_kaitai_leaves_out_what_is_used(logbook: Path) -> None:
+    emitted = template.emit_kaitai(make_plan(sound(logbook)), {})
+    page = emitted.files["kaitai/page.ksy"]
+    assert "# - reading: another schema directory describes weather.reading" in page
+    assert "weather." not in page.split("\nmeta:")[1]
+    assert any("another schema directory" in line for line in emitted.warnings)

@@ -31,6 +31,10 @@ def build(plan: Plan) -> view.Root:
             doc=Words(manifest.doc),
             release_line=manifest.release_line,
             releases=manifest.releases,
+            uses=tuple(
+                view.Used(name, used.package, Words(used.model.manifest.title))
+                for name, used in plan.model.uses.items()
+            ),
         ),
         modules=modules,
         layouts=tuple(layout for module in modules for layout in module.layouts),

@@ -238,12 +238,23 @@ class Module:
 
 
 @dataclass(frozen=True, slots=True)
+class Used:
+    """A schema directory that is used. What it declares is not in `layouts`, `enums` and `choices`: names with a dot stand
+    for it."""
+
+    name: Annotated[str, "What stands before the dot, perhaps with a dot in it."]
+    package: Annotated[str, "The name of the package of its codecs."]
+    title: Annotated[Words, "What it is about."]
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     package: Annotated[str, "The name of the package of codecs."]
     title: Annotated[Words, "What the directory is about."]
     doc: Annotated[Words, "More about it."]
     release_line: Annotated[str | None, "What the releases are releases of."]
     releases: Annotated[tuple[str, ...], "The releases, oldest first."]
+    uses: Annotated[tuple[Used, ...], "The schema directories that it uses."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +278,7 @@ REFERENCE = (
     *(
         Root,
         Manifest,
+        Used,
         Module,
         Layout,
         Version,

@@ -12,6 +12,7 @@ from typing import Any
 from jinja2 import Undefined
 from markupsafe import Markup
 
+from codecgen.plan.generated_names import identifier
 from codecgen.targets.escaping import comment_text, html_text, json_text, markdown_text, printable
 from codecgen.targets.rendering import Renderer
 from codecgen.targets.template.outputs import Output
@@ -124,9 +125,10 @@ def _kebab(name: str) -> str:
 
 
 def _name(name: str) -> str:
-    if not re.fullmatch("[A-Za-z0-9_]*", str(name)):
+    """The name, without the dots that those of other directories have."""
+    if not re.fullmatch("[A-Za-z0-9_.]*", str(name)):
         raise TypeError(f"a name is needed, not {printable(str(name))!r}")
-    return str(name)
+    return identifier(str(name))
 
 
 def _hex(number: int, digits: int = 0) -> str:
