@@ -20,7 +20,7 @@ from codecgen.plan import as_of, make_plan
 from codecgen.runtime.errors import CodecError
 from codecgen.schema.model import Model
 from codecgen.targets import template
-from codecgen.targets.registry import TARGETS
+from codecgen.targets.registry import TARGETS, TEMPLATED
 from tests.paths import ROOT
 
 WEATHER = ROOT / "tests" / "codecgen" / "used" / "weather"
@@ -94,7 +94,7 @@ def findings(path: Path) -> list[str]:
 @pytest.fixture
 def logbook(tmp_path: Path) -> Path:
     shutil.copytree(WEATHER, tmp_path / "weather")
-    releases = "release_line: logbook\nreleases: [1.0, 2.0]\n"
+    releases = "release_line: logbook\nreleases: [1.0, 2.0]\ndocuments: {as_of: [1.0]}\n"
     return directory(tmp_path, "logbook", "{weather: ../weather}", OWN, releases)
 
 
@@ -151,6 +151,34 @@ def test_columns_of_used_layouts(logbook: Path, tmp_path: Path, view: str) -> No
         found, rejected = decoded(getattr(described, view.upper()), numpy, data, None)
         assert (found, rejected) == (rows, [])
         assert getattr(by_rows, view.upper()).name == view
+
+
+def test_pages_name_what_other_pages_describe(logbook: Path) -> None:
+    files = TARGETS["docs"](make_plan(sound(logbook))).files
+    for page in (files["docs/case.md"], files["docs/as-of-1.0/case.md"]):
+        assert "- Holds: `weather.reading` and `weather.point`." in page
+        said = "What begins with `weather.` is described in: The weather station's formats (`weather_codecs`)."
+        assert said in page
+        assert "| `weather.reading@1` |" in page
+    site = TEMPLATED["html"](make_plan(sound(logbook)), {}).files
+    assert "weather.reading" in site["html/case.html"]
+
+
+def test_a_target_that_refuses_says_where_the_field_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "layout: big\nfields: {kind: {type: u8, const: 0}, size: u64, rest: {bytes: rest}}\n"
+    directory(tmp_path, "far", "{}", text)
+    own = (
+        "choice: any\nby: kind\ncases: {0: far.big}\n---\nview: v\nof: any\n"
+        "columns: {n: {type: int64}}\nrows: [{of: far.big, columns: {n: kind}}]\n"
+    )
+    path = directory(tmp_path, "own", "{far: ../far}", own)
+    assert main(["generate", str(path), "--out", str(tmp_path / "out")]) == 1
+    error = capsys.readouterr().err
+    assert "error[C023]" in error
+    assert "--> ../far/case.yaml:2:" in error
+    assert f"2 | {text.splitlines()[1]}" in error
 
 
 def test_as_of_leaves_what_is_used_as_it_is(logbook: Path) -> None:

@@ -298,7 +298,8 @@ class Model:
 
     def is_broken(self, name: str) -> bool:
         """Whether a finding says already that a name, or the directory that it is from, cannot be had."""
-        return name in self.broken or name.partition(".")[0] + "." in self.broken
+        directory, dot, _ = name.partition(".")
+        return name in self.broken or directory + dot in self.broken
 
     def modules(self) -> Mapping[str, tuple[Enum | Layout | Choice, ...]]:
         """What each YAML file declares, in the order of the file; files by name."""
