@@ -367,3 +367,16 @@ def test_kaitai_leaves_out_what_is_used(logbook: Path) -> None:
     assert "# - reading: another schema directory describes weather.reading" in page
     assert "weather." not in page.split("\nmeta:")[1]
     assert any("another schema directory" in line for line in emitted.warnings)
+
+
+def test_what_the_other_directory_cannot_be_is_said_of_its_files(tmp_path: Path) -> None:
+    far = directory(
+        tmp_path,
+        "far",
+        "{}",
+        "layout: a\nfields: {x: {layout: b}}\n---\nlayout: c\nfields: {x: u8}\n",
+    )
+    (far / "other.yaml").write_text("layout: b\nfields: {x: {layout: c}}\n", "utf-8")
+    text = "layout: x\nfields: {a: {layout: far.a}}\nexamples: [{name: one, hex: 01, is: {a: {x: {x: {x: 1}}}}}]\n"
+    _, found, _ = directories.load(directory(tmp_path, "own", "{far: ../far}", text))
+    assert [(d.code, d.span.file) for d in found] == [("C023", "../far/case.yaml")]

@@ -74,11 +74,11 @@ def load(plan: Plan) -> tuple[Codecs | None, tuple[Diagnostic, ...]]:
             return None, (Diagnostic("C027", message, things[0].span),)
     package = f"_codecgen_{uuid.uuid4().hex}"
     files: dict[str, str] = {}
-    directories = plan.model.uses.values()
-    for made in (plan, *(make_plan(directory.model) for directory in directories)):
+    used = [(make_plan(other.model), other.place) for other in plan.model.uses.values()]
+    for made, place in ((plan, ""), *used):
         emitted = construct.emit(replace(made, model=_renamed(made.model, package)))
         if emitted.diagnostics:
-            return None, emitted.diagnostics
+            return None, tuple(_seen_from_here(d, place) for d in emitted.diagnostics)
         files |= emitted.files
     package += f"_{plan.manifest.package}"
     sources = {}
@@ -99,6 +99,10 @@ def load(plan: Plan) -> tuple[Codecs | None, tuple[Diagnostic, ...]]:
         for name in [name for name in list(sys.modules) if name.partition(".")[0] in packages]:
             del sys.modules[name]
     return Codecs(modules), ()
+
+
+def _seen_from_here(d: Diagnostic, place: str) -> Diagnostic:
+    return replace(d, span=replace(d.span, file=place + d.span.file))
 
 
 def _renamed(model: Model, before: str) -> Model:
