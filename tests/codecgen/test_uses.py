@@ -160,6 +160,11 @@ def test_pages_name_what_other_pages_describe(logbook: Path) -> None:
         said = "What begins with `weather.` is described in: The weather station's formats (`weather_codecs`)."
         assert said in page
         assert "| `weather.reading@1` |" in page
+    manifest = logbook.parent / "weather" / "codecgen.yaml"
+    at = "documents: {at: 'https://weather.example/{}.html'}\n"
+    manifest.write_text(manifest.read_text("utf-8") + at, "utf-8")
+    page = TARGETS["docs"](make_plan(sound(logbook))).files["docs/case.md"]
+    assert "- Holds: [weather.reading](https://weather.example/readings.html#reading) and" in page
     site = TEMPLATED["html"](make_plan(sound(logbook)), {}).files
     assert "weather.reading" in site["html/case.html"]
 

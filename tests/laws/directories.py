@@ -99,6 +99,8 @@ class Directory:
             }
             if d.chance(2):
                 m["documents"] = {"as_of": [d.pick(RELEASES)]}
+                if d.chance(2):
+                    m["documents"]["at"] = "https://made.up/pages/{}.html"
         if d.chance(5):
             m["spelling"] = d.pick(("camel", "snake"))
         if d.chance(5):

@@ -84,7 +84,7 @@ class World:
         if names:
             manifest = {**self.manifest, "package": apart.PACKAGE}
             out[f"{apart.PLACE}codecgen.yaml"] = text_of(
-                {key: value for key, value in manifest.items() if key not in ("uses", "documents")}
+                {key: value for key, value in manifest.items() if key != "uses"}
             )
         for name, documents in self.files.items():
             if not name.startswith(apart.PLACE):

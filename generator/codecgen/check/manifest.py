@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.schema.model import Model
+from codecgen.schema.types import Span
 from codecgen.spans import place
 
 
@@ -18,20 +19,24 @@ def check(model: Model) -> Iterator[Diagnostic]:
         if name == manifest.release_line:
             message = f'"{name}" names releases already: `since` could not tell which is meant'
             yield Diagnostic("C011", message, where, help=f"see {place(manifest, 'release_line')}")
-        if not pattern.startswith(("https://", "http://")):
-            message = f'a link to "{name}" begins with https://'
-            yield Diagnostic("C017", message, where)
-        elif (
-            pattern.count("{}") != 1
-            or "{" in pattern.replace("{}", "")
-            or any(map(_unsafe, pattern))
-        ):
-            message = f'a link to "{name}" has {{}} once, where the number goes, and nothing that an address cannot have'
-            yield Diagnostic("C017", message, where)
+        yield from _address(f'a link to "{name}"', pattern, "the number", where)
+    if manifest.pages_at:
+        where = place(manifest, "documents.at")
+        yield from _address("the address of pages", manifest.pages_at, "the file", where)
     if len(model.files) == 1:
         message = "the schema directory declares nothing"
         help = "add a file with a `layout`"
         yield Diagnostic("C025", message, manifest.span, help=help)
+
+
+def _address(what: str, pattern: str, part: str, where: Span) -> Iterator[Diagnostic]:
+    if not pattern.startswith(("https://", "http://")):
+        yield Diagnostic("C017", f"{what} begins with https://", where)
+    elif pattern.count("{}") != 1 or "{" in pattern.replace("{}", "") or any(map(_unsafe, pattern)):
+        message = (
+            f"{what} has {{}} once, where {part} goes, and nothing that an address cannot have"
+        )
+        yield Diagnostic("C017", message, where)
 
 
 def _unsafe(character: str) -> bool:

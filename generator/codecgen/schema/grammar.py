@@ -82,7 +82,14 @@ FORMS: Mapping[str, Form] = {
     ),
     "documents": Form(
         "Which documents are written.",
-        {"as_of": Key(ListOf(Release()), "Releases as of which the tables are written too.")},
+        {
+            "as_of": Key(ListOf(Release()), "Releases as of which the tables are written too."),
+            "at": Key(
+                Text(),
+                "Where the pages are on the web, for those of others to link to; {} stands for a YAML file without its "
+                "ending.",
+            ),
+        },
     ),
     "layout": Form(
         "The fields of a structure, in the order of the bytes.",

@@ -273,6 +273,7 @@ class Manifest:
     releases: tuple[str, ...] = ()
     links: Mapping[str, str] = field(default_factory=dict)
     as_of: tuple[str, ...] = ()
+    pages_at: str = ""
     uses: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 

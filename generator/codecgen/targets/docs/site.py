@@ -13,7 +13,7 @@ from codecgen.schema.declarations import is_used
 from codecgen.schema.lookup import enum_uses
 from codecgen.schema.model import Choice, Enum, Layout, UsedDirectory
 from codecgen.schema.types import BitsType, FieldType, Reference, ScalarType
-from codecgen.targets.docs.text import Phrase, code, link, phrase, relative
+from codecgen.targets.docs.text import Phrase, code, link, outside, phrase, relative
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,21 @@ class Site:
         return text[:1].upper() + text[1:]
 
     def link(self, page: str, name: str, label: str | None = None) -> Phrase:
-        """A name that leads to where it is described, if that is on these pages."""
+        """A name that leads to where it is described, if that is on these pages or known to be on the web."""
         label = name if label is None else label
-        return code(label) if is_used(name) else link(label, self.href(page, name))
+        if not is_used(name):
+            return link(label, self.href(page, name))
+        address = self.address(name)
+        return outside(label, address) if address else code(label)
+
+    def address(self, name: str) -> str:
+        """Where another schema directory describes something, if it says where its pages are."""
+        before, _, own = name.rpartition(".")
+        model = self.plan.model.uses[before].model
+        thing = model.layouts.get(own) or model.enums.get(own) or model.choices[own]
+        file = PurePosixPath(thing.span.file).with_suffix("")
+        at = model.manifest.pages_at
+        return at.replace("{}", file.as_posix()) + f"#{own}" if at else ""
 
 
 def make_site(
