@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from kafka_codecs.records.record import RECORD
     from kafka_codecs.records.record_batch import RECORD_BATCH
 
-made_for(__name__, language=1, runtime=(1, 0), release="0.1.0")
+made_for(__name__, language=1, runtime=(1, 1), release="0.1.0")
 
 __all__ = [
     "CONTROL_RECORD_KEY",
@@ -169,4 +169,4 @@ if not TYPE_CHECKING:
         return sorted({*globals(), *__all__})
 
 
-__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 1), "release": "0.1.0"}

@@ -108,10 +108,9 @@ class Keys:
                 members[names.fresh()] = {"reserved": "keep"}
         return {"bits": base, "members": members}
 
-    def null(self, spec: Tree) -> None:
-        """Perhaps a length that means null."""
+    def null(self, spec: Tree, length: str) -> None:
+        """Perhaps a length or a count of a type that means null."""
         d = self.d
-        length = spec.get("string", spec.get("bytes"))
         if length == "compact" and d.chance(2):
             spec["null"] = 0
         elif length != "compact" and d.chance(3):
@@ -146,8 +145,10 @@ class Keys:
     def default(self, spec: Tree) -> None:
         """Perhaps a constant, a default or a number for nothing."""
         d = self.d
-        if "array" in spec:
-            if d.chance(5):
+        if "array" in spec or "layout" in spec:
+            if "null" in spec and d.chance(4):
+                spec["default"] = "null"
+            elif "array" in spec and d.chance(5):
                 spec["default"] = []
             return
         if spec.get("type") not in ALL_INTEGERS:
@@ -247,13 +248,17 @@ class Keys:
         spec = spec if isinstance(spec, dict) else {"type": spec}
         about: list[str] = []
         special: list[str] = []
-        types = [spec.get(k) for k in ("type", "bytes", "string", "count", "length", "array")]
+        types = [
+            spec.get(k) for k in ("type", "bytes", "string", "count", "length", "array", "present")
+        ]
         if any(t in VARINTS or t == "compact" for t in types):
             about.append("overlong_varints")
         if "string" in spec:
             about.append("invalid_utf8")
         if spec.get("null", 0) < 0:
             special.append("negative_null")
+        if "present" in spec:
+            special.append("any_present")
         if "measures" in spec or "layout" in spec:
             about.append("trailing_bytes")
         if "array" in spec:

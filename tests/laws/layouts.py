@@ -8,7 +8,7 @@ from tests.laws.conditions import Seen
 from tests.laws.keys import Keys, Kit, Made
 from tests.laws.names import Names
 from tests.laws.seen import ALL_INTEGERS, SCALARS, framed, solid
-from tests.laws.world import VARINTS, Tree
+from tests.laws.world import VARINTS, Tree, reach
 
 SHORT = (
     "u8",
@@ -196,6 +196,8 @@ class Maker(Keys):
             self.one()
         if d.chance(8):
             spec["at_least"] = 1
+        if not self.plain or d.chance(8):
+            self.null(spec, self.fields[count]["type"])
         self.fields[array] = spec
         self.see(array, spec)
 
@@ -291,8 +293,9 @@ class Maker(Keys):
         elif kind == 5:
             spec = {d.pick(("bytes", "string")): d.number(1, 4)}
         elif kind <= 8:
-            spec = {d.pick(("string", "bytes")): d.pick(SHORT)}
-            self.null(spec)
+            length = d.pick(SHORT)
+            spec = {d.pick(("string", "bytes")): length}
+            self.null(spec, length)
         elif kind <= 10:
             spec = {"array": self.element()}
             spec |= (
@@ -302,6 +305,8 @@ class Maker(Keys):
             )
             if d.chance(6):
                 spec["at_least"] = d.number(0, 2)
+            if not self.plain or d.chance(8):
+                self.null(spec, spec.get("count") or spec["length"])
         elif kind == 11:
             holds = [m for m in self.kit.made if not m.open and self.may_hold(m)]
             spec = (
@@ -309,6 +314,10 @@ class Maker(Keys):
                 if holds and not self.plain
                 else {"bytes": "u8"}
             )
+            if "layout" in spec and d.chance(2):
+                spec |= self.present()
+            elif not self.made.versions and not self.plain and not self.made.open and d.chance(4):
+                spec = {"layout": self.made.name} | self.present()  # a chain
         elif kind == 12 and not self.plain and not self.made.open:
             spec = {
                 "array": self.made.name,
@@ -331,6 +340,13 @@ class Maker(Keys):
         if not fixed:
             self.rules(name, spec)
         self.see(name, spec)
+
+    def present(self) -> Tree:
+        """A number before a layout that says whether it is there."""
+        d = self.d
+        type_ = d.pick([s for s in SHORT if s != "compact"])
+        signed = reach(type_)[0] < 0
+        return {"present": type_, "null": d.pick((-1, 0, -3) if signed else (0, 0, 255))}
 
     def element(self) -> str:
         """What an array holds."""

@@ -108,6 +108,8 @@ class _Example:
                 self.bits(value, members, path)
             case BytesType():
                 self.data(value, f.type, path)
+            case StructType(_, str()) | ArrayType(null=int()) if value is None:
+                return
             case StructType(ref):
                 self.inside(value, ref, holder, path)
             case ArrayType(element):

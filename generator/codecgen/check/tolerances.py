@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan, Plan, make_plan
-from codecgen.schema.lookup import integer_range, is_signed, reference_of
+from codecgen.schema.lookup import integer_range, reference_of
 from codecgen.schema.model import FREEDOMS, Field, Layout, Model
-from codecgen.schema.types import VARINTS, ArrayType, BytesType, ScalarType
+from codecgen.schema.types import VARINTS, ArrayType, BytesType, ScalarType, StructType
 from codecgen.spans import place
 
 
@@ -39,12 +39,10 @@ def _applies(freedom: str, f: Field, plan: Plan) -> bool:
         case "overlong_varints":
             return any(name in VARINTS or name == "compact" for name in _integers(f))
         case "negative_null":
-            return (
-                isinstance(f.type, BytesType)
-                and f.type.null is not None
-                and isinstance(f.type.length, str)
-                and is_signed(f.type.length)
-            )
+            null = getattr(f.type, "null", None)
+            return null is not None and null < 0
+        case "any_present":
+            return isinstance(f.type, StructType) and f.type.present is not None
         case "invalid_utf8":
             return isinstance(f.type, BytesType) and f.type.text
         case "bytes_after_none":
@@ -67,6 +65,8 @@ def _integers(f: Field) -> list[str]:
         case ArrayType(element, count, _, length):
             names = [name for name in (count, length) if name is not None]
             return [*names, element.name] if isinstance(element, ScalarType) else names
+        case StructType(_, str(present)):
+            return [present]
         case _:
             return []
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from codecgen.check.nulls import default_of_many, in_reach
 from codecgen.diagnostics import Diagnostic
-from codecgen.schema.expression import Expression, Number
-from codecgen.schema.lookup import enum_uses, enum_values, integer_range, is_signed, members
+from codecgen.schema.expression import Expression, Null, Number
+from codecgen.schema.lookup import enum_uses, enum_values, integer_range, members
 from codecgen.schema.model import Enum, Field, Layout, Model
 from codecgen.schema.types import ArrayType, BitsType, BytesType, ScalarType, Span
 from codecgen.spans import expression_span, place
@@ -75,7 +76,7 @@ def _numbers(f: Field, model: Model) -> Iterator[Diagnostic]:
         if reach is None or not isinstance(f.type, ScalarType):
             yield Diagnostic("C017", f'"{key}" goes with an integer type', where)
             continue
-        yield from _in_reach(number, f.type.name, reach, where)
+        yield from in_reach(number, f.type.name, reach, where)
         enum = model.enums.get(f.type.enum or "")
         if enum is None:
             continue
@@ -89,19 +90,13 @@ def _numbers(f: Field, model: Model) -> Iterator[Diagnostic]:
         yield from _default(f, f.default, model)
 
 
-def _in_reach(number: int, name: str, reach: tuple[int, int], where: Span) -> Iterator[Diagnostic]:
-    if not reach[0] <= number <= reach[1]:
-        message = f"{number} does not fit {name} ({reach[0]} to {reach[1]})"
-        yield Diagnostic("C017", message, where)
-
-
 def _default(f: Field, default: Expression, model: Model) -> Iterator[Diagnostic]:
     where = expression_span(model, default)
     if isinstance(f.type, BitsType):
         message = f'"{f.name}" has no default: its members have'
         yield Diagnostic("C017", message, where)
     elif not isinstance(f.type, ScalarType | BytesType):
-        yield Diagnostic("C017", "the only default of an array is []", where)
+        yield from default_of_many(f, where, is_null=isinstance(default.node, Null))
     elif isinstance(f.type, ScalarType) and isinstance(default.node, Number):
         number = default.node.value
         reach = integer_range(f.type.name)
@@ -110,7 +105,7 @@ def _default(f: Field, default: Expression, model: Model) -> Iterator[Diagnostic
             message = f'{number} is not a value of the enum "{enum.name}" that may stand here'
             yield Diagnostic("C017", message, where, help=f"it is declared at {enum.span}")
         elif reach is not None:
-            yield from _in_reach(number, f.type.name, reach, where)
+            yield from in_reach(number, f.type.name, reach, where)
 
 
 def _bit_defaults(f: Field, model: Model) -> Iterator[Diagnostic]:
@@ -129,36 +124,16 @@ def _bit_defaults(f: Field, model: Model) -> Iterator[Diagnostic]:
 
 
 def _lengths(f: Field) -> Iterator[Diagnostic]:
-    if isinstance(f.type, ArrayType):
-        if f.type.at_least < 0 or f.type.at_least > MAX_BYTES:
-            message = f"{f.type.at_least} is not a number of elements"
-            yield Diagnostic("C017", message, place(f, "at_least"))
-        return
+    if isinstance(f.type, ArrayType) and not 0 <= f.type.at_least <= MAX_BYTES:
+        message = f"{f.type.at_least} is not a number of elements"
+        yield Diagnostic("C017", message, place(f, "at_least"))
     if not isinstance(f.type, BytesType):
         return
     key = "string" if f.type.text else "bytes"
-    length, null = f.type.length, f.type.null
+    length = f.type.length
     if isinstance(length, int) and not 0 < length <= MAX_BYTES:
         message = f"{length} is not a length: 1 to {MAX_BYTES} is"
         yield Diagnostic("C017", message, place(f, key))
-    if null is None:
-        return
-    where = place(f, "null")
-    if isinstance(length, int) or length == "rest":
-        message = "only a length before the bytes can mean null"
-        yield Diagnostic("C011", message, where, help='take out "null", or give the length a type')
-        return
-    reach = integer_range(length)
-    if length == "compact":
-        if null != 0:
-            yield Diagnostic(
-                "C017", "a compact length means null by 0", where, help="write `null: 0`"
-            )
-    elif reach is not None and not reach[0] <= null <= reach[1]:
-        yield from _in_reach(null, length, reach, where)
-    elif is_signed(length) and null >= 0:
-        message = f"a length of {null} cannot mean null: it is a length too"
-        yield Diagnostic("C017", message, where, help="write `null: -1`")
 
 
 def _limits(f: Field) -> Iterator[Diagnostic]:

@@ -282,6 +282,7 @@ class Resolver:
             case StructType(ref) if names:
                 inner = self.field_in(ref, names, path)
                 held = self.scope.versions_of(ref)
+                nullable = nullable or f.type.null is not None
                 nullable = nullable or not all(exists_in(inner, v) for v in held)
                 return self.inside(inner, names[1:], owner, (*holders, f), held, path, nullable)
             case BitsType():
@@ -294,10 +295,12 @@ class Resolver:
             case BytesType():
                 type_ = Type("text" if f.type.text else "bytes")
                 nullable = nullable or f.type.null is not None
-            case ArrayType():
+            case ArrayType(null=null):
                 type_ = Type("array")
-            case StructType():
+                nullable = nullable or null is not None
+            case StructType(null=null):
                 type_ = Type("layout")
+                nullable = nullable or null is not None
         value = nodes.FieldValue(f, type_, owner, holders)
         nullable = nullable and not self.facts.there(value)
         value = replace(value, type=type_.or_null(nullable))

@@ -208,6 +208,8 @@ class _Programmer:
                     raise WriteError("without a value to write, and cannot be null", f)
                 return Bytes(fp, type_, leaf)
             case ArrayType() as array if fp is self.case.array:
+                if array.null is not None:
+                    raise WriteError("an array of rows that may be null", f)
                 codec = None if fp.codec is None else self.folded(fp.codec, part)
                 return Rows(fp, array, codec)
             case ArrayType() as array:
@@ -331,7 +333,7 @@ class _Programmer:
         f = fp.field
         if array.length is not None:
             raise WriteError("an array with a length inside rows", f)
-        if array.at_least:
+        if array.at_least or array.null is not None:
             raise WriteError("an array that is not written by the kernels", f)
         if leaf is None:
             return Elements(fp, array, None, None, ())

@@ -138,7 +138,13 @@ FORMS: Mapping[str, Form] = {
             "compressed": Key(Use("compressed"), "The array is compressed."),
             "nesting": Key(Integer(), "How deep the array may hold its own layout."),
             "at_least": Key(Integer(), "The fewest elements."),
-            "null": Key(Integer(), "The length that means null."),
+            "present": Key(
+                OneOf(tuple(n for n in LENGTHS if n != "compact")),
+                "Type of the number before a layout that says whether it is there: 1, or that of `null`.",
+            ),
+            "null": Key(
+                Integer(), "The length or the count that means null; beside `present` the number."
+            ),
             "doc": DOC,
             "versions": _VERSIONS,
             "since": SINCE,
@@ -173,7 +179,8 @@ FORMS: Mapping[str, Form] = {
         together={
             "members": ("bits",),
             "bits": ("members",),
-            "null": ("bytes", "string"),
+            "null": ("bytes", "string", "array", "present"),
+            "present": ("layout",),
             "enum": ("type",),
             "only": ("enum",),
             "covers": ("checksum",),

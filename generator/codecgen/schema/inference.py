@@ -41,7 +41,7 @@ def _with_versions(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
     fields = []
     for f in layout.fields:
         if isinstance(f.type, StructType):
-            f = replace(f, type=StructType(named(f.type.layout)))
+            f = replace(f, type=replace(f.type, layout=named(f.type.layout)))
         elif isinstance(f.type, ArrayType) and isinstance(f.type.element, Reference):
             f = replace(f, type=replace(f.type, element=named(f.type.element)))
         fields.append(f)

@@ -362,7 +362,9 @@ class _Builder:
                 null = cast(int | None, r["null"])
                 return BytesType(length, key == "string", null)
         if "layout" in r:
-            return StructType(forms.reference(r["layout"], r.at("layout")))
+            present = cast(str | None, r["present"])
+            null = cast(int | None, r["null"])
+            return StructType(forms.reference(r["layout"], r.at("layout")), present, null)
         element = r["array"]
         compressed = r["compressed"]
         return ArrayType(
@@ -374,6 +376,7 @@ class _Builder:
             compression=forms.compression(compressed) if isinstance(compressed, Record) else None,
             nesting=cast(int | None, r["nesting"]),
             at_least=cast(int, r["at_least"] or 0),
+            null=cast(int | None, r["null"]),
         )
 
     # ------------------------------------------------------------ beside the fields

@@ -27,6 +27,7 @@ from codecgen.schema.types import (
 FREEDOMS: Mapping[str, str] = {
     "overlong_varints": "varints in more bytes than they need, and with unused bits set in the last byte",
     "negative_null": "any negative length for null",
+    "any_present": "any number but those of null for a layout that is there",
     "invalid_utf8": "text that is not UTF-8; what is wrong in it reads as U+FFFD",
     "trailing_bytes": "bytes after the last field, which are passed over",
     "bytes_after_none": "bytes where the count says that there are no elements",

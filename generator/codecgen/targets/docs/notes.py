@@ -17,6 +17,7 @@ from codecgen.schema.types import (
     Misprint,
     ScalarType,
     Since,
+    StructType,
 )
 from codecgen.targets.docs.expression_phrases import condition
 from codecgen.targets.docs.notation import allowed
@@ -84,9 +85,13 @@ def _touches(freedom: str, f: Field) -> bool:
             if isinstance(t, ArrayType):
                 lengths += [name for name in (t.count, t.length) if name]
                 lengths += [t.element.name] if isinstance(t.element, ScalarType) else []
+            lengths += [t.present] if isinstance(t, StructType) and t.present else []
             return any(name in VARINTS or name == "compact" for name in lengths)
         case "negative_null":
-            return isinstance(t, BytesType) and t.null == -1
+            null = getattr(t, "null", None)
+            return null is not None and null < 0
+        case "any_present":
+            return isinstance(t, StructType) and t.present is not None
         case "invalid_utf8":
             return isinstance(t, BytesType) and t.text
         case "trailing_bytes":
@@ -125,6 +130,9 @@ def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
                 yield from _enum_rule(site.plan, where, m.enum, m.only)
     if isinstance(f.type, ArrayType):
         yield from _array_rules(f.type, here)
+    if isinstance(f.type, StructType) and f.type.present is not None:
+        what = f"a number before it other than 1 and {f.type.null}"
+        yield here, what, REFUSED, REFUSED
 
 
 def _enum_rule(

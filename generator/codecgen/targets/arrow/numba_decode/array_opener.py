@@ -104,6 +104,8 @@ class ArrayOpener:
             raise Unsupported("rows from what is no array at the end of its layout", f)
         if isinstance(type_.element, ScalarType):
             raise Unsupported("rows from an array of numbers", f)
+        if type_.null is not None:
+            raise Unsupported("an array of rows that may be null", f)
         other = type_.element.layout != case.entry.name
         if other and len(self.kernels.plan.held(type_.element, case.entry)) > 1:
             raise Unsupported("an array of layouts whose bytes say which version they are", f)

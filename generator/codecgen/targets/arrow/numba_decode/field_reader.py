@@ -237,6 +237,8 @@ class FieldReader:
                 raise Unsupported("a compressed array inside rows", f)
             self.never(f)  # rows hold no rows of their own
             return
+        if type_.null is not None:
+            raise Unsupported("an array that may be null", f)
         if op.any_version:
             raise Unsupported("an array of layouts whose bytes say which version they are", f)
         if part == PART and isinstance(element, LayoutPlan):

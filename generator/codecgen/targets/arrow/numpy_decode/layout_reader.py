@@ -233,6 +233,8 @@ class NumpyLayoutReader:
         f, type_ = op.field.field, op.type
         if type_.length is not None:
             raise Unsupported("an array with a length inside rows", f)
+        if type_.null is not None:
+            raise Unsupported("an array that may be null", f)
         if op.any_version:
             raise Unsupported("an array of layouts whose bytes say which version they are", f)
         count: Expr = NONE

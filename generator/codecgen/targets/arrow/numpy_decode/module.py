@@ -331,6 +331,8 @@ class Readers(ElementReader):
         key = ("open", entry.name, entry.version)
         if key in self.done:
             raise Unsupported("one of two arrays of rows in a layout", f)
+        if type_.null is not None:
+            raise Unsupported("an array of rows that may be null", f)
         name = self.done[key] = self.names.new(function_name("open", entry))
         code, walk_ = Builder(), Var("walk")
         reader = NumpyLayoutReader(self.plan, entry, code, walk_, self)
