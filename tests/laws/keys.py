@@ -9,7 +9,7 @@ from tests.laws.conditions import NUMBERS, Conditions, Seen
 from tests.laws.draws import Draw
 from tests.laws.names import Names
 from tests.laws.seen import ALL_INTEGERS, FIXED, SCALARS, numbers_of, seen_of
-from tests.laws.world import INTEGERS, VARINTS, Tree, reach
+from tests.laws.world import INTEGERS, RANGED, VARINTS, Tree, each, reach, span
 
 
 @dataclass
@@ -118,6 +118,28 @@ class Keys:
             spec["null"] = -1 if self.plain else d.pick((-1, -2) if signed else (255, 0, 3))
             if self.plain and not signed:
                 del spec["null"]
+
+    def by_version(self, spec: Tree) -> None:
+        """Perhaps another length, count or number from a version on."""
+        d, mine = self.d, self.made.versions
+        key = next((key for key in RANGED if isinstance(spec.get(key), str)), None)
+        settled = {"enum", "const", "default", "none", "nesting"} & set(spec)
+        if key is None or mine is None or settled or not d.chance(2):
+            return
+        first, last = span(spec["versions"]) if "versions" in spec else mine
+        low, high = max(first, mine[0]), min(mine[1] if last is None else last, mine[1])
+        if spec[key] in ("rest", "bool", "f64", "uuid") or low >= high:
+            return
+        cut = d.number(low, high - 1)
+        sides = (str(low) if low == cut else f"{low}-{cut}", f"{cut + 1}+")
+        types = ("i64", "u8", "varint") if key in ("type", "present") else ("i16", "u8", "uvarint")
+        other = d.pick((*types, "compact") if key in ("string", "bytes", "count") else types)
+        spec[key] = {sides[0]: spec[key], sides[1]: other}
+        if "null" in spec:
+            null = 0 if other == "compact" else -1 if reach(other)[0] < 0 else 200
+            spec["null"] = {sides[0]: spec["null"], sides[1]: null}
+            if key != "present" and d.chance(3):
+                del spec["null"][d.pick(sides)]
 
     # ------------------------------------------------------------ keys beside the type
 
@@ -248,14 +270,12 @@ class Keys:
         spec = spec if isinstance(spec, dict) else {"type": spec}
         about: list[str] = []
         special: list[str] = []
-        types = [
-            spec.get(k) for k in ("type", "bytes", "string", "count", "length", "array", "present")
-        ]
+        types = [t for key in (*RANGED, "array") for t in each(spec.get(key))]
         if any(t in VARINTS or t == "compact" for t in types):
             about.append("overlong_varints")
         if "string" in spec:
             about.append("invalid_utf8")
-        if spec.get("null", 0) < 0:
+        if any(null < 0 for null in each(spec.get("null", 0))):
             special.append("negative_null")
         if "present" in spec:
             special.append("any_present")

@@ -198,6 +198,8 @@ class Maker(Keys):
             spec["at_least"] = 1
         if not self.plain or d.chance(8):
             self.null(spec, self.fields[count]["type"])
+        if "null" not in spec:
+            self.by_version(self.fields[count])
         self.fields[array] = spec
         self.see(array, spec)
 
@@ -307,7 +309,7 @@ class Maker(Keys):
                 spec["at_least"] = d.number(0, 2)
             if not self.plain or d.chance(8):
                 self.null(spec, spec.get("count") or spec["length"])
-        elif kind == 11:
+        elif kind in (11, 13):
             holds = [m for m in self.kit.made if not m.open and self.may_hold(m)]
             spec = (
                 {"layout": self.named(d.pick(holds))}
@@ -340,6 +342,9 @@ class Maker(Keys):
         if not fixed:
             self.rules(name, spec)
         self.see(name, spec)
+        if not fixed:
+            self.by_version(spec)
+            self.fields[name] = self.fields[name] if isinstance(spec.get("type"), str) else spec
 
     def present(self) -> Tree:
         """A number before a layout that says whether it is there."""

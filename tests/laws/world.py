@@ -113,7 +113,7 @@ class Facts:
         for name, spec in self.layouts[layout]["fields"].items():
             full = {"type": spec} if isinstance(spec, str) else spec
             if in_range(full.get("versions"), version):
-                out.append((name, full))
+                out.append((name, in_version(full, version)))
         return out
 
     def versions(self, layout: str) -> list[int | None]:
@@ -163,6 +163,30 @@ def in_range(versions: Any, version: int | None) -> bool:
         return True
     low, high = span(versions)
     return low <= version and (high is None or version <= high)
+
+
+RANGED = ("type", "bytes", "string", "count", "length", "present", "null")
+"""Keys of a field that can have another value in other versions."""
+
+
+def each(value: Any) -> list[Any]:
+    """What a key says in some version."""
+    return list(value.values()) if isinstance(value, dict) else [value]
+
+
+def in_version(spec: Tree, version: int | None) -> Tree:
+    """What a field says in one version."""
+    if not any(isinstance(spec.get(key), dict) for key in RANGED):
+        return spec
+    out: Tree = {}
+    for key, value in spec.items():
+        if key not in RANGED or not isinstance(value, dict):
+            out[key] = value
+            continue
+        for versions, part in value.items():
+            if in_range(versions, version):
+                out[key] = part
+    return out
 
 
 def bits_of(at: Any) -> tuple[int, int]:

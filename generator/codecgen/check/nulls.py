@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.diagnostics import Diagnostic
-from codecgen.schema.lookup import field_of, integer_range, is_signed
+from codecgen.diagnostics import Diagnostic, once
+from codecgen.schema.lookup import field_of, integer_range, is_signed, versions_of
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.types import ArrayType, BytesType, ScalarType, Span, StructType
 from codecgen.spans import place
@@ -14,13 +14,19 @@ from codecgen.spans import place
 def check(model: Model) -> Iterator[Diagnostic]:
     for layout in model.layouts.values():
         for f in layout.fields:
-            match f.type:
-                case BytesType():
-                    yield from _bytes(f, f.type)
-                case ArrayType():
-                    yield from _array(f, f.type, layout)
-                case StructType():
-                    yield from _struct(f, f.type)
+            yield from once(_field(f, layout))
+
+
+def _field(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    for version in versions_of(layout, f.versions):
+        one = f.in_versions((version,))
+        match one.type:
+            case BytesType():
+                yield from _bytes(one, one.type)
+            case ArrayType():
+                yield from _array(one, one.type, layout, version)
+            case StructType():
+                yield from _struct(one, one.type)
 
 
 def in_reach(number: int, name: str, reach: tuple[int, int], where: Span) -> Iterator[Diagnostic]:
@@ -55,13 +61,14 @@ def _bytes(f: Field, type_: BytesType) -> Iterator[Diagnostic]:
     yield from _number(type_.null, "length", type_.length, place(f, "null"))
 
 
-def _array(f: Field, type_: ArrayType, layout: Layout) -> Iterator[Diagnostic]:
+def _array(f: Field, type_: ArrayType, layout: Layout, version: int | None) -> Iterator[Diagnostic]:
     if type_.null is None:
         return
     counter = field_of(layout, type_.counted_by) if type_.counted_by is not None else None
     name = type_.count or type_.length
-    if counter is not None and isinstance(counter.type, ScalarType):
-        name = counter.type.name
+    counted = None if counter is None else counter.in_versions((version,)).type
+    if isinstance(counted, ScalarType):
+        name = counted.name
     if name is None:
         message = f'only a count or a length can mean null, and "{f.name}" has neither'
         help = 'take out "null", or give the array a `count`'

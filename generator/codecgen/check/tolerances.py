@@ -35,6 +35,10 @@ def _nothing(freedom: str, what: str, thing: Layout | Field) -> Diagnostic:
 
 
 def _applies(freedom: str, f: Field, plan: Plan) -> bool:
+    return any(_fits(freedom, one, plan) for one in f.variants())
+
+
+def _fits(freedom: str, f: Field, plan: Plan) -> bool:
     match freedom:
         case "overlong_varints":
             return any(name in VARINTS or name == "compact" for name in _integers(f))

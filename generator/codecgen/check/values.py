@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.check.nulls import default_of_many, in_reach
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, once
 from codecgen.schema.expression import Expression, Null, Number
 from codecgen.schema.lookup import enum_uses, enum_values, integer_range, members
 from codecgen.schema.model import Enum, Field, Layout, Model
@@ -21,12 +21,17 @@ def check(model: Model) -> Iterator[Diagnostic]:
         yield from _enum(enum)
     for layout in model.layouts.values():
         for f in layout.fields:
-            yield from _numbers(f, model)
-            yield from _lengths(f)
-            yield from _limits(f)
-            yield from _bit_defaults(f, model)
+            yield from once(_field(f, model))
         yield from _enums_fit(layout, model)
         yield from _overhead(layout)
+
+
+def _field(f: Field, model: Model) -> Iterator[Diagnostic]:
+    for one in f.variants():
+        yield from _numbers(one, model)
+        yield from _lengths(one)
+        yield from _limits(one)
+        yield from _bit_defaults(one, model)
 
 
 def _enum(enum: Enum) -> Iterator[Diagnostic]:

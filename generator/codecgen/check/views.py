@@ -167,7 +167,7 @@ def _members(column: Column, expression: Expression, scope: Scope) -> Iterator[D
             yield Diagnostic(
                 "C032", message, m.span, help=f"the elements are declared at {element.span}"
             )
-        elif (f.when is not None or getattr(f.type, "null", None) is not None) and not m.nullable:
+        elif (f.when is not None or f.nullable) and not m.nullable:
             message = f'"{m.name}" can be null in "{element.name}"'
             yield Diagnostic("C032", message, m.span, help="say `nullable: true`")
 

@@ -277,12 +277,13 @@ class Resolver:
         """A field, or what is in it. ``versions`` are those that its layout may be of, ``nullable`` tells that what
         holds it may not be there."""
         self.use(f.name, f.since, path)
-        nullable = nullable or f.when is not None
+        versions = tuple(versions)
+        nullable = nullable or f.when is not None or f.nullable
+        f = f.in_versions(versions)
         match f.type:
             case StructType(ref) if names:
                 inner = self.field_in(ref, names, path)
                 held = self.scope.versions_of(ref)
-                nullable = nullable or f.type.null is not None
                 nullable = nullable or not all(exists_in(inner, v) for v in held)
                 return self.inside(inner, names[1:], owner, (*holders, f), held, path, nullable)
             case BitsType():
@@ -294,13 +295,10 @@ class Resolver:
                 type_ = scalar_type(f.type)
             case BytesType():
                 type_ = Type("text" if f.type.text else "bytes")
-                nullable = nullable or f.type.null is not None
-            case ArrayType(null=null):
+            case ArrayType():
                 type_ = Type("array")
-                nullable = nullable or null is not None
-            case StructType(null=null):
+            case StructType():
                 type_ = Type("layout")
-                nullable = nullable or null is not None
         value = nodes.FieldValue(f, type_, owner, holders)
         nullable = nullable and not self.facts.there(value)
         value = replace(value, type=type_.or_null(nullable))

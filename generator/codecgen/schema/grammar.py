@@ -12,6 +12,7 @@ from codecgen.schema.key_types import (
     Anything,
     Bits,
     Boolean,
+    ByVersion,
     Code,
     Declared,
     Directory,
@@ -19,6 +20,7 @@ from codecgen.schema.key_types import (
     Form,
     Integer,
     Key,
+    Kind,
     LayoutName,
     ListOf,
     MapOf,
@@ -32,6 +34,12 @@ from codecgen.schema.key_types import (
 )
 from codecgen.schema.model import COLUMN_TYPES, FREEDOMS
 from codecgen.schema.types import INTEGERS, LENGTHS, SCALARS
+
+
+def _versioned(*kinds: Kind) -> Either:
+    """A value, or one for each range of versions."""
+    return Either((*kinds, ByVersion(kinds[0] if len(kinds) == 1 else Either(kinds))))
+
 
 _UNTIL = Key(Use("since"), "In which release it ended.")
 _SPELLED = Key(
@@ -113,23 +121,25 @@ FORMS: Mapping[str, Form] = {
     "field": Form(
         "A field.",
         {
-            "type": Key(OneOf(SCALARS), "A number, a boolean, a uuid."),
+            "type": Key(_versioned(OneOf(SCALARS)), "A number, a boolean, a uuid."),
             "bits": Key(
                 OneOf(tuple(INTEGERS)), "An integer whose bits have meanings of their own."
             ),
             "bytes": Key(
-                Either((OneOf((*LENGTHS, "rest")), Integer())),
+                _versioned(OneOf((*LENGTHS, "rest")), Integer()),
                 "Bytes, by the type of their length, a number, or the rest.",
             ),
             "string": Key(
-                Either((OneOf((*LENGTHS, "rest")), Integer())), "Text in UTF-8, likewise."
+                _versioned(OneOf((*LENGTHS, "rest")), Integer()), "Text in UTF-8, likewise."
             ),
             "array": Key(Either((OneOf(SCALARS), LayoutName())), "Elements one after the other."),
             "layout": Key(LayoutName(), "Another layout."),
             "members": Key(MapOf(Use("bit")), "The bits, the least significant is 0."),
-            "count": Key(OneOf(LENGTHS), "Type of the number of elements before an array."),
+            "count": Key(
+                _versioned(OneOf(LENGTHS)), "Type of the number of elements before an array."
+            ),
             "length": Key(
-                OneOf(tuple(n for n in LENGTHS if n != "compact")),
+                _versioned(OneOf(tuple(n for n in LENGTHS if n != "compact"))),
                 "Type of the length in bytes before an array.",
             ),
             "until": Key(
@@ -139,11 +149,12 @@ FORMS: Mapping[str, Form] = {
             "nesting": Key(Integer(), "How deep the array may hold its own layout."),
             "at_least": Key(Integer(), "The fewest elements."),
             "present": Key(
-                OneOf(tuple(n for n in LENGTHS if n != "compact")),
+                _versioned(OneOf(tuple(n for n in LENGTHS if n != "compact"))),
                 "Type of the number before a layout that says whether it is there: 1, or that of `null`.",
             ),
             "null": Key(
-                Integer(), "The length or the count that means null; beside `present` the number."
+                _versioned(Integer()),
+                "The length or the count that means null; beside `present` the number.",
             ),
             "doc": DOC,
             "versions": _VERSIONS,

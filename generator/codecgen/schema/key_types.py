@@ -99,6 +99,13 @@ class MapOf:
 
 
 @dataclass(frozen=True, slots=True)
+class ByVersion:
+    """A mapping from version ranges to values of one kind: ``{0-3: i16, 4+: compact}``."""
+
+    value: Kind
+
+
+@dataclass(frozen=True, slots=True)
 class Either:
     """The first kind that fits: text or number, mapping, list."""
 
@@ -130,6 +137,7 @@ Kind = (
     | Anything
     | ListOf
     | MapOf
+    | ByVersion
     | Either
     | Use
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.runtime.version import LANGUAGE
 from codecgen.schema import forms, grammar, yaml_tree
+from codecgen.schema.by_version import ranges_of, types_of
 from codecgen.schema.declarations import Declarations
 from codecgen.schema.expression import Expression
 from codecgen.schema.inference import complete
@@ -209,7 +209,7 @@ class _Builder:
                 self.reader.report("C006", f'a version is a number, not "{key}"', n.span)
         counted = {f.counts: f.name for f in fields if f.counts}
         fields = tuple(
-            replace(f, type=replace(f.type, counted_by=counted[f.name]))
+            f.with_types(counted_by=counted[f.name])
             if f.name in counted and isinstance(f.type, ArrayType)
             else f
             for f in fields
@@ -319,9 +319,12 @@ class _Builder:
                 )
                 self.reader.report("C017", message, r.at("default"))
             default = None
+        types = types_of(r, self.type)
         return Field(
             name=name,
-            type=self.type(r),
+            type=types[-1][1] if types else self.type(r),
+            types=types,
+            ranges=ranges_of(r),
             span=span,
             doc=r.text("doc"),
             versions=cast(Versions | None, r["versions"]),

@@ -14,6 +14,7 @@ from codecgen.schema.types import (
     ArrayType,
     BitsType,
     BytesType,
+    FieldType,
     Misprint,
     ScalarType,
     Since,
@@ -77,7 +78,10 @@ def _reader_rows(site: Site, layout: Layout) -> Iterator[Rule]:
 
 def _touches(freedom: str, f: Field) -> bool:
     """Whether a field's type can have what a freedom is about."""
-    t = f.type
+    return any(_type_touches(freedom, t) for t in f.all_types())
+
+
+def _type_touches(freedom: str, t: FieldType) -> bool:
     match freedom:
         case "overlong_varints":
             lengths = [t.name] if isinstance(t, ScalarType) else []
@@ -130,9 +134,10 @@ def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
                 yield from _enum_rule(site.plan, where, m.enum, m.only)
     if isinstance(f.type, ArrayType):
         yield from _array_rules(f.type, here)
-    if isinstance(f.type, StructType) and f.type.present is not None:
-        what = f"a number before it other than 1 and {f.type.null}"
-        yield here, what, REFUSED, REFUSED
+    for t in f.all_types():
+        if isinstance(t, StructType) and t.present is not None:
+            what = f"a number before it other than 1 and {t.null}"
+            yield here, what, REFUSED, REFUSED
 
 
 def _enum_rule(

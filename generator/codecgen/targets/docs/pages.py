@@ -180,8 +180,8 @@ def folders(site: Site) -> dict[str, list[str]]:
 def _types_in_use(plan: Plan) -> set[str]:
     out: set[str] = set()
     for layout in plan.model.layouts.values():
-        for f in layout.fields:
-            match f.type:
+        for type_ in (t for f in layout.fields for t in f.all_types()):
+            match type_:
                 case ScalarType(name) | BitsType(name):
                     out.add(name)
                 case BytesType(length):

@@ -1,0 +1,54 @@
+"""Values that differ between versions: ``string: {0-3: i16, 4+: compact}`` -> the types of a field, version by version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+
+from codecgen.schema.reader import Ranged, Record, Value
+from codecgen.schema.types import FieldType, Span, Versions
+
+SOMETIMES = ("null",)
+"""Keys that need not be there in every version."""
+
+
+def ranges_of(r: Record) -> dict[str, tuple[tuple[Versions, Span], ...]]:
+    """The ranges of each key whose value differs between versions."""
+    return {
+        key: tuple((part, span) for part, _, span in ranged.parts) for key, ranged in _ranged(r)
+    }
+
+
+def types_of(
+    r: Record, type_of: Callable[[Record], FieldType]
+) -> tuple[tuple[Versions, FieldType], ...]:
+    """The type of a field in each range of versions in which it is another one; nothing for a type that is always the
+    same. Where ranges overlap the first counts, and where there is none there is no type: a check says so."""
+    ranged = dict(_ranged(r))
+    if not ranged:
+        return ()
+    return tuple((cell, type_of(record)) for cell, record in _cells(r, ranged))
+
+
+def _ranged(r: Record) -> Iterator[tuple[str, Ranged]]:
+    for key, value in r.values.items():
+        if isinstance(value.value, Ranged):
+            yield key, value.value
+
+
+def _cells(r: Record, ranged: Mapping[str, Ranged]) -> Iterator[tuple[Versions, Record]]:
+    """The stretches of versions in which every key has one value, with these values."""
+    every = [part for each in ranged.values() for part, _, _ in each.parts]
+    begins = {0} | {part.low for part in every}
+    begins |= {part.high + 1 for part in every if part.high is not None}
+    cuts: list[int | None] = [*sorted(begins), None]
+    for low, after in pairwise(cuts):
+        assert low is not None
+        values = {key: v for key, v in r.values.items() if key not in ranged}
+        for key, each in ranged.items():
+            found = next((value for part, value, _ in each.parts if low in part), None)
+            if found is not None:
+                values[key] = Value(found.value, r.at(key))
+        if all(key in values or key in SOMETIMES for key in ranged):
+            high = None if after is None else after - 1
+            yield Versions(low, high), Record(r.form, values, r.span)
