@@ -307,7 +307,7 @@ class Maker(Keys):
             )
             if d.chance(6):
                 spec["at_least"] = d.number(0, 2)
-            if not self.plain or d.chance(8):
+            if not self.plain or d.chance(3):
                 self.null(spec, spec.get("count") or spec["length"])
         elif kind in (11, 13):
             holds = [m for m in self.kit.made if not m.open and self.may_hold(m)]

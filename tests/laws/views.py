@@ -274,8 +274,8 @@ class ViewMaker:
         elif "array" in spec and prefix and not nullable:
             held = next((m for m in self.kit.made if m.name == spec["array"]), None)
             members = self.members(held)
-            if members:
-                yield Source(prefix + name, "list", False, part, members)
+            if members and not (self.written and "null" in spec):  # refused by C023
+                yield Source(prefix + name, "list", "null" in spec, part, members)
 
     def members(self, held: Made | None) -> Tree:
         """What of an element a list can show: bytes and text."""
@@ -311,7 +311,7 @@ class ViewMaker:
         if not column_allowed(name, self.written) or name in inside or own & names.taken:
             name = names.keep("zz" + str(len(self.columns)))
         tree: Tree = {"list": source.members} if source.type == "list" else {"type": source.type}
-        if source.nullable or (d.chance(6) and source.type != "list"):
+        if source.nullable or (d.chance(6) and not (self.written and source.type == "list")):
             tree["nullable"] = True
         if d.chance(6):
             tree["on_request"] = True

@@ -337,6 +337,8 @@ class _Programmer:
             raise WriteError("an array that is not written by the kernels", f)
         if leaf is None:
             return Elements(fp, array, None, None, ())
+        if leaf.column.nullable:
+            raise WriteError("an array that is written from a list that may be null", f)
         if not isinstance(array.element, Reference):
             raise WriteError("an array that is not written by the kernels", f)
         element = self.plan.expected(array.element, layout)
