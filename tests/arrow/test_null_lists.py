@@ -64,6 +64,8 @@ def test_null_is_not_empty(codecs: ModuleType, by: str) -> None:
     entries = [
         codecs.ENTRY.build({"rows": ROWS}),
         codecs.OTHER.build({"id": 9}),
+        codecs.ENTRY.build({"rows": None}),
+        codecs.ENTRY.build({"rows": []}),
         codecs.ENTRY.build({"rows": ROWS[2:]}),
         codecs.ENTRY.build({"rows": ROWS[:1]}),
     ]

@@ -167,6 +167,10 @@ class ViewMaker:
             spec["compressed"] = maker.compressed(d.pick(maker.codecs()).path)
         if d.chance(8):
             spec["at_least"] = 1
+        elif spec.get("count") in ("i32", "varint", "compact") and d.chance(3):
+            spec["null"] = 0 if spec["count"] == "compact" else -1
+        elif kind == 0 and maker.fields[count]["type"] in ("i32", "varint") and d.chance(2):
+            spec["null"] = -2
         maker.fields[name] = spec
         maker.see(name, spec)
         return name

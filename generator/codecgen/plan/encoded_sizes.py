@@ -114,9 +114,8 @@ class _Sizer:
         type_ = None if array is None else array.field.type
         null = type_.null if isinstance(type_, ArrayType) else None
         value = self.this.get(name)
-        return (
-            null if value is None and name in self.this and null is not None else len(_items(value))
-        )
+        said = name in self.this or (array is not None and array.default is not None)
+        return null if value is None and said and null is not None else len(_items(value))
 
     def scalar(self, type_: object, value: object) -> int:
         assert isinstance(type_, ScalarType)

@@ -208,8 +208,6 @@ class _Programmer:
                     raise WriteError("without a value to write, and cannot be null", f)
                 return Bytes(fp, type_, leaf)
             case ArrayType() as array if fp is self.case.array:
-                if array.null is not None:
-                    raise WriteError("an array of rows that may be null", f)
                 codec = None if fp.codec is None else self.folded(fp.codec, part)
                 return Rows(fp, array, codec)
             case ArrayType() as array:

@@ -151,7 +151,7 @@ class Array(Codec):
     def read(self, source: Source, this: Any) -> construct.ListContainer | None:
         if self.null is not None and self.is_null(source, this):
             return None
-        return construct.ListContainer(self.items(source, this))
+        return construct.ListContainer(self.filled(source, this))
 
     def is_null(self, source: Source, this: Any) -> bool:
         """Whether the number at the head of a source says that there is no array; it is read then, and not otherwise."""
@@ -186,9 +186,12 @@ class Array(Codec):
         source.pos = source.end
 
     def items(self, source: Source, this: Any) -> Iterator[Any]:
-        """The elements, parsed as they are asked for. The last one comes only when all after it is well."""
-        if self.null is not None and self.is_null(source, this):
-            return
+        """The elements, parsed as they are asked for; none of an array that is null."""
+        if self.null is None or not self.is_null(source, this):
+            yield from self.filled(source, this)
+
+    def filled(self, source: Source, this: Any) -> Iterator[Any]:
+        """The elements of an array that is there. The last one comes only when all after it is well."""
         number = self.number(source, this)
         section = self.section(source, this, number)
         if section is None:
