@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from codecgen.diagnostics import printable
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
-from codecgen.plan.type_text import size_words, type_words
+from codecgen.plan.type_text import constant_words, size_words, type_words
 from codecgen.schema.lookup import members
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.types import BitMember, ScalarType
@@ -161,7 +161,11 @@ def _rules(old: Field, new: Field) -> Iterator[tuple[str, str, str]]:
     """What else is said of a field: (what, before, after)."""
     yield "`when`", _text(old.when), _text(new.when)
     yield "`valid`", _text(old.valid), _text(new.valid)
-    yield "`const`", _text(old.const), _text(new.const)
+    yield "`const`", _constant(old), _constant(new)
+
+
+def _constant(f: Field) -> str:
+    return "" if f.const is None else constant_words(f.const)
 
 
 def _text(thing: object) -> str:

@@ -20,7 +20,7 @@ from codecgen.explain_text import (
     wrapped,
 )
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
-from codecgen.plan.type_text import size_words, type_words
+from codecgen.plan.type_text import constant_words, size_words, type_words
 from codecgen.schema.lookup import members, reference_of
 from codecgen.schema.model import FREEDOMS, Choice, Derived, Enum, EnumValue, Field, Layout, Model
 from codecgen.schema.types import ArrayType, BitMember, BitsType, ScalarType, Since
@@ -228,7 +228,7 @@ class _Explainer:
         if f.is_version:
             yield from row("written", "the version of the layout")
         elif f.const is not None:
-            yield from row("written", f"always {f.const}")
+            yield from row("written", f"always {constant_words(f.const)}")
         elif f.none is not None:
             yield from row("written", f"{f.none} when there is no value")
         elif f.default is not None:

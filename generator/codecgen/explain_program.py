@@ -36,6 +36,12 @@ def explain_program(model: Model, name: str) -> str:
     return "\n".join(printable(line).rstrip() for line in text.split("\n"))
 
 
+def _element(element: ScalarType | BytesType) -> str:
+    if isinstance(element, ScalarType):
+        return element.name
+    return f"{'text' if element.text else 'bytes'} {_length(element)}"
+
+
 def _line(depth: int, verb: str, name: str, *words: str) -> str:
     """An operation: what is done, to which field, and how. What is too long goes on below."""
     head = "  " * depth + f"{verb:<{_VERB - 1}} "
@@ -82,7 +88,7 @@ def _read(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
             follows = f"{after} bytes follow" if type_.length == "rest" and after else ""
             yield _line(depth, "text" if type_.text else "bytes", fp.name, _length(type_), follows)
         case read_ops.Elements(fp, type_, element):
-            what = element.name if isinstance(element, ScalarType) else title(element)
+            what = title(element) if isinstance(element, LayoutPlan) else _element(element)
             codec = "" if fp.codec is None else f"decompress by {said(fp.codec)}"
             yield _line(depth, "loop", fp.name, what, _count(type_), codec)
         case read_ops.Struct(fp, held):

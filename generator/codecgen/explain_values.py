@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codecgen.plan import nodes
 from codecgen.plan.nodes import Value
+from codecgen.schema.expression import data_text
 
 _BINDS = {"or": 1, "and": 2}
 _ALONE = 6
@@ -24,6 +25,8 @@ def _said(value: Value) -> tuple[str, int]:
     match value:
         case nodes.Literal(number, type_):
             return (str(number) if type_.kind != "bool" else str(bool(number)).lower()), _ALONE
+        case nodes.Data(data):
+            return data_text(data), _ALONE
         case nodes.Word(name=name):
             return name, _ALONE
         case nodes.NullValue():

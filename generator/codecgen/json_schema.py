@@ -14,7 +14,13 @@ _NAME_AT_START = "^" + NAME.pattern.replace("\\Z", "$")
 _DECLARED = "([a-z][a-z0-9_]*[.])?[a-z][a-z0-9_]*"
 _TEXT: Json = {"type": ["string", "number", "boolean"]}
 _RANGE = "^[0-9]{1,5}([+]|-[0-9]{1,5})?$"
-_NUMBERED = "^([a-z][a-z0-9_]*|[0-9]{1,5})$"
+_NUMBERED = "^([a-z][a-z0-9_]*|-?([0-9]{1,20}|0x[0-9a-fA-F]{1,16}))$"
+_HEX_OF_BYTES: Json = {
+    "type": "object",
+    "properties": {"hex": {"type": ["string", "number"]}},
+    "required": ["hex"],
+    "additionalProperties": False,
+}
 
 
 def json_schema() -> Json:
@@ -95,7 +101,12 @@ def _kind(kind: key_types.Kind) -> Json:
         case key_types.OneOf(words):
             return {"enum": list(words)}
         case key_types.Code():
-            return {"type": ["string", "number", "null"]}
+            return {"type": ["string", "number", "boolean", "null"]}
+        case key_types.Constant():
+            return {"anyOf": [{"type": ["string", "integer", "boolean"]}, _HEX_OF_BYTES]}
+        case key_types.Default():
+            empty = {"type": "array", "maxItems": 0}
+            return {"anyOf": [_kind(key_types.Code()), _HEX_OF_BYTES, empty]}
         case key_types.Range():
             return _number_or(_RANGE, "integer")
         case key_types.Bits():

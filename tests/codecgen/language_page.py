@@ -95,6 +95,8 @@ def words(kind: key_types.Kind) -> str:
                 "Integer": "number",
                 "Boolean": "`true` or `false`",
                 "Code": "expression",
+                "Constant": "number, `true`, `false`, text, `{hex: ..}`, name of an enum's value",
+                "Default": "expression, text in quotes, `{hex: ..}`, `[]`",
                 "Range": "versions: `1`, `0-2`, `1+`",
                 "Bits": "bits: `3`, `0..2`",
                 "LayoutName": "layout, or `layout@1`",

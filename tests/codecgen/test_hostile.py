@@ -119,7 +119,7 @@ def test_hidden_files_are_passed_over_and_yml_is_spoken_of(tmp_path: Path) -> No
         "layout: a\nfields: {b: u8, b: u8}\n",
         "layout: ['a']\nfields: {b: u8}\n",
         "layout: a\nfields: {b: {type: u8, const: 1e400}}\n",
-        "layout: a\nfields: {b: {type: u8, const: 0x10}}\n",
+        "layout: a\nfields: {b: {type: u8, const: 0x}}\n",
         "layout: a\nfields: {b: {type: u8, const: 1_000}}\n",
         f"layout: a\nfields: {{b: {{type: u8, const: {'9' * 5000}}}}}\n",
         f"layout: a\nfields: {{b: {{type: u8, when: b == {'9' * 5000}}}}}\n",

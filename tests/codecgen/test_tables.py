@@ -73,6 +73,7 @@ def test_every_key_of_a_field_is_read_or_is_a_type() -> None:
         "string",
         "array",
         "layout",
+        "fields",
         "members",
         "count",
         "length",

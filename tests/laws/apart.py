@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from codecgen.schema.types import SCALARS
 from tests.laws.draws import Draw
 
 Tree = dict[str, Any]
@@ -84,28 +85,7 @@ def _names(document: Tree) -> Iterator[str]:
         return name
 
     _changed(document, look)
-    yield from (head for name in found if (head := name.partition("@")[0]) not in _TYPES)
-
-
-_TYPES = frozenset(
-    [
-        "i8",
-        "i16",
-        "i32",
-        "i64",
-        "u8",
-        "u16",
-        "u32",
-        "u64",
-        "f64",
-        "bool",
-        "uuid",
-        "varint",
-        "varlong",
-        "uvarint",
-        "uvarlong",
-    ]
-)
+    yield from (head for name in found if (head := name.partition("@")[0]) not in SCALARS)
 
 
 def _changed(document: Tree, change: Callable[[str], str]) -> Tree:
@@ -131,7 +111,10 @@ def _spec(spec: Any, change: Callable[[str], str]) -> Any:
     out = dict(spec)
     for key in ("layout", "array", "enum"):
         if key in spec:
-            out[key] = change(spec[key])
+            named = isinstance(spec[key], str)
+            out[key] = change(spec[key]) if named else _spec(spec[key], change)
+    if "fields" in spec:
+        out["fields"] = {name: _spec(inner, change) for name, inner in spec["fields"].items()}
     if "members" in spec:
         out["members"] = {name: _spec(bit, change) for name, bit in spec["members"].items()}
     return out

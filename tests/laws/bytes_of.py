@@ -183,7 +183,11 @@ def _array(
         return null
     if len(items) < spec.get("at_least", 0):
         raise Unfit("too few")
-    if element.partition("@")[0] in facts.layouts:
+    if isinstance(element, dict):
+        key = "string" if "string" in element else "bytes"
+        null = element.get("null")
+        data = b"".join(_text(element[key], null, item, endian) for item in items)
+    elif element.partition("@")[0] in facts.layouts:
         data = b"".join(_held(facts, element, version, item) for item in items)
     else:
         data = b"".join(scalar(element, item, endian) for item in items)

@@ -104,6 +104,8 @@ class Conditions:
 
     def _flag(self) -> str:
         flag = self._of("bool")
+        if self.d.chance(4):
+            return f"{flag.path} {self.d.pick(('==', '!='))} {self.d.pick(('true', 'false'))}"
         return flag.path if self.d.chance(2) else f"not {flag.path}"
 
     def _word(self) -> str:

@@ -16,12 +16,15 @@ from codecgen.schema.expression import (
     Null,
     Number,
     Path,
+    Truth,
 )
 from codecgen.schema.expression import parse as parse_expression
 from tests.laws.world import World
 
 EXPRESSIONS = (
     "number",
+    "true",
+    "false",
     "null",
     "path",
     "path in bits",
@@ -116,7 +119,7 @@ def _value(place: str, kind: grammar.Kind, value: Any, out: set[str]) -> None:
         case grammar.Either(kinds):
             for one in kinds:
                 _value(place, one, value, out)
-        case grammar.Code():
+        case grammar.Code() | grammar.Default():
             if isinstance(value, str):
                 try:
                     _expression(parse_expression(value).node, out)
@@ -130,6 +133,8 @@ def _expression(node: Node, out: set[str]) -> None:
     match node:
         case Number():
             out.add("expression: number")
+        case Truth(value):
+            out.add(f"expression: {str(value).lower()}")
         case Null():
             out.add("expression: null")
         case Path(names):

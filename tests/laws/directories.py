@@ -12,7 +12,7 @@ from tests.laws.draws import Draw
 from tests.laws.keys import Kit, Made
 from tests.laws.layouts import CODECS, Maker
 from tests.laws.names import Names
-from tests.laws.seen import FIXED, SCALARS
+from tests.laws.seen import FIXED, SCALARS, numbers_of
 from tests.laws.views import ViewMaker
 from tests.laws.world import Tree, World, reach
 
@@ -177,7 +177,8 @@ class Directory:
         for name, spec in made.tree["fields"].items():
             if isinstance(spec, dict) and "array" in spec and "versions" not in spec:
                 element = next(
-                    (m for m in self.kit.made if m.name == spec["array"].partition("@")[0]), None
+                    (m for m in self.kit.made if m.name == str(spec["array"]).partition("@")[0]),
+                    None,
                 )
                 parts = element.numbers if element is not None else ()
                 if parts and d.chance(2):
@@ -230,16 +231,25 @@ class Directory:
         fixed = {"at_first": d.pick(FIXED)} if d.chance(2) else {}
         cases: dict[str, str] = {}
         low, high = reach(type_)
-        for number in dict.fromkeys(d.pick((0, 1, 2, 100, 127)) for _ in range(d.number(1, 3))):
+        enum = d.pick(list(self.kit.enums)) if d.chance(3) else None
+        words = numbers_of(self.kit.enums[enum]) if enum is not None else {}
+        words = {word: number for word, number in words.items() if low <= number <= high}
+        numbers = tuple(words.values()) or (0, 1, 2, 100, 127, low, high)
+        for number in dict.fromkeys(d.pick(numbers) for _ in range(d.number(1, 3))):
+            word = next((word for word, found in words.items() if found == number), None)
             versions = (0, d.number(0, 1)) if d.chance(4) else None
             maker = Maker(self.kit, self.names.fresh(), versions=versions)
             maker.fields |= fixed
-            maker.fields[by] = {"type": type_, "const": number}
+            maker.fields[by] = {"type": type_, "const": number if word is None else word}
+            if word is not None:
+                maker.fields[by]["enum"] = enum
             maker.names.taken |= {by, "at_first"}
             made = maker.layout(d.number(1, 4))
             made.tree["endian"] = endian
             self.add(made)
-            cases[str(number)] = f"{made.name}@0" if versions and not made.in_band else made.name
+            key = hex(number) if number >= 0 and d.chance(3) else str(number)
+            key = word if word is not None and d.chance(2) else key
+            cases[key] = f"{made.name}@0" if versions and not made.in_band else made.name
         assert low <= 0 and high >= 127
         choice: Tree = {"choice": self.names.fresh(), "by": by, "cases": cases}
         if d.chance(3):

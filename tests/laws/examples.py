@@ -16,7 +16,7 @@ def add(world: World, seed: int, released: bool) -> None:
     """Fill in the examples of the layouts that are to have some; layouts without a value lose theirs."""
     facts = Facts(world)
     r = random.Random(seed)
-    for name, tree in facts.layouts.items():
+    for name, tree in world.layouts.items():
         if "examples" not in tree:
             continue
         made = [e for e in (_example(facts, name, i, r) for i in range(2)) if e is not None]

@@ -9,7 +9,7 @@ from tests.laws.conditions import NUMBERS, Conditions, Seen
 from tests.laws.draws import Draw
 from tests.laws.names import Names
 from tests.laws.seen import ALL_INTEGERS, FIXED, SCALARS, numbers_of, seen_of
-from tests.laws.world import INTEGERS, RANGED, VARINTS, Tree, each, reach, span
+from tests.laws.world import INTEGERS, RANGED, VARINTS, Hexed, Quoted, Tree, each, reach, span
 
 
 @dataclass
@@ -121,6 +121,10 @@ class Keys:
 
     def by_version(self, spec: Tree) -> None:
         """Perhaps another length, count or number from a version on."""
+        if isinstance(spec.get("array"), dict):
+            element = spec["array"] | {k: v for k, v in spec.items() if k == "versions"}
+            self.by_version(element)
+            spec["array"] = {k: v for k, v in element.items() if k != "versions"}
         d, mine = self.d, self.made.versions
         key = next((key for key in RANGED if isinstance(spec.get(key), str)), None)
         settled = {"enum", "const", "default", "none", "nesting"} & set(spec)
@@ -167,7 +171,7 @@ class Keys:
     def default(self, spec: Tree) -> None:
         """Perhaps a constant, a default or a number for nothing."""
         d = self.d
-        if "array" in spec or "layout" in spec:
+        if "array" in spec or "layout" in spec or "fields" in spec:
             if "null" in spec and d.chance(4):
                 spec["default"] = "null"
             elif "array" in spec and d.chance(5):
@@ -176,7 +180,11 @@ class Keys:
         if spec.get("type") not in ALL_INTEGERS:
             key = next((k for k in ("bytes", "string") if k in spec), None)
             if key and "null" in spec and d.chance(5):
-                spec["default"] = "null"
+                spec["default"] = None
+            elif key and d.chance(4):
+                spec[d.pick(("default", "const"))] = self.data(key, spec)
+            elif spec.get("type") == "bool" and d.chance(2):
+                spec[d.pick(("default", "const"))] = d.pick((False, True))
             return
         low, high = reach(spec["type"])
         kind = d.number(0, 9)
@@ -186,19 +194,33 @@ class Keys:
             if kind == 7:
                 spec["default"] = d.pick(allowed)
             elif kind == 8:
-                spec["const"] = words[d.pick(allowed)]
+                word = d.pick(allowed)
+                spec["const"] = word if d.chance(2) else words[word]
         elif kind == 6:
             spec["none"] = d.pick([n for n in (-1, 0, *NUMBERS) if low <= n <= high])
         elif kind == 7:
-            spec["const"] = d.pick([n for n in (7, *NUMBERS) if low <= n <= high])
+            spec["const"] = d.pick([n for n in (7, Hexed(10), *NUMBERS) if low <= n <= high])
         elif kind == 8:
-            spec["default"] = d.pick([n for n in NUMBERS if low <= n <= high])
+            spec["default"] = d.pick([n for n in (Hexed(31), *NUMBERS) if low <= n <= high])
         elif kind == 9:
             there = self.expressions(spec)
             ints = [s.path for s in there.seen if s.kind == "int" and not s.nullable]
             condition = there.boolean(0)
             if ints and condition:
                 spec["default"] = f"if {condition} then {d.pick(ints)} else {d.number(0, 9)}"
+
+    def data(self, key: str, spec: Tree) -> Any:
+        """Bytes or text that fit a field."""
+        d = self.d
+        text = d.pick(("x", "", "Obj\x01", "null", 'a "b" \\ {0}', "\u00e9\u20ac"))
+        size = spec[key] if isinstance(spec[key], int) else None
+        if key == "string":
+            return Quoted(text if size is None else "{~}x"[:size])
+        if size is not None or d.chance(2):
+            return {
+                "hex": Quoted(d.pick(("00ff8041", "4f626a01"))[: 8 if size is None else 2 * size])
+            }
+        return Quoted(text if text.isascii() else "ascii")
 
     def documents(self, spec: Tree) -> None:
         """Keys that are about documents only."""
@@ -270,21 +292,24 @@ class Keys:
         spec = spec if isinstance(spec, dict) else {"type": spec}
         about: list[str] = []
         special: list[str] = []
-        types = [t for key in (*RANGED, "array") for t in each(spec.get(key))]
-        if any(t in VARINTS or t == "compact" for t in types):
+        element = spec.get("array")
+        inner = element if isinstance(element, dict) else spec
+        parts = (spec, inner) if inner is not spec else (spec,)
+        types = [t for part in parts for key in (*RANGED, "array") for t in each(part.get(key))]
+        if any(isinstance(t, str) and (t in VARINTS or t == "compact") for t in types):
             about.append("overlong_varints")
-        if "string" in spec:
+        if "string" in inner:
             about.append("invalid_utf8")
-        if any(null < 0 for null in each(spec.get("null", 0))):
+        if any(null < 0 for part in parts for null in each(part.get("null", 0))):
             special.append("negative_null")
         if "present" in spec:
             special.append("any_present")
-        if "measures" in spec or "layout" in spec:
+        if "measures" in spec or "layout" in spec or "fields" in spec:
             about.append("trailing_bytes")
         if "array" in spec:
             if "length" not in spec and "until" not in spec:
                 about.append("bytes_after_none")
-            name = spec["array"].partition("@")[0]
+            name = "" if isinstance(element, dict) else spec["array"].partition("@")[0]
             held = next((m for m in self.kit.made if m.name == name), None)
             if held is not None:
                 if held.framed and spec.get("until") == "end" and "compressed" not in spec:

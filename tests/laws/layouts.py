@@ -287,7 +287,7 @@ class Maker(Keys):
         """One field of any type; a fixed one has a size that is known."""
         d = self.d
         name = self.fresh()
-        kind = d.number(0, 5 if fixed else 13)
+        kind = d.number(0, 5 if fixed else 14)
         if kind <= 3:
             spec = self.scalar(fixed)
         elif kind == 4:
@@ -316,7 +316,9 @@ class Maker(Keys):
                 if holds and not self.plain
                 else {"bytes": "u8"}
             )
-            if "layout" in spec and d.chance(2):
+            if kind == 13 and not self.plain and d.chance(2):
+                spec = self.local()
+            if ("layout" in spec or "fields" in spec) and d.chance(2):
                 spec |= self.present()
             elif not self.made.versions and not self.plain and not self.made.open and d.chance(4):
                 spec = {"layout": self.made.name} | self.present()  # a chain
@@ -353,15 +355,43 @@ class Maker(Keys):
         signed = reach(type_)[0] < 0
         return {"present": type_, "null": d.pick((-1, 0, -3) if signed else (0, 0, 255))}
 
-    def element(self) -> str:
+    def element(self) -> Any:
         """What an array holds."""
         d = self.d
+        if d.chance(6) and not (self.plain and d.number(0, 3)):
+            return d.pick((self.text_element, self.local))()
         solid = [m for m in self.kit.made if not m.open and m.solid and self.may_hold(m)]
         if self.plain:
             solid = [m for m in solid if m.plain]
         if solid and d.chance(2):
             return self.named(d.pick(solid))
         return d.pick([s for s in SCALARS if s not in VARINTS] if self.plain else SCALARS)
+
+    def text_element(self) -> Tree:
+        """Bytes or text in an array."""
+        d = self.d
+        spec: Tree = {
+            d.pick(("string", "bytes")): d.pick(SHORT) if d.number(0, 3) else d.number(1, 3)
+        }
+        if not isinstance(spec.get("string", spec.get("bytes")), int):
+            self.null(spec, next(iter(spec.values())))
+        return spec
+
+    def local(self) -> Tree:
+        """A few fields in the place of one; they take a byte or more."""
+        d = self.d
+        names = Names(d)
+        fields: Tree = {names.fresh(): d.pick(SCALARS)}
+        for _ in range(d.number(0, 3)):
+            spec: Tree = {"type": d.pick(SCALARS)}
+            if self.made.versions is not None and d.chance(6):
+                spec["versions"] = f"{self.made.versions[1]}+"
+            elif d.chance(5):
+                spec = {"string": d.pick(SHORT)}
+            elif d.chance(6):
+                spec = {"fields": {names.fresh(): d.pick(SCALARS)}}
+            fields[names.fresh()] = spec if set(spec) != {"type"} else spec["type"]
+        return {"fields": fields}
 
     def may_hold(self, m: Made) -> bool:
         mine = self.made.versions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from codecgen.schema.expression import Binary, EndOf, If, Node, Not, Null, Number, Path
+from codecgen.schema.expression import Binary, EndOf, If, Node, Not, Null, Number, Path, Truth
 from tests.laws.world import Facts, parsed
 
 Look = Callable[[tuple[str, ...]], Any]
@@ -37,6 +37,8 @@ class Meaning:
     def value(self, node: Node) -> Any:
         match node:
             case Number(value):
+                return value
+            case Truth(value):
                 return value
             case Null():
                 return None

@@ -33,7 +33,7 @@ def solid(spec: Any) -> bool:
         return True
     if "when" in spec or "versions" in spec:
         return False
-    if "layout" in spec:
+    if "layout" in spec or "fields" in spec:
         return "present" in spec
     if "array" in spec:
         return bool({"count", "length"} & set(spec))
@@ -75,10 +75,10 @@ def seen_of(
         kind = {"bool": "bool", "f64": "float", "uuid": "uuid"}.get(spec["type"], "int")
         return [Seen(name, kind, (), nullable, versions, type=spec["type"], late=late)]
     if "array" in spec:
-        held = spec["array"].partition("@")[0]
+        held = "" if isinstance(spec["array"], dict) else spec["array"].partition("@")[0]
         element = (numbers or {}).get(held, ("",) if held in ALL_INTEGERS else ())
         return [Seen(name, "array", (), nullable, versions, element)]
-    if "layout" in spec:
+    if "layout" in spec or "fields" in spec:
         return [Seen(name, "other", (), nullable, versions)]
     kind = "bytes" if "bytes" in spec else "text"
     return [Seen(name, kind, (), nullable, versions)]

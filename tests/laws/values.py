@@ -10,7 +10,18 @@ from typing import Any
 from codecgen.schema.expression import EndOf
 from tests.laws.bytes_of import version_of
 from tests.laws.meaning import Meaning, look_in, words_of
-from tests.laws.world import Facts, Tree, bits_of, free_bits, in_range, listed, parsed, reach
+from tests.laws.world import (
+    Facts,
+    Quoted,
+    Tree,
+    bits_of,
+    free_bits,
+    in_range,
+    listed,
+    literal,
+    parsed,
+    reach,
+)
 
 TEXTS = ("", "a", "ab", "\u00e4", "\u20ac", "\U0001f600", "x" * 17, "null", "0")
 TRIES = 12
@@ -102,13 +113,15 @@ class Values:
         if "const" in spec or spec.get("is") == "version":
             if r.random() < 0.8:
                 out.left.add(name)
-            return spec.get("const", version)
+            words = self.facts.values(spec["enum"]) if "enum" in spec else {}
+            return literal(spec, spec.get("const", version), words)
         default = spec.get("none", spec.get("default"))
+        may = "none" in spec or "default" in spec
         if default == "null" and "array" in spec and name in made:
-            default = None  # another field has counted it
+            may = False  # another field has counted it
         if isinstance(default, list) and "null" in spec:
-            default = None
-        if default is not None and r.random() < 0.4:
+            may = False
+        if may and r.random() < 0.4:
             value = self.default(default, spec, fields, out, meaning, made, version, deep)
             if value is not None or "null" in spec:
                 out.left.add(name)
@@ -118,7 +131,7 @@ class Values:
         if "bits" in spec:
             return self.bits(name, spec, meaning, version)
         if "layout" in spec:
-            own = spec["layout"] == tree["layout"]
+            own = spec["layout"] == tree.get("layout")
             if "null" in spec and (r.random() < 0.3 or (own and deep > 2)):
                 return None
             return self.held(spec["layout"], version, deep)
@@ -136,8 +149,10 @@ class Values:
         deep: int,
     ) -> Any:
         """What the builder writes: None also where it can write nothing."""
-        if isinstance(default, list):
+        if isinstance(default, list) or default is None:
             return None
+        if isinstance(default, dict) or ("type" not in spec and isinstance(default, Quoted)):
+            return literal(spec, default, {})
         if isinstance(default, int):
             return bool(default) if spec.get("type") == "bool" else default
         words = self.facts.values(spec["enum"]) if "enum" in spec else {}
@@ -275,7 +290,9 @@ class Values:
         if "nesting" in spec and deep >= spec["nesting"]:
             number = least
         element = spec["array"]
-        if element.partition("@")[0] in self.facts.layouts:
+        if isinstance(element, dict):
+            items = [self.plain(element) for _ in range(number)]
+        elif element.partition("@")[0] in self.facts.layouts:
             own = element.partition("@")[0]
             items = [
                 self.held(element, version, deep, own == _owner(self.facts, spec))

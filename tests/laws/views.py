@@ -58,9 +58,9 @@ class ViewMaker:
         self.endian = d.pick(("big", "little"))
         self.first = d.chance(2)
         cases: dict[str, str] = {}
-        for i, number in enumerate(
-            dict.fromkeys(d.pick((1, 2, 0, 100)) for _ in range(d.number(1, 2)))
-        ):
+        low, high = reach(self.type)
+        numbers = [n for n in (1, 2, 0, 100, -1, low, high) if low <= n <= high]
+        for i, number in enumerate(dict.fromkeys(d.pick(numbers) for _ in range(d.number(1, 2)))):
             entry, element, array = self.entry(number)
             if element is not None:
                 yield "layout", element.tree

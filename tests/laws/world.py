@@ -29,6 +29,16 @@ VARINTS = {
 LENGTHS = (*INTEGERS, *VARINTS, "compact")
 
 
+class Quoted(str):
+    """Text that stands in quotes."""
+
+    __slots__ = ()
+
+
+class Hexed(int):
+    """A number that stands in hexadecimal digits."""
+
+
 def reach(name: str) -> tuple[int, int]:
     """The smallest and the largest number of an integer type."""
     if name in INTEGERS:
@@ -102,7 +112,7 @@ class Facts:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.layouts = world.layouts
+        self.layouts = with_local(world.layouts)
         self.enums = world.enums
         self.choices = world.of("choice")
         self.views = world.of("view")
@@ -146,6 +156,47 @@ class Facts:
         return bool(self.enums[enum].get("unknown") == "keep")
 
 
+def with_local(layouts: dict[str, Tree]) -> dict[str, Tree]:
+    """The layouts, with those that are written in the place of a field as layouts like any other."""
+    out: dict[str, Tree] = {}
+
+    def add(name: str, tree: Tree) -> None:
+        fields: Tree = {}
+        for field_name, spec in tree["fields"].items():
+            own = f"{name}_{field_name}"
+            inside = spec.get("array") if isinstance(spec, dict) else None
+            for held, key in ((spec, "layout"), (inside, "array")):
+                if isinstance(held, dict) and "fields" in held:
+                    kept = {k: v for k, v in spec.items() if k not in ("fields", "array")}
+                    add(own, {k: v for k, v in tree.items() if k in _AROUND} | held)
+                    spec = kept | {key: own}
+            fields[field_name] = spec
+        versioned = any(_varies(out, spec, tree) for spec in fields.values())
+        kept = {k: v for k, v in tree.items() if k != "versions" or versioned or "layout" in tree}
+        out[name] = kept | {"fields": fields}
+
+    for name, tree in layouts.items():
+        add(name, tree)
+    return out
+
+
+_AROUND = ("endian", "versions")
+
+
+def _varies(layouts: dict[str, Tree], spec: Any, around: Tree) -> bool:
+    """Whether a field is another one in another version of the layout around it."""
+    if not isinstance(spec, dict):
+        return False
+    if "versions" in spec or any("versions" in bit for bit in spec.get("members", {}).values()):
+        return True
+    inside = spec["array"] if isinstance(spec.get("array"), dict) else spec
+    if any(isinstance(part.get(key), dict) for part in (spec, inside) for key in RANGED):
+        return True
+    held = spec.get("layout", spec.get("array"))
+    inner = layouts.get(held, {}) if isinstance(held, str) else {}
+    return "versions" in inner and "version_is" not in inner
+
+
 def listed(value: Any) -> list[Any]:
     """What takes a list also takes a single value."""
     if value is None:
@@ -176,6 +227,8 @@ def each(value: Any) -> list[Any]:
 
 def in_version(spec: Tree, version: int | None) -> Tree:
     """What a field says in one version."""
+    if isinstance(spec.get("array"), dict):
+        spec = spec | {"array": in_version(spec["array"], version)}
     if not any(isinstance(spec.get(key), dict) for key in RANGED):
         return spec
     out: Tree = {}
@@ -203,6 +256,15 @@ def free_bits(spec: Tree, version: int | None) -> tuple[int, int]:
             taken |= set(range(low, high + 1))
     free = [bit for bit in range(8 * INTEGERS[spec["bits"]][0]) if bit not in taken]
     return free[0], free[-1]
+
+
+def literal(spec: Tree, value: Any, words: Mapping[str, int]) -> Any:
+    """What a constant of a field is, or a default that is no expression; ``words`` are the values of its enum."""
+    if isinstance(value, dict):
+        return bytes.fromhex(value["hex"])
+    if isinstance(value, str) and "bytes" in spec:
+        return value.encode()
+    return words.get(value, value) if isinstance(value, str) and "enum" in spec else value
 
 
 @cache
@@ -249,7 +311,11 @@ def _flow(value: Any) -> str:
         return "[" + ", ".join(map(_flow, value)) + "]"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, Hexed):
+        return hex(value)
     if isinstance(value, str):
+        if isinstance(value, Quoted):
+            return json.dumps(value, ensure_ascii=False)
         plain = _PLAIN.match(value) and value.lower() not in _WORDS
         return value if plain else json.dumps(value, ensure_ascii=False)
     return str(value)
@@ -265,4 +331,6 @@ def _plain(node: yaml.Node) -> Any:
         return int(node.value)
     if node.style is None and node.value in ("true", "false", "null", "~"):
         return {"true": True, "false": False}.get(node.value)
-    return node.value
+    if node.style is None and re.fullmatch(r"-?0x[0-9a-fA-F]+", node.value):
+        return Hexed(node.value, 16)
+    return node.value if node.style is None else Quoted(node.value)

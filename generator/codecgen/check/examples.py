@@ -122,6 +122,8 @@ class _Example:
                 for i, item in enumerate(value):
                     if isinstance(element, Reference):
                         self.inside(item, element, holder, f"{path}[{i}]")
+                    elif isinstance(element, BytesType):
+                        self.data(item, element, f"{path}[{i}]")
                     else:
                         self.scalar(item, element, f"{path}[{i}]")
 
@@ -235,7 +237,7 @@ class _Example:
 
     def compare(self, fp: FieldPlan, number: int, values: Mapping[object, object]) -> None:
         f = fp.field
-        fixed = f.const if f.const is not None else None
+        fixed = f.const if isinstance(f.const, int) else None
         if fixed is not None and number != fixed:
             self.differs(f.name, fp, number, fixed)
         if f.name not in values:

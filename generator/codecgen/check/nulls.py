@@ -25,6 +25,8 @@ def _field(f: Field, layout: Layout) -> Iterator[Diagnostic]:
                 yield from _bytes(one, one.type)
             case ArrayType():
                 yield from _array(one, one.type, layout, version)
+                if isinstance(one.type.element, BytesType):
+                    yield from _bytes(one, one.type.element, "array.null")
             case StructType():
                 yield from _struct(one, one.type)
 
@@ -50,15 +52,15 @@ def default_of_many(f: Field, where: Span, *, is_null: bool) -> Iterator[Diagnos
     yield Diagnostic("C017", message, where)
 
 
-def _bytes(f: Field, type_: BytesType) -> Iterator[Diagnostic]:
+def _bytes(f: Field, type_: BytesType, key: str = "null") -> Iterator[Diagnostic]:
     if type_.null is None:
         return
     if isinstance(type_.length, int) or type_.length == "rest":
         message = "only a length before the bytes can mean null"
         help = 'take out "null", or give the length a type'
-        yield Diagnostic("C011", message, place(f, "null"), help=help)
+        yield Diagnostic("C011", message, place(f, key), help=help)
         return
-    yield from _number(type_.null, "length", type_.length, place(f, "null"))
+    yield from _number(type_.null, "length", type_.length, place(f, key))
 
 
 def _array(f: Field, type_: ArrayType, layout: Layout, version: int | None) -> Iterator[Diagnostic]:

@@ -222,8 +222,14 @@ def _value_named(number: int, enum: Enum | None) -> str:
 
 def _by(choice: Choice, by: str, model: Model) -> Iterator[Diagnostic]:
     for key, ref in choice.cases:
+        layout = model.layouts.get(ref.layout)
         if isinstance(key, str):
             where = choice.places.get(f"cases.{key}", ref.span)
+            field = None if layout is None else field_of(layout, by)
+            enum = model.enums.get(str(getattr(field and field.type, "enum", "")))
+            if enum is not None:
+                yield from value_known(key, enum, where)
+                continue
             message = f'"{key}" is not a number: the cases are numbers that "{by}" can have'
             yield Diagnostic("C012", message, where)
     missing = [

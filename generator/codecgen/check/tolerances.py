@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan, Plan, make_plan
-from codecgen.schema.lookup import integer_range, reference_of
+from codecgen.schema.lookup import bytes_of, integer_range, reference_of
 from codecgen.schema.model import FREEDOMS, Field, Layout, Model
 from codecgen.schema.types import VARINTS, ArrayType, BytesType, ScalarType, StructType
 from codecgen.spans import place
@@ -15,15 +15,29 @@ from codecgen.spans import place
 def check(model: Model) -> Iterator[Diagnostic]:
     plan = make_plan(model)
     for layout in model.layouts.values():
-        for freedom in sorted(layout.accepts):
-            if freedom != "trailing_bytes" and not any(
-                _applies(freedom, f, plan) for f in layout.fields
-            ):
+        fields = tuple(_with_local(layout, model))
+        for freedom in () if layout.is_local else sorted(layout.accepts):
+            if freedom != "trailing_bytes" and not any(_applies(freedom, f, plan) for f in fields):
                 yield _nothing(freedom, f'"{layout.name}"', layout)
         for f in layout.fields:
+            inside = tuple(_inside(f, model))
             for freedom in sorted(f.accepts - layout.accepts):
-                if not _applies(freedom, f, plan):
+                if not any(_applies(freedom, g, plan) for g in (f, *inside)):
                     yield _nothing(freedom, f'"{f.name}"', f)
+
+
+def _with_local(layout: Layout, model: Model) -> Iterator[Field]:
+    """The fields of a layout, and those of layouts that are written in the place of one."""
+    for f in layout.fields:
+        yield f
+        yield from _inside(f, model)
+
+
+def _inside(f: Field, model: Model) -> Iterator[Field]:
+    ref = reference_of(f)
+    held = None if ref is None else model.layouts.get(ref.layout)
+    if held is not None and held.is_local:
+        yield from _with_local(held, model)
 
 
 def _nothing(freedom: str, what: str, thing: Layout | Field) -> Diagnostic:
@@ -43,12 +57,14 @@ def _fits(freedom: str, f: Field, plan: Plan) -> bool:
         case "overlong_varints":
             return any(name in VARINTS or name == "compact" for name in _integers(f))
         case "negative_null":
-            null = getattr(f.type, "null", None)
-            return null is not None and null < 0
+            found = bytes_of(f)
+            nulls = [getattr(f.type, "null", None), None if found is None else found.null]
+            return any(null is not None and null < 0 for null in nulls)
         case "any_present":
             return isinstance(f.type, StructType) and f.type.present is not None
         case "invalid_utf8":
-            return isinstance(f.type, BytesType) and f.type.text
+            found = bytes_of(f)
+            return found is not None and found.text
         case "bytes_after_none":
             return isinstance(f.type, ArrayType) and _says_how_many(f.type)
         case "truncated_tail":
@@ -67,7 +83,8 @@ def _integers(f: Field) -> list[str]:
         case BytesType(length):
             return [length] if isinstance(length, str) and integer_range(length) else []
         case ArrayType(element, count, _, length):
-            names = [name for name in (count, length) if name is not None]
+            inner = element.length if isinstance(element, BytesType) else None
+            names = [name for name in (count, length, inner) if isinstance(name, str)]
             return [*names, element.name] if isinstance(element, ScalarType) else names
         case StructType(_, str(present)):
             return [present]
@@ -90,6 +107,8 @@ def _tells_its_end(f: Field, plan: Plan) -> bool:
     ref = reference_of(f)
     if ref is None:
         element = f.type.element if isinstance(f.type, ArrayType) else None
+        if isinstance(element, BytesType):
+            return isinstance(element.length, int)
         return isinstance(element, ScalarType) and element.name not in VARINTS
     return all(p.size is not None or _is_measured(p) for p in plan.of(ref))
 

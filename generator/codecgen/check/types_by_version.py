@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan.types import scalar_type
-from codecgen.schema.by_version import SOMETIMES
+from codecgen.schema.by_version import may_be_left_out
 from codecgen.schema.lookup import versions_of
 from codecgen.schema.model import Field, Layout
 from codecgen.schema.types import ScalarType, Span, Versions
@@ -47,7 +47,7 @@ def _ranges(
             yield Diagnostic("C050", message, span)
         taken |= dict.fromkeys(mine, part)
     missing = next((v for v in own if v not in taken), None)
-    if missing is not None and key not in SOMETIMES:
+    if missing is not None and not may_be_left_out(key):
         message = f'"{f.name}" has no `{key}` in version {missing}'
         yield Diagnostic("C050", message, place(f, key), help=there)
 

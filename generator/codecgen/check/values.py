@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.check.nulls import default_of_many, in_reach
+from codecgen.check.references import value_known
 from codecgen.diagnostics import Diagnostic, once
-from codecgen.schema.expression import Expression, Null, Number
-from codecgen.schema.lookup import enum_uses, enum_values, integer_range, members
+from codecgen.plan.type_text import constant_words
+from codecgen.schema.expression import Data, Expression, Null, Number
+from codecgen.schema.lookup import (
+    bytes_of,
+    enum_uses,
+    enum_values,
+    integer_range,
+    members,
+)
 from codecgen.schema.model import Enum, Field, Layout, Model
 from codecgen.schema.types import ArrayType, BitsType, BytesType, ScalarType, Span
 from codecgen.spans import expression_span, place
@@ -73,13 +81,18 @@ def _enums_fit(layout: Layout, model: Model) -> Iterator[Diagnostic]:
 
 
 def _numbers(f: Field, model: Model) -> Iterator[Diagnostic]:
+    if f.const is not None and not isinstance(f.const, int):
+        yield from _word(f, f.const, model)
+    elif f.const is not None and (isinstance(f.const, bool) or _is(f, "bool")):
+        yield from _truth(f)
     for key, number in (("const", f.const), ("none", f.none)):
-        if number is None:
+        if not isinstance(number, int) or isinstance(number, bool) or _is(f, "bool"):
             continue
         where = place(f, key)
         reach = integer_range(f.type.name) if isinstance(f.type, ScalarType) else None
         if reach is None or not isinstance(f.type, ScalarType):
-            yield Diagnostic("C017", f'"{key}" goes with an integer type', where)
+            help = _fitting(f) if key == "const" else ""
+            yield Diagnostic("C017", f'"{key}" goes with an integer type', where, help=help)
             continue
         yield from in_reach(number, f.type.name, reach, where)
         enum = model.enums.get(f.type.enum or "")
@@ -95,6 +108,81 @@ def _numbers(f: Field, model: Model) -> Iterator[Diagnostic]:
         yield from _default(f, f.default, model)
 
 
+def _words(value: int | str | bytes) -> str:
+    """A constant, no longer than a line of a finding is."""
+    words = constant_words(value)
+    return words if len(words) <= 60 else words[:57] + "..."
+
+
+def _is(f: Field, name: str) -> bool:
+    return isinstance(f.type, ScalarType) and f.type.name == name
+
+
+def _truth(f: Field) -> Iterator[Diagnostic]:
+    """A constant that is true or false, or should be."""
+    if f.const is not None and not (_is(f, "bool") and isinstance(f.const, bool)):
+        words = _words(f.const)
+        yield Diagnostic("C017", f"{words} does not fit", place(f, "const"), help=_fitting(f))
+
+
+def _word(f: Field, const: str | bytes, model: Model) -> Iterator[Diagnostic]:
+    """A constant of bytes or text, or the name of an enum's value."""
+    where = place(f, "const")
+    if isinstance(f.type, BytesType):
+        yield from _data(f.type, const, where)
+        return
+    enum = model.enums.get(f.type.enum or "") if isinstance(f.type, ScalarType) else None
+    if enum is None or not isinstance(const, str):
+        message = f"{_words(const)} does not fit"
+        yield Diagnostic("C017", message, where, help=_fitting(f))
+    else:
+        yield from value_known(const, enum, where)
+
+
+def _fitting(f: Field) -> str:
+    """What would fit a field as its constant."""
+    match f.type:
+        case ScalarType("bool"):
+            return "write true or false"
+        case ScalarType(name) if integer_range(name) is not None:
+            return f"{name} is a number: 7, 0xff, or the name of a value of its enum"
+        case BytesType(text=True):
+            return 'write text in quotes: "text"'
+        case BytesType():
+            return 'write bytes: {hex: 4f62}, or text of ASCII in quotes: "Ob"'
+    return "constants are numbers, true or false, bytes and text"
+
+
+def _data(type_: BytesType, value: str | bytes, where: Span) -> Iterator[Diagnostic]:
+    """Bytes or text of a constant or a default fit the type."""
+    words = _words(value)
+    if type_.text and isinstance(value, bytes):
+        yield Diagnostic("C017", f"{words} is not text", where, help='write "text" in quotes')
+        return
+    if not type_.text and isinstance(value, str):
+        message = f"{words} is not ASCII: which bytes are meant is open"
+        utf8 = f"{{hex: {value.encode('utf-8', 'replace').hex()}}} for UTF-8"
+        if all(ord(c) < 256 for c in value):
+            utf8 = f"{{hex: {value.encode('latin-1').hex()}}}, or {utf8}"
+        yield Diagnostic("C017", message, where, help=f"write {utf8}")
+        return
+    size = len(value.encode("utf-8", "replace") if isinstance(value, str) else value)
+    length = type_.length
+    if isinstance(length, int):
+        if size != length:
+            there = "1 byte" if size == 1 else f"{size} bytes"
+            message = f"{words} has {there}, the field {length}"
+            yield Diagnostic("C017", message, where, help=f"write {length} bytes")
+        return
+    reach = integer_range(length) or (0, MAX_BYTES)
+    if size > reach[1]:
+        message = f"{words} has {size} bytes, more than {length} can say ({reach[1]})"
+        yield Diagnostic("C017", message, where)
+    elif size == type_.null and length != "compact":
+        message = f"{words} has {size} bytes, which is the length that means null"
+        yield Diagnostic("C017", message, where)
+
+
 def _default(f: Field, default: Expression, model: Model) -> Iterator[Diagnostic]:
     where = expression_span(model, default)
     if isinstance(f.type, BitsType):
@@ -102,6 +190,8 @@ def _default(f: Field, default: Expression, model: Model) -> Iterator[Diagnostic
         yield Diagnostic("C017", message, where)
     elif not isinstance(f.type, ScalarType | BytesType):
         yield from default_of_many(f, where, is_null=isinstance(default.node, Null))
+    elif isinstance(f.type, BytesType) and isinstance(default.node, Data):
+        yield from _data(f.type, default.node.value, where)
     elif isinstance(f.type, ScalarType) and isinstance(default.node, Number):
         number = default.node.value
         reach = integer_range(f.type.name)
@@ -132,13 +222,15 @@ def _lengths(f: Field) -> Iterator[Diagnostic]:
     if isinstance(f.type, ArrayType) and not 0 <= f.type.at_least <= MAX_BYTES:
         message = f"{f.type.at_least} is not a number of elements"
         yield Diagnostic("C017", message, place(f, "at_least"))
-    if not isinstance(f.type, BytesType):
+    type_ = bytes_of(f)
+    if type_ is None:
         return
-    key = "string" if f.type.text else "bytes"
-    length = f.type.length
+    inside = "array." if type_ is not f.type else ""
+    key = "string" if type_.text else "bytes"
+    length = type_.length
     if isinstance(length, int) and not 0 < length <= MAX_BYTES:
         message = f"{length} is not a length: 1 to {MAX_BYTES} is"
-        yield Diagnostic("C017", message, place(f, key))
+        yield Diagnostic("C017", message, place(f, f"{inside}{key}"))
 
 
 def _limits(f: Field) -> Iterator[Diagnostic]:

@@ -231,6 +231,11 @@ def _case(choice: Choice, key: int | str, ref: Reference, model: Model) -> Itera
     elif field.is_version and ref.version != key:
         message = f'"{field.name}" is {ref.version} in {ref}, not {key}'
         yield Diagnostic("C017", message, where, help=f"see {field.span}")
-    elif field.const is not None and field.const != key:
+    elif isinstance(field.const, int) and field.const != key:
         message = f'"{field.name}" is always {field.const} in {ref}, not {key}'
         yield Diagnostic("C017", message, where, help=f"see {place(field, 'const')}")
+    elif isinstance(field.type, ScalarType):
+        reach = integer_range(field.type.name)
+        if reach is not None and not reach[0] <= key <= reach[1]:
+            message = f'{key} does not fit "{field.name}" of {ref}: {field.type.name} is {reach[0]} to {reach[1]}'
+            yield Diagnostic("C017", message, where, help=f"see {field.span}")

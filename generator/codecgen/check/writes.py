@@ -102,7 +102,9 @@ class _Rows:
             ref = array.type.element
             element = self.model.layouts.get(ref.layout) if isinstance(ref, Reference) else None
             if element is None:
-                message = f'"{array.name}" is an array of numbers, which cannot be written'
+                message = (
+                    f'"{array.name}" is an array of numbers, bytes or text, which cannot be written'
+                )
                 yield Diagnostic("C032", message, write.span)
         if rows.each is None and write.item:
             message = "there are no elements here: the row is the layout itself"

@@ -17,7 +17,8 @@ def settled_fields(value: Value) -> Value | None:
     """What a strict reader knows of fields once it has read them: constants and versions."""
     match value:
         case nodes.FieldValue(f, type_, "own", ()) if f.const is not None and not type_.nullable:
-            return nodes.Literal(f.const)
+            found = nodes.constant(f.const)
+            return found if isinstance(found, nodes.Literal) else None
         case nodes.VersionValue(version) if version is not None:
             return nodes.Literal(version)
     return None

@@ -163,6 +163,8 @@ class _Sizer:
         element = array.element
         if isinstance(element, Reference):
             size = sum(self.held(element, item) for item in items)
+        elif isinstance(element, BytesType):
+            size = sum(self.bytes(element, item) for item in items)
         elif element.name in VARINTS:
             size = sum(self.scalar(element, item) for item in items)
         else:
@@ -213,6 +215,8 @@ class _Sizer:
         match value:
             case nodes.Literal(number) | nodes.Word(value=number):
                 return number
+            case nodes.Data(data):
+                return data
             case nodes.NullValue():
                 return None
             case nodes.VersionValue():

@@ -17,6 +17,8 @@ def shape(value: Value) -> object:
     match value:
         case nodes.Literal(number) | nodes.Word(value=number):
             return number
+        case nodes.Data(data):
+            return data
         case nodes.NullValue():
             return None
         case nodes.FieldValue():

@@ -31,6 +31,17 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
+class Data:
+    """Bytes, or text."""
+
+    value: bytes | str
+
+    @property
+    def type(self) -> Type:
+        return Type("text" if isinstance(self.value, str) else "bytes")
+
+
+@dataclass(frozen=True, slots=True)
 class Word:
     """A value of an enum, by its name."""
 
@@ -205,10 +216,18 @@ class Conditional:
 
 
 Leaf = (
-    Literal | Word | NullValue | FieldValue | BitValue | ElementValue | EndValue | VersionValue
+    Literal | Data | Word | NullValue | FieldValue | BitValue | ElementValue | EndValue | VersionValue
     | PlaceValue | ColumnValue
 )  # fmt: skip
 Value = Leaf | DerivedValue | Sum | Comparison | Membership | Logical | Negation | Conditional
+
+
+def constant(value: int | str | bytes) -> Literal | Data:
+    """What a field always holds."""
+    if isinstance(value, int):
+        return Literal(int(value), BOOL if isinstance(value, bool) else INT)
+    return Data(value)
+
 
 ORDERS = ("<", "<=", ">", ">=")
 OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}

@@ -34,7 +34,7 @@ class Elements:
 
     field: FieldPlan
     type: ArrayType
-    element: LayoutPlan | ScalarType
+    element: LayoutPlan | ScalarType | BytesType
     any_version: bool = False
 
 

@@ -26,7 +26,7 @@ from codecgen.plan.read_ops import (
     Verify,
     When,
 )
-from codecgen.plan.types import INT, bit_type, scalar_type
+from codecgen.plan.types import INT, bit_type, bytes_type, scalar_type
 from codecgen.schema.types import ArrayType, BitMember, BitsType, BytesType, ScalarType, StructType
 
 
@@ -55,6 +55,8 @@ def read_program(plan: Plan, layout: LayoutPlan) -> ReadProgram:
 
 def _ops(plan: Plan, layout: LayoutPlan) -> Iterator[ReadOp]:
     fields = layout.fields
+    if not fields:
+        return
     end = fields[-1].name
     opened: list[FieldPlan] = []
     for at, fp in enumerate(fields):
@@ -133,7 +135,7 @@ def _read(plan: Plan, layout: LayoutPlan, at: int, last: int) -> ReadOp:
         case BytesType() as type_:
             return Bytes(fp, type_, _after(layout, at, last))
         case ArrayType(element) as array:
-            if isinstance(element, ScalarType):
+            if isinstance(element, ScalarType | BytesType):
                 return Elements(fp, array, element)
             other = element.layout != layout.name and len(plan.held(element, layout)) > 1
             return Elements(fp, array, plan.expected(element, layout), other)
@@ -143,10 +145,12 @@ def _read(plan: Plan, layout: LayoutPlan, at: int, last: int) -> ReadOp:
 
 def _rules(plan: Plan, layout: LayoutPlan, fp: FieldPlan) -> Iterator[Require]:
     f = fp.field
+    if f.const is not None and isinstance(f.type, ScalarType | BytesType):
+        type_ = scalar_type(f.type) if isinstance(f.type, ScalarType) else bytes_type(f.type)
+        value = nodes.FieldValue(f, type_)
+        yield Require(fp, nodes.Comparison("==", value, nodes.constant(f.const)), "const")
     if isinstance(f.type, ScalarType):
         value = nodes.FieldValue(f, scalar_type(f.type))
-        if f.const is not None:
-            yield Require(fp, nodes.Comparison("==", value, nodes.Literal(f.const)), "const")
         if f.is_version and layout.version is not None:
             version = nodes.Literal(layout.version)
             yield Require(fp, nodes.Comparison("==", value, version), "version")

@@ -10,7 +10,8 @@ from codecgen.plan import nodes
 from codecgen.plan.narrowing import Facts, after, decided
 from codecgen.plan.nodes import Value
 from codecgen.plan.scope import Scope
-from codecgen.plan.types import INT, NULL, Type, bit_type, scalar_type
+from codecgen.plan.types import BOOL, INT, NULL, Type, bit_type, bytes_type, scalar_type
+from codecgen.schema import expression
 from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Null, Number, Path
 from codecgen.schema.lookup import exists_in, field_of, field_spans, members, spread
 from codecgen.schema.model import Field
@@ -18,6 +19,7 @@ from codecgen.schema.types import (
     ArrayType,
     BitsType,
     BytesType,
+    Element,
     Reference,
     ScalarType,
     Since,
@@ -73,6 +75,10 @@ class Resolver:
         match node:
             case Number(value):
                 return nodes.Literal(value, INT if expected is None else Type("enum", expected))
+            case expression.Truth(value):
+                return nodes.Literal(int(value), BOOL)
+            case expression.Data(value):
+                return nodes.Data(value)
             case Null():
                 return nodes.NullValue()
             case Path():
@@ -294,7 +300,7 @@ class Resolver:
             case ScalarType():
                 type_ = scalar_type(f.type)
             case BytesType():
-                type_ = Type("text" if f.type.text else "bytes")
+                type_ = bytes_type(f.type).not_null()
             case ArrayType():
                 type_ = Type("array")
             case StructType():
@@ -343,7 +349,7 @@ class Resolver:
 
     def element(
         self,
-        element: Reference | ScalarType,
+        element: Element,
         names: tuple[str, ...],
         owner: nodes.Owner,
         path: Path,
@@ -358,8 +364,10 @@ class Resolver:
         if isinstance(element, Reference):
             return nodes.ElementValue(Type("layout"), owner)
         if names:
-            message = f'the elements are {element.name}: they have no "{names[0]}"'
+            message = f'the elements are {getattr(element, "name", "bytes or text")}: they have no "{names[0]}"'
             raise self.fail("C014", message, path)
+        if isinstance(element, BytesType):
+            return nodes.ElementValue(bytes_type(element), owner)
         return nodes.ElementValue(scalar_type(element), owner)
 
     def item(self, path: Path) -> Value:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from codecgen.plan.nodes import Value
 from codecgen.schema.model import Layout, Model
-from codecgen.schema.types import Reference, ScalarType, Since
+from codecgen.schema.types import Element, Reference, Since
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Scope:
     version: int | None
     before: int | None = None
     owner: str = ""
-    item: Reference | ScalarType | None = None
+    item: Element | None = None
     array: str | None = None
     built: bool = False
     since: Since | None = None

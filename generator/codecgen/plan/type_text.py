@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from codecgen.plan.layouts import FieldPlan
 from codecgen.plan.size_bounds import scalar_bounds
+from codecgen.schema.expression import data_text
 from codecgen.schema.types import (
     INTEGERS,
     ArrayType,
     BitsType,
     BytesType,
+    Element,
     FieldType,
     Reference,
     ScalarType,
@@ -37,6 +39,13 @@ def byte_count(n: int) -> str:
         if n >= size and n % size == 0:
             return f"{number(n)} bytes ({n // size} {unit})"
     return "1 byte" if n == 1 else f"{number(n)} bytes"
+
+
+def constant_words(value: int | str | bytes) -> str:
+    """What a field always holds: ``7``, ``true``, ``"text"``, ``hex 4f62``."""
+    if isinstance(value, int):
+        return str(value).lower()
+    return data_text(value)
 
 
 def scalar_name(name: str) -> str:
@@ -75,7 +84,9 @@ def type_pieces(type_: FieldType) -> Iterator[str | Reference]:
             yield _bytes_words(type_)
         case ArrayType(element, count, counted_by, length):
             yield "array of "
-            yield scalar_name(element.name) if isinstance(element, ScalarType) else element
+            yield element if isinstance(element, Reference) else element_words(element)
+            if isinstance(element, BytesType) and (count is not None or length is not None):
+                yield ","
             if count is not None:
                 yield f" with {scalar_name(count).replace(' length', '')} count"
             if length is not None:
@@ -104,7 +115,10 @@ def _bytes_words(type_: BytesType) -> str:
             return f"{what} with {scalar_name(length)} length{tail}"
 
 
-def element_words(element: Reference | ScalarType) -> str:
+def element_words(element: Element) -> str:
+    """``int32``, ``text (UTF-8) with int16 length``, the name of a layout."""
+    if isinstance(element, BytesType):
+        return _bytes_words(element)
     return scalar_name(element.name) if isinstance(element, ScalarType) else str(element)
 
 

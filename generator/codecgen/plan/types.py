@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from codecgen.schema.types import BitMember, ScalarType
+from codecgen.schema.types import BitMember, BytesType, ScalarType
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,11 @@ def bit_type(m: BitMember) -> Type:
     if m.enum is not None:
         return Type("enum", m.enum)
     return BOOL if m.width == 1 and not m.reserved else INT
+
+
+def bytes_type(type_: BytesType) -> Type:
+    """The type of the values of a field of bytes or text."""
+    return Type("text" if type_.text else "bytes", None, type_.null is not None)
 
 
 def scalar_type(type_: ScalarType, nullable: bool = False) -> Type:

@@ -32,8 +32,8 @@ def exact_range(value: Value) -> Range:
         case nodes.VersionValue(version) if version is not None:
             return version, version
         case nodes.FieldValue(f):
-            if f.const is not None:
-                return f.const, f.const
+            if isinstance(f.const, int):
+                return int(f.const), int(f.const)
             ranges = [_type_range(type_) for type_ in f.all_types()]
             return min(low for low, _ in ranges), max(high for _, high in ranges)
         case nodes.BitValue(member=m):

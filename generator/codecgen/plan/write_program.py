@@ -204,8 +204,8 @@ class _Programmer:
                 return self.bits(part, fp, base, members, given)
             case BytesType() as type_:
                 leaf = self.leaf(given.get(f.name), f)
-                if leaf is None and type_.null is None:
-                    raise WriteError("without a value to write, and cannot be null", f)
+                if leaf is None:
+                    writes_null(fp, type_)
                 return Bytes(fp, type_, leaf)
             case ArrayType() as array if fp is self.case.array:
                 codec = None if fp.codec is None else self.folded(fp.codec, part)
@@ -220,7 +220,9 @@ class _Programmer:
         """What the layout itself says that is written."""
         f = fp.field
         if f.const is not None:
-            return self.constant(fp, _type(f), f.const)
+            if not isinstance(f.const, int):
+                raise WriteError("always the same bytes or text, which kernels do not write", f)
+            return self.constant(fp, _type(f), int(f.const))
         if f.is_version and layout.version is not None:
             return self.constant(fp, _type(f), layout.version)
         return None
@@ -335,9 +337,7 @@ class _Programmer:
             raise WriteError("an array that is not written by the kernels", f)
         if leaf is None:
             return Elements(fp, array, None, None, ())
-        if leaf.column.nullable:
-            raise WriteError("an array that is written from a list that may be null", f)
-        if not isinstance(array.element, Reference):
+        if leaf.column.nullable or not isinstance(array.element, Reference):
             raise WriteError("an array that is not written by the kernels", f)
         element = self.plan.expected(array.element, layout)
         members = {m.column.name: m for m in self.view.leaves if m.inside is leaf.column}
@@ -359,8 +359,8 @@ class _Programmer:
         match f.type:
             case BytesType() as type_:
                 leaf = members.get(fp.name)
-                if leaf is None and type_.null is None:
-                    raise WriteError("without a value to write, and cannot be null", f)
+                if leaf is None:
+                    writes_null(fp, type_)
                 return Bytes(fp, type_, leaf)
             case ScalarType() as scalar if _is_number(scalar):
                 value = None if fp.default is None else number(fold(fp.default))
@@ -377,6 +377,14 @@ class _Programmer:
                     word |= found << m.low
                 return Constant(fp, base, word)
         raise WriteError("not written by the kernels inside an array of a row", f)
+
+
+def writes_null(fp: FieldPlan, type_: BytesType) -> None:
+    """See that null is what a field of bytes is written as that no column is for."""
+    if type_.null is None:
+        raise WriteError("without a value to write, and cannot be null", fp.field)
+    if fp.default is not None and not isinstance(fold(fp.default), nodes.NullValue):
+        raise WriteError("without a value to write, and has a default that is not null", fp.field)
 
 
 def _type(f: Field) -> str:

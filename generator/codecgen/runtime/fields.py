@@ -48,7 +48,7 @@ class Field:
         line: int = 0,
         when: Condition | None = None,
         default: Condition | None = None,
-        const: int | None = None,
+        const: int | str | bytes | None = None,
         version: int | None = None,
         measures: tuple[str, str | None] | None = None,
         counts: str | None = None,

@@ -18,6 +18,7 @@ from codecgen.runtime.errors import (
 )
 from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.located_bytes import Source
+from codecgen.runtime.primitives import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +114,8 @@ class Parse:
             obj[f.name] = value
             self.starts[f.name] = (start, source.pos)
             if f.const is not None and value != f.const:
-                wrong = ValueRefused(
-                    f"{value} stands where only {f.const} may", source.where(start)
-                )
+                reason = f"{shown(value)} stands where only {shown(f.const)} may"
+                wrong = ValueRefused(reason, source.where(start))
                 if f.is_version:
                     raise wrong
                 session.tolerate(wrong)

@@ -366,6 +366,15 @@ def whole_number(value: Any, low: int, high: int, label: str) -> int:
     return int(value)
 
 
+def shown(value: Any) -> str:
+    """A value for people: bytes in hexadecimal digits, and no more of bytes and text than one can read."""
+    if isinstance(value, bytes):
+        return f"hex {value[:16].hex()}" + ("..." if len(value) > 16 else "")
+    if isinstance(value, str):
+        return repr(value[:32]) + ("..." if len(value) > 32 else "")
+    return str(value)
+
+
 @overload
 def wrap(value: int, bits: int) -> int: ...
 @overload

@@ -8,12 +8,14 @@ from itertools import pairwise
 from codecgen.schema.reader import Ranged, Record, Value
 from codecgen.schema.types import FieldType, Span, Versions
 
-SOMETIMES = ("null",)
-"""Keys that need not be there in every version."""
+
+def may_be_left_out(key: str) -> bool:
+    """Whether a key need not be there in every version: without `null` null is not allowed."""
+    return key.rpartition(".")[2] == "null"
 
 
 def ranges_of(r: Record) -> dict[str, tuple[tuple[Versions, Span], ...]]:
-    """The ranges of each key whose value differs between versions."""
+    """The ranges of each key whose value differs between versions (``array.string``: of the elements of an array)."""
     return {
         key: tuple((part, span) for part, _, span in ranged.parts) for key, ranged in _ranged(r)
     }
@@ -30,10 +32,12 @@ def types_of(
     return tuple((cell, type_of(record)) for cell, record in _cells(r, ranged))
 
 
-def _ranged(r: Record) -> Iterator[tuple[str, Ranged]]:
+def _ranged(r: Record, before: str = "") -> Iterator[tuple[str, Ranged]]:
     for key, value in r.values.items():
         if isinstance(value.value, Ranged):
-            yield key, value.value
+            yield before + key, value.value
+        elif key == "array" and isinstance(value.value, Record):
+            yield from _ranged(value.value, "array.")
 
 
 def _cells(r: Record, ranged: Mapping[str, Ranged]) -> Iterator[tuple[Versions, Record]]:
@@ -44,11 +48,24 @@ def _cells(r: Record, ranged: Mapping[str, Ranged]) -> Iterator[tuple[Versions, 
     cuts: list[int | None] = [*sorted(begins), None]
     for low, after in pairwise(cuts):
         assert low is not None
-        values = {key: v for key, v in r.values.items() if key not in ranged}
+        found: dict[str, Value] = {}
         for key, each in ranged.items():
-            found = next((value for part, value, _ in each.parts if low in part), None)
-            if found is not None:
-                values[key] = Value(found.value, r.at(key))
-        if all(key in values or key in SOMETIMES for key in ranged):
-            high = None if after is None else after - 1
-            yield Versions(low, high), Record(r.form, values, r.span)
+            value = next((value for part, value, _ in each.parts if low in part), None)
+            if value is not None:
+                found[key] = value
+        if all(key in found or may_be_left_out(key) for key in ranged):
+            yield Versions(low, None if after is None else after - 1), _with(r, found)
+
+
+def _with(r: Record, found: Mapping[str, Value], before: str = "") -> Record:
+    """The record with single values in the place of those by version."""
+    values: dict[str, Value] = {}
+    for key, value in r.values.items():
+        if isinstance(value.value, Ranged):
+            if before + key in found:
+                values[key] = Value(found[before + key].value, value.span)
+        elif key == "array" and isinstance(value.value, Record):
+            values[key] = Value(_with(value.value, found, "array."), value.span)
+        else:
+            values[key] = value
+    return Record(r.form, values, r.span)

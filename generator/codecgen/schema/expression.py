@@ -6,15 +6,17 @@
     not        := "not" not | comparison
     comparison := sum (("==" | "!=" | "<" | "<=" | ">" | ">=") sum)?
     sum        := atom (("+" | "-") atom)*
-    atom       := number | "-" number | "null" | path | "(" expression ")"
+    atom       := number | "-" number | "true" | "false" | "null" | path | "(" expression ")"
                 | ("first"|"last") "(" path ")" ("." path)? | ("max"|"min") "(" path ")"
     path       := name ("." name)*
+    number     := digits | "0x" hexadecimal digits
 
 An expression is data: it is parsed here, checked against the layout, and written out again by the targets.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,6 +25,20 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Number:
     value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """``true`` or ``false``."""
+
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Bytes or text that a default consists of. It is never part of an expression."""
+
+    value: bytes | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +87,7 @@ class If:
     otherwise: Node
 
 
-Node = Number | Null | Path | EndOf | Binary | Not | If
+Node = Number | Truth | Data | Null | Path | EndOf | Binary | Not | If
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +121,11 @@ class ExpressionError(ValueError):
 MAX_DEPTH = 40
 MAX_TOKENS = 400
 MAX_DIGITS = 20
-_TOKEN = re.compile(r"\s*(?:([0-9]+)|([A-Za-z_][A-Za-z0-9_]*)|(==|!=|<=|>=|[-+().<>]))")
+_TOKEN = re.compile(
+    r"\s*(?:(0x[0-9a-fA-F]+|[0-9]+)|([A-Za-z_][A-Za-z0-9_]*)|(==|!=|<=|>=|[-+().<>]))"
+)
 _EXTREMES = ("max", "min")
-_KEYWORDS = {"if", "then", "else", "and", "or", "not", "null", "first", "last"}
+_KEYWORDS = {"if", "then", "else", "and", "or", "not", "null", "true", "false", "first", "last"}
 _COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
 
 
@@ -223,11 +241,13 @@ class _Parser:
             return node
         if token == "-":
             digits, at = self.next()
-            if not digits.isdigit():
+            if not digits[0].isdigit():
                 raise ExpressionError("a number is expected after '-'", at, len(digits))
-            return Number(-int(digits))
-        if token.isdigit():
-            return Number(int(token))
+            return Number(-number(digits))
+        if token[0].isdigit():
+            return Number(number(token))
+        if token in ("true", "false"):
+            return Truth(token == "true")
         if token == "null":
             return Null()
         if token in ("first", "last"):
@@ -259,6 +279,16 @@ class _Parser:
         return token
 
 
+def number(digits: str) -> int:
+    """The number that decimal digits are, or hexadecimal ones after ``0x``."""
+    return int(digits, 16) if digits.startswith("0x") else int(digits)
+
+
+def data_text(value: bytes | str) -> str:
+    """Bytes or text on one line: ``hex 4f62``, ``"text"``."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else f"hex {value.hex()}"
+
+
 def source(node: Node) -> str:
     """An expression as text that parses to the same, with no more parentheses than that takes."""
     return "".join(map(str, pieces(node)))
@@ -269,6 +299,10 @@ def pieces(node: Node) -> Iterator[str | Path]:
     match node:
         case Number(value):
             yield str(value)
+        case Truth(value):
+            yield "true" if value else "false"
+        case Data(value):
+            yield data_text(value)
         case Null():
             yield "null"
         case Path():

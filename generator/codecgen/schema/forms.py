@@ -9,9 +9,10 @@ from codecgen.schema import yaml_tree
 from codecgen.schema.expression import Expression
 from codecgen.schema.expression import parse as parse_expression
 from codecgen.schema.model import Column, Derived, Example, Overhead, OverheadOf, Rows, Write
-from codecgen.schema.reader import Record, Value, hex_bytes
+from codecgen.schema.reader import Record, Value, hex_bytes, integer
 from codecgen.schema.types import (
     BitMember,
+    BytesType,
     Compression,
     FieldRange,
     Formerly,
@@ -54,8 +55,8 @@ def plain(node: yaml_tree.Node) -> object:
     words: dict[str, object] = {"null": None, "~": None, "": None, "true": True, "false": False}
     if node.text in words:
         return words[node.text]
-    digits = node.text[1:] if node.text.startswith("-") else node.text
-    return int(node.text) if digits.isdecimal() and len(digits) <= 20 else node.text
+    number = integer(node.text)
+    return node.text if number is None else number
 
 
 def value_places(node: yaml_tree.Node, path: str) -> Iterator[tuple[str, Span]]:
@@ -73,6 +74,13 @@ def value_places(node: yaml_tree.Node, path: str) -> Iterator[tuple[str, Span]]:
 def reference(value: object, span: Span) -> Reference:
     name, version = cast(tuple[str, int | None], value)
     return Reference(name, version, span)
+
+
+def bytes_type(r: Record) -> BytesType:
+    """Bytes or text, of a field or of the elements of an array."""
+    key = "string" if "string" in r else "bytes"
+    length, null = cast(str | int, r[key]), cast(int | None, r["null"])
+    return BytesType(length, key == "string", null)
 
 
 def none_default(r: Record) -> Expression | None:

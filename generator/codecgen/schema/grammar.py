@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from codecgen.runtime.version import LANGUAGE
 from codecgen.schema.grammar_of_examples import EXAMPLES
+from codecgen.schema.grammar_of_views import VIEWS
 from codecgen.schema.key_types import (
     DOC,
     SINCE,
@@ -14,7 +16,9 @@ from codecgen.schema.key_types import (
     Boolean,
     ByVersion,
     Code,
+    Constant,
     Declared,
+    Default,
     Directory,
     Either,
     Form,
@@ -32,7 +36,7 @@ from codecgen.schema.key_types import (
     Use,
     Word,
 )
-from codecgen.schema.model import COLUMN_TYPES, FREEDOMS
+from codecgen.schema.model import FREEDOMS
 from codecgen.schema.types import INTEGERS, LENGTHS, SCALARS
 
 
@@ -50,6 +54,10 @@ _ACCEPTS = Key(ListOf(OneOf(tuple(FREEDOMS))), "What lenient readers take, and s
 _VERSIONS = Key(Range(), "The versions in which it exists.")
 _MISPRINT = Key(Use("misprint"), "What a document about the format says wrongly about it.")
 _FIELD_RANGE = Either((OneOf(("rest",)), Use("field_range")))
+_FIELDS = Key(
+    MapOf(Either((OneOf(SCALARS), Use("field")))),
+    "The fields, in the order of the bytes. A bare word is a type.",
+)
 _ENUM = Key(Declared(), "The enum whose values the number stands for.")
 _ONLY = Key(ListOf(Name()), "The values of the enum that may stand here.")
 
@@ -103,11 +111,7 @@ FORMS: Mapping[str, Form] = {
                 MapOf(Use("version_note"), numbers=True), "Which releases wrote a version."
             ),
             "accepts": _ACCEPTS,
-            "fields": Key(
-                MapOf(Either((OneOf(SCALARS), Use("field")))),
-                "The fields, in the order of the bytes. A bare word is a type.",
-                True,
-            ),
+            "fields": replace(_FIELDS, required=True),
             "derived": Key(MapOf(Anything()), "Values worked out from the fields."),
             "examples": Key(ListOf(Use("example")), "Bytes beside what they mean."),
             "overhead": Key(
@@ -132,8 +136,12 @@ FORMS: Mapping[str, Form] = {
             "string": Key(
                 _versioned(OneOf((*LENGTHS, "rest")), Integer()), "Text in UTF-8, likewise."
             ),
-            "array": Key(Either((OneOf(SCALARS), LayoutName())), "Elements one after the other."),
+            "array": Key(
+                Either((OneOf(SCALARS), Use("element"), LayoutName())),
+                "Elements one after the other.",
+            ),
             "layout": Key(LayoutName(), "Another layout."),
+            "fields": _FIELDS,
             "members": Key(MapOf(Use("bit")), "The bits, the least significant is 0."),
             "count": Key(
                 _versioned(OneOf(LENGTHS)), "Type of the number of elements before an array."
@@ -160,14 +168,11 @@ FORMS: Mapping[str, Form] = {
             "versions": _VERSIONS,
             "since": SINCE,
             "when": Key(Code(), "The field is there only when this holds."),
-            "default": Key(
-                Either((ListOf(Anything()), Code())),
-                "What the builder writes when no value is given.",
-            ),
+            "default": Key(Default(), "What the builder writes when no value is given."),
             "none": Key(
                 Integer(), "The number that means that there is no value; also the default."
             ),
-            "const": Key(Integer(), "The only value."),
+            "const": Key(Constant(), "The only value."),
             "is": Key(OneOf(("version",)), "The field holds the version of the layout."),
             "enum": _ENUM,
             "only": _ONLY,
@@ -186,12 +191,12 @@ FORMS: Mapping[str, Form] = {
             "misprint": _MISPRINT,
             "hidden": Key(Boolean(), "Left out of summaries."),
         },
-        one_of=(("type", "bits", "bytes", "string", "array", "layout"),),
+        one_of=(("type", "bits", "bytes", "string", "array", "layout", "fields"),),
         together={
             "members": ("bits",),
             "bits": ("members",),
             "null": ("bytes", "string", "array", "present"),
-            "present": ("layout",),
+            "present": ("layout", "fields"),
             "enum": ("type",),
             "only": ("enum",),
             "covers": ("checksum",),
@@ -203,6 +208,20 @@ FORMS: Mapping[str, Form] = {
             "nesting": ("array",),
             "at_least": ("array",),
         },
+    ),
+    "element": Form(
+        "What an array holds, where that is no number and no layout with a name.",
+        {
+            "bytes": Key(
+                _versioned(OneOf(LENGTHS), Integer()),
+                "Bytes, by the type of their length or a number.",
+            ),
+            "string": Key(_versioned(OneOf(LENGTHS), Integer()), "Text in UTF-8, likewise."),
+            "null": Key(_versioned(Integer()), "The length that means null."),
+            "fields": _FIELDS,
+        },
+        one_of=(("bytes", "string", "fields"),),
+        together={"null": ("bytes", "string")},
     ),
     "bit": Form(
         "One bit, or a few beside each other.",
@@ -293,79 +312,7 @@ FORMS: Mapping[str, Form] = {
         },
         one_of=(("by", "given"),),
     ),
-    "view": Form(
-        "How the layouts of a choice become the rows of one table.",
-        {
-            "view": Key(Name(), "Its name.", True),
-            "doc": DOC,
-            "of": Key(Declared(), "The choice whose layouts stand one after the other.", True),
-            "columns": Key(MapOf(Use("column")), "The columns of the table, in order.", True),
-            "rows": Key(ListOf(Use("rows")), "What becomes a row, layout by layout.", True),
-        },
-    ),
-    "column": Form(
-        "A column of a view.",
-        {
-            "type": Key(OneOf(COLUMN_TYPES), "The Arrow type of its values."),
-            "list": Key(
-                MapOf(Use("column")),
-                "Its values are lists of structs with these fields, named as in the elements.",
-            ),
-            "nullable": Key(Boolean(), "Whether a value may be null."),
-            "on_request": Key(Boolean(), "Left out unless it is asked for."),
-            "default": Key(
-                Code(),
-                "What rows are written with where they lack the column: a number, or another column. Without it the "
-                "column is null or an empty list, and must be there if it can be neither.",
-            ),
-            "unit": Key(Word(), "Unit of the number."),
-            "doc": DOC,
-        },
-        one_of=(("type", "list"),),
-    ),
-    "rows": Form(
-        "What of a layout becomes rows.",
-        {
-            "of": Key(Declared(), "The layout, in all its versions.", True),
-            "each": Key(
-                Name(),
-                "The array at its end whose elements are the rows; the layout itself without it.",
-            ),
-            "header_only": Key(
-                Boolean(),
-                "The row is made of fields at fixed places alone: the rest is not looked at, nor checksums.",
-            ),
-            "when": Key(Code(), "These are the rows only when this holds."),
-            "full_check": Key(
-                Code(), "When this holds, a strict reader looks at more than the columns show."
-            ),
-            "columns": Key(
-                MapOf(Code()),
-                "The value of each column: fields, `item.field` of the element, `array.name` for what is "
-                "derived of it, `position`, `size`. A column that is left out is null, or an empty list.",
-                True,
-            ),
-            "write": Key(Use("write"), "How rows become bytes again."),
-        },
-    ),
-    "write": Form(
-        "How rows become bytes again. Fields that the layout itself settles (lengths, counts, checksums, constants) are "
-        "not named, nor those that keep their default.",
-        {
-            "entry": Key(
-                MapOf(Either((MapOf(Code()), Code()))),
-                "The fields of the layout, bits by their members, from the columns: with `each` as `first(column)`, "
-                "`last(column)`, `max(column)`, `min(column)` of its rows, otherwise as `column`. `version` is that of the "
-                "layout, `entry.field` a field named before.",
-                True,
-            ),
-            "item": Key(
-                MapOf(Either((MapOf(Code()), Code()))),
-                "The fields of an element: `column` is that of its row, `first(column)` that of the first row, "
-                "`entry.field` a field of the layout.",
-            ),
-        },
-    ),
+    **VIEWS,
     "enums": Form("Names for numbers.", {"enums": Key(MapOf(Use("enum")), "The enums.", True)}),
     "enum": Form(
         "Names for numbers.",

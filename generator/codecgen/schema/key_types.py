@@ -54,6 +54,16 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
+class Constant:
+    """A number, true or false, text, ``{hex: ..}``, or the name of an enum's value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """An expression; for bytes and text also text in quotes or ``{hex: ..}``; for arrays ``[]``."""
+
+
+@dataclass(frozen=True, slots=True)
 class Range:
     """A version range: ``1``, ``0-2``, ``1+``."""
 
@@ -129,6 +139,8 @@ Kind = (
     | Boolean
     | OneOf
     | Code
+    | Constant
+    | Default
     | Range
     | Bits
     | LayoutName
@@ -161,6 +173,35 @@ class Form:
     keys: Mapping[str, Key]
     one_of: tuple[tuple[str, ...], ...] = ()
     together: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def kind_words(kind: Kind) -> str:
+    """What fits a kind, for findings."""
+    match kind:
+        case OneOf(words):
+            return "one of " + ", ".join(words) if len(words) <= 6 else "a type"
+        case Integer():
+            return "a number"
+        case Boolean():
+            return "true or false"
+        case Name() | Declared():
+            return "a name"
+        case Directory():
+            return "a schema directory"
+        case Word():
+            return "a word"
+        case Range():
+            return "a version range"
+        case Bits():
+            return "a range of bits"
+        case LayoutName():
+            return "a layout"
+        case Release():
+            return "a release"
+        case Hex():
+            return "an even number of hexadecimal digits"
+        case _:
+            return "text"
 
 
 DOC = Key(Text(), "What it is, in a sentence. Plain text.")

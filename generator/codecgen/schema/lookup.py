@@ -13,6 +13,7 @@ from codecgen.schema.types import (
     ArrayType,
     BitMember,
     BitsType,
+    BytesType,
     Reference,
     ScalarType,
     Span,
@@ -62,6 +63,12 @@ def reference_of(f: Field) -> Reference | None:
     if isinstance(f.type, ArrayType) and isinstance(f.type.element, Reference):
         return f.type.element
     return None
+
+
+def bytes_of(f: Field) -> BytesType | None:
+    """The bytes or the text that a field is, or that its elements are."""
+    found = f.type.element if isinstance(f.type, ArrayType) else f.type
+    return found if isinstance(found, BytesType) else None
 
 
 def all_versions(layout: Layout) -> tuple[int | None, ...]:

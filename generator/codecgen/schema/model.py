@@ -55,7 +55,7 @@ class Field:
     when: Expression | None = None
     default: Expression | None = None
     none: int | None = None
-    const: int | None = None
+    const: int | str | bytes | None = None
     is_version: bool = False
     measures: FieldRange | None = None
     counts: str | None = None
@@ -182,6 +182,8 @@ class Layout:
     derived: tuple[Derived, ...] = ()
     examples: tuple[Example, ...] = ()
     overhead: Overhead | None = None
+    is_local: bool = False
+    """Whether it is written in the place of a field."""
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
     def fields_of(self, version: int | None) -> tuple[Field, ...]:
@@ -316,6 +318,10 @@ class Manifest:
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
 
+def _place(thing: Enum | Layout | Choice) -> tuple[int, int]:
+    return thing.span.line, thing.span.column
+
+
 @dataclass(frozen=True, slots=True)
 class Model:
     """Everything in a schema directory. ``broken`` has the names that are declared but do not fit their form, and so
@@ -341,7 +347,7 @@ class Model:
         things: list[Enum | Layout | Choice] = [*self.enums.values(), *self.layouts.values()]
         for thing in (*things, *self.choices.values()):
             out.setdefault(thing.span.file, []).append(thing)
-        return {file: tuple(sorted(out[file], key=lambda t: t.span.line)) for file in sorted(out)}
+        return {file: tuple(sorted(out[file], key=_place)) for file in sorted(out)}
 
     def references(self, layout: Layout) -> Iterator[Reference]:
         """The layouts that a layout holds."""

@@ -19,7 +19,7 @@ _BITS = re.compile(r"(\d{1,2})(?:\.\.(\d{1,2}))?\Z", re.ASCII)
 _DECLARED = re.compile(r"(?:[a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*\Z")
 _LAYOUT = re.compile(r"((?:[a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*)(?:@(\d{1,5}))?\Z", re.ASCII)
 _PATH = re.compile(r"\.\.?(/[\w. -]{1,255})*/?\Z")
-_NUMBER = re.compile(r"[0-9]{1,5}\Z")
+_INTEGER = re.compile(r"-?([0-9]{1,20}|0x[0-9a-fA-F]{1,16})\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class Reader:
     def value(self, node: Node, kind: key_types.Kind) -> Value | None:
         """A value by its kind, or None after a report."""
         match kind:
-            case key_types.Anything():
+            case key_types.Anything() | key_types.Constant() | key_types.Default():
                 return Value(node, node.span)
             case key_types.Use("since"):
                 since = self.since(node)
@@ -171,7 +171,7 @@ class Reader:
         out: dict[str, Value] = {}
         good = True
         for key, child in node.entries:
-            if not (NAME.match(key.text) or (numbers and _NUMBER.match(key.text))):
+            if not (NAME.match(key.text) or (numbers and _INTEGER.match(key.text))):
                 self.report("C007", f"{key.text!r} is not a name", key.span, help=_NAME_HELP)
                 good = False
                 continue
@@ -198,7 +198,7 @@ class Reader:
 
     def scalar(self, node: Node, kind: key_types.Kind) -> Value | None:
         if not isinstance(node, Scalar):
-            self.report("C006", f"{_kind_words(kind)} is expected here", node.span)
+            self.report("C006", f"{key_types.kind_words(kind)} is expected here", node.span)
             return None
         text = node.text.strip()
         value: object = None
@@ -218,7 +218,7 @@ class Reader:
             case key_types.Word():
                 value = text if _WORD.match(text) else None
             case key_types.Integer():
-                value = _integer(text) if node.plain else None
+                value = integer(text) if node.plain else None
             case key_types.Boolean():
                 value = {"true": True, "false": False}.get(text) if node.plain else None
             case key_types.OneOf(words):
@@ -243,7 +243,10 @@ class Reader:
                 return self.code(node)
         if value is None:
             self.report(
-                code, f"{_kind_words(kind)} is expected, not {_short(text)}", node.span, help=help
+                code,
+                f"{key_types.kind_words(kind)} is expected, not {_short(text)}",
+                node.span,
+                help=help,
             )
             return None
         return Value(value, node.span)
@@ -311,7 +314,7 @@ def _pick(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kind:
         if isinstance(node, Scalar):
             if isinstance(kind, key_types.OneOf) and node.text in kind.words:
                 return kind
-            if isinstance(kind, key_types.Integer) and _integer(node.text) is not None:
+            if isinstance(kind, key_types.Integer) and integer(node.text) is not None:
                 return kind
     if isinstance(node, Scalar):
         loose = [
@@ -330,8 +333,12 @@ def _pick(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kind:
     return options[0]
 
 
-def _integer(text: str) -> int | None:
-    return int(text) if re.fullmatch(r"-?[0-9]{1,20}", text) else None
+def integer(text: str) -> int | None:
+    """The number of decimal digits, or of hexadecimal ones after ``0x``; None when it is something else."""
+    if not _INTEGER.match(text):
+        return None
+    sign = -1 if text.startswith("-") else 1
+    return sign * expression.number(text.removeprefix("-"))
 
 
 def _range(text: str) -> Versions | None:
@@ -367,31 +374,3 @@ def _short(text: str) -> str:
 def _a(word: str) -> str:
     word = word.replace("_", " ")
     return f"an {word}" if word[0] in "aeio" else f"a {word}"
-
-
-def _kind_words(kind: key_types.Kind) -> str:
-    match kind:
-        case key_types.OneOf(words):
-            return "one of " + ", ".join(words) if len(words) <= 6 else "a type"
-        case key_types.Integer():
-            return "a number"
-        case key_types.Boolean():
-            return "true or false"
-        case key_types.Name() | key_types.Declared():
-            return "a name"
-        case key_types.Directory():
-            return "a schema directory"
-        case key_types.Word():
-            return "a word"
-        case key_types.Range():
-            return "a version range"
-        case key_types.Bits():
-            return "a range of bits"
-        case key_types.LayoutName():
-            return "a layout"
-        case key_types.Release():
-            return "a release"
-        case key_types.Hex():
-            return "an even number of hexadecimal digits"
-        case _:
-            return "text"

@@ -184,6 +184,10 @@ class Compression:
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
 
+Element = Reference | ScalarType | BytesType
+"""What an array holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class ArrayType:
     """Elements one after the other.
@@ -193,7 +197,7 @@ class ArrayType:
     count, or the length, that means null (``None``: null is not allowed).
     """
 
-    element: Reference | ScalarType
+    element: Element
     count: str | None = None
     counted_by: str | None = None
     length: str | None = None

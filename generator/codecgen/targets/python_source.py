@@ -44,6 +44,16 @@ def string(text: str) -> str:
     return body
 
 
+def literal(value: int | str | bytes) -> str:
+    """A Python literal for a number, true or false, text, or bytes."""
+    if isinstance(value, str):
+        return string(value)
+    if isinstance(value, int):
+        return str(value)
+    plain = (chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\x{b:02x}" for b in value)
+    return f'b"{"".join(plain)}"'
+
+
 def flat(code: Code) -> str:
     """The code on one line."""
     if isinstance(code, str):

@@ -103,6 +103,8 @@ class Arithmetic:
                 return Term(Num(number))
             case nodes.NullValue():
                 return Term(Num(0), TRUE)
+            case nodes.Data():
+                raise Refused("compared with bytes or text")
             case nodes.DerivedValue(_, inner, width):
                 return type(self)(self.leaf, width).term(inner)
             case nodes.Sum():
@@ -175,7 +177,7 @@ class Arithmetic:
             low, high = exact_range(side)
             if low < I64[0] or high > I64[1]:
                 raise Refused("checked by a sum that 64 bits may not hold")
-        one, other = self.term(value.left), self.term(value.right)
+        other, one = self.term(value.right), self.term(value.left)
         found = Op(operator, one.value, other.value)
         nulls = [
             term.null

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from codecgen.plan import nodes
 from codecgen.plan.nodes import Value
+from codecgen.targets.python_source import literal
 
 
 class PythonExpressions:
@@ -41,6 +42,8 @@ class PythonExpressions:
         match value:
             case nodes.Literal(number, type_):
                 return str(bool(number)) if type_.kind == "bool" else str(number)
+            case nodes.Data(data):
+                return literal(data)
             case nodes.Word(enum, name):
                 return f"{self.symbol(enum)}.{name.upper()}"
             case nodes.NullValue():

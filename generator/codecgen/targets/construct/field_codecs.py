@@ -218,6 +218,8 @@ class FieldCodecs:
             mixed = (
                 held.name == plan.name and held.version_is is not None and element.version is None
             )
+        elif isinstance(element, BytesType):
+            inner = self.bytes(element, plan.layout, accepts)
         else:
             inner = self.scalar(element.name, plan.layout, accepts)
         count, plus = (None, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codecgen.plan import FieldPlan, LayoutPlan
-from codecgen.plan.type_text import byte_count, scalar_name, size_words
+from codecgen.plan.type_text import byte_count, constant_words, scalar_name, size_words
 from codecgen.schema.model import Derived, Field, Layout
 from codecgen.schema.types import ArrayType, BitMember, BitsType, BytesType, Compression, ScalarType
 from codecgen.targets.docs.expression_phrases import CHECKSUMS, cases, condition, range_words, value
@@ -157,7 +157,7 @@ def _meaning(site: Site, page: str, group: Group, fp: FieldPlan) -> Phrase:
             else phrase("Always ", code(group.plan.version), ": the version of the layout.")
         )
     elif f.const is not None:
-        parts.append(phrase("Always ", code(f.const), "."))
+        parts.append(phrase("Always ", code(constant_words(f.const)), "."))
     if f.unit is not None:
         parts.append(phrase("In ", said(f.unit), "."))
     if f.none is not None:

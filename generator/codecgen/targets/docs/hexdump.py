@@ -17,6 +17,7 @@ from codecgen.schema.types import (
     BitsType,
     BytesType,
     Compression,
+    Element,
     Reference,
     ScalarType,
     StructType,
@@ -102,7 +103,7 @@ class _Section:
     limit: int
     start: int
     end: int
-    element: Reference | ScalarType
+    element: Element
     around: LayoutPlan
     items: Any
 
@@ -209,7 +210,7 @@ class _Dumper:
 
     def elements(
         self,
-        element: Reference | ScalarType,
+        element: Element,
         around: LayoutPlan,
         items: Any,
         path: str,
@@ -220,6 +221,12 @@ class _Dumper:
             here = f"{path}[{i}]"
             if isinstance(element, Reference):
                 yield from self.pieces(self.version(element, around, item), item, here, data)
+            elif isinstance(element, BytesType):
+                prefix = element.length if isinstance(element.length, str) else ""
+                content = len(item.encode() if isinstance(item, str) else item or b"")
+                after = start + (scalar_size(prefix, data, start) if prefix else 0) + content
+                yield Piece(start, after, here, shown(item))
+                start = after
             else:
                 after = start + scalar_size(element.name, data, start)
                 yield Piece(start, after, here, shown(item))

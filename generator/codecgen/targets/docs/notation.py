@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.plan import LayoutPlan, Plan
-from codecgen.plan.type_text import byte_count, scalar_name
+from codecgen.plan.type_text import byte_count, constant_words, element_words, scalar_name
 from codecgen.schema.expression import Expression, source
 from codecgen.schema.model import Enum, EnumValue, Field
 from codecgen.schema.types import (
@@ -47,7 +47,7 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
     if f.is_version:
         notes.append(f"always {version}")
     elif f.const is not None:
-        notes.append(f"always {f.const}")
+        notes.append(f"always {constant_words(f.const)}")
     if f.when is not None:
         notes.append(f"only when {plain(f.when)}")
     match f.type:
@@ -80,9 +80,9 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
                     yield _line(own, scalar_name(prefix), null_note + notes)
             element = array.element
             inner = (
-                scalar_name(element.name)
-                if isinstance(element, ScalarType)
-                else type_name(plan, element)
+                type_name(plan, element)
+                if isinstance(element, Reference)
+                else element_words(element)
             )
             if array.compression is not None:
                 notes.append(f"compressed by {source(array.compression.by.node)}")

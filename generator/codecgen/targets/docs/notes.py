@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
-from codecgen.plan.type_text import byte_count, scalar_name
+from codecgen.plan.type_text import byte_count, constant_words, scalar_name
+from codecgen.schema.lookup import bytes_of
 from codecgen.schema.model import FREEDOMS, Choice, Enum, Field, Layout
 from codecgen.schema.types import (
     VARINTS,
     ArrayType,
     BitsType,
-    BytesType,
-    FieldType,
     Misprint,
     ScalarType,
     Since,
@@ -78,26 +77,30 @@ def _reader_rows(site: Site, layout: Layout) -> Iterator[Rule]:
 
 def _touches(freedom: str, f: Field) -> bool:
     """Whether a field's type can have what a freedom is about."""
-    return any(_type_touches(freedom, t) for t in f.all_types())
+    return any(_one_touches(freedom, one) for one in f.variants())
 
 
-def _type_touches(freedom: str, t: FieldType) -> bool:
+def _one_touches(freedom: str, f: Field) -> bool:
+    t = f.type
     match freedom:
         case "overlong_varints":
             lengths = [t.name] if isinstance(t, ScalarType) else []
-            lengths += [str(t.length)] if isinstance(t, BytesType) else []
+            inner = bytes_of(f)
+            lengths += [] if inner is None else [str(inner.length)]
             if isinstance(t, ArrayType):
                 lengths += [name for name in (t.count, t.length) if name]
                 lengths += [t.element.name] if isinstance(t.element, ScalarType) else []
             lengths += [t.present] if isinstance(t, StructType) and t.present else []
             return any(name in VARINTS or name == "compact" for name in lengths)
         case "negative_null":
-            null = getattr(t, "null", None)
-            return null is not None and null < 0
+            inner = bytes_of(f)
+            nulls = [getattr(t, "null", None), None if inner is None else inner.null]
+            return any(null is not None and null < 0 for null in nulls)
         case "any_present":
             return isinstance(t, StructType) and t.present is not None
         case "invalid_utf8":
-            return isinstance(t, BytesType) and t.text
+            inner = bytes_of(f)
+            return inner is not None and inner.text
         case "trailing_bytes":
             return False
         case _:
@@ -109,7 +112,8 @@ def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
     if f.is_version:
         yield here, "another version than one of this layout", REFUSED, REFUSED
     elif f.const is not None:
-        yield here, f"another number than {f.const}", REFUSED, NOTED
+        what = "number" if type(f.const) is int else "value"
+        yield here, f"another {what} than {constant_words(f.const)}", REFUSED, NOTED
     if f.checksum is not None:
         yield here, "a wrong checksum", REFUSED, NOTED
     if f.refuse is not None:

@@ -187,7 +187,8 @@ def _types_in_use(plan: Plan) -> set[str]:
                 case BytesType(length):
                     out.add(str(length))
                 case ArrayType(element, count, _, length):
-                    out |= {name for name in (count, length) if name}
+                    inner = element.length if isinstance(element, BytesType) else None
+                    out |= {name for name in (count, length, inner) if isinstance(name, str)}
                     out |= {element.name} if isinstance(element, ScalarType) else set()
                 case StructType(_, str(present)):
                     out.add(present)

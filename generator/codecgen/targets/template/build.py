@@ -182,7 +182,8 @@ def _field(plan: Plan, p: LayoutPlan, fp: FieldPlan) -> view.Field:
         size=fp.size,
         unit=Words(f.unit or ""),
         when=expression(f.when),
-        const=p.version if f.is_version else f.const,
+        const=p.version if f.is_version else int(f.const) if isinstance(f.const, int) else None,
+        const_bytes=_const_bytes(f.const),
         is_version=f.is_version,
         none=f.none,
         default=expression(f.default),
@@ -201,6 +202,12 @@ def _field(plan: Plan, p: LayoutPlan, fp: FieldPlan) -> view.Field:
         hidden=f.hidden,
         place=_place(f.span),
     )
+
+
+def _const_bytes(const: int | str | bytes | None) -> tuple[int, ...] | None:
+    if const is None or isinstance(const, int):
+        return None
+    return tuple(const.encode() if isinstance(const, str) else const)
 
 
 def _range(p: LayoutPlan, field_range: field_types.FieldRange | None) -> view.Range | None:

@@ -69,9 +69,9 @@ def _array(plan: Plan, around: LayoutPlan, array: field_types.ArrayType) -> view
         counted_by=array.counted_by,
         length=number(array.length) if array.length is not None else None,
         rest=array.count is None and array.counted_by is None and array.length is None,
-        element=number(element.name)
-        if isinstance(element, field_types.ScalarType)
-        else _layout(plan, around, element),
+        element=_layout(plan, around, element)
+        if isinstance(element, field_types.Reference)
+        else type_of(plan, around, element),
         at_least=array.at_least,
         null=array.null,
         nesting=array.nesting,

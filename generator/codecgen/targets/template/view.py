@@ -62,6 +62,9 @@ class Field:
     const: Annotated[
         int | None, "The number that always stands here; of the version's own field the version."
     ]
+    const_bytes: Annotated[
+        tuple[int, ...] | None, "The bytes that always stand here, also those of text, as numbers."
+    ]
     is_version: Annotated[bool, "Whether it says which version the layout is in."]
     none: Annotated[int | None, "The number that means that there is none."]
     default: Annotated[Expression | None, "What is written when nothing is given."]

@@ -242,6 +242,8 @@ class FieldReader:
             raise Unsupported("an array in an array of a row", f)
         if type_.length is not None:
             raise Unsupported("an array with a length inside rows", f)
+        if isinstance(element, BytesType):
+            raise Unsupported("an array of bytes or text", f)
         n = self.variables.of(part, f.name)
         self.covered = 0
         counted = type_.count is not None or type_.counted_by is not None

@@ -71,7 +71,7 @@ class Fields:
                 if value.owner in ("item", "end") and element is not None and not value.holders:
                     if f.is_version and element.version is not None:
                         return nodes.Literal(element.version)
-                    return None if f.const is None else nodes.Literal(f.const)
+                    return nodes.Literal(int(f.const)) if isinstance(f.const, int) else None
                 if head and value.owner == "own":
                     return None
             return settled_fields(value)

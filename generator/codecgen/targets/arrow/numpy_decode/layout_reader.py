@@ -235,6 +235,8 @@ class NumpyLayoutReader:
             raise Unsupported("an array with a length inside rows", f)
         if op.any_version:
             raise Unsupported("an array of layouts whose bytes say which version they are", f)
+        if isinstance(op.element, BytesType):
+            raise Unsupported("an array of bytes or text", f)
         count: Expr = NONE
         if type_.count is not None:
             count = self.number(type_.count, walk, f)

@@ -1,0 +1,330 @@
+"""Documents of YAML -> the declarations of a model: layouts, enums, choices and views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from codecgen.schema import forms, grammar, literals, yaml_tree
+from codecgen.schema.by_version import ranges_of, types_of
+from codecgen.schema.declarations import Declarations
+from codecgen.schema.expression import Expression
+from codecgen.schema.inference import complete, with_numbers
+from codecgen.schema.local_layouts import local_layout, settled, with_counts
+from codecgen.schema.model import (
+    Choice,
+    Derived,
+    Enum,
+    EnumValue,
+    Field,
+    Layout,
+    Manifest,
+    Model,
+    View,
+)
+from codecgen.schema.reader import Reader, Record, Value, integer
+from codecgen.schema.types import (
+    ArrayType,
+    BitsType,
+    Element,
+    FieldType,
+    Reference,
+    ScalarType,
+    Since,
+    Span,
+    StructType,
+    Versions,
+)
+from codecgen.schema.uses import Used
+
+
+class ModelBuilder:
+    """Takes documents one by one, and makes a model of them. ``reader`` has what is wrong with them."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        self.manifest = manifest
+        self.reader = Reader(manifest.release_line, tuple(manifest.links))
+        self.layouts: dict[str, Layout] = {}
+        self.enums: dict[str, Enum] = {}
+        self.choices: dict[str, Choice] = {}
+        self.views: dict[str, View] = {}
+        self.declared: dict[str, Span] = {}
+        self.broken: set[str] = set()
+        self.around = Record(
+            "layout", {}, Span("", 1, 1, 1)
+        )  # the layout that is read, and the way to
+        self.path: list[str] = []  # the field in it
+        self.local_names: list[str] = []
+
+    def model(self, files: Mapping[str, str], used: Used) -> Model:
+        found = settled(self.layouts, self.local_names)
+        every = Declarations(found, used.layouts)
+        enums = Declarations(self.enums, used.enums)
+        layouts = Declarations(
+            {n: complete(one, every, enums) for n, one in found.items()}, used.layouts
+        )
+        return Model(
+            manifest=self.manifest,
+            layouts=layouts,
+            enums=enums,
+            choices=Declarations(
+                {n: with_numbers(c, layouts, enums) for n, c in self.choices.items()}, used.choices
+            ),
+            files=dict(files),
+            broken=frozenset(self.broken - set(self.declared)) | used.broken,
+            views=self.views,
+            uses=used.directories,
+        )
+
+    # ------------------------------------------------------------ documents
+
+    def document(self, node: yaml_tree.Mapping) -> None:
+        kinds = [kind for kind in grammar.DOCUMENTS if node.get(kind) is not None]
+        if len(kinds) != 1:
+            words = ", ".join(grammar.DOCUMENTS)
+            place = node.entries[0][0].span if node.entries else node.span
+            self.reader.report("C005", f"a document has exactly one of the keys {words}", place)
+            return
+        record = self.reader.record(node, kinds[0])
+        if record is None:
+            self.broken |= forms.key_names(node.get(kinds[0]))
+            return
+        build: dict[str, Callable[[Record], None]] = {
+            "layout": self.layout,
+            "choice": self.choice,
+            "enums": self.enum_table,
+            "view": self.view,
+        }
+        build[kinds[0]](record)
+
+    def declare(self, name: str, span: Span) -> bool:
+        if name in self.declared:
+            first = self.declared[name]
+            self.reader.report(
+                "C008", f'"{name}" is declared twice', span, help=f"first at {first}"
+            )
+            return False
+        self.declared[name] = span
+        return True
+
+    def layout(self, r: Record) -> None:
+        name = str(r["layout"])
+        if not self.declare(name, r.at("layout")):
+            return
+        accepts = frozenset(forms.words(r["accepts"]))
+        self.around, self.path = r, [name]
+        fields = self.fields(r, accepts)
+        notes: dict[int, tuple[Since | None, Since | None]] = {}
+        for key, n in forms.entries(r["version_notes"]):
+            if key.isdecimal():
+                notes[int(key)] = (cast(Since | None, n["since"]), cast(Since | None, n["until"]))
+            else:
+                self.reader.report("C006", f'a version is a number, not "{key}"', n.span)
+        overhead = r["overhead"]
+        self.layouts[name] = Layout(
+            name=name,
+            doc=r.text("doc"),
+            span=r.at("layout"),
+            fields=fields,
+            endian=cast(Any, r["endian"] or "big"),
+            versions=cast(Versions | None, r["versions"]),
+            version_is=cast(str | None, r["version_is"]),
+            version_notes=notes,
+            since=cast(Since | None, r["since"]),
+            draft=cast(Since | None, r["draft"]),
+            accepts=accepts,
+            derived=tuple(self.derived(r)),
+            examples=tuple(
+                forms.example(v.value) for v in cast(tuple[Any, ...], r["examples"] or ())
+            ),
+            overhead=forms.overhead(overhead) if isinstance(overhead, Record) else None,
+            places=r.places(
+                "since", "draft", "endian", "versions", "version_is", "version_notes", "accepts"
+            ),
+        )
+
+    def choice(self, r: Record) -> None:
+        name = str(r["choice"])
+        if not self.declare(name, r.at("choice")):
+            return
+        cases: list[tuple[int | str, Reference]] = []
+        places = r.places()
+        for key, entry in cast(dict[str, Value], r["cases"]).items():
+            inner = cast(Any, entry.value)[1]
+            number = integer(key)
+            case = key if number is None else number
+            cases.append((case, forms.reference(inner.value, inner.span)))
+            places[f"cases.{case}"] = entry.span
+        self.choices[name] = Choice(
+            name=name,
+            doc=r.text("doc"),
+            span=r.at("choice"),
+            by=cast(str | None, r["by"]),
+            given=cast(str | None, r["given"]),
+            cases=tuple(cases),
+            since=cast(Since | None, r["since"]),
+            places=places,
+        )
+
+    def view(self, r: Record) -> None:
+        name = str(r["view"])
+        if name in self.views:
+            first = self.views[name].span
+            message = f'the view "{name}" is declared twice'
+            self.reader.report("C008", message, r.at("view"), help=f"first at {first}")
+            return
+        self.views[name] = View(
+            name=name,
+            doc=r.text("doc"),
+            span=r.at("view"),
+            of=str(r["of"]),
+            columns=forms.columns(r["columns"]),
+            rows=tuple(forms.rows(v.value) for v in cast(tuple[Any, ...], r["rows"])),
+            places=r.places("of"),
+        )
+
+    def enum_table(self, r: Record) -> None:
+        for name, entry in cast(dict[str, Value], r["enums"]).items():
+            key, inner = cast(Any, entry.value)
+            if not self.declare(name, key.span):
+                continue
+            e = cast(Record, inner.value)
+            values = []
+            for value_name, value_entry in cast(dict[str, Value], e["values"]).items():
+                value_key, value = cast(Any, value_entry.value)
+                v = value.value
+                if isinstance(v, int):
+                    values.append(EnumValue(value_name, v, value_key.span))
+                else:
+                    values.append(
+                        EnumValue(
+                            name=value_name,
+                            value=v["value"],
+                            span=value_key.span,
+                            doc=v.text("doc"),
+                            since=v["since"],
+                            spelled=v["spelled"],
+                            places=v.places(),
+                        )
+                    )
+            self.enums[name] = Enum(
+                name, e.text("doc"), key.span, tuple(values), e["unknown"] == "keep"
+            )
+
+    # ------------------------------------------------------------ fields
+
+    def fields(self, r: Record, accepts: frozenset[str]) -> tuple[Field, ...]:
+        """The fields of a layout, or of one that is written in the place of a field."""
+        spans = forms.key_spans(r["fields"])
+        entries = forms.entries(r["fields"])
+        return with_counts(tuple(self.field(n, value, spans[n], accepts) for n, value in entries))
+
+    def local(self, r: Record, span: Span, accepts: frozenset[str]) -> Reference:
+        """The layout that is written in the place of a field: its name is the way to it."""
+        name = "_".join(self.path)
+        if self.declared.get(name) is span:
+            return Reference(name, None, span)  # in another version
+        accepts -= {"trailing_bytes"}
+        fields = self.fields(r, accepts)
+        if self.declare(name, span):
+            self.layouts[name] = local_layout(name, fields, span, self.around, accepts)
+            self.local_names.append(name)
+        return Reference(name, None, span)
+
+    def field(self, name: str, value: object, span: Span, accepts: frozenset[str]) -> Field:
+        if isinstance(value, str):
+            return Field(name, ScalarType(value), span, accepts=accepts)
+        r = cast(Record, value)
+        self.path.append(name)
+        here = accepts | frozenset(forms.words(r["accepts"]))
+        types = types_of(r, lambda one: self.type(one, span, here))
+        type_ = types[-1][1] if types else self.type(r, span, here)
+        self.path.pop()
+        return Field(
+            name=name,
+            type=type_,
+            types=types,
+            ranges=ranges_of(r),
+            span=span,
+            doc=r.text("doc"),
+            versions=cast(Versions | None, r["versions"]),
+            since=cast(Since | None, r["since"]),
+            when=cast(Expression | None, r["when"]),
+            default=literals.default(self.reader, r) or forms.none_default(r),
+            none=cast(int | None, r["none"]),
+            const=literals.constant(self.reader, r),
+            is_version=r["is"] == "version",
+            measures=forms.field_range(r, "measures"),
+            counts=cast(str | None, r["counts"]),
+            checksum=cast(str | None, r["checksum"]),
+            covers=forms.field_range(r, "covers"),
+            valid=cast(Expression | None, r["valid"]),
+            refuse=cast(Expression | None, r["refuse"]),
+            accepts=accepts | frozenset(forms.words(r["accepts"])),
+            unit=cast(str | None, r["unit"]),
+            spelled=cast(str | None, r["spelled"]),
+            formerly=forms.formerly(r["formerly"]),
+            misprint=forms.misprint(r["misprint"]),
+            hidden=bool(r["hidden"]),
+            places=r.places(),
+        )
+
+    def type(self, r: Record, span: Span, accepts: frozenset[str]) -> FieldType:
+        only = forms.words(r["only"]) if "only" in r else None
+        if "type" in r:
+            return ScalarType(str(r["type"]), cast(str | None, r["enum"]), only)
+        if "bits" in r:
+            members = tuple(
+                forms.bit(key, value, forms.key_spans(r["members"])[key])
+                for key, value in forms.entries(r["members"])
+            )
+            return BitsType(str(r["bits"]), members)
+        if "bytes" in r or "string" in r:
+            return forms.bytes_type(r)
+        if "layout" in r:
+            return StructType(forms.reference(r["layout"], r.at("layout")), *_present(r))
+        if "fields" in r:
+            return StructType(self.local(r, span, accepts), *_present(r))
+        compressed = r["compressed"]
+        return ArrayType(
+            element=self.element(r, span, accepts),
+            count=cast(str | None, r["count"]),
+            length=cast(str | None, r["length"]),
+            compression=forms.compression(compressed) if isinstance(compressed, Record) else None,
+            nesting=cast(int | None, r["nesting"]),
+            at_least=cast(int, r["at_least"] or 0),
+            null=cast(int | None, r["null"]),
+        )
+
+    def element(self, r: Record, span: Span, accepts: frozenset[str]) -> Element:
+        match r["array"]:
+            case str(name):
+                return ScalarType(name)
+            case Record() as inner if "fields" in inner:
+                return self.local(inner, span, accepts)
+            case Record() as inner:
+                return forms.bytes_type(inner)
+            case name:
+                return forms.reference(name, r.at("array"))
+
+    # ------------------------------------------------------------ beside the fields
+
+    def derived(self, r: Record) -> list[Derived]:
+        out = []
+        for name, node in forms.entries(r["derived"]):
+            span = forms.key_spans(r["derived"])[name]
+            if isinstance(node, yaml_tree.Mapping) and node.get("is") is None:
+                for key, child in node.entries:
+                    found = self.reader.record(child, "derived")
+                    if found is not None:
+                        out.append(forms.derived(key.text, found, key.span, name))
+            else:
+                found = self.reader.record(node, "derived")
+                if found is not None:
+                    out.append(forms.derived(name, found, span, None))
+        return out
+
+
+def _present(r: Record) -> tuple[str | None, int | None]:
+    """The type of the number before a layout that says whether it is there, and the number that means null."""
+    return cast(str | None, r["present"]), cast(int | None, r["null"])

@@ -1,0 +1,59 @@
+"""Layouts that are written in the place of a field: they become layouts like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from codecgen.schema.lookup import members, reference_of
+from codecgen.schema.model import Field, Layout
+from codecgen.schema.reader import Record
+from codecgen.schema.types import ArrayType, Since, Span, Versions
+
+
+def local_layout(
+    name: str, fields: tuple[Field, ...], span: Span, around: Record, accepts: frozenset[str]
+) -> Layout:
+    """A layout of the fields that stand inside ``around``: with its order of bytes and its versions."""
+    return Layout(
+        name=name,
+        doc="",
+        span=span,
+        fields=fields,
+        endian=cast(Any, around["endian"] or "big"),
+        versions=cast(Versions | None, around["versions"]),
+        since=cast(Since | None, around["since"]),
+        draft=cast(Since | None, around["draft"]),
+        accepts=accepts,
+        is_local=True,
+    )
+
+
+def settled(layouts: Mapping[str, Layout], names: Iterable[str]) -> dict[str, Layout]:
+    """The layouts, those of the ``names`` without versions where they are the same in all; inner ones come first."""
+    out = dict(layouts)
+    for name in names:
+        if not any(_has_versions(f, out) for f in out[name].fields):
+            out[name] = replace(out[name], versions=None)
+    return out
+
+
+def _has_versions(f: Field, layouts: Mapping[str, Layout]) -> bool:
+    """Whether a field differs between versions of the layout around it."""
+    ref = reference_of(f)
+    held = None if ref is None or ref.version is not None else layouts.get(ref.layout)
+    inside = held is not None and held.versions is not None and held.version_is is None
+    told_apart = f.versions is not None or bool(f.types)
+    return told_apart or inside or any(m.versions is not None for m in members(f))
+
+
+def with_counts(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    """The fields, with arrays that know which field counts them."""
+    counted = {f.counts: f.name for f in fields if f.counts}
+    return tuple(
+        f.with_types(counted_by=counted[f.name])
+        if f.name in counted and isinstance(f.type, ArrayType)
+        else f
+        for f in fields
+    )

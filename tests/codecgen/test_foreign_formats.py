@@ -1,0 +1,82 @@
+"""Formats of others in the language, read and written beside programs that are not ours."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from functools import cache
+from typing import Any
+
+import pytest
+
+from codecgen.examples import live
+from codecgen.plan import make_plan
+from codecgen.runtime.errors import ChecksumError, ParseError, ValueRefused
+from codecgen.schema import loader
+from tests.codecgen.schemas import checked
+from tests.paths import ROOT
+
+FOREIGN = ROOT / "tests" / "data" / "foreign"
+
+
+@cache
+def codecs(name: str) -> Any:
+    """The generated module of a format."""
+    plan = make_plan(checked(loader.read_files(FOREIGN / name)))
+    found, refused = live.load(plan)
+    assert found is not None and not refused
+    return found.module(f"{name}.yaml")
+
+
+# ---------------------------------------------------------------- PNG
+
+
+def chunk(type_: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + type_ + data + struct.pack(">I", zlib.crc32(type_ + data))
+
+
+PIXELS = b"\0\x10\x80\0\xff\x40"
+PICTURE = (
+    b"\x89PNG\r\n\x1a\n"
+    + chunk(b"IHDR", struct.pack(">IIBBBBB", 2, 2, 8, 0, 0, 0, 0))
+    + chunk(b"tEXt", b"Title\0made here")
+    + chunk(b"IDAT", zlib.compress(PIXELS))
+    + chunk(b"IEND", b"")
+)
+
+
+def test_png() -> None:
+    png = codecs("png").PNG_FILE
+    parsed = png.parse(PICTURE)
+    assert (parsed.header.width, parsed.header.color_type.label) == (2, "grayscale")
+    assert [c.type for c in parsed.chunks] == [b"tEXt", b"IDAT", b"IEND"]
+    assert zlib.decompress(parsed.chunks[1].data) == PIXELS
+    assert png.build(parsed) == PICTURE
+    ours = png.build(
+        {
+            "header": {"width": 2, "height": 2, "bit_depth": 8, "color_type": "grayscale"},
+            "chunks": [
+                {"type": b"tEXt", "data": b"Title\0made here"},
+                {"type": b"IDAT", "data": zlib.compress(PIXELS)},
+                {"type": b"IEND", "data": b""},
+            ],
+        }
+    )
+    assert ours == PICTURE
+
+
+@pytest.mark.parametrize(
+    ("at", "error", "path"),
+    [
+        (0, ValueRefused, "signature"),
+        (12, ValueRefused, "header.type"),
+        (26, ValueRefused, "header.compression"),
+        (len(PICTURE) - 1, ChecksumError, "chunks[2].crc"),
+    ],
+)
+def test_png_that_is_damaged(at: int, error: type[ParseError], path: str) -> None:
+    data = bytearray(PICTURE)
+    data[at] ^= 1
+    with pytest.raises(error) as caught:
+        codecs("png").PNG_FILE.parse(bytes(data))
+    assert caught.value.where.path == path
