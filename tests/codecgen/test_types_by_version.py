@@ -55,6 +55,14 @@ VALUES: list[tuple[int, dict[str, Any], str]] = [
      "0000000000000003 00 00 00 00 08"),
 ]  # fmt: skip
 
+INSIDE = """
+layout: names
+versions: 0-1
+fields:
+  xs: {array: {string: {0: i16, 1: compact}, null: {1: 0}}, count: {0: i32, 1: compact}}
+  p: {fields: {x: u8, s: {string: {0: u8, 1: compact}}}, present: {0: i8, 1: uvarint}, null: {0: -1, 1: 0}}
+"""
+
 
 def model() -> Model:
     found, diagnostics = loader.load({"codecgen.yaml": MANIFEST, "case.yaml": SCHEMA})
@@ -119,6 +127,30 @@ def test_a_layout_around_reads_any_version(package: ModuleType) -> None:
         parsed = package.AROUND.parse(data)
         assert parsed["inner"]["offset"] == value["offset"] and parsed["big"] is None
         assert package.AROUND.build(parsed) == data
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "hex"),
+    [
+        ("NAMES_V0", {"xs": ["a"], "p": {"x": 1, "s": "b"}}, "00000001 0001 61 01 01 01 62"),
+        ("NAMES_V0", {"xs": [], "p": None}, "00000000 ff"),
+        ("NAMES_V1", {"xs": ["a", None], "p": {"x": 1, "s": "b"}}, "03 02 61 00 01 01 02 62"),
+        ("NAMES_V1", {"xs": [], "p": None}, "01 00"),
+    ],
+)
+def test_elements_and_local_layouts(
+    inside: ModuleType, name: str, value: dict[str, Any], hex: str
+) -> None:
+    codec, data = getattr(inside, name), bytes.fromhex(hex)
+    assert codec.parse(data) == value
+    assert codec.build(value) == data
+
+
+@pytest.fixture(scope="module")
+def inside(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    return package_of(
+        INSIDE, tmp_path_factory.mktemp("inside"), "inside_by_version", "construct,docs"
+    )
 
 
 def test_people_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,7 +62,13 @@ def _enums_fit(layout: Layout, model: Model) -> Iterator[Diagnostic]:
     """Values of an enum fit the integers that stand for them (the pass over bits does that for bits)."""
     for thing, name, only in enum_uses(layout):
         enum = model.enums.get(name)
-        if enum is None or not isinstance(thing, Field) or not isinstance(thing.type, ScalarType):
+        if enum is not None and isinstance(thing, Field):
+            yield from once(_enum_fits(thing, enum, only))
+
+
+def _enum_fits(f: Field, enum: Enum, only: tuple[str, ...] | None) -> Iterator[Diagnostic]:
+    for thing in f.variants():
+        if not isinstance(thing.type, ScalarType):
             continue
         reach = integer_range(thing.type.name)
         if reach is None:

@@ -29,7 +29,11 @@ def types_of(
     ranged = dict(_ranged(r))
     if not ranged:
         return ()
-    return tuple((cell, type_of(record)) for cell, record in _cells(r, ranged))
+    types = tuple((cell, type_of(record)) for cell, record in _cells(r, ranged))
+    if types:
+        return types
+    first = {key: each.parts[0][1] for key, each in ranged.items()}
+    return ((Versions(0, None), type_of(_with(r, first))),)
 
 
 def _ranged(r: Record, before: str = "") -> Iterator[tuple[str, Ranged]]:
