@@ -61,6 +61,7 @@ INDEXES = Selection(
     ),
     NOT,
 )
+WIRE = Selection(("tests/codecs/test_confluent_framing.py", "tests/codecs/test_tolerances.py"), NOT)
 SLOW = (
     f"{NOT} and not without_a_compiler and not pieces_are_whole and not beyond_the_end"
     " and not how_the_rows_come"
@@ -80,6 +81,7 @@ BY_FOLDER = {
     "drafts": DRAFTS,
     "indexes": INDEXES,
     "views": VIEWS,
+    "wire": WIRE,
 }
 
 
