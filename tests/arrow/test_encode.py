@@ -329,17 +329,17 @@ def exact(array):
     if pa.types.is_list(kind):
         structs = array.values
         inner = pa.StructArray.from_arrays([exact(structs.field(i)) for i in range(2)], fields=list(kind.value_type))
-        offsets = guarded(array.buffers()[1].split(0, 4 * len(array) + 4))
+        offsets = guarded(array.buffers()[1].slice(0, 4 * len(array) + 4))
         return pa.Array.from_buffers(kind, len(array), [None, offsets], children=[inner])
     validity, *buffers = array.buffers()
     if validity is not None:
-        validity = validity.split(0, -(-len(array) // 8))
+        validity = validity.slice(0, -(-len(array) // 8))
     if len(buffers) == 2:
-        offsets = buffers[0].split(0, 4 * len(array) + 4)
+        offsets = buffers[0].slice(0, 4 * len(array) + 4)
         end = int.from_bytes(bytes(offsets)[-4:], "little")
-        buffers = [offsets, buffers[1].split(0, end)]
+        buffers = [offsets, buffers[1].slice(0, end)]
     else:
-        buffers = [buffers[0].split(0, -(-len(array) * kind.bit_width // 8))]
+        buffers = [buffers[0].slice(0, -(-len(array) * kind.bit_width // 8))]
     return pa.Array.from_buffers(kind, len(array), [guarded(b) for b in (validity, *buffers)])
 
 for count in (1, 2, 7, 8, 9, 33, 200):
