@@ -70,5 +70,7 @@ ADVICE: Mapping[str, str] = {
     "C040": "`uses` names another schema directory: an installed package that brings its schemas, or a path. It is in the "
     "same version of the language, `codecgen check` finds nothing in it, it does not use this one in turn, and no two "
     "directories make the same package.",
+    "C050": "Where a type differs between versions, each version that has the field has exactly one: ranges do not overlap, "
+    "leave none out, and name no other versions. The values stay of one kind, so that a field is one column.",
 }
 """Number -> why it is reported, and what helps. Plain text."""

@@ -45,6 +45,7 @@ CODES: Mapping[str, str] = {
     "C033": "a template cannot be rendered",
     "C034": "a template that takes nobody's place",
     "C040": "a schema directory that cannot be used",
+    "C050": "a version in which a field has no type, or two",
 }
 """Every number codecgen can print, and what it is about. Numbers are never used again for something else."""
 

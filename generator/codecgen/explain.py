@@ -16,6 +16,7 @@ from codecgen.explain_text import (
     relations,
     row,
     title,
+    types_in,
     wrapped,
 )
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
@@ -173,7 +174,8 @@ class _Explainer:
     def field(self, f: Field, layout: Layout, plans: list[LayoutPlan], whole: str) -> Iterator[str]:
         yield from title(whole, f"field of {layout.name}", f.span)
         yield from paragraph(f.doc)
-        yield from row("type", self.type(f))
+        for one, where in types_in(f, plans):
+            yield from row("type", self.type(one) + where)
         if not isinstance(f.type, ScalarType) and layout.endian == "little":
             yield from row("", "little endian")
         yield from self.place(f, plans)

@@ -15,7 +15,7 @@ from codecgen.plan.read_program import read_program
 from codecgen.plan.write_ops import Limits
 from codecgen.plan.write_program import WriteError, WriteProgram, is_written, write_program
 from codecgen.schema.model import Model, View
-from codecgen.schema.types import ArrayType, BytesType, ScalarType
+from codecgen.schema.types import ArrayType, BytesType, FieldType, ScalarType, StructType
 from codecgen.schema.uses import within
 
 _VERB, _NAME = 10, 24
@@ -92,7 +92,7 @@ def _read(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
             codec = "" if fp.codec is None else f"decompress by {said(fp.codec)}"
             yield _line(depth, "loop", fp.name, what, _count(type_), codec)
         case read_ops.Struct(fp, held):
-            yield _line(depth, "call", fp.name, title(held))
+            yield _line(depth, "call", fp.name, title(held), _marker(fp.field.type))
         case read_ops.Open(length, first, last, when, _):
             to = "the end" if last is None else last
             asked = "" if when is None else f"if {said(when)}"
@@ -119,6 +119,13 @@ def _covered(checksum: object, layout: LayoutPlan) -> str:
     return "" if covers is None else range_words(covers, layout)
 
 
+def _marker(type_: FieldType) -> str:
+    """The number that says whether a layout is there."""
+    if not isinstance(type_, StructType) or type_.present is None:
+        return ""
+    return f"present={type_.present} null={type_.null}"
+
+
 def _length(type_: BytesType) -> str:
     if type_.length == "rest":
         return "to the end"
@@ -131,6 +138,7 @@ def _count(type_: ArrayType) -> str:
     words += [f"length={type_.length}"] if type_.length else []
     words += [] if words else ["to the end"]
     words += [f"at_least={type_.at_least}"] if type_.at_least else []
+    words += [f"null={type_.null}"] if type_.null is not None else []
     return " ".join(words)
 
 

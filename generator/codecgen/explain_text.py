@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from codecgen.plan import FieldPlan, LayoutPlan
+from codecgen.schema.model import Field
 from codecgen.schema.types import ArrayType, BitMember, FieldRange, Misprint, Span
 
 WIDTH = 100
@@ -73,6 +74,20 @@ def wrapped(text: str, indent: int) -> list[str]:
         drop_whitespace=True,
         replace_whitespace=False,
     )
+
+
+def types_in(f: Field, plans: list[LayoutPlan]) -> Iterator[tuple[Field, str]]:
+    """The field with each of its types by itself, and the versions in which it is of that type."""
+    if not f.types:
+        yield f, ""
+        return
+    found: dict[str, tuple[Field, list[str]]] = {}
+    for plan in plans:
+        if plan.field(f.name) is not None:
+            one = f.in_versions((plan.version,))
+            found.setdefault(repr(one.type), (one, []))[1].append(str(plan.version))
+    for one, versions in found.values():
+        yield one, f" in version {', '.join(versions)}"
 
 
 def array_rows(type_: ArrayType) -> Iterator[str]:

@@ -13,6 +13,7 @@ Json = dict[str, Any]
 _NAME_AT_START = "^" + NAME.pattern.replace("\\Z", "$")
 _DECLARED = "([a-z][a-z0-9_]*[.])?[a-z][a-z0-9_]*"
 _TEXT: Json = {"type": ["string", "number", "boolean"]}
+_RANGE = "^[0-9]{1,5}([+]|-[0-9]{1,5})?$"
 _NUMBERED = "^([a-z][a-z0-9_]*|-?([0-9]{1,20}|0x[0-9a-fA-F]{1,16}))$"
 _HEX_OF_BYTES: Json = {
     "type": "object",
@@ -107,7 +108,7 @@ def _kind(kind: key_types.Kind) -> Json:
             empty = {"type": "array", "maxItems": 0}
             return {"anyOf": [_kind(key_types.Code()), _HEX_OF_BYTES, empty]}
         case key_types.Range():
-            return _number_or("^[0-9]{1,5}([+]|-[0-9]{1,5})?$", "integer")
+            return _number_or(_RANGE, "integer")
         case key_types.Bits():
             return _number_or("^[0-9]{1,2}([.][.][0-9]{1,2})?$", "integer")
         case key_types.LayoutName():
@@ -126,6 +127,13 @@ def _kind(kind: key_types.Kind) -> Json:
                 "type": "object",
                 "propertyNames": {"pattern": _NUMBERED if numbers else _NAME_AT_START},
                 "additionalProperties": _kind(value),
+            }
+        case key_types.ByVersion(value):
+            return {
+                "type": "object",
+                "propertyNames": {"pattern": _RANGE},
+                "additionalProperties": _kind(value),
+                "minProperties": 1,
             }
         case key_types.Either(options):
             return {"anyOf": [_kind(one) for one in options]}

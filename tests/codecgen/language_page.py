@@ -79,6 +79,10 @@ def words(kind: key_types.Kind) -> str:
             return f"list of {words(item)}"
         case key_types.MapOf(item):
             return f"mapping of names to {words(item)}"
+        case key_types.ByVersion(item):
+            return f"a mapping of versions to {words(item)}"
+        case key_types.Either(options) if isinstance(options[-1], key_types.ByVersion):
+            return " or ".join(words(one) for one in options[:-1]) + ", or that by version"
         case key_types.Either(options):
             return " or ".join(words(one) for one in options)
         case _:

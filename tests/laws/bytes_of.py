@@ -83,7 +83,12 @@ def _part(
         if key in spec:
             return _text(spec[key], spec.get("null"), value, endian)
     if "layout" in spec:
-        return _held(facts, spec["layout"], version, value)
+        if "present" not in spec:
+            return _held(facts, spec["layout"], version, value)
+        if value is None:
+            return number(spec["present"], spec["null"], endian)
+        held = _held(facts, spec["layout"], version, value)
+        return number(spec["present"], 1, endian) + held
     return _array(facts, layout, spec, value, values, endian, version)
 
 
@@ -173,6 +178,9 @@ def _array(
     facts: Facts, layout: str, spec: Tree, items: Any, values: Any, endian: str, version: int | None
 ) -> bytes:
     element = spec["array"]
+    null = _null(spec, endian)
+    if items is None:
+        return null
     if len(items) < spec.get("at_least", 0):
         raise Unfit("too few")
     if isinstance(element, dict):
@@ -187,11 +195,22 @@ def _array(
         codec = codec_of(facts, layout, spec["compressed"], values, version)
         if codec is not None:
             data = compress(codec[0], data, variant=codec[1])
+    head = b""
     if "length" in spec:
-        data = number(spec["length"], len(data), endian) + data
+        head = number(spec["length"], len(data), endian)
     if "count" in spec:
-        data = length(spec["count"], len(items), endian) + data
-    return data
+        head = length(spec["count"], len(items), endian)
+    if "null" in spec and (head == null if head else len(items) == spec["null"]):
+        raise Unfit("as many as null")
+    return head + data
+
+
+def _null(spec: Tree, endian: str) -> bytes:
+    """The bytes of an array that is null: none where another field counts it."""
+    type_ = spec.get("count", spec.get("length"))
+    if type_ is None or "null" not in spec:
+        return b""
+    return number("uvarint" if type_ == "compact" else type_, spec["null"], endian)
 
 
 def counted(spec: Tree) -> bool:

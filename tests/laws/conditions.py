@@ -68,7 +68,7 @@ class Conditions:
             ways.append(self._flag)
         if any(s.kind == "enum" and s.words for s in self.seen):
             ways.append(self._word)
-        if any(s.nullable and s.kind != "array" for s in self.seen):
+        if any(s.nullable for s in self.seen):
             ways.append(self._null)
         if any(s.kind == "array" and s.element for s in self.seen):
             ways.append(self._end)
@@ -113,7 +113,7 @@ class Conditions:
         return f"{seen.path} {self.d.pick(('==', '!='))} {self.d.pick(seen.words)}"
 
     def _null(self) -> str:
-        seen = self.d.pick([s for s in self.seen if s.nullable and s.kind != "array"])
+        seen = self.d.pick([s for s in self.seen if s.nullable])
         return f"{seen.path} {self.d.pick(('==', '!='))} null"
 
     def _end(self) -> str:

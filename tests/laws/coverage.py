@@ -67,6 +67,8 @@ def _words(kind: grammar.Kind) -> Iterator[str]:
         case grammar.Either(kinds):
             for one in kinds:
                 yield from _words(one)
+        case grammar.ByVersion(_):
+            yield "by version"
         case grammar.ListOf(item) | grammar.MapOf(item):
             yield from _words(item)
         case _:
@@ -109,6 +111,11 @@ def _value(place: str, kind: grammar.Kind, value: Any, out: set[str]) -> None:
         case grammar.MapOf(item):
             for part in value.values() if isinstance(value, dict) else ():
                 _value(place, item, part, out)
+        case grammar.ByVersion(item):
+            if isinstance(value, dict):
+                out.add(f"{place}: by version")
+                for part in value.values():
+                    _value(place, item, part, out)
         case grammar.Either(kinds):
             for one in kinds:
                 _value(place, one, value, out)

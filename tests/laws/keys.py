@@ -9,7 +9,7 @@ from tests.laws.conditions import NUMBERS, Conditions, Seen
 from tests.laws.draws import Draw
 from tests.laws.names import Names
 from tests.laws.seen import ALL_INTEGERS, FIXED, SCALARS, numbers_of, seen_of
-from tests.laws.world import INTEGERS, VARINTS, Hexed, Quoted, Tree, reach
+from tests.laws.world import INTEGERS, RANGED, VARINTS, Hexed, Quoted, Tree, each, reach, span
 
 
 @dataclass
@@ -108,10 +108,9 @@ class Keys:
                 members[names.fresh()] = {"reserved": "keep"}
         return {"bits": base, "members": members}
 
-    def null(self, spec: Tree) -> None:
-        """Perhaps a length that means null."""
+    def null(self, spec: Tree, length: str) -> None:
+        """Perhaps a length or a count of a type that means null."""
         d = self.d
-        length = spec.get("string", spec.get("bytes"))
         if length == "compact" and d.chance(2):
             spec["null"] = 0
         elif length != "compact" and d.chance(3):
@@ -119,6 +118,32 @@ class Keys:
             spec["null"] = -1 if self.plain else d.pick((-1, -2) if signed else (255, 0, 3))
             if self.plain and not signed:
                 del spec["null"]
+
+    def by_version(self, spec: Tree) -> None:
+        """Perhaps another length, count or number from a version on."""
+        if isinstance(spec.get("array"), dict):
+            element = spec["array"] | {k: v for k, v in spec.items() if k == "versions"}
+            self.by_version(element)
+            spec["array"] = {k: v for k, v in element.items() if k != "versions"}
+        d, mine = self.d, self.made.versions
+        key = next((key for key in RANGED if isinstance(spec.get(key), str)), None)
+        settled = {"enum", "const", "default", "none", "nesting"} & set(spec)
+        if key is None or mine is None or settled or not d.chance(2):
+            return
+        first, last = span(spec["versions"]) if "versions" in spec else mine
+        low, high = max(first, mine[0]), min(mine[1] if last is None else last, mine[1])
+        if spec[key] in ("rest", "bool", "f64", "uuid") or low >= high:
+            return
+        cut = d.number(low, high - 1)
+        sides = (str(low) if low == cut else f"{low}-{cut}", f"{cut + 1}+")
+        types = ("i64", "u8", "varint") if key in ("type", "present") else ("i16", "u8", "uvarint")
+        other = d.pick((*types, "compact") if key in ("string", "bytes", "count") else types)
+        spec[key] = {sides[0]: spec[key], sides[1]: other}
+        if "null" in spec:
+            null = 0 if other == "compact" else -1 if reach(other)[0] < 0 else 200
+            spec["null"] = {sides[0]: spec["null"], sides[1]: null}
+            if key != "present" and d.chance(3):
+                del spec["null"][d.pick(sides)]
 
     # ------------------------------------------------------------ keys beside the type
 
@@ -146,8 +171,10 @@ class Keys:
     def default(self, spec: Tree) -> None:
         """Perhaps a constant, a default or a number for nothing."""
         d = self.d
-        if "array" in spec or "fields" in spec:
-            if "array" in spec and d.chance(5):
+        if "array" in spec or "layout" in spec or "fields" in spec:
+            if "null" in spec and d.chance(4):
+                spec["default"] = "null"
+            elif "array" in spec and d.chance(5):
                 spec["default"] = []
             return
         if spec.get("type") not in ALL_INTEGERS:
@@ -267,14 +294,16 @@ class Keys:
         special: list[str] = []
         element = spec.get("array")
         inner = element if isinstance(element, dict) else spec
-        types = [spec.get(k) for k in ("type", "bytes", "string", "count", "length", "array")]
-        types += [inner.get("bytes"), inner.get("string")]
+        parts = (spec, inner) if inner is not spec else (spec,)
+        types = [t for part in parts for key in (*RANGED, "array") for t in each(part.get(key))]
         if any(isinstance(t, str) and (t in VARINTS or t == "compact") for t in types):
             about.append("overlong_varints")
         if "string" in inner:
             about.append("invalid_utf8")
-        if inner.get("null", 0) < 0:
+        if any(null < 0 for part in parts for null in each(part.get("null", 0))):
             special.append("negative_null")
+        if "present" in spec:
+            special.append("any_present")
         if "measures" in spec or "layout" in spec or "fields" in spec:
             about.append("trailing_bytes")
         if "array" in spec:

@@ -8,7 +8,7 @@ from tests.laws.conditions import Seen
 from tests.laws.keys import Keys, Kit, Made
 from tests.laws.names import Names
 from tests.laws.seen import ALL_INTEGERS, SCALARS, framed, solid
-from tests.laws.world import VARINTS, Tree
+from tests.laws.world import VARINTS, Tree, reach
 
 SHORT = (
     "u8",
@@ -196,6 +196,10 @@ class Maker(Keys):
             self.one()
         if d.chance(8):
             spec["at_least"] = 1
+        if not self.plain or d.chance(8):
+            self.null(spec, self.fields[count]["type"])
+        if "null" not in spec:
+            self.by_version(self.fields[count])
         self.fields[array] = spec
         self.see(array, spec)
 
@@ -291,8 +295,9 @@ class Maker(Keys):
         elif kind == 5:
             spec = {d.pick(("bytes", "string")): d.number(1, 4)}
         elif kind <= 8:
-            spec = {d.pick(("string", "bytes")): d.pick(SHORT)}
-            self.null(spec)
+            length = d.pick(SHORT)
+            spec = {d.pick(("string", "bytes")): length}
+            self.null(spec, length)
         elif kind <= 10:
             spec = {"array": self.element()}
             spec |= (
@@ -302,13 +307,21 @@ class Maker(Keys):
             )
             if d.chance(6):
                 spec["at_least"] = d.number(0, 2)
-        elif kind == 11:
+            if not self.plain or d.chance(3):
+                self.null(spec, spec.get("count") or spec["length"])
+        elif kind in (11, 13):
             holds = [m for m in self.kit.made if not m.open and self.may_hold(m)]
             spec = (
                 {"layout": self.named(d.pick(holds))}
                 if holds and not self.plain
                 else {"bytes": "u8"}
             )
+            if kind == 13 and not self.plain and d.chance(2):
+                spec = self.local()
+            if ("layout" in spec or "fields" in spec) and d.chance(2):
+                spec |= self.present()
+            elif not self.made.versions and not self.plain and not self.made.open and d.chance(4):
+                spec = {"layout": self.made.name} | self.present()  # a chain
         elif kind == 12 and not self.plain and not self.made.open:
             spec = {
                 "array": self.made.name,
@@ -317,8 +330,6 @@ class Maker(Keys):
             }
             if self.made.versions is not None and not self.made.in_band:
                 spec = {"bytes": "u8"}
-        elif kind == 13 and not self.plain:
-            spec = self.local()
         else:
             spec = self.scalar(fixed)
         self.documents(spec)
@@ -333,6 +344,16 @@ class Maker(Keys):
         if not fixed:
             self.rules(name, spec)
         self.see(name, spec)
+        if not fixed:
+            self.by_version(spec)
+            self.fields[name] = self.fields[name] if isinstance(spec.get("type"), str) else spec
+
+    def present(self) -> Tree:
+        """A number before a layout that says whether it is there."""
+        d = self.d
+        type_ = d.pick([s for s in SHORT if s != "compact"])
+        signed = reach(type_)[0] < 0
+        return {"present": type_, "null": d.pick((-1, 0, -3) if signed else (0, 0, 255))}
 
     def element(self) -> Any:
         """What an array holds."""
@@ -353,7 +374,7 @@ class Maker(Keys):
             d.pick(("string", "bytes")): d.pick(SHORT) if d.number(0, 3) else d.number(1, 3)
         }
         if not isinstance(spec.get("string", spec.get("bytes")), int):
-            self.null(spec)
+            self.null(spec, next(iter(spec.values())))
         return spec
 
     def local(self) -> Tree:

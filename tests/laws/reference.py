@@ -163,6 +163,8 @@ class Scope:
 def shown(value: Any, column: Tree) -> Any:
     """A value as Arrow gives it back."""
     if "list" in column:
+        if value is None and column.get("nullable"):
+            return None
         return [
             {name: shown(item[name], part) for name, part in column["list"].items()}
             for item in value or ()

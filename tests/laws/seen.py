@@ -31,8 +31,10 @@ def solid(spec: Any) -> bool:
     """Whether a field takes a byte or more whatever it holds."""
     if not isinstance(spec, dict):
         return True
-    if "when" in spec or "versions" in spec or "layout" in spec or "fields" in spec:
+    if "when" in spec or "versions" in spec:
         return False
+    if "layout" in spec or "fields" in spec:
+        return "present" in spec
     if "array" in spec:
         return bool({"count", "length"} & set(spec))
     return spec.get("bytes", spec.get("string")) != "rest"
@@ -46,7 +48,7 @@ def seen_of(
 ) -> list[Seen]:
     """What a field lets expressions name."""
     spec = spec if isinstance(spec, dict) else {"type": spec}
-    versions, nullable = spec.get("versions"), "when" in spec
+    versions, nullable = spec.get("versions"), "when" in spec or "null" in spec
     late = "measures" in spec or "checksum" in spec
     if "bits" in spec:
         out: list[Seen] = []
@@ -77,6 +79,6 @@ def seen_of(
         element = (numbers or {}).get(held, ("",) if held in ALL_INTEGERS else ())
         return [Seen(name, "array", (), nullable, versions, element)]
     if "layout" in spec or "fields" in spec:
-        return []
+        return [Seen(name, "other", (), nullable, versions)]
     kind = "bytes" if "bytes" in spec else "text"
-    return [Seen(name, kind, (), nullable or "null" in spec, versions)]
+    return [Seen(name, kind, (), nullable, versions)]

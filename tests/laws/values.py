@@ -109,14 +109,19 @@ class Values:
             if "when" in array and not meaning.holds(array["when"]):
                 return r.choice((0, 0, 3))  # nothing is there to be counted
             out.left.add(name)
-            return len(items)
+            return array["null"] if items is None else len(items)
         if "const" in spec or spec.get("is") == "version":
             if r.random() < 0.8:
                 out.left.add(name)
             words = self.facts.values(spec["enum"]) if "enum" in spec else {}
             return literal(spec, spec.get("const", version), words)
         default = spec.get("none", spec.get("default"))
-        if ("none" in spec or "default" in spec) and r.random() < 0.4:
+        may = "none" in spec or "default" in spec
+        if default == "null" and "array" in spec and name in made:
+            may = False  # another field has counted it
+        if isinstance(default, list) and "null" in spec:
+            may = False
+        if may and r.random() < 0.4:
             value = self.default(default, spec, fields, out, meaning, made, version, deep)
             if value is not None or "null" in spec:
                 out.left.add(name)
@@ -126,6 +131,9 @@ class Values:
         if "bits" in spec:
             return self.bits(name, spec, meaning, version)
         if "layout" in spec:
+            own = spec["layout"] == tree.get("layout")
+            if "null" in spec and (r.random() < 0.3 or (own and deep > 2)):
+                return None
             return self.held(spec["layout"], version, deep)
         return self.plain(spec)
 
@@ -268,11 +276,14 @@ class Values:
 
     def array(
         self, name: str, spec: Tree, out: Full, made: dict[str, Any], version: int | None, deep: int
-    ) -> list[Any]:
+    ) -> list[Any] | None:
         """The elements; the same ones whenever a layout is asked for them."""
         if name in made:
-            return list(made[name])
+            return None if made[name] is None else list(made[name])
         r = self.r
+        if "null" in spec and r.random() < 0.25:
+            made[name] = None
+            return None
         least = spec.get("at_least", 0)
         most = 0 if deep > 2 and "nesting" in spec else 3
         number = least + r.choice((0, 0, 1, 1, 2, most))

@@ -167,6 +167,10 @@ class ViewMaker:
             spec["compressed"] = maker.compressed(d.pick(maker.codecs()).path)
         if d.chance(8):
             spec["at_least"] = 1
+        elif spec.get("count") in ("i32", "varint", "compact") and d.chance(3):
+            spec["null"] = 0 if spec["count"] == "compact" else -1
+        elif kind == 0 and maker.fields[count]["type"] in ("i32", "varint") and d.chance(2):
+            spec["null"] = -2
         maker.fields[name] = spec
         maker.see(name, spec)
         return name
@@ -274,8 +278,8 @@ class ViewMaker:
         elif "array" in spec and prefix and not nullable:
             held = next((m for m in self.kit.made if m.name == spec["array"]), None)
             members = self.members(held)
-            if members:
-                yield Source(prefix + name, "list", False, part, members)
+            if members and not (self.written and "null" in spec):  # refused by C023
+                yield Source(prefix + name, "list", "null" in spec, part, members)
 
     def members(self, held: Made | None) -> Tree:
         """What of an element a list can show: bytes and text."""
@@ -311,7 +315,7 @@ class ViewMaker:
         if not column_allowed(name, self.written) or name in inside or own & names.taken:
             name = names.keep("zz" + str(len(self.columns)))
         tree: Tree = {"list": source.members} if source.type == "list" else {"type": source.type}
-        if source.nullable or (d.chance(6) and source.type != "list"):
+        if source.nullable or (d.chance(6) and not (self.written and source.type == "list")):
             tree["nullable"] = True
         if d.chance(6):
             tree["on_request"] = True

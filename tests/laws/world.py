@@ -123,7 +123,7 @@ class Facts:
         for name, spec in self.layouts[layout]["fields"].items():
             full = {"type": spec} if isinstance(spec, str) else spec
             if in_range(full.get("versions"), version):
-                out.append((name, full))
+                out.append((name, in_version(full, version)))
         return out
 
     def versions(self, layout: str) -> list[int | None]:
@@ -189,6 +189,9 @@ def _varies(layouts: dict[str, Tree], spec: Any, around: Tree) -> bool:
         return False
     if "versions" in spec or any("versions" in bit for bit in spec.get("members", {}).values()):
         return True
+    inside = spec["array"] if isinstance(spec.get("array"), dict) else spec
+    if any(isinstance(part.get(key), dict) for part in (spec, inside) for key in RANGED):
+        return True
     held = spec.get("layout", spec.get("array"))
     inner = layouts.get(held, {}) if isinstance(held, str) else {}
     return "versions" in inner and "version_is" not in inner
@@ -211,6 +214,32 @@ def in_range(versions: Any, version: int | None) -> bool:
         return True
     low, high = span(versions)
     return low <= version and (high is None or version <= high)
+
+
+RANGED = ("type", "bytes", "string", "count", "length", "present", "null")
+"""Keys of a field that can have another value in other versions."""
+
+
+def each(value: Any) -> list[Any]:
+    """What a key says in some version."""
+    return list(value.values()) if isinstance(value, dict) else [value]
+
+
+def in_version(spec: Tree, version: int | None) -> Tree:
+    """What a field says in one version."""
+    if isinstance(spec.get("array"), dict):
+        spec = spec | {"array": in_version(spec["array"], version)}
+    if not any(isinstance(spec.get(key), dict) for key in RANGED):
+        return spec
+    out: Tree = {}
+    for key, value in spec.items():
+        if key not in RANGED or not isinstance(value, dict):
+            out[key] = value
+            continue
+        for versions, part in value.items():
+            if in_range(versions, version):
+                out[key] = part
+    return out
 
 
 def bits_of(at: Any) -> tuple[int, int]:

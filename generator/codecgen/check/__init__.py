@@ -13,6 +13,7 @@ from codecgen.check import (
     expressions,
     manifest,
     names,
+    nulls,
     open_ended,
     recursion,
     references,
@@ -48,6 +49,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("bits", bits.check),
     Pass("relations", relations.check),
     Pass("values", values.check),
+    Pass("nulls", nulls.check),
     Pass("recursion", recursion.check),
     Pass("expressions", expressions.check),
     Pass("tolerances", tolerances.check, _SOUND),
@@ -55,7 +57,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("choices", choices.check, _SOUND),
     Pass("views", views.check, _SOUND),
     Pass("writes", writes.check, (*_SOUND, "views")),
-    Pass("examples", examples.check, (*_SOUND, "values")),
+    Pass("examples", examples.check, (*_SOUND, "values", "nulls")),
 )
 PASSES += (Pass("example_trials", example_trials.check, tuple(check.name for check in PASSES)),)
 """All passes, in the order in which they run. Those without ``after`` pass over what an earlier one reports."""

@@ -85,6 +85,8 @@ class _Example:
 
     def fields(self, values: Mapping[object, object], plans: list[LayoutPlan], path: str) -> None:
         """The values of a layout; of several plans one that has the field will do."""
+        by = plans[0].layout.version_is
+        plans = [p for p in plans if by in values and values[by] == p.version] or plans
         for key, value in values.items():
             there = [fp for plan in plans for fp in plan.fields if fp.name == key]
             if not there:
@@ -95,7 +97,8 @@ class _Example:
                 help = hint(str(key), spans) if key not in spans else ""
                 self.report("C014", message, f"{path}{key}", help)
             else:
-                self.value(value, there[0], plans[0], f"{path}{key}")
+                fits = (fp for fp in there if value is not None or fp.field.nullable)
+                self.value(value, next(fits, there[0]), plans[0], f"{path}{key}")
 
     def value(self, value: object, fp: FieldPlan, holder: LayoutPlan, path: str) -> None:
         f = fp.field
@@ -108,6 +111,8 @@ class _Example:
                 self.bits(value, members, path)
             case BytesType():
                 self.data(value, f.type, path)
+            case StructType(_, str()) | ArrayType(null=int()) if value is None:
+                return
             case StructType(ref):
                 self.inside(value, ref, holder, path)
             case ArrayType(element):

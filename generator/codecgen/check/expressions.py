@@ -11,7 +11,7 @@ from codecgen.plan.nodes import BitValue, FieldValue
 from codecgen.plan.resolve import Resolver
 from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type, bit_type
-from codecgen.schema.expression import Expression
+from codecgen.schema.expression import Expression, Null
 from codecgen.schema.lookup import exists_in, field_of, members, versions_of
 from codecgen.schema.model import Derived, Field, Model
 from codecgen.schema.types import ArrayType, BytesType, ScalarType
@@ -102,6 +102,8 @@ def _default(f: Field, default: Expression, scope: Scope) -> Iterator[Diagnostic
     elif isinstance(f.type, BytesType):
         wanted = Type("text" if f.type.text else "bytes", nullable=f.type.null is not None)
         yield from _fits(default, scope, wanted, f'"{f.name}"')
+    elif isinstance(default.node, Null):
+        pass  # whether it can be null is said where nulls are looked at
 
 
 def _fits(expression: Expression, scope: Scope, wanted: Type, what: str) -> Iterator[Diagnostic]:

@@ -57,6 +57,7 @@ RUNTIME = frozenset(
         "integer",
         "layout",
         "lazy",
+        "nullable",
         "rule",
         "text",
         "uuid",

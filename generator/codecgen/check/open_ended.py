@@ -142,6 +142,8 @@ class _Ends:
                 return 0 if length == "rest" else scalar_bounds(str(length))[0]
             case ArrayType(count=count, length=length):
                 return sum(scalar_bounds(name)[0] for name in (count, length) if name is not None)
+            case StructType(_, str(present)):
+                return scalar_bounds(present)[0]
             case StructType(ref):
                 return min((self.least(plan) for plan in self.plan.held(ref, layout)), default=0)
             case _:

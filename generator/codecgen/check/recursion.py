@@ -29,7 +29,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 def _endless(f: Field) -> bool:
     """Whether a field holds a layout whatever the bytes say, with nothing that bounds how deep."""
-    if reference_of(f) is None or f.when is not None:
+    if reference_of(f) is None or f.when is not None or getattr(f.type, "present", None):
         return False
     return not (isinstance(f.type, ArrayType) and f.type.nesting is not None)
 

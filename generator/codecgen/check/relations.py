@@ -54,7 +54,8 @@ def _roles(f: Field) -> Iterator[Diagnostic]:
 
 def _integer(f: Field, key: str) -> Iterator[Diagnostic]:
     what = {"measures": "a length", "counts": "a count", "checksum": "a checksum"}[key]
-    if not isinstance(f.type, ScalarType) or integer_range(f.type.name) is None:
+    numbers = all(isinstance(t, ScalarType) and integer_range(t.name) for t in f.all_types())
+    if not isinstance(f.type, ScalarType) or not numbers:
         yield Diagnostic(
             "C017", f"{what} is an integer", place(f, key), help="give the field an integer type"
         )

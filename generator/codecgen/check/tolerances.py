@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan, Plan, make_plan
-from codecgen.schema.lookup import bytes_of, integer_range, is_signed, reference_of
+from codecgen.schema.lookup import bytes_of, integer_range, reference_of
 from codecgen.schema.model import FREEDOMS, Field, Layout, Model
-from codecgen.schema.types import VARINTS, ArrayType, BytesType, ScalarType
+from codecgen.schema.types import VARINTS, ArrayType, BytesType, ScalarType, StructType
 from codecgen.spans import place
 
 
@@ -49,17 +49,19 @@ def _nothing(freedom: str, what: str, thing: Layout | Field) -> Diagnostic:
 
 
 def _applies(freedom: str, f: Field, plan: Plan) -> bool:
+    return any(_fits(freedom, one, plan) for one in f.variants())
+
+
+def _fits(freedom: str, f: Field, plan: Plan) -> bool:
     match freedom:
         case "overlong_varints":
             return any(name in VARINTS or name == "compact" for name in _integers(f))
         case "negative_null":
             found = bytes_of(f)
-            return (
-                found is not None
-                and found.null is not None
-                and isinstance(found.length, str)
-                and is_signed(found.length)
-            )
+            nulls = [getattr(f.type, "null", None), None if found is None else found.null]
+            return any(null is not None and null < 0 for null in nulls)
+        case "any_present":
+            return isinstance(f.type, StructType) and f.type.present is not None
         case "invalid_utf8":
             found = bytes_of(f)
             return found is not None and found.text
@@ -84,6 +86,8 @@ def _integers(f: Field) -> list[str]:
             inner = element.length if isinstance(element, BytesType) else None
             names = [name for name in (count, length, inner) if isinstance(name, str)]
             return [*names, element.name] if isinstance(element, ScalarType) else names
+        case StructType(_, str(present)):
+            return [present]
         case _:
             return []
 

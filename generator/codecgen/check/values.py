@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from codecgen.check.nulls import default_of_many, in_reach
 from codecgen.check.references import value_known
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan.type_text import constant_words
-from codecgen.schema.expression import Data, Expression, Number
+from codecgen.schema.expression import Data, Expression, Null, Number
 from codecgen.schema.lookup import (
     bytes_of,
     enum_uses,
     enum_values,
     integer_range,
-    is_signed,
     members,
 )
 from codecgen.schema.model import Enum, Field, Layout, Model
@@ -29,12 +29,17 @@ def check(model: Model) -> Iterator[Diagnostic]:
         yield from _enum(enum)
     for layout in model.layouts.values():
         for f in layout.fields:
-            yield from _numbers(f, model)
-            yield from _lengths(f)
-            yield from _limits(f)
-            yield from _bit_defaults(f, model)
+            yield from once(_field(f, model))
         yield from _enums_fit(layout, model)
         yield from _overhead(layout)
+
+
+def _field(f: Field, model: Model) -> Iterator[Diagnostic]:
+    for one in f.variants():
+        yield from _numbers(one, model)
+        yield from _lengths(one)
+        yield from _limits(one)
+        yield from _bit_defaults(one, model)
 
 
 def _enum(enum: Enum) -> Iterator[Diagnostic]:
@@ -57,7 +62,13 @@ def _enums_fit(layout: Layout, model: Model) -> Iterator[Diagnostic]:
     """Values of an enum fit the integers that stand for them (the pass over bits does that for bits)."""
     for thing, name, only in enum_uses(layout):
         enum = model.enums.get(name)
-        if enum is None or not isinstance(thing, Field) or not isinstance(thing.type, ScalarType):
+        if enum is not None and isinstance(thing, Field):
+            yield from once(_enum_fits(thing, enum, only))
+
+
+def _enum_fits(f: Field, enum: Enum, only: tuple[str, ...] | None) -> Iterator[Diagnostic]:
+    for thing in f.variants():
+        if not isinstance(thing.type, ScalarType):
             continue
         reach = integer_range(thing.type.name)
         if reach is None:
@@ -89,7 +100,7 @@ def _numbers(f: Field, model: Model) -> Iterator[Diagnostic]:
             help = _fitting(f) if key == "const" else ""
             yield Diagnostic("C017", f'"{key}" goes with an integer type', where, help=help)
             continue
-        yield from _in_reach(number, f.type.name, reach, where)
+        yield from in_reach(number, f.type.name, reach, where)
         enum = model.enums.get(f.type.enum or "")
         if enum is None:
             continue
@@ -178,19 +189,13 @@ def _data(type_: BytesType, value: str | bytes, where: Span) -> Iterator[Diagnos
         yield Diagnostic("C017", message, where)
 
 
-def _in_reach(number: int, name: str, reach: tuple[int, int], where: Span) -> Iterator[Diagnostic]:
-    if not reach[0] <= number <= reach[1]:
-        message = f"{number} does not fit {name} ({reach[0]} to {reach[1]})"
-        yield Diagnostic("C017", message, where)
-
-
 def _default(f: Field, default: Expression, model: Model) -> Iterator[Diagnostic]:
     where = expression_span(model, default)
     if isinstance(f.type, BitsType):
         message = f'"{f.name}" has no default: its members have'
         yield Diagnostic("C017", message, where)
     elif not isinstance(f.type, ScalarType | BytesType):
-        yield Diagnostic("C017", "the only default of an array is []", where)
+        yield from default_of_many(f, where, is_null=isinstance(default.node, Null))
     elif isinstance(f.type, BytesType) and isinstance(default.node, Data):
         yield from _data(f.type, default.node.value, where)
     elif isinstance(f.type, ScalarType) and isinstance(default.node, Number):
@@ -201,7 +206,7 @@ def _default(f: Field, default: Expression, model: Model) -> Iterator[Diagnostic
             message = f'{number} is not a value of the enum "{enum.name}" that may stand here'
             yield Diagnostic("C017", message, where, help=f"it is declared at {enum.span}")
         elif reach is not None:
-            yield from _in_reach(number, f.type.name, reach, where)
+            yield from in_reach(number, f.type.name, reach, where)
 
 
 def _bit_defaults(f: Field, model: Model) -> Iterator[Diagnostic]:
@@ -228,28 +233,10 @@ def _lengths(f: Field) -> Iterator[Diagnostic]:
         return
     inside = "array." if type_ is not f.type else ""
     key = "string" if type_.text else "bytes"
-    length, null = type_.length, type_.null
+    length = type_.length
     if isinstance(length, int) and not 0 < length <= MAX_BYTES:
         message = f"{length} is not a length: 1 to {MAX_BYTES} is"
         yield Diagnostic("C017", message, place(f, f"{inside}{key}"))
-    if null is None:
-        return
-    where = place(f, f"{inside}null")
-    if isinstance(length, int) or length == "rest":
-        message = "only a length before the bytes can mean null"
-        yield Diagnostic("C011", message, where, help='take out "null", or give the length a type')
-        return
-    reach = integer_range(length)
-    if length == "compact":
-        if null != 0:
-            yield Diagnostic(
-                "C017", "a compact length means null by 0", where, help="write `null: 0`"
-            )
-    elif reach is not None and not reach[0] <= null <= reach[1]:
-        yield from _in_reach(null, length, reach, where)
-    elif is_signed(length) and null >= 0:
-        message = f"a length of {null} cannot mean null: it is a length too"
-        yield Diagnostic("C017", message, where, help="write `null: -1`")
 
 
 def _limits(f: Field) -> Iterator[Diagnostic]:

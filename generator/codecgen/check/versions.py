@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from codecgen.check import types_by_version
 from codecgen.diagnostics import Diagnostic
 from codecgen.schema.lookup import MAX_VERSIONS, field_of, integer_range, members, reference_of
 from codecgen.schema.model import Choice, Field, Layout, Model
@@ -17,6 +18,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
         yield from _ranges(layout)
         yield from _version_field(layout)
         for f in layout.fields:
+            yield from types_by_version.check(layout, f)
             ref = reference_of(f)
             if ref is not None:
                 yield from _held(ref, layout, f, model)
@@ -146,6 +148,9 @@ def _fits(f: Field, layout: Layout, versions: Versions) -> Iterator[Diagnostic]:
         key = "versions" if f.versions is not None else "when"
         message = f'"{f.name}" holds the version, so it is there in all of them'
         yield Diagnostic("C021", message, place(f, key))
+    if f.types:
+        message = f'"{f.name}" holds the version, so its type is the same in all of them'
+        yield Diagnostic("C021", message, place(f, "type"))
     if (
         not isinstance(f.type, ScalarType)
         or f.type.enum

@@ -64,9 +64,6 @@ def _columns(view: View) -> Iterator[Diagnostic]:
                 message = f'"{name}" has a meaning of its own in the generated code'
                 yield Diagnostic("C027", message, c.span, help="give the column another name")
             names.add(name)
-        if column.type == "list" and column.nullable:
-            message = f'the list "{column.name}" cannot be null: what is not there is an empty list'
-            yield Diagnostic("C032", message, column.span)
         for m in column.members:
             if m.type not in ("binary", "string"):
                 message = f'"{m.name}" is of type {m.type}: lists hold binary and string'
@@ -167,7 +164,7 @@ def _members(column: Column, expression: Expression, scope: Scope) -> Iterator[D
             yield Diagnostic(
                 "C032", message, m.span, help=f"the elements are declared at {element.span}"
             )
-        elif (f.when is not None or getattr(f.type, "null", None) is not None) and not m.nullable:
+        elif (f.when is not None or f.nullable) and not m.nullable:
             message = f'"{m.name}" can be null in "{element.name}"'
             yield Diagnostic("C032", message, m.span, help="say `nullable: true`")
 

@@ -166,7 +166,7 @@ class _Rows:
         if f.measures is not None or f.counts is not None or f.checksum is not None:
             return False
         if isinstance(f.type, BytesType):
-            return f.type.null is None
+            return any(getattr(t, "null", None) is None for t in f.all_types())
         return isinstance(f.type, ScalarType)
 
     def value(

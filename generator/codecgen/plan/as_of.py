@@ -137,15 +137,13 @@ def _field(f: Field, release: str, known: dict[str, set[str]]) -> Field:
         return replace(f, type=replace(f.type, members=members))
     if isinstance(f.type, ScalarType) and f.type.only and f.type.enum:
         only = tuple(v for v in f.type.only if v in known.get(f.type.enum, set()))
-        return replace(f, type=replace(f.type, only=only))
+        return f.with_types(only=only)
     if isinstance(f.type, ArrayType) and f.type.compression is not None:
         c = f.type.compression
         codecs = known.get(c.enum, set())
         refuses = tuple(v for v in c.refuses if v in codecs)
         variants = tuple(v for v in c.variants if v[0] in codecs)
-        return replace(
-            f, type=replace(f.type, compression=replace(c, refuses=refuses, variants=variants))
-        )
+        return f.with_types(compression=replace(c, refuses=refuses, variants=variants))
     return f
 
 

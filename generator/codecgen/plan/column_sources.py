@@ -50,7 +50,8 @@ def sources(view: ViewPlan, case: CasePlan) -> Sources:
         if leaf.inside is not None:
             continue
         value = case.values.get(leaf.column.name)
-        if value is None or (leaf.column.type in BYTES_LIKE and isinstance(value, nodes.NullValue)):
+        nothing = value is None or isinstance(value, nodes.NullValue)
+        if value is None or (nothing and leaf.column.type in (*BYTES_LIKE, "list")):
             missing.append(leaf)
         elif leaf.column.type in BYTES_LIKE:
             field = _field_of_row(case, value)

@@ -83,7 +83,7 @@ class _Sizer:
                 fp.size or 0
             )  # lengths of varying size wait for the field range that they measure
         if f.counts is not None:
-            self.this[f.name] = len(_items(self.this.get(f.counts)))
+            self.this[f.name] = self.count(f.counts)
         elif f.is_version:
             self.this[f.name] = self.layout.version
         elif f.const is not None:
@@ -101,8 +101,21 @@ class _Sizer:
                 return self.bytes(type_, value)
             case ArrayType() as array:
                 return self.array(array, value, fp)
-            case StructType(ref):
-                return self.held(ref, value)
+            case StructType(ref, present, null):
+                if present is None or null is None:
+                    return self.held(ref, value)
+                if value is None:
+                    return length_size(present, null)
+                return length_size(present, 1) + self.held(ref, value)
+
+    def count(self, name: str) -> int:
+        """The number of elements of an array, or the one that means null."""
+        array = self.layout.field(name)
+        type_ = None if array is None else array.field.type
+        null = type_.null if isinstance(type_, ArrayType) else None
+        value = self.this.get(name)
+        said = name in self.this or (array is not None and array.default is not None)
+        return null if value is None and said and null is not None else len(_items(value))
 
     def scalar(self, type_: object, value: object) -> int:
         assert isinstance(type_, ScalarType)
@@ -139,6 +152,13 @@ class _Sizer:
         return prefix + len(value)
 
     def array(self, array: ArrayType, value: object, fp: FieldPlan) -> int:
+        prefix = array.count or array.length
+        if value is None and fp.name in self.this and array.null is not None:
+            return (
+                0
+                if prefix is None
+                else length_size(prefix, -1 if prefix == "compact" else array.null)
+            )
         items = _items(value)
         element = array.element
         if isinstance(element, Reference):

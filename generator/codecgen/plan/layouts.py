@@ -242,6 +242,8 @@ def _size(f: Field, version: int | None, plan_of: object) -> int | None:
             return INTEGERS[base][0]
         case BytesType(length):
             return length if isinstance(length, int) else None
+        case StructType(_, str()):
+            return None
         case StructType(ref):
             plans = plan_of(ref.layout)  # type: ignore[operator]
             wanted = version if ref.version is None else ref.version

@@ -42,8 +42,7 @@ class Facts:
         if _key(value) in self.present:
             return True
         when = value.field.when
-        never_null = getattr(value.field.type, "null", None) is None
-        if when is None or value.holders or value.owner != "own" or not never_null:
+        if when is None or value.holders or value.owner != "own" or value.field.nullable:
             return False
         return source(when.node) in self.holding
 

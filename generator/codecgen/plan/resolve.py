@@ -283,7 +283,9 @@ class Resolver:
         """A field, or what is in it. ``versions`` are those that its layout may be of, ``nullable`` tells that what
         holds it may not be there."""
         self.use(f.name, f.since, path)
-        nullable = nullable or f.when is not None
+        versions = tuple(versions)
+        nullable = nullable or f.when is not None or f.nullable
+        f = f.in_versions(versions)
         match f.type:
             case StructType(ref) if names:
                 inner = self.field_in(ref, names, path)
@@ -298,9 +300,7 @@ class Resolver:
             case ScalarType():
                 type_ = scalar_type(f.type)
             case BytesType():
-                type_ = bytes_type(f.type)
-                nullable = nullable or type_.nullable
-                type_ = type_.not_null()
+                type_ = bytes_type(f.type).not_null()
             case ArrayType():
                 type_ = Type("array")
             case StructType():

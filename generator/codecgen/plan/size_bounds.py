@@ -123,4 +123,8 @@ def _field_bounds(
             held = [bounds(plan, p, inside) for p in plan.held(ref, layout)]
             highs = [b.most for b in held]
             most = None if None in highs else max(high for high in highs if high is not None)
-            return min(b.least for b in held), most, any(b.payload for b in held)
+            least = min(b.least for b in held)
+            if fp.field.type.present is not None:
+                before, longest = scalar_bounds(fp.field.type.present)
+                least, most = before, None if most is None else most + longest
+            return least, most, any(b.payload for b in held)

@@ -93,8 +93,12 @@ def type_pieces(type_: FieldType) -> Iterator[str | Reference]:
                 yield f" with {scalar_name(length)} length in bytes"
             if count is None and counted_by is None and length is None:
                 yield " to the end"
-        case StructType(ref):
+            if type_.null is not None:
+                yield f", null as {type_.null}"
+        case StructType(ref, present, null):
             yield ref
+            if present is not None:
+                yield f" behind {scalar_name(present)} 1, or null as {null}"
 
 
 def _bytes_words(type_: BytesType) -> str:
@@ -137,6 +141,8 @@ def size_words(fp: FieldPlan) -> str:
         case ArrayType(_, count, _, length):
             prefixes = [span_words(*scalar_bounds(n)) for n in (count, length) if n]
             return ", + ".join([*prefixes, "elements"])
+        case StructType(_, str(present)):
+            return f"{span_words(*scalar_bounds(present))}, + what it holds"
         case _:
             return "varies"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from codecgen.plan import nodes
 from codecgen.plan.nodes import Value
 from codecgen.schema.lookup import integer_range
-from codecgen.schema.types import BitsType, ScalarType
+from codecgen.schema.types import BitsType, FieldType, ScalarType
 
 Range = tuple[int, int]
 
@@ -34,10 +34,8 @@ def exact_range(value: Value) -> Range:
         case nodes.FieldValue(f):
             if isinstance(f.const, int):
                 return int(f.const), int(f.const)
-            match f.type:
-                case ScalarType(name) | BitsType(name):
-                    return integer_range(name) or (0, 1)
-            return I64
+            ranges = [_type_range(type_) for type_ in f.all_types()]
+            return min(low for low, _ in ranges), max(high for _, high in ranges)
         case nodes.BitValue(member=m):
             return 0, (1 << m.width) - 1
         case nodes.ElementValue(type_):
@@ -61,6 +59,13 @@ def exact_range(value: Value) -> Range:
             return 0, 0
         case _:
             return I64
+
+
+def _type_range(type_: FieldType) -> Range:
+    match type_:
+        case ScalarType(name) | BitsType(name):
+            return integer_range(name) or (0, 1)
+    return I64
 
 
 def wrapped_range(exact: Range, bits: int) -> Range:

@@ -333,11 +333,11 @@ class _Programmer:
         f = fp.field
         if array.length is not None:
             raise WriteError("an array with a length inside rows", f)
-        if array.at_least:
+        if array.at_least or array.null is not None:
             raise WriteError("an array that is not written by the kernels", f)
         if leaf is None:
             return Elements(fp, array, None, None, ())
-        if not isinstance(array.element, Reference):
+        if leaf.column.nullable or not isinstance(array.element, Reference):
             raise WriteError("an array that is not written by the kernels", f)
         element = self.plan.expected(array.element, layout)
         members = {m.column.name: m for m in self.view.leaves if m.inside is leaf.column}

@@ -105,10 +105,12 @@ class Array(Codec):
     """Elements one after the other.
 
     Their number stands in front (``count``, larger by ``plus``), in the field ``counted_by`` before, or they
-    reach to the end of the section. ``length`` in front is the length of the section in bytes. With ``closes`` nothing
-    may follow the last element in its section.
+    reach to the end of the section. ``length`` in front is the length of the section in bytes. ``null`` is the number, of
+    elements or of bytes, that means null, as it is written. With ``closes`` nothing may follow the last element in its
+    section.
 
-    Freedoms for lenient readers: ``bytes_after_none``, ``truncated_tail``; ``version`` with ``mixed_versions``.
+    Freedoms for lenient readers: ``bytes_after_none``, ``truncated_tail``, ``negative_null``; ``version`` with
+    ``mixed_versions``.
     """
 
     def __init__(
@@ -123,6 +125,7 @@ class Array(Codec):
         closes: bool = False,
         nesting: int | None = None,
         at_least: int = 0,
+        null: int | None = None,
         version: int | None = None,
         accepts: frozenset[str] = frozenset(),
     ) -> None:
@@ -136,6 +139,7 @@ class Array(Codec):
         self.closes = closes or compressed is not None or length is not None
         self.nesting = nesting
         self.at_least = at_least
+        self.null = null
         self.version = version
         self.accepts = accepts
 
@@ -144,11 +148,50 @@ class Array(Codec):
         """Whether the first bytes of an element tell its length."""
         return self.element.size is not None or getattr(self.element, "framed", False)
 
-    def read(self, source: Source, this: Any) -> construct.ListContainer:
-        return construct.ListContainer(self.items(source, this))
+    def read(self, source: Source, this: Any) -> construct.ListContainer | None:
+        if self.null is not None and self.is_null(source, this):
+            return None
+        return construct.ListContainer(self.filled(source, this))
+
+    def is_null(self, source: Source, this: Any) -> bool:
+        """Whether the number at the head of a source says that there is no array; it is read then, and not otherwise."""
+        start = source.pos
+        noticed = len(source.session.findings)
+        if self.counted_by is not None:
+            number = this[self.counted_by]
+        else:
+            codec = self.count or self.length
+            assert codec is not None
+            number = codec.read(source, this)
+        null = bool(number == self.null)
+        if not null and number < 0 and "negative_null" in self.accepts:
+            reason = f"null is written as {self.null}, not as {number}"
+            source.session.tolerate(LengthError(reason, source.where(start)))
+            null = True
+        if not null:  # it is read again
+            source.pos = start
+            del source.session.findings[noticed:]
+        elif self.closes and self.length is None:
+            self.nothing_left(source, "null")
+        return null
+
+    def nothing_left(self, source: Source, what: str) -> None:
+        """Refuse bytes after a count that says that there are no elements; lenient readers may pass over them."""
+        if not source.left:
+            return
+        error = TrailingError(f"{source.left} bytes follow a count of {what}", source.where())
+        if "bytes_after_none" not in self.accepts:
+            raise error
+        source.session.tolerate(error)
+        source.pos = source.end
 
     def items(self, source: Source, this: Any) -> Iterator[Any]:
-        """The elements, parsed as they are asked for. The last one comes only when all after it is well."""
+        """The elements, parsed as they are asked for; none of an array that is null."""
+        if self.null is None or not self.is_null(source, this):
+            yield from self.filled(source, this)
+
+    def filled(self, source: Source, this: Any) -> Iterator[Any]:
+        """The elements of an array that is there. The last one comes only when all after it is well."""
         number = self.number(source, this)
         section = self.section(source, this, number)
         if section is None:
@@ -191,12 +234,7 @@ class Array(Codec):
         """The bytes that the elements lie in; None when there are none to look for."""
         start = source.pos
         if number == 0 and self.closes and self.length is None:
-            if source.left:
-                error = TrailingError(f"{source.left} bytes follow a count of 0", source.where())
-                if "bytes_after_none" not in self.accepts:
-                    raise error
-                source.session.tolerate(error)
-                source.pos = source.end
+            self.nothing_left(source, "0")
             return None
         if self.length is not None:
             n = self.length.read(source, this)
@@ -281,6 +319,8 @@ class Array(Codec):
             section.session.tolerate(error)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
+        if value is None and self.null is not None:
+            return self.write_null(self.null, this, session)
         if not isinstance(value, list | tuple):
             raise BuildError(f"a list is needed, not {value!r}")
         if len(value) < self.at_least:
@@ -289,6 +329,8 @@ class Array(Codec):
             raise BuildError(f"{self.counted_by} is {this[self.counted_by]}, not {len(value)}")
         if value and self.too_deep(session):
             raise BuildError(_TOO_DEEP)
+        if self.length is None:
+            self.not_null(len(value) + self.plus, "elements")
         data = b"".join(self.written(value, this, session))
         counted = self.counted_by is not None or self.count is not None
         if self.compressed is not None and (value or not counted):
@@ -296,10 +338,25 @@ class Array(Codec):
             if data and self.too_deep(session):
                 raise BuildError(_TOO_DEEP)
         if self.length is not None:
+            self.not_null(len(data), "bytes")
             data = self.length.write(len(data), this, session) + data
         if self.count is not None:
             data = self.count.write(len(value) + self.plus, this, session) + data
         return data
+
+    def write_null(self, null: int, this: Any, session: Session) -> bytes:
+        if self.counted_by is None:
+            codec = self.count or self.length
+            assert codec is not None
+            return codec.write(null, this, session)
+        if this[self.counted_by] != null:
+            raise BuildError(f"{self.counted_by} is {this[self.counted_by]}, not {null} for null")
+        return b""
+
+    def not_null(self, number: int, what: str) -> None:
+        """Refuse a number that would be read as null."""
+        if number == self.null:
+            raise BuildError(f"{number} {what} cannot be written: that number means null")
 
     def written(self, value: Sequence[Any], this: Any, session: Session) -> Iterator[bytes]:
         """The bytes of each element."""

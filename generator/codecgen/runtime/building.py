@@ -12,6 +12,7 @@ from codecgen.runtime.bits import Bits
 from codecgen.runtime.errors import BuildError
 from codecgen.runtime.fields import Field, Fields, contain
 from codecgen.runtime.located_bytes import Session
+from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.primitives import Bytes, EnumField
 
 
@@ -56,7 +57,7 @@ class Build:
         )  # in a layout that holds this one: what conditions after it look at
         for f in self.fields.all:  # so that what depends on an array can look at it
             if f.name not in obj and isinstance(f.codec, Array) and f.when is None:
-                obj[f.name] = construct.ListContainer()
+                obj[f.name] = construct.ListContainer() if f.default is None else None
         return obj
 
     def part(self, f: Field) -> bytes:
@@ -92,6 +93,10 @@ class Build:
         if isinstance(counted, list | tuple):
             return len(counted)
         given = self.obj.get(f.name)
+        field = self.fields.by_name[array]
+        null = field.codec.null if isinstance(field.codec, Array) else None
+        if given is None and null is not None and (array in self.obj or field.default is not None):
+            return null
         if given is None:
             self.uncounted.add(array)
         return 0 if given is None else given
@@ -141,4 +146,4 @@ class Build:
 
 def nullable(f: Field) -> bool:
     """Whether a field can be null."""
-    return isinstance(f.codec, Bytes) and f.codec.null is not None
+    return isinstance(f.codec, Array | Bytes | Nullable) and f.codec.null is not None

@@ -5,6 +5,7 @@ from codecgen.runtime.bits import Bit, Bits
 from codecgen.runtime.enums import Enumeration
 from codecgen.runtime.fields import Field, Rule, end_of, minus, ordered, plus, value_at
 from codecgen.runtime.layout import Choice, Layout, Lazy
+from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.primitives import (
     Boolean,
     Bytes,
@@ -34,6 +35,7 @@ __all__ = [
     "Integer",
     "Layout",
     "Lazy",
+    "Nullable",
     "Rule",
     "Text",
     "Uuid",

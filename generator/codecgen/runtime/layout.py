@@ -21,6 +21,7 @@ from codecgen.runtime.errors import (
 )
 from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.located_bytes import Limits, Session, Source
+from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.parsing import Opened, Parse
 from codecgen.runtime.primitives import Bytes, Codec, EnumField, Integer
 
@@ -217,6 +218,8 @@ def _least(codec: Codec) -> int:
         return _least(codec.length) if isinstance(codec.length, Codec) else 0
     if isinstance(codec, Array):
         return sum(_least(number) for number in (codec.count, codec.length) if number is not None)
+    if isinstance(codec, Nullable):
+        return _least(codec.present)
     if isinstance(codec, Layout | Choice):
         return codec.least
     return 0 if isinstance(codec, Lazy) else 1

@@ -316,6 +316,8 @@ class Bytes(Codec):
             return length.write(self.null, this, session)
         data = self.data(value)
         if isinstance(length, Codec):
+            if len(data) + self.plus == self.null:
+                raise BuildError(f"{len(data)} bytes cannot be written: that length means null")
             return length.write(len(data) + self.plus, this, session) + data
         if length is not None and len(data) != length:
             raise BuildError(f"{length} bytes are needed, not {len(data)}")

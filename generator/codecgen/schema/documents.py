@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from codecgen.schema import forms, grammar, literals, yaml_tree
+from codecgen.schema.by_version import ranges_of, types_of
 from codecgen.schema.declarations import Declarations
 from codecgen.schema.expression import Expression
 from codecgen.schema.inference import complete, with_numbers
@@ -221,6 +222,8 @@ class ModelBuilder:
     def local(self, r: Record, span: Span, accepts: frozenset[str]) -> Reference:
         """The layout that is written in the place of a field: its name is the way to it."""
         name = "_".join(self.path)
+        if self.declared.get(name) is span:
+            return Reference(name, None, span)  # in another version
         accepts -= {"trailing_bytes"}
         fields = self.fields(r, accepts)
         if self.declare(name, span):
@@ -233,11 +236,15 @@ class ModelBuilder:
             return Field(name, ScalarType(value), span, accepts=accepts)
         r = cast(Record, value)
         self.path.append(name)
-        type_ = self.type(r, span, accepts | frozenset(forms.words(r["accepts"])))
+        here = accepts | frozenset(forms.words(r["accepts"]))
+        types = types_of(r, lambda one: self.type(one, span, here))
+        type_ = types[-1][1] if types else self.type(r, span, here)
         self.path.pop()
         return Field(
             name=name,
             type=type_,
+            types=types,
+            ranges=ranges_of(r),
             span=span,
             doc=r.text("doc"),
             versions=cast(Versions | None, r["versions"]),
@@ -275,9 +282,9 @@ class ModelBuilder:
         if "bytes" in r or "string" in r:
             return forms.bytes_type(r)
         if "layout" in r:
-            return StructType(forms.reference(r["layout"], r.at("layout")))
+            return StructType(forms.reference(r["layout"], r.at("layout")), *_present(r))
         if "fields" in r:
-            return StructType(self.local(r, span, accepts))
+            return StructType(self.local(r, span, accepts), *_present(r))
         compressed = r["compressed"]
         return ArrayType(
             element=self.element(r, span, accepts),
@@ -286,6 +293,7 @@ class ModelBuilder:
             compression=forms.compression(compressed) if isinstance(compressed, Record) else None,
             nesting=cast(int | None, r["nesting"]),
             at_least=cast(int, r["at_least"] or 0),
+            null=cast(int | None, r["null"]),
         )
 
     def element(self, r: Record, span: Span, accepts: frozenset[str]) -> Element:
@@ -315,3 +323,8 @@ class ModelBuilder:
                 if found is not None:
                     out.append(forms.derived(name, found, span, None))
         return out
+
+
+def _present(r: Record) -> tuple[str | None, int | None]:
+    """The type of the number before a layout that says whether it is there, and the number that means null."""
+    return cast(str | None, r["present"]), cast(int | None, r["null"])

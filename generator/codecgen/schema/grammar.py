@@ -7,12 +7,14 @@ from dataclasses import replace
 
 from codecgen.runtime.version import LANGUAGE
 from codecgen.schema.grammar_of_examples import EXAMPLES
+from codecgen.schema.grammar_of_views import VIEWS
 from codecgen.schema.key_types import (
     DOC,
     SINCE,
     Anything,
     Bits,
     Boolean,
+    ByVersion,
     Code,
     Constant,
     Declared,
@@ -22,6 +24,7 @@ from codecgen.schema.key_types import (
     Form,
     Integer,
     Key,
+    Kind,
     LayoutName,
     ListOf,
     MapOf,
@@ -33,8 +36,14 @@ from codecgen.schema.key_types import (
     Use,
     Word,
 )
-from codecgen.schema.model import COLUMN_TYPES, FREEDOMS
+from codecgen.schema.model import FREEDOMS
 from codecgen.schema.types import INTEGERS, LENGTHS, SCALARS
+
+
+def _versioned(*kinds: Kind) -> Either:
+    """A value, or one for each range of versions."""
+    return Either((*kinds, ByVersion(kinds[0] if len(kinds) == 1 else Either(kinds))))
+
 
 _UNTIL = Key(Use("since"), "In which release it ended.")
 _SPELLED = Key(
@@ -123,16 +132,16 @@ FORMS: Mapping[str, Form] = {
     "field": Form(
         "A field.",
         {
-            "type": Key(OneOf(SCALARS), "A number, a boolean, a uuid."),
+            "type": Key(_versioned(OneOf(SCALARS)), "A number, a boolean, a uuid."),
             "bits": Key(
                 OneOf(tuple(INTEGERS)), "An integer whose bits have meanings of their own."
             ),
             "bytes": Key(
-                Either((OneOf((*LENGTHS, "rest")), Integer())),
+                _versioned(OneOf((*LENGTHS, "rest")), Integer()),
                 "Bytes, by the type of their length, a number, or the rest.",
             ),
             "string": Key(
-                Either((OneOf((*LENGTHS, "rest")), Integer())), "Text in UTF-8, likewise."
+                _versioned(OneOf((*LENGTHS, "rest")), Integer()), "Text in UTF-8, likewise."
             ),
             "array": Key(
                 Either((OneOf(SCALARS), Use("element"), LayoutName())),
@@ -141,9 +150,11 @@ FORMS: Mapping[str, Form] = {
             "layout": Key(LayoutName(), "Another layout."),
             "fields": _FIELDS,
             "members": Key(MapOf(Use("bit")), "The bits, the least significant is 0."),
-            "count": Key(OneOf(LENGTHS), "Type of the number of elements before an array."),
+            "count": Key(
+                _versioned(OneOf(LENGTHS)), "Type of the number of elements before an array."
+            ),
             "length": Key(
-                OneOf(tuple(n for n in LENGTHS if n != "compact")),
+                _versioned(OneOf(tuple(n for n in LENGTHS if n != "compact"))),
                 "Type of the length in bytes before an array.",
             ),
             "until": Key(
@@ -152,7 +163,14 @@ FORMS: Mapping[str, Form] = {
             "compressed": Key(Use("compressed"), "The array is compressed."),
             "nesting": Key(Integer(), "How deep the array may hold its own layout."),
             "at_least": Key(Integer(), "The fewest elements."),
-            "null": Key(Integer(), "The length that means null."),
+            "present": Key(
+                _versioned(OneOf(tuple(n for n in LENGTHS if n != "compact"))),
+                "Type of the number before a layout that says whether it is there: 1, or that of `null`.",
+            ),
+            "null": Key(
+                _versioned(Integer()),
+                "The length or the count that means null; beside `present` the number.",
+            ),
             "doc": DOC,
             "versions": _VERSIONS,
             "since": SINCE,
@@ -184,7 +202,8 @@ FORMS: Mapping[str, Form] = {
         together={
             "members": ("bits",),
             "bits": ("members",),
-            "null": ("bytes", "string"),
+            "null": ("bytes", "string", "array", "present"),
+            "present": ("layout", "fields"),
             "enum": ("type",),
             "only": ("enum",),
             "covers": ("checksum",),
@@ -201,11 +220,11 @@ FORMS: Mapping[str, Form] = {
         "What an array holds, where that is no number and no layout with a name.",
         {
             "bytes": Key(
-                Either((OneOf(LENGTHS), Integer())),
+                _versioned(OneOf(LENGTHS), Integer()),
                 "Bytes, by the type of their length or a number.",
             ),
-            "string": Key(Either((OneOf(LENGTHS), Integer())), "Text in UTF-8, likewise."),
-            "null": Key(Integer(), "The length that means null."),
+            "string": Key(_versioned(OneOf(LENGTHS), Integer()), "Text in UTF-8, likewise."),
+            "null": Key(_versioned(Integer()), "The length that means null."),
             "fields": _FIELDS,
         },
         one_of=(("bytes", "string", "fields"),),
@@ -300,79 +319,7 @@ FORMS: Mapping[str, Form] = {
         },
         one_of=(("by", "given"),),
     ),
-    "view": Form(
-        "How the layouts of a choice become the rows of one table.",
-        {
-            "view": Key(Name(), "Its name.", True),
-            "doc": DOC,
-            "of": Key(Declared(), "The choice whose layouts stand one after the other.", True),
-            "columns": Key(MapOf(Use("column")), "The columns of the table, in order.", True),
-            "rows": Key(ListOf(Use("rows")), "What becomes a row, layout by layout.", True),
-        },
-    ),
-    "column": Form(
-        "A column of a view.",
-        {
-            "type": Key(OneOf(COLUMN_TYPES), "The Arrow type of its values."),
-            "list": Key(
-                MapOf(Use("column")),
-                "Its values are lists of structs with these fields, named as in the elements.",
-            ),
-            "nullable": Key(Boolean(), "Whether a value may be null."),
-            "on_request": Key(Boolean(), "Left out unless it is asked for."),
-            "default": Key(
-                Code(),
-                "What rows are written with where they lack the column: a number, or another column. Without it the "
-                "column is null or an empty list, and must be there if it can be neither.",
-            ),
-            "unit": Key(Word(), "Unit of the number."),
-            "doc": DOC,
-        },
-        one_of=(("type", "list"),),
-    ),
-    "rows": Form(
-        "What of a layout becomes rows.",
-        {
-            "of": Key(Declared(), "The layout, in all its versions.", True),
-            "each": Key(
-                Name(),
-                "The array at its end whose elements are the rows; the layout itself without it.",
-            ),
-            "header_only": Key(
-                Boolean(),
-                "The row is made of fields at fixed places alone: the rest is not looked at, nor checksums.",
-            ),
-            "when": Key(Code(), "These are the rows only when this holds."),
-            "full_check": Key(
-                Code(), "When this holds, a strict reader looks at more than the columns show."
-            ),
-            "columns": Key(
-                MapOf(Code()),
-                "The value of each column: fields, `item.field` of the element, `array.name` for what is "
-                "derived of it, `position`, `size`. A column that is left out is null, or an empty list.",
-                True,
-            ),
-            "write": Key(Use("write"), "How rows become bytes again."),
-        },
-    ),
-    "write": Form(
-        "How rows become bytes again. Fields that the layout itself settles (lengths, counts, checksums, constants) are "
-        "not named, nor those that keep their default.",
-        {
-            "entry": Key(
-                MapOf(Either((MapOf(Code()), Code()))),
-                "The fields of the layout, bits by their members, from the columns: with `each` as `first(column)`, "
-                "`last(column)`, `max(column)`, `min(column)` of its rows, otherwise as `column`. `version` is that of the "
-                "layout, `entry.field` a field named before.",
-                True,
-            ),
-            "item": Key(
-                MapOf(Either((MapOf(Code()), Code()))),
-                "The fields of an element: `column` is that of its row, `first(column)` that of the first row, "
-                "`entry.field` a field of the layout.",
-            ),
-        },
-    ),
+    **VIEWS,
     "enums": Form("Names for numbers.", {"enums": Key(MapOf(Use("enum")), "The enums.", True)}),
     "enum": Form(
         "Names for numbers.",

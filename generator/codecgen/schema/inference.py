@@ -60,7 +60,7 @@ def _with_codecs(layout: Layout) -> Layout:
         if isinstance(f.type, ArrayType) and f.type.compression is not None:
             enum = _enum_at(f.type.compression.by, layout)
             compression = replace(f.type.compression, enum=enum)
-            f = replace(f, type=replace(f.type, compression=compression))
+            f = f.with_types(compression=compression)
         fields.append(f)
     return replace(layout, fields=tuple(fields))
 
@@ -79,9 +79,9 @@ def _with_versions(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
     fields = []
     for f in layout.fields:
         if isinstance(f.type, StructType):
-            f = replace(f, type=StructType(named(f.type.layout)))
+            f = f.with_types(layout=named(f.type.layout))
         elif isinstance(f.type, ArrayType) and isinstance(f.type.element, Reference):
-            f = replace(f, type=replace(f.type, element=named(f.type.element)))
+            f = f.with_types(element=named(f.type.element))
         fields.append(f)
     return replace(layout, fields=tuple(fields))
 

@@ -109,6 +109,13 @@ class MapOf:
 
 
 @dataclass(frozen=True, slots=True)
+class ByVersion:
+    """A mapping from version ranges to values of one kind: ``{0-3: i16, 4+: compact}``."""
+
+    value: Kind
+
+
+@dataclass(frozen=True, slots=True)
 class Either:
     """The first kind that fits: text or number, mapping, list."""
 
@@ -142,6 +149,7 @@ Kind = (
     | Anything
     | ListOf
     | MapOf
+    | ByVersion
     | Either
     | Use
 )
@@ -165,6 +173,35 @@ class Form:
     keys: Mapping[str, Key]
     one_of: tuple[tuple[str, ...], ...] = ()
     together: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def kind_words(kind: Kind) -> str:
+    """What fits a kind, for findings."""
+    match kind:
+        case OneOf(words):
+            return "one of " + ", ".join(words) if len(words) <= 6 else "a type"
+        case Integer():
+            return "a number"
+        case Boolean():
+            return "true or false"
+        case Name() | Declared():
+            return "a name"
+        case Directory():
+            return "a schema directory"
+        case Word():
+            return "a word"
+        case Range():
+            return "a version range"
+        case Bits():
+            return "a range of bits"
+        case LayoutName():
+            return "a layout"
+        case Release():
+            return "a release"
+        case Hex():
+            return "an even number of hexadecimal digits"
+        case _:
+            return "text"
 
 
 DOC = Key(Text(), "What it is, in a sentence. Plain text.")

@@ -44,14 +44,15 @@ def _has_versions(f: Field, layouts: Mapping[str, Layout]) -> bool:
     ref = reference_of(f)
     held = None if ref is None or ref.version is not None else layouts.get(ref.layout)
     inside = held is not None and held.versions is not None and held.version_is is None
-    return f.versions is not None or inside or any(m.versions is not None for m in members(f))
+    told_apart = f.versions is not None or bool(f.types)
+    return told_apart or inside or any(m.versions is not None for m in members(f))
 
 
 def with_counts(fields: tuple[Field, ...]) -> tuple[Field, ...]:
     """The fields, with arrays that know which field counts them."""
     counted = {f.counts: f.name for f in fields if f.counts}
     return tuple(
-        replace(f, type=replace(f.type, counted_by=counted[f.name]))
+        f.with_types(counted_by=counted[f.name])
         if f.name in counted and isinstance(f.type, ArrayType)
         else f
         for f in fields

@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from codecgen.schema.expression import Expression
 from codecgen.schema.types import (
@@ -27,6 +27,7 @@ from codecgen.schema.types import (
 FREEDOMS: Mapping[str, str] = {
     "overlong_varints": "varints in more bytes than they need, and with unused bits set in the last byte",
     "negative_null": "any negative length for null",
+    "any_present": "any number but those of null for a layout that is there",
     "invalid_utf8": "text that is not UTF-8; what is wrong in it reads as U+FFFD",
     "trailing_bytes": "bytes after the last field, which are passed over",
     "bytes_after_none": "bytes where the count says that there are no elements",
@@ -39,7 +40,11 @@ FREEDOMS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a layout, in the order of the bytes."""
+    """One field of a layout, in the order of the bytes.
+
+    ``types`` has the type in each range of versions where it is not always the same (``type`` is then the last of them),
+    ``ranges`` how YAML says so, by key.
+    """
 
     name: str
     type: FieldType
@@ -64,7 +69,42 @@ class Field:
     formerly: Formerly | None = None
     misprint: Misprint | None = None
     hidden: bool = False
+    types: tuple[tuple[Versions, FieldType], ...] = ()
+    ranges: Mapping[str, tuple[tuple[Versions, Span], ...]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def nullable(self) -> bool:
+        """Whether its bytes can say that it is null, in any version."""
+        return any(getattr(type_, "null", None) is not None for type_ in self.all_types())
+
+    def all_types(self) -> tuple[FieldType, ...]:
+        """The types that it has."""
+        return tuple(type_ for _, type_ in self.types) or (self.type,)
+
+    def variants(self) -> tuple[Field, ...]:
+        """The field with each of its types by itself."""
+        if not self.types:
+            return (self,)
+        return tuple(replace(self, type=type_, types=()) for _, type_ in self.types)
+
+    def in_versions(self, versions: Iterable[int | None]) -> Field:
+        """The field with the types that it has in some versions alone: one, if that settles it. None: any version."""
+        if not self.types:
+            return self
+        wanted = tuple(versions)
+        types = (
+            tuple((v, t) for v, t in self.types if any(one in v for one in wanted)) or self.types
+        )
+        settled = all(type_ == types[0][1] for _, type_ in types)
+        return replace(self, type=types[-1][1], types=() if settled else types)
+
+    def with_types(self, **changes: Any) -> Field:
+        """The field with something changed in each of its types."""
+        types = tuple((versions, replace(type_, **changes)) for versions, type_ in self.types)
+        return replace(self, type=replace(self.type, **changes), types=types)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +188,8 @@ class Layout:
 
     def fields_of(self, version: int | None) -> tuple[Field, ...]:
         """The fields that exist in a version."""
-        return tuple(f for f in self.fields if f.versions is None or version in f.versions)
+        there = (f for f in self.fields if f.versions is None or version in f.versions)
+        return tuple(f.in_versions((version,)) for f in there)
 
     def all_versions(self) -> tuple[int | None, ...]:
         """Every version, or ``(None,)`` for a layout without versions."""

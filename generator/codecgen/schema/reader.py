@@ -75,6 +75,13 @@ def _add_places(out: dict[str, Span], path: str, value: Value) -> None:
             _add_places(out, f"{path}.{i}", item)
 
 
+@dataclass(frozen=True, slots=True)
+class Ranged:
+    """Values by version range, in order, with the places of the ranges."""
+
+    parts: tuple[tuple[Versions, Value, Span], ...]
+
+
 class Reader:
     """Reads nodes. Findings gather in ``diagnostics``."""
 
@@ -143,6 +150,8 @@ class Reader:
                 return self.list(node, item)
             case key_types.MapOf(item, numbers):
                 return self.map(node, item, numbers)
+            case key_types.ByVersion(item):
+                return self.by_version(node, item)
             case key_types.Either(options):
                 return self.value(node, _pick(node, options))
             case _:
@@ -173,9 +182,23 @@ class Reader:
                 out[key.text] = Value((key, value), key.span)
         return Value(out, node.span) if good else None
 
+    def by_version(self, node: Node, kind: key_types.Kind) -> Value | None:
+        if not isinstance(node, Mapping) or not node.entries:
+            self.report("C006", "a mapping from versions is expected here", node.span)
+            return None
+        parts = []
+        for key, child in node.entries:
+            versions = self.value(key, key_types.Range())
+            value = self.value(child, kind)
+            if versions is not None and value is not None:
+                assert isinstance(versions.value, Versions)
+                parts.append((versions.value, value, key.span))
+        good = len(parts) == len(node.entries)
+        return Value(Ranged(tuple(parts)), node.span) if good else None
+
     def scalar(self, node: Node, kind: key_types.Kind) -> Value | None:
         if not isinstance(node, Scalar):
-            self.report("C006", f"{_kind_words(kind)} is expected here", node.span)
+            self.report("C006", f"{key_types.kind_words(kind)} is expected here", node.span)
             return None
         text = node.text.strip()
         value: object = None
@@ -220,7 +243,10 @@ class Reader:
                 return self.code(node)
         if value is None:
             self.report(
-                code, f"{_kind_words(kind)} is expected, not {_short(text)}", node.span, help=help
+                code,
+                f"{key_types.kind_words(kind)} is expected, not {_short(text)}",
+                node.span,
+                help=help,
             )
             return None
         return Value(value, node.span)
@@ -280,7 +306,8 @@ def _numbers(value: Value) -> Iterator[int]:
 def _pick(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kind:
     """The alternative that fits the shape of a node, so that its own report is about that one."""
     for kind in options:
-        if isinstance(kind, key_types.Use | key_types.MapOf) and isinstance(node, Mapping):
+        maps = key_types.Use | key_types.MapOf | key_types.ByVersion
+        if isinstance(kind, maps) and isinstance(node, Mapping):
             return kind
         if isinstance(kind, key_types.ListOf) and isinstance(node, Sequence):
             return kind
@@ -298,7 +325,9 @@ def _pick(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kind:
         plain = [
             k
             for k in options
-            if not isinstance(k, key_types.Use | key_types.ListOf | key_types.MapOf)
+            if not isinstance(
+                k, key_types.Use | key_types.ListOf | key_types.MapOf | key_types.ByVersion
+            )
         ]
         return (loose or plain or list(options))[0]
     return options[0]
@@ -345,31 +374,3 @@ def _short(text: str) -> str:
 def _a(word: str) -> str:
     word = word.replace("_", " ")
     return f"an {word}" if word[0] in "aeio" else f"a {word}"
-
-
-def _kind_words(kind: key_types.Kind) -> str:
-    match kind:
-        case key_types.OneOf(words):
-            return "one of " + ", ".join(words) if len(words) <= 6 else "a type"
-        case key_types.Integer():
-            return "a number"
-        case key_types.Boolean():
-            return "true or false"
-        case key_types.Name() | key_types.Declared():
-            return "a name"
-        case key_types.Directory():
-            return "a schema directory"
-        case key_types.Word():
-            return "a word"
-        case key_types.Range():
-            return "a version range"
-        case key_types.Bits():
-            return "a range of bits"
-        case key_types.LayoutName():
-            return "a layout"
-        case key_types.Release():
-            return "a release"
-        case key_types.Hex():
-            return "an even number of hexadecimal digits"
-        case _:
-            return "text"

@@ -193,7 +193,8 @@ class ArrayType:
     """Elements one after the other.
 
     Their number is in front (``count``), in another field that ``counts`` them (``counted_by``), or they
-    reach to the end of the field range (neither). ``length`` is a length in bytes before them all.
+    reach to the end of the field range (neither). ``length`` is a length in bytes before them all. ``null`` is the
+    count, or the length, that means null (``None``: null is not allowed).
     """
 
     element: Element
@@ -203,13 +204,19 @@ class ArrayType:
     compression: Compression | None = None
     nesting: int | None = None
     at_least: int = 0
+    null: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StructType:
-    """Another layout in the place of a field."""
+    """Another layout in the place of a field.
+
+    ``present`` is the type of a number before it that says whether it is there: 1, or ``null``.
+    """
 
     layout: Reference
+    present: str | None = None
+    null: int | None = None
 
 
 FieldType = ScalarType | BitsType | BytesType | ArrayType | StructType

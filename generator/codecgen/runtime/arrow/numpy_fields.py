@@ -239,17 +239,33 @@ class Walk:
             whole[rows] = found
         return whole
 
-    def numbers(self, count: Vector, size: int, *, at_least: int = 0) -> None:
-        """Pass over an array of numbers of ``size`` bytes each."""
-        count = self._within(count, (count < at_least) | (count > self.most))
+    def numbers(
+        self, count: Vector, size: int, *, at_least: int = 0, null: int | None = None
+    ) -> None:
+        """Pass over an array of numbers of ``size`` bytes each; ``null`` is the count of one that is null."""
+        few = count < at_least
+        if null is not None:
+            few &= count != null
+            count = np.where(count == null, 0, count)
+        count = self._within(count, few | (count > self.most))
         self.p = self.p + self._within(count * size, count < 0)
 
     def elements(
-        self, count: Vector | None, read: Callable[[Walk], Fields], *, at_least: int = 0
+        self,
+        count: Vector | None,
+        read: Callable[[Walk], Fields],
+        *,
+        at_least: int = 0,
+        null: int | None = None,
     ) -> List:
-        """The elements of an array; ``count`` None: they fill the window."""
+        """The elements of an array; ``count`` None: they fill the window. ``null`` is the count of one that is null."""
+        nulls: Vector | None = None
         if count is not None:
-            count = self._within(count, (count < 0) | (count > self.most) | (count < at_least))
+            few = (count < 0) | (count < at_least)
+            if null is not None:
+                nulls = count == null
+                few, count = few & ~nulls, np.where(nulls, 0, count)
+            count = self._within(count, few | (count > self.most))
         found: list[tuple[Vector, Fields]] = []
         for rows in self._rounds(count):
             some = self._some(rows)
@@ -261,11 +277,11 @@ class Walk:
         offsets = np.zeros(len(self.p) + 1, np.int64)
         np.cumsum(sizes, out=offsets[1:])
         if not found:
-            return List(offsets, NoFields(self.memory))
+            return List(offsets, NoFields(self.memory), nulls)
         places = [offsets[rows] + k for k, (rows, _) in enumerate(found)]
         fields = _gathered([fields for _, fields in found], places, int(offsets[-1]))
         self._look(fields, _owners(offsets))
-        return List(offsets, fields)
+        return List(offsets, fields, nulls)
 
     def _rounds(self, count: Vector | None) -> Iterator[Vector]:
         """The structures that have a first element, then those that have a second one, ..."""

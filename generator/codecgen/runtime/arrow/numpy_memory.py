@@ -171,10 +171,12 @@ class NoFields(Fields):
 
 @dataclass(slots=True)
 class List:
-    """Elements in each structure: ``fields`` has those of all, and ``offsets`` where those of each begin and end."""
+    """Elements in each structure: ``fields`` has those of all, and ``offsets`` where those of each begin and end. ``null``:
+    where there is no list (None: nowhere)."""
 
     offsets: Vector
     fields: Fields
+    null: Vector | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +206,7 @@ def to_arrow(column: Column, kind: Any, value: Any, count: int, repeats: Vector 
     if isinstance(value, List):
         members = [getattr(value.fields, m.name).array() for m in column.members]
         members = [array.cast(kind.value_type.field(i).type) for i, array in enumerate(members)]
-        return _listed(kind, count, value.offsets, members)
+        return _listed(kind, count, value.offsets, members, value.null)
     null: Any = None
     if isinstance(value, Nullable):
         value, null = value.value, _spread(np.asarray(value.null), count, repeats)
@@ -231,14 +233,20 @@ def _spread(values: Vector, count: int, repeats: Vector | None) -> Vector:
 
 def missing(column: Column, kind: Any, rows: int) -> Any:
     """A column that has no values here."""
-    if column.type != "list":
+    if column.type != "list" or column.nullable:
         return pa.nulls(rows, kind)
     none = [pa.array([], field.type) for field in kind.value_type]
     return _listed(kind, rows, np.zeros(rows + 1, np.int64), none)
 
 
-def _listed(kind: Any, rows: int, offsets: Vector, members: list[Any]) -> Any:
+def _listed(
+    kind: Any, rows: int, offsets: Vector, members: list[Any], null: Vector | None = None
+) -> Any:
     count = int(offsets[-1])
+    nulls = 0 if null is None else int(np.count_nonzero(null))
+    validity = None
+    if null is not None and nulls:
+        validity = pa.py_buffer(np.packbits(~null, bitorder="little"))
     struct = pa.Array.from_buffers(kind.value_type, count, [None], 0, children=members)
     buffer = pa.py_buffer(offsets.astype(np.int32))
-    return pa.Array.from_buffers(kind, rows, [None, buffer], 0, children=[struct])
+    return pa.Array.from_buffers(kind, rows, [validity, buffer], nulls, children=[struct])

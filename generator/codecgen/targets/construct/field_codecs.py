@@ -33,6 +33,8 @@ from codecgen.targets.python_source import (
 )
 
 RUNTIME = "codecgen.runtime.construct"
+_FREEDOMS = {"bytes_after_none", "truncated_tail", "mixed_versions", "negative_null"}
+"""The freedoms that are an array's own."""
 
 
 class FieldCodecs:
@@ -95,8 +97,8 @@ class FieldCodecs:
                 return call(self.use("Bits"), base, *bits)
             case BytesType():
                 return self.bytes(f.type, plan.layout, accepts)
-            case StructType(ref):
-                return self.reference(ref, plan)
+            case StructType():
+                return self.struct(f.type, plan, accepts)
             case ArrayType():
                 return self.array(f.type, plan, index, accepts)
 
@@ -167,7 +169,7 @@ class FieldCodecs:
             length = str(type_.length)
         else:
             length, plus = self.length(type_.length, layout, accepts)
-        negative = "negative_null" in accepts and type_.null == -1
+        negative = "negative_null" in accepts and type_.null is not None and type_.null < 0
         return call(
             self.use("Text" if type_.text else "Bytes"),
             length,
@@ -190,6 +192,20 @@ class FieldCodecs:
             return call(self.use("Lazy"), f"lambda: {name}")
         return name
 
+    def struct(self, type_: StructType, plan: LayoutPlan, accepts: frozenset[str]) -> Code:
+        """The codec of a layout in the place of a field, which may be null."""
+        layout = self.reference(type_.layout, plan)
+        if type_.present is None or type_.null is None:
+            return layout
+        return call(
+            self.use("Nullable"),
+            layout,
+            present=self.scalar(type_.present, plan.layout, accepts),
+            null=str(type_.null),
+            any_negative="True" if "negative_null" in accepts and type_.null < 0 else None,
+            any_present="True" if "any_present" in accepts else None,
+        )
+
     def array(
         self, type_: ArrayType, plan: LayoutPlan, index: int, accepts: frozenset[str]
     ) -> Code:
@@ -209,7 +225,9 @@ class FieldCodecs:
         count, plus = (None, None)
         if type_.count is not None:
             count, plus = self.length(type_.count, plan.layout, accepts)
-        freedoms = sorted(accepts & {"bytes_after_none", "truncated_tail", "mixed_versions"})
+        freedoms = sorted(accepts & _FREEDOMS)
+        if type_.null is None or type_.null >= 0:
+            freedoms = [freedom for freedom in freedoms if freedom != "negative_null"]
         measured = any(f.measures is not None and f.measures.last is None for f in plan.fields)
         return call(
             self.use("Array"),
@@ -226,6 +244,7 @@ class FieldCodecs:
             closes="True" if measured and index == len(plan.fields) - 1 else None,
             nesting=None if type_.nesting is None else str(type_.nesting),
             at_least=str(type_.at_least) if type_.at_least else None,
+            null=None if type_.null is None else str(type_.null),
             version=str(plan.version) if mixed else None,
             accepts=call("frozenset", listing([string(f) for f in freedoms])) if freedoms else None,
         )

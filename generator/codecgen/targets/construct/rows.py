@@ -137,7 +137,7 @@ class RowModule:
     def column(self, column: Column, case: CasePlan) -> Code:
         value = case.values.get(column.name)
         if value is None:
-            nothing = "()" if column.type == "list" else "None"
+            nothing = "()" if column.type == "list" and not column.nullable else "None"
             return call("Column", f"lambda {_PARAMETERS}: {nothing}")
         paths = [string(path) for path in sorted(paths_of(value, case))]
         taken = _tuple([*paths]) if paths else None
@@ -178,10 +178,13 @@ class RowModule:
         if column.type == "bool" and isinstance(value, nodes.Literal):
             return str(bool(value.value))
         text = scope.text(value)
+        if column.type == "list" and isinstance(value, nodes.NullValue):
+            return text
         if column.type == "list":
             members = "".join(f"part.{m.name}, " for m in column.members)
             inside = members if len(column.members) == 1 else members[:-2]
-            return f"tuple([({inside.strip()}) for part in {text}])"
+            listed = f"tuple([({inside.strip()}) for part in {text}])"
+            return f"None if {text} is None else {listed}" if value.type.nullable else listed
         kind = "other" if value.type.nullable else value.type.kind
         if column.type == "bool":
             return text if kind == "bool" else f"bool({text})"

@@ -155,7 +155,12 @@ class _Dumper:
                     yield Piece(after, end, path, shown(value))
             case ArrayType() as array:
                 yield from self.array(plan, array, obj, value, path, start, end, data)
-            case StructType(ref):
+            case StructType(_, str(present)) if value is None:
+                yield Piece(start, start + scalar_size(present, data, start), path, "null")
+            case StructType(ref, present):
+                if present is not None:
+                    after = start + scalar_size(present, data, start)
+                    yield Piece(start, after, path, "present")
                 yield from self.pieces(self.version(ref, plan, value), value, path, data)
             case BitsType():
                 yield Piece(start, end, path, bits_words(f.type, value))
@@ -173,6 +178,11 @@ class _Dumper:
         end: int,
         data: bytes,
     ) -> Iterator[Piece]:
+        prefix = array.count or array.length
+        if value is None:
+            if prefix is not None:
+                yield Piece(start, start + scalar_size(prefix, data, start), path, "null")
+            return
         if array.count is not None:
             after = start + scalar_size(array.count, data, start)
             yield Piece(start, after, path, f"count {len(value)}")

@@ -73,10 +73,11 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
                 )
             yield _line(name, kind, notes)
         case ArrayType() as array:
-            if array.count is not None:
-                yield _line(f"{name}{_suffix(plan, 'count')}", scalar_name(array.count), notes)
-            if array.length is not None:
-                yield _line(f"{name}{_suffix(plan, 'length')}", scalar_name(array.length), notes)
+            null_note = [] if array.null is None else [f"{array.null} is null"]
+            for what, prefix in (("count", array.count), ("length", array.length)):
+                if prefix is not None:
+                    own = f"{name}{_suffix(plan, what)}"
+                    yield _line(own, scalar_name(prefix), null_note + notes)
             element = array.element
             inner = (
                 type_name(plan, element)
@@ -86,7 +87,10 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
             if array.compression is not None:
                 notes.append(f"compressed by {source(array.compression.by.node)}")
             yield _line(name, f"[{inner}]", notes)
-        case StructType(ref):
+        case StructType(ref, present, null):
+            if present is not None:
+                mark = [f"1, or {null}, which is null"]
+                yield _line(f"{name}{_suffix(plan, 'present')}", scalar_name(present), mark + notes)
             yield _line(name, type_name(plan, ref), notes)
 
 

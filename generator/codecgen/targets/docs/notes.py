@@ -17,6 +17,7 @@ from codecgen.schema.types import (
     Misprint,
     ScalarType,
     Since,
+    StructType,
 )
 from codecgen.targets.docs.expression_phrases import condition
 from codecgen.targets.docs.notation import allowed
@@ -76,6 +77,10 @@ def _reader_rows(site: Site, layout: Layout) -> Iterator[Rule]:
 
 def _touches(freedom: str, f: Field) -> bool:
     """Whether a field's type can have what a freedom is about."""
+    return any(_one_touches(freedom, one) for one in f.variants())
+
+
+def _one_touches(freedom: str, f: Field) -> bool:
     t = f.type
     match freedom:
         case "overlong_varints":
@@ -85,10 +90,14 @@ def _touches(freedom: str, f: Field) -> bool:
             if isinstance(t, ArrayType):
                 lengths += [name for name in (t.count, t.length) if name]
                 lengths += [t.element.name] if isinstance(t.element, ScalarType) else []
+            lengths += [t.present] if isinstance(t, StructType) and t.present else []
             return any(name in VARINTS or name == "compact" for name in lengths)
         case "negative_null":
             inner = bytes_of(f)
-            return inner is not None and inner.null == -1
+            nulls = [getattr(t, "null", None), None if inner is None else inner.null]
+            return any(null is not None and null < 0 for null in nulls)
+        case "any_present":
+            return isinstance(t, StructType) and t.present is not None
         case "invalid_utf8":
             inner = bytes_of(f)
             return inner is not None and inner.text
@@ -129,6 +138,10 @@ def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
                 yield from _enum_rule(site.plan, where, m.enum, m.only)
     if isinstance(f.type, ArrayType):
         yield from _array_rules(f.type, here)
+    for t in f.all_types():
+        if isinstance(t, StructType) and t.present is not None:
+            what = f"a number before it other than 1 and {t.null}"
+            yield here, what, REFUSED, REFUSED
 
 
 def _enum_rule(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
 from codecgen.schema.model import Layout
-from codecgen.schema.types import ArrayType, BitsType, BytesType, ScalarType
+from codecgen.schema.types import ArrayType, BitsType, BytesType, ScalarType, StructType
 from codecgen.targets.docs.examples import Worked
 from codecgen.targets.docs.notes import Change, TypeRow, changes, scalar_glossary
 from codecgen.targets.docs.sections import Section, section
@@ -181,8 +181,8 @@ def folders(site: Site) -> dict[str, list[str]]:
 def _types_in_use(plan: Plan) -> set[str]:
     out: set[str] = set()
     for layout in plan.model.layouts.values():
-        for f in layout.fields:
-            match f.type:
+        for type_ in (t for f in layout.fields for t in f.all_types()):
+            match type_:
                 case ScalarType(name) | BitsType(name):
                     out.add(name)
                 case BytesType(length):
@@ -191,6 +191,8 @@ def _types_in_use(plan: Plan) -> set[str]:
                     inner = element.length if isinstance(element, BytesType) else None
                     out |= {name for name in (count, length, inner) if isinstance(name, str)}
                     out |= {element.name} if isinstance(element, ScalarType) else set()
+                case StructType(_, str(present)):
+                    out.add(present)
                 case _:
                     pass
     # The words about one type lean on those about another.

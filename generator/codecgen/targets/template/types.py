@@ -24,6 +24,7 @@ _NOTHING = view.Type(
     count=None,
     counted_by=None,
     compact=False,
+    present=None,
     null=None,
     rest=False,
     element=None,
@@ -54,8 +55,9 @@ def type_of(plan: Plan, around: LayoutPlan, type_: field_types.FieldType) -> vie
             )
         case field_types.ArrayType():
             return _array(plan, around, type_)
-        case field_types.StructType(ref):
-            return _layout(plan, around, ref)
+        case field_types.StructType(ref, present, null):
+            before = number(present) if present is not None else None
+            return replace(_layout(plan, around, ref), present=before, null=null)
 
 
 def _array(plan: Plan, around: LayoutPlan, array: field_types.ArrayType) -> view.Type:
@@ -71,6 +73,7 @@ def _array(plan: Plan, around: LayoutPlan, array: field_types.ArrayType) -> view
         if isinstance(element, field_types.Reference)
         else type_of(plan, around, element),
         at_least=array.at_least,
+        null=array.null,
         nesting=array.nesting,
         compression=_compression(plan, around, array.compression),
     )

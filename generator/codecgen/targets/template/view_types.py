@@ -132,8 +132,11 @@ class Type:
     compact: Annotated[
         bool, "Whether this number stands for one less, and 0 for null (`length` and `count`)."
     ]
+    present: Annotated[
+        Type | None, "The number in front that says whether a layout is there: 1, or `null`."
+    ]
     null: Annotated[
-        int | None, "The length that means null, if null is allowed (`bytes`, `string`)."
+        int | None, "The number of `length`, `count`, `counted_by` or `present` that means null."
     ]
     rest: Annotated[bool, "Whether it takes all that is left of what is around it."]
     element: Annotated[Type | None, "What the elements are (`array`)."]

@@ -23,7 +23,7 @@ from codecgen.targets.arrow.code_tree import (
     invert,
 )
 from codecgen.targets.arrow.function_builder import Builder
-from codecgen.targets.arrow.numba_decode.field_reader import check_number
+from codecgen.targets.arrow.numba_decode.field_reader import check_number, null_of
 from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, Fields, Variables
 from codecgen.targets.arrow.numba_decode.layout_reader import Reader
 from codecgen.targets.arrow.numba_decode.view import Kernels
@@ -104,6 +104,8 @@ class ArrayOpener:
             raise Unsupported("rows from what is no array at the end of its layout", f)
         if isinstance(type_.element, ScalarType):
             raise Unsupported("rows from an array of numbers", f)
+        if type_.null is not None and (type_.length is not None or type_.at_least):
+            raise Unsupported("an array of rows that may be null, with a length or `at_least`", f)
         if isinstance(type_.element, BytesType):
             raise Unsupported("rows from an array of bytes or text", f)
         other = type_.element.layout != case.entry.name
@@ -162,6 +164,12 @@ class ArrayOpener:
             assert counted is not None
             check_number(counted.field)
             found = self.variables.of(ENTRY, type_.counted_by)
+        null = null_of(type_, f)
+        if found is not None and null is not None:  # no rows
+            said, found = found, Var("count")
+            self.code.assign(found, said)
+            with self.code.when(found.eq(null)):
+                self.code.assign(found, 0)
         if found is not None:
             self.reader.fail(any_of([found < 0, found > self.most]), f)
         return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, read_ops
 from codecgen.plan.read_ops import ReadOp
@@ -200,14 +200,12 @@ class FieldReader:
         self.number(length, fields.layout, n, end, f)
         self.fail(n > end - self.p, f)
         loose, self.loose = self.loose, 0
-        if type_.null is None:
+        null = null_of(type_, f)
+        if null is None:
             self.fail(n < 0, f)
             self.present(f, type_, n, target)
             self.gives.close(target)
             return
-        null = type_.null - 1 if length == "compact" else type_.null
-        if null >= 0:
-            raise Unsupported(f"null written as {type_.null}", f)
         with code.when(n < 0):
             tests = [n.ne(null), *([self.p > end] if loose else [])]
             self.fail(any_of(tests), f)
@@ -237,6 +235,7 @@ class FieldReader:
                 raise Unsupported("a compressed array inside rows", f)
             self.never(f)  # rows hold no rows of their own
             return
+        null = null_of(type_, f)
         if op.any_version:
             raise Unsupported("an array of layouts whose bytes say which version they are", f)
         if part == PART and isinstance(element, LayoutPlan):
@@ -255,6 +254,9 @@ class FieldReader:
             self.code.assign(n, self.variables.of(part, type_.counted_by))
         else:
             self.code.assign(n, 0)
+        if null is not None:
+            self.null_array(type_, n, null, self.gives.target(part, f.name), f)
+            type_ = replace(type_, at_least=0)
         if counted:
             most = self.gives.most
             self.fail(any_of([n < 0, n > end - self.p, n > most]), f)
@@ -269,6 +271,18 @@ class FieldReader:
             self.code.add(self.p, n * size)
             return
         self.elements(f, type_, element, part, n, end, counted)
+
+    def null_array(
+        self, type_: ArrayType, n: Var, null: int, target: Target | None, f: Field
+    ) -> None:
+        """An array that is null has no elements, which is not too few."""
+        with self.code.when(n.eq(null)):
+            self.code.assign(n, 0)
+            if target is not None:
+                self.gives.null(target)
+        if type_.at_least:
+            with self.code.otherwise():
+                self.fail(n < type_.at_least, f)
 
     def elements(
         self,
@@ -303,6 +317,17 @@ class FieldReader:
         if type_.at_least:
             self.fail(n < type_.at_least, f)
         self.gives.close(target)
+
+
+def null_of(type_: ArrayType | BytesType, f: Field) -> int | None:
+    """The length or the count that means null, as it is once it is read; None where null is not allowed."""
+    if type_.null is None:
+        return None
+    prefix = type_.count if isinstance(type_, ArrayType) else type_.length
+    null = type_.null - 1 if prefix == "compact" else type_.null
+    if null >= 0:
+        raise Unsupported(f"null written as {type_.null}", f)
+    return null
 
 
 def field_of(layout: LayoutPlan, name: str) -> Field:

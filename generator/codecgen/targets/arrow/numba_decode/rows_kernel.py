@@ -270,7 +270,7 @@ class RowsKernel:
 
     def has_nulls_in_rows(self, leaf: Leaf) -> bool:
         if leaf.inside is not None or leaf.column.type in (*BYTES_LIKE, "list"):
-            return leaf.column.type in BYTES_LIKE
+            return leaf.column.type in (*BYTES_LIKE, "list")
         found = [term for own, term in self.terms() if own is leaf]
         return any(term.null is not None and self.varies(term) for term in found)
 

@@ -26,7 +26,7 @@ from codecgen.targets.arrow.code_tree import (
     Var,
 )
 from codecgen.targets.arrow.function_builder import Builder
-from codecgen.targets.arrow.numba_decode.field_reader import check_number
+from codecgen.targets.arrow.numba_decode.field_reader import check_number, null_of
 from codecgen.targets.arrow.numba_decode.field_variables import is_number
 from codecgen.targets.arrow.numpy_decode.arithmetic import both
 from codecgen.targets.arrow.numpy_decode.field_variables import Locals, NumpyFields
@@ -153,6 +153,8 @@ class NumpyLayoutReader:
             if first.type.compression is not None:
                 self.refuse(condition)  # rows hold no rows of their own
                 return
+            if f.name in needed and not isinstance(first.element, ScalarType):
+                raise Unsupported("a column of an array that may be left out", f)
             if first.type.counted_by is not None:
                 raise Unsupported("an array that may be left out with its count elsewhere", f)
         value = self.read(first, self.walk, needed)
@@ -217,10 +219,8 @@ class NumpyLayoutReader:
             return self._bytes(walk, Num(type_.length), type_, named)
         else:
             size = self.number(type_.length, walk, f)  # type: ignore[assignment]
-            if type_.null is not None:
-                null = type_.null - 1 if type_.length == "compact" else type_.null
-                if null >= 0:
-                    raise Unsupported(f"null written as {type_.null}", f)
+            null = null_of(type_, f)
+            if null is not None:
                 named["null"] = Num(null)
         return self._bytes(walk, size, type_, named)
 
@@ -246,6 +246,9 @@ class NumpyLayoutReader:
             check_number(counted.field)
             count = self.local.of(type_.counted_by)
         named = {"at_least": Num(type_.at_least)} if type_.at_least else {}
+        null = null_of(type_, f)
+        if null is not None:
+            named["null"] = Num(null)
         if isinstance(op.element, ScalarType):
             if op.element.name not in INTEGERS or count == NONE:
                 raise Unsupported("an array of numbers that vary in length", f)

@@ -32,6 +32,7 @@ from codecgen.targets.arrow.code_tree import (
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.function_printer import Names, Printer, function_text, pruned
 from codecgen.targets.arrow.numba_decode.array_opener import base_type, bytes_to_fixed, size_of
+from codecgen.targets.arrow.numba_decode.field_reader import null_of
 from codecgen.targets.arrow.numpy_decode.arithmetic import opposite
 from codecgen.targets.arrow.numpy_decode.field_variables import Locals, NumpyFields
 from codecgen.targets.arrow.numpy_decode.layout_reader import (
@@ -347,6 +348,11 @@ class Readers(ElementReader):
             code.assign(count, reader.number(type_.count, walk_, f))
         elif type_.counted_by is not None:
             count = reader.local.of(type_.counted_by)
+        null = null_of(type_, f)
+        if null is not None:  # no rows
+            numbers = count
+            count = Var("rows")
+            code.assign(count, call("np.where", numbers.eq(null), 0, numbers))
         if said:
             most = Attribute(walk_, "most")
             reader.refuse((count < 0) | (count > most))

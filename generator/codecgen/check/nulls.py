@@ -1,0 +1,110 @@
+"""Null: the number that means it is one that can stand there, and that means nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codecgen.diagnostics import Diagnostic, once
+from codecgen.schema.lookup import field_of, integer_range, is_signed, versions_of
+from codecgen.schema.model import Field, Layout, Model
+from codecgen.schema.types import ArrayType, BytesType, ScalarType, Span, StructType
+from codecgen.spans import place
+
+
+def check(model: Model) -> Iterator[Diagnostic]:
+    for layout in model.layouts.values():
+        for f in layout.fields:
+            yield from once(_field(f, layout))
+
+
+def _field(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    for version in versions_of(layout, f.versions):
+        one = f.in_versions((version,))
+        match one.type:
+            case BytesType():
+                yield from _bytes(one, one.type)
+            case ArrayType():
+                yield from _array(one, one.type, layout, version)
+                if isinstance(one.type.element, BytesType):
+                    yield from _bytes(one, one.type.element, "array.null")
+            case StructType():
+                yield from _struct(one, one.type)
+
+
+def in_reach(number: int, name: str, reach: tuple[int, int], where: Span) -> Iterator[Diagnostic]:
+    """A finding where a number does not fit its type."""
+    if not reach[0] <= number <= reach[1]:
+        message = f"{number} does not fit {name} ({reach[0]} to {reach[1]})"
+        yield Diagnostic("C017", message, where)
+
+
+def default_of_many(f: Field, where: Span, *, is_null: bool) -> Iterator[Diagnostic]:
+    """A finding about the default of an array or a layout: null, where it can be null, is the only expression."""
+    nullable = getattr(f.type, "null", None) is not None
+    if is_null and nullable:
+        return
+    if isinstance(f.type, ArrayType):
+        what = "the only default of an array is []"
+        message = "an array that can be null has [] or null as its default" if nullable else what
+    else:
+        what = f'"{f.name}" is a layout that is always there: it has no default'
+        message = "a layout that can be null has null as its default" if nullable else what
+    yield Diagnostic("C017", message, where)
+
+
+def _bytes(f: Field, type_: BytesType, key: str = "null") -> Iterator[Diagnostic]:
+    if type_.null is None:
+        return
+    if isinstance(type_.length, int) or type_.length == "rest":
+        message = "only a length before the bytes can mean null"
+        help = 'take out "null", or give the length a type'
+        yield Diagnostic("C011", message, place(f, key), help=help)
+        return
+    yield from _number(type_.null, "length", type_.length, place(f, key))
+
+
+def _array(f: Field, type_: ArrayType, layout: Layout, version: int | None) -> Iterator[Diagnostic]:
+    if type_.null is None:
+        return
+    counter = field_of(layout, type_.counted_by) if type_.counted_by is not None else None
+    name = type_.count or type_.length
+    counted = None if counter is None else counter.in_versions((version,)).type
+    if isinstance(counted, ScalarType):
+        name = counted.name
+    if name is None:
+        message = f'only a count or a length can mean null, and "{f.name}" has neither'
+        help = 'take out "null", or give the array a `count`'
+        yield Diagnostic("C011", message, place(f, "null"), help=help)
+        return
+    what = "length" if name is type_.length else "count"
+    yield from _number(type_.null, what, name, place(f, "null"))
+
+
+def _struct(f: Field, type_: StructType) -> Iterator[Diagnostic]:
+    present, null = type_.present, type_.null
+    if present is None:
+        return
+    if null is None:
+        message = f'nothing says which number means that "{f.name}" is null'
+        yield Diagnostic("C005", message, place(f, "present"), help="add `null: -1`")
+    elif null == 1:
+        message = "1 means that the layout is there: it cannot mean null"
+        yield Diagnostic("C017", message, place(f, "null"), help="write another number")
+    else:
+        reach = integer_range(present)
+        if reach is not None:
+            yield from in_reach(null, present, reach, place(f, "null"))
+
+
+def _number(null: int, what: str, name: str, where: Span) -> Iterator[Diagnostic]:
+    """The number that a length or a count of type ``name`` has for null."""
+    reach = integer_range(name)
+    if name == "compact":
+        if null != 0:
+            message = f"a compact {what} means null by 0"
+            yield Diagnostic("C017", message, where, help="write `null: 0`")
+    elif reach is not None and not reach[0] <= null <= reach[1]:
+        yield from in_reach(null, name, reach, where)
+    elif is_signed(name) and null >= 0:
+        message = f"a {what} of {null} cannot mean null: it is a {what} too"
+        yield Diagnostic("C017", message, where, help="write `null: -1`")

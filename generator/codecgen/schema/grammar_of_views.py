@@ -1,0 +1,99 @@
+"""The keys of views."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from codecgen.schema.key_types import (
+    DOC,
+    Boolean,
+    Code,
+    Declared,
+    Either,
+    Form,
+    Key,
+    ListOf,
+    MapOf,
+    Name,
+    OneOf,
+    Use,
+    Word,
+)
+from codecgen.schema.model import COLUMN_TYPES
+
+VIEWS: Mapping[str, Form] = {
+    "view": Form(
+        "How the layouts of a choice become the rows of one table.",
+        {
+            "view": Key(Name(), "Its name.", True),
+            "doc": DOC,
+            "of": Key(Declared(), "The choice whose layouts stand one after the other.", True),
+            "columns": Key(MapOf(Use("column")), "The columns of the table, in order.", True),
+            "rows": Key(ListOf(Use("rows")), "What becomes a row, layout by layout.", True),
+        },
+    ),
+    "column": Form(
+        "A column of a view.",
+        {
+            "type": Key(OneOf(COLUMN_TYPES), "The Arrow type of its values."),
+            "list": Key(
+                MapOf(Use("column")),
+                "Its values are lists of structs with these fields, named as in the elements.",
+            ),
+            "nullable": Key(Boolean(), "Whether a value may be null."),
+            "on_request": Key(Boolean(), "Left out unless it is asked for."),
+            "default": Key(
+                Code(),
+                "What rows are written with where they lack the column: a number, or another column. Without it the "
+                "column is null or an empty list, and must be there if it can be neither.",
+            ),
+            "unit": Key(Word(), "Unit of the number."),
+            "doc": DOC,
+        },
+        one_of=(("type", "list"),),
+    ),
+    "rows": Form(
+        "What of a layout becomes rows.",
+        {
+            "of": Key(Declared(), "The layout, in all its versions.", True),
+            "each": Key(
+                Name(),
+                "The array at its end whose elements are the rows; the layout itself without it.",
+            ),
+            "header_only": Key(
+                Boolean(),
+                "The row is made of fields at fixed places alone: the rest is not looked at, nor checksums.",
+            ),
+            "when": Key(Code(), "These are the rows only when this holds."),
+            "full_check": Key(
+                Code(), "When this holds, a strict reader looks at more than the columns show."
+            ),
+            "columns": Key(
+                MapOf(Code()),
+                "The value of each column: fields, `item.field` of the element, `array.name` for what is "
+                "derived of it, `position`, `size`. A column that is left out is null, or an empty list.",
+                True,
+            ),
+            "write": Key(Use("write"), "How rows become bytes again."),
+        },
+    ),
+    "write": Form(
+        "How rows become bytes again. Fields that the layout itself settles (lengths, counts, checksums, constants) are "
+        "not named, nor those that keep their default.",
+        {
+            "entry": Key(
+                MapOf(Either((MapOf(Code()), Code()))),
+                "The fields of the layout, bits by their members, from the columns: with `each` as `first(column)`, "
+                "`last(column)`, `max(column)`, `min(column)` of its rows, otherwise as `column`. `version` is that of the "
+                "layout, `entry.field` a field named before.",
+                True,
+            ),
+            "item": Key(
+                MapOf(Either((MapOf(Code()), Code()))),
+                "The fields of an element: `column` is that of its row, `first(column)` that of the first row, "
+                "`entry.field` a field of the layout.",
+            ),
+        },
+    ),
+}
+"""The forms of a view and of what is in one."""
