@@ -170,8 +170,8 @@ class _Explainer:
         yield from title(whole, f"field of {layout.name}", f.span)
         yield from paragraph(f.doc)
         yield from row("type", self.type(f))
-        if not isinstance(f.type, ScalarType) and layout.endian == "little":
-            yield from row("", "little endian")
+        if "endian" in f.places or (not isinstance(f.type, ScalarType) and f.endian == "little"):
+            yield from row("", f"{f.endian} endian")
         yield from self.place(f, plans)
         yield from row("versions", str(f.versions) if f.versions else "")
         yield from self.since_rows(f.since or layout.since, None)

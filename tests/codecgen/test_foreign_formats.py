@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ssl
 import struct
+import uuid
 import zlib
 from functools import cache
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from codecgen.examples import live
 from codecgen.plan import make_plan
@@ -80,3 +84,38 @@ def test_png_that_is_damaged(at: int, error: type[ParseError], path: str) -> Non
     with pytest.raises(error) as caught:
         codecs("png").PNG_FILE.parse(bytes(data))
     assert caught.value.where.path == path
+
+
+# ---------------------------------------------------------------- TLS
+
+
+def hello() -> bytes:
+    """The first bytes that OpenSSL sends."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    connection = context.wrap_bio(incoming, outgoing, server_hostname="example.org")
+    with pytest.raises(ssl.SSLWantReadError):
+        connection.do_handshake()
+    return outgoing.read()
+
+
+def test_tls() -> None:
+    data = hello()
+    record = codecs("tls").HELLO_RECORD
+    parsed = record.parse(data)
+    assert (parsed.length, parsed.message_length) == (len(data) - 5, len(data) - 9)
+    assert record.build(parsed) == data
+    names = [e.data for e in parsed.extensions if e.type == 0]
+    assert names == [b"\0\x0e\0\0\x0bexample.org"]
+    with pytest.raises(ParseError):
+        record.parse(data[:8] + b"\xff" + data[9:])
+
+
+# ---------------------------------------------------------------- GUID
+
+
+@given(st.uuids())
+def test_guid(value: uuid.UUID) -> None:
+    parsed = codecs("guid").GUID.parse(value.bytes_le)
+    assert (parsed.time_low, parsed.time_mid, parsed.time_high) == value.fields[:3]
+    assert codecs("guid").GUID.build(parsed) == value.bytes_le

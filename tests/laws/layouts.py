@@ -24,6 +24,8 @@ SHORT = (
     "u64",
     "varlong",
     "uvarlong",
+    "u24",
+    "i24",
 )
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -239,7 +241,7 @@ class Maker(Keys):
                 by = self.codecs()
                 spec["compressed"] = self.compressed(d.pick(by).path)
                 if d.chance(2):
-                    spec["count"] = d.pick(SHORT)
+                    spec["count"] = self.short()
                 else:
                     spec["until"] = "end"
             else:
@@ -291,14 +293,14 @@ class Maker(Keys):
         elif kind == 5:
             spec = {d.pick(("bytes", "string")): d.number(1, 4)}
         elif kind <= 8:
-            spec = {d.pick(("string", "bytes")): d.pick(SHORT)}
+            spec = {d.pick(("string", "bytes")): self.short()}
             self.null(spec)
         elif kind <= 10:
             spec = {"array": self.element()}
             spec |= (
-                {"count": d.pick(SHORT)}
+                {"count": self.short()}
                 if self.plain or d.chance(2)
-                else {"length": d.pick([s for s in SHORT if s != "compact"])}
+                else {"length": self.short("compact")}
             )
             if d.chance(6):
                 spec["at_least"] = d.number(0, 2)
@@ -322,6 +324,7 @@ class Maker(Keys):
         else:
             spec = self.scalar(fixed)
         self.documents(spec)
+        self.order(spec)
         if not fixed and d.chance(4):
             self.condition(spec)
         if self.made.versions is not None and self.runs == 0 and d.chance(3) and not fixed:
@@ -337,20 +340,27 @@ class Maker(Keys):
     def element(self) -> Any:
         """What an array holds."""
         d = self.d
-        if d.chance(6) and not (self.plain and d.number(0, 3)):
+        if d.chance(4) and not (self.plain and d.number(0, 3)):
             return d.pick((self.text_element, self.local))()
         solid = [m for m in self.kit.made if not m.open and m.solid and self.may_hold(m)]
         if self.plain:
             solid = [m for m in solid if m.plain]
         if solid and d.chance(2):
             return self.named(d.pick(solid))
-        return d.pick([s for s in SCALARS if s not in VARINTS] if self.plain else SCALARS)
+        return d.pick(
+            [s for s in SCALARS if s not in (*VARINTS, "i24", "u24")] if self.plain else SCALARS
+        )
+
+    def short(self, *without: str) -> str:
+        """The type of a length or a count."""
+        left_out = {*without, *(("i24", "u24") if self.plain else ())}
+        return self.d.pick([name for name in SHORT if name not in left_out])
 
     def text_element(self) -> Tree:
         """Bytes or text in an array."""
         d = self.d
         spec: Tree = {
-            d.pick(("string", "bytes")): d.pick(SHORT) if d.number(0, 3) else d.number(1, 3)
+            d.pick(("string", "bytes")): self.short() if d.number(0, 3) else d.number(1, 3)
         }
         if not isinstance(spec.get("string", spec.get("bytes")), int):
             self.null(spec)
@@ -366,7 +376,7 @@ class Maker(Keys):
             if self.made.versions is not None and d.chance(6):
                 spec["versions"] = f"{self.made.versions[1]}+"
             elif d.chance(5):
-                spec = {"string": d.pick(SHORT)}
+                spec = {"string": self.short()}
             elif d.chance(6):
                 spec = {"fields": {names.fresh(): d.pick(SCALARS)}}
             fields[names.fresh()] = spec if set(spec) != {"type"} else spec["type"]

@@ -19,7 +19,7 @@ from tests.laws import apart
 
 Tree = dict[str, Any]
 
-INTEGERS = {f"{sign}{8 * size}": (size, sign == "i") for sign in "iu" for size in (1, 2, 4, 8)}
+INTEGERS = {f"{sign}{8 * size}": (size, sign == "i") for sign in "iu" for size in (1, 2, 3, 4, 8)}
 VARINTS = {
     "varint": (32, True),
     "varlong": (64, True),

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic, once
-from codecgen.schema.lookup import all_versions, exists_in, field_of, field_spans, integer_range
+from codecgen.schema.lookup import (
+    all_versions,
+    exists_in,
+    field_of,
+    field_spans,
+    has_order,
+    integer_range,
+)
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.types import ArrayType, FieldRange, ScalarType, Span
 from codecgen.spans import hint, place
@@ -41,6 +48,9 @@ def _roles(f: Field) -> Iterator[Diagnostic]:
     if len(given) > 1:
         message = f'"{given[0]}" and "{given[1]}" both say what is written into "{f.name}"'
         yield Diagnostic("C011", message, place(f, given[1]), help=f'take out "{given[1]}"')
+    if "endian" in f.places and not has_order(f):
+        message = f'there are no numbers of several bytes in "{f.name}"'
+        yield Diagnostic("C011", message, place(f, "endian"), help='take out "endian"')
     if f.none is not None and "default" in f.places:
         message = '"none" is the default already'
         yield Diagnostic("C011", message, place(f, "default"), help='take out "default"')

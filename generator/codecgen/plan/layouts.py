@@ -16,6 +16,7 @@ from codecgen.schema.declarations import Declarations, used_of
 from codecgen.schema.lookup import field_of, spread
 from codecgen.schema.model import Choice, Enum, Field, Layout, Manifest, Model
 from codecgen.schema.types import (
+    FLOATS,
     INTEGERS,
     ArrayType,
     BitsType,
@@ -27,7 +28,7 @@ from codecgen.schema.types import (
 )
 
 T = TypeVar("T")
-_OTHER_SIZES = {"f64": 8, "bool": 1, "uuid": 16}
+_OTHER_SIZES = {**FLOATS, "bool": 1, "uuid": 16}
 
 
 @dataclass(frozen=True, slots=True)

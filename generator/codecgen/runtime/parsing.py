@@ -15,10 +15,10 @@ from codecgen.runtime.errors import (
     LengthError,
     TrailingError,
     ValueRefused,
+    shown,
 )
 from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.located_bytes import Source
-from codecgen.runtime.primitives import shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -229,8 +229,9 @@ class ModelBuilder:
         return Reference(name, None, span)
 
     def field(self, name: str, value: object, span: Span, accepts: frozenset[str]) -> Field:
+        around = cast(Any, self.around["endian"] or "big")
         if isinstance(value, str):
-            return Field(name, ScalarType(value), span, accepts=accepts)
+            return Field(name, ScalarType(value), span, around, accepts=accepts)
         r = cast(Record, value)
         self.path.append(name)
         type_ = self.type(r, span, accepts | frozenset(forms.words(r["accepts"])))
@@ -239,6 +240,7 @@ class ModelBuilder:
             name=name,
             type=type_,
             span=span,
+            endian=cast(Any, r["endian"]) or around,
             doc=r.text("doc"),
             versions=cast(Versions | None, r["versions"]),
             since=cast(Since | None, r["since"]),

@@ -49,6 +49,7 @@ _FIELDS = Key(
     MapOf(Either((OneOf(SCALARS), Use("field")))),
     "The fields, in the order of the bytes. A bare word is a type.",
 )
+_ORDER = OneOf(("big", "little"))
 _ENUM = Key(Declared(), "The enum whose values the number stands for.")
 _ONLY = Key(ListOf(Name()), "The values of the enum that may stand here.")
 
@@ -91,9 +92,7 @@ FORMS: Mapping[str, Form] = {
             "doc": DOC,
             "since": SINCE,
             "draft": Key(Use("since"), "The documents that proposed it, if it never shipped."),
-            "endian": Key(
-                OneOf(("big", "little")), "Order of the bytes of a number; big by default."
-            ),
+            "endian": Key(_ORDER, "Order of the bytes of a number; big by default."),
             "versions": Key(Range(), "The versions of the layout."),
             "version_is": Key(
                 Name(), "The field that holds the version. Without it the caller says which."
@@ -146,6 +145,9 @@ FORMS: Mapping[str, Form] = {
             "nesting": Key(Integer(), "How deep the array may hold its own layout."),
             "at_least": Key(Integer(), "The fewest elements."),
             "null": Key(Integer(), "The length that means null."),
+            "endian": Key(
+                _ORDER, "Order of the bytes of its numbers; that of the layout by default."
+            ),
             "doc": DOC,
             "versions": _VERSIONS,
             "since": SINCE,

@@ -178,6 +178,7 @@ def _field(plan: Plan, p: LayoutPlan, fp: FieldPlan) -> view.Field:
         spelled=Words(plan.spelling(f.name, f.spelled)),
         doc=Words(f.doc),
         type=type_of(plan, p, f.type),
+        endian=f.endian if "endian" in f.places and f.endian != p.layout.endian else None,
         offset=fp.offset,
         size=fp.size,
         unit=Words(f.unit or ""),
