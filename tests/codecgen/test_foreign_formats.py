@@ -119,3 +119,16 @@ def test_guid(value: uuid.UUID) -> None:
     parsed = codecs("guid").GUID.parse(value.bytes_le)
     assert (parsed.time_low, parsed.time_mid, parsed.time_high) == value.fields[:3]
     assert codecs("guid").GUID.build(parsed) == value.bytes_le
+
+
+# ---------------------------------------------------------------- Modbus
+
+
+def test_modbus() -> None:
+    request = codecs("modbus").READ_REGISTERS
+    data = bytes.fromhex("01030000000ac5cd")  # ten registers of unit 1, as handbooks show it
+    assert request.parse(data).count == 10
+    assert request.build({"unit": 1, "first": 0, "count": 10}) == data
+    with pytest.raises(ChecksumError) as caught:
+        request.parse(data[:-1] + b"\xce")
+    assert caught.value.where.path == "check"

@@ -8,7 +8,7 @@ from tests.laws.conditions import Seen
 from tests.laws.keys import Keys, Kit, Made
 from tests.laws.names import Names
 from tests.laws.seen import ALL_INTEGERS, SCALARS, framed, solid
-from tests.laws.world import VARINTS, Tree
+from tests.laws.world import CHECKS, VARINTS, Tree
 
 SHORT = (
     "u8",
@@ -205,7 +205,8 @@ class Maker(Keys):
         """A checksum, before or after the run that it covers."""
         d = self.d
         name = self.fresh()
-        spec: Tree = {"type": "u32", "checksum": d.pick(("crc32c", "crc32"))}
+        name_of = d.pick(("crc32c", "crc32") if self.plain and d.number(0, 7) else tuple(CHECKS))
+        spec: Tree = {"type": f"u{CHECKS[name_of][0]}", "checksum": name_of}
         self.runs += 1
         first = d.chance(2) and not self.plain
         if not first:

@@ -26,6 +26,25 @@ VARINTS = {
     "uvarint": (32, False),
     "uvarlong": (64, False),
 }
+_64 = (1 << 64) - 1
+CHECKS: Mapping[str, tuple[int, int, int, bool, int]] = {
+    "crc16_arc": (16, 0x8005, 0, True, 0),
+    "crc16_ibm_3740": (16, 0x1021, 0xFFFF, False, 0),
+    "crc16_ibm_sdlc": (16, 0x1021, 0xFFFF, True, 0xFFFF),
+    "crc16_kermit": (16, 0x1021, 0, True, 0),
+    "crc16_modbus": (16, 0x8005, 0xFFFF, True, 0),
+    "crc16_xmodem": (16, 0x1021, 0, False, 0),
+    "crc24_openpgp": (24, 0x864CFB, 0xB704CE, False, 0),
+    "crc32": (32, 0x04C11DB7, 0xFFFFFFFF, True, 0xFFFFFFFF),
+    "crc32_bzip2": (32, 0x04C11DB7, 0xFFFFFFFF, False, 0xFFFFFFFF),
+    "crc32_mpeg_2": (32, 0x04C11DB7, 0xFFFFFFFF, False, 0),
+    "crc32c": (32, 0x1EDC6F41, 0xFFFFFFFF, True, 0xFFFFFFFF),
+    "crc64_ecma_182": (64, 0x42F0E1EBA9EA3693, 0, False, 0),
+    "crc64_nvme": (64, 0xAD93D23594C93659, _64, True, _64),
+    "crc64_redis": (64, 0xAD93D23594C935A9, 0, True, 0),
+    "crc64_xz": (64, 0x42F0E1EBA9EA3693, _64, True, _64),
+}
+"""Checksums: width, polynomial, what it begins with, whether bits are turned round, what it ends with."""
 LENGTHS = (*INTEGERS, *VARINTS, "compact")
 
 

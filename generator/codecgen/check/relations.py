@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic, once
+from codecgen.runtime.checksums import CRCS
 from codecgen.schema.lookup import (
     all_versions,
     exists_in,
@@ -57,9 +58,13 @@ def _roles(f: Field) -> Iterator[Diagnostic]:
     for key in given[:1]:
         if key in ("measures", "counts", "checksum"):
             yield from _integer(f, key)
-    if f.checksum is not None and isinstance(f.type, ScalarType) and f.type.name != "u32":
-        message = f"{f.checksum} is an unsigned number of 4 bytes, which {f.type.name} is not"
-        yield Diagnostic("C017", message, place(f, "type"), help="write `type: u32`")
+    if f.checksum is not None and isinstance(f.type, ScalarType):
+        crc = CRCS[f.checksum]
+        if f.type.name != f"u{crc.width}":
+            name = f.type.name
+            message = f"{f.checksum} is an unsigned number of {crc.size} bytes, which {name} is not"
+            help = f"write `type: u{crc.width}`"
+            yield Diagnostic("C017", message, place(f, "type"), help=help)
 
 
 def _integer(f: Field, key: str) -> Iterator[Diagnostic]:

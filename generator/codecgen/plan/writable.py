@@ -27,7 +27,13 @@ def writes_null(fp: FieldPlan, type_: BytesType) -> None:
         raise WriteError("without a value to write, and has a default that is not null", fp.field)
 
 
+KERNEL_CHECKSUMS = ("crc32", "crc32c")
+"""The checksums that kernels compute."""
+
+
 def see_sizes(f: Field) -> None:
     """See that the numbers in a field have sizes that kernels store."""
     if {"i24", "u24"} & set(number_types(f)):
         raise WriteError("a number of 3 bytes, which kernels do not write", f)
+    if f.checksum is not None and f.checksum not in KERNEL_CHECKSUMS:
+        raise WriteError(f"a checksum that kernels lack, {f.checksum}", f)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from codecgen.runtime.checksums import CHECKSUMS
 from codecgen.runtime.version import LANGUAGE
 from codecgen.schema.grammar_of_examples import EXAMPLES
 from codecgen.schema.key_types import (
@@ -162,7 +163,7 @@ FORMS: Mapping[str, Form] = {
             "only": _ONLY,
             "measures": Key(_FIELD_RANGE, "The field is the length in bytes of a range of fields."),
             "counts": Key(Name(), "The field is the number of elements of an array."),
-            "checksum": Key(OneOf(("crc32", "crc32c")), "The field is a checksum."),
+            "checksum": Key(OneOf(CHECKSUMS), "The field is a checksum."),
             "covers": Key(_FIELD_RANGE, "The range of fields that the checksum is taken over."),
             "valid": Key(
                 Code(), "What the format says of the value. Strict readers refuse the rest."

@@ -35,7 +35,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    algorithm: Annotated[str, "`crc32` or `crc32c`."]
+    algorithm: Annotated[str, "`crc32`, `crc32c` or another that the language knows."]
     covers: Annotated[Range, "The fields whose bytes it is the checksum of."]
 
 
