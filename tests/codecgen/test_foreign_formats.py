@@ -128,7 +128,52 @@ def test_modbus() -> None:
     request = codecs("modbus").READ_REGISTERS
     data = bytes.fromhex("01030000000ac5cd")  # ten registers of unit 1, as handbooks show it
     assert request.parse(data).count == 10
-    assert request.build({"unit": 1, "first": 0, "count": 10}) == data
+    assert request.build({"unit": 1, "address": 0, "count": 10}) == data
     with pytest.raises(ChecksumError) as caught:
         request.parse(data[:-1] + b"\xce")
     assert caught.value.where.path == "check"
+
+
+# ---------------------------------------------------------------- RocketMQ
+
+
+def message(body: bytes, topic: bytes, properties: bytes) -> bytes:
+    after_size = struct.pack(
+        ">IIiiqqiq4siq4siiq",
+        0xDAA320A7,
+        zlib.crc32(body) & 0x7FFFFFFF,
+        3,
+        0,
+        17,
+        4096,
+        0,
+        1700000000000,
+        b"\x0a\0\0\1",
+        10911,
+        1700000000001,
+        b"\x0a\0\0\2",
+        10911,
+        0,
+        0,
+    )
+    after_size += struct.pack(">i", len(body)) + body
+    after_size += bytes([len(topic)]) + topic
+    after_size += struct.pack(">H", len(properties)) + properties
+    return struct.pack(">i", 4 + len(after_size)) + after_size
+
+
+def test_rocketmq() -> None:
+    module = codecs("rocketmq")
+    data = message(b"hello", b"orders", b"KEYS\x01a\x02TAGS\x01b")
+    parsed = module.LOG_ENTRY.parse(data)
+    assert (parsed.total_size, parsed.body, parsed.topic) == (len(data), b"hello", "orders")
+    assert (parsed.born_host.port, parsed.physical_offset) == (10911, 4096)
+    assert module.LOG_ENTRY.build(parsed) == data
+    blank = struct.pack(">iI", 20, 0xCBD43194) + bytes(12)
+    assert module.LOG_ENTRY.parse(blank).unused == bytes(12)
+    assert module.BLANK.build({"unused": bytes(12)}) == blank
+    with pytest.raises(ValueRefused):
+        module.LOG_ENTRY.parse(blank[:4] + bytes(4) + blank[8:])
+    for size in (0, 7, len(data) - 1, len(data) + 1, -1):
+        with pytest.raises(ParseError):
+            module.LOG_ENTRY.parse(struct.pack(">i", size) + data[4:])

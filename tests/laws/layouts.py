@@ -8,7 +8,7 @@ from tests.laws.conditions import Seen
 from tests.laws.keys import Keys, Kit, Made
 from tests.laws.names import Names
 from tests.laws.seen import ALL_INTEGERS, SCALARS, framed, solid
-from tests.laws.world import CHECKS, VARINTS, Tree
+from tests.laws.world import CHECKS, INTEGERS, VARINTS, Tree
 
 SHORT = (
     "u8",
@@ -153,7 +153,8 @@ class Maker(Keys):
         self.fields[name] = spec
         if not self.plain and d.chance(12):
             self.condition(spec)
-        if d.chance(5):
+        itself = d.chance(6) and spec["type"] in INTEGERS and "when" not in spec
+        if d.chance(5) and not itself:
             self.one(fixed=True)
             gap = True
         else:
@@ -164,7 +165,9 @@ class Maker(Keys):
         self.block(parts, open_end, at_end)
         self.runs -= 1
         inside = list(self.fields)[before:]
-        spec["measures"] = self.run(name, inside, at_end, gap)
+        spec["measures"] = self.run(name, inside, at_end, gap or itself)
+        if itself:
+            spec["measures"]["from"] = name
         self.see(name, spec)
 
     def run(self, own: str, inside: list[str], at_end: bool, gap: bool) -> Any:

@@ -13,9 +13,10 @@ from codecgen.schema.lookup import (
     field_spans,
     has_order,
     integer_range,
+    versions_of,
 )
 from codecgen.schema.model import Field, Layout, Model
-from codecgen.schema.types import ArrayType, FieldRange, ScalarType, Span
+from codecgen.schema.types import INTEGERS, ArrayType, FieldRange, ScalarType, Span
 from codecgen.spans import hint, place
 
 
@@ -125,7 +126,10 @@ def _run(
         message = f'the range ends with "{field_range.last}", before "{layout.fields[first].name}", where it begins'
         yield Diagnostic("C016", message, stop, help="swap them")
         return
-    if key == "measures" and first <= own:
+    if key == "measures" and first == own:
+        alone = any(layout.fields_of(v)[-1] is f for v in versions_of(layout, f.versions))
+        yield from _counts_itself(f, layout, last > own and not alone, start)
+    elif key == "measures" and first < own:
         message = f'"{f.name}" measures a range that begins before it ends: "{field_range.first}"'
         yield Diagnostic("C016", message, start, help=_next_help(layout, own))
     if key == "covers" and first <= own <= last:
@@ -133,6 +137,21 @@ def _run(
         help = f"let it end before, or begin after the checksum ({f.span})"
         yield Diagnostic("C016", message, stop if field_range.last else start, help=help)
     yield from _there(f, field_range, key, layout, start, stop)
+
+
+def _counts_itself(f: Field, layout: Layout, more: bool, where: Span) -> Iterator[Diagnostic]:
+    """A length that counts its own bytes is always there, as long as it is always, and something follows in its range."""
+    why = ""
+    if not isinstance(f.type, ScalarType) or f.type.name not in INTEGERS:
+        why = "has no fixed size"
+    elif f.when is not None:
+        why = "is not always there"
+    elif not more:
+        why = "measures nothing else"
+    if why:
+        message = f'"{f.name}" measures itself, but {why}'
+        help = _next_help(layout, index_of(layout, f.name) or 0)
+        yield Diagnostic("C016", message, where, help=help)
 
 
 def _next_help(layout: Layout, own: int) -> str:

@@ -58,6 +58,12 @@ class FieldPlan:
     def name(self) -> str:
         return self.field.name
 
+    @property
+    def own_bytes(self) -> int:
+        """The bytes of itself that a length counts."""
+        counts = self.measures is not None and self.measures.first == self.name
+        return (self.size or 0) if counts else 0
+
 
 @dataclass(frozen=True, slots=True)
 class LayoutPlan:

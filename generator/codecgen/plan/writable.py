@@ -35,5 +35,7 @@ def see_sizes(f: Field) -> None:
     """See that the numbers in a field have sizes that kernels store."""
     if {"i24", "u24"} & set(number_types(f)):
         raise WriteError("a number of 3 bytes, which kernels do not write", f)
+    if f.measures is not None and f.measures.first == f.name:
+        raise WriteError("a length that counts itself, which kernels do not write", f)
     if f.checksum is not None and f.checksum not in KERNEL_CHECKSUMS:
         raise WriteError(f"a checksum that kernels lack, {f.checksum}", f)

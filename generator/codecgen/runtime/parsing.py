@@ -142,7 +142,10 @@ class Parse:
                 continue
             around = self.source
             try:
-                self.source = around.window(n, measure.name)
+                if n < measure.own_bytes:
+                    reason = f"{measure.name} is {n}, less than its own {measure.own_bytes} bytes"
+                    raise LengthError(reason)
+                self.source = around.window(n - measure.own_bytes, measure.name)
             except LengthError as error:
                 error.where = around.where(self.starts[measure.name][0])
                 raise self.fields.at(error, measure) from None

@@ -191,7 +191,11 @@ def _field(plan: Plan, p: LayoutPlan, fp: FieldPlan) -> view.Field:
         valid=expression(f.valid),
         refuse=expression(f.refuse),
         measures=_range(p, fp.measures),
-        within=tuple(q.name for q in p.fields if q.measures and fp in p.field_range(q.measures)),
+        within=tuple(
+            q.name
+            for q in p.fields
+            if q.measures and fp is not q and fp in p.field_range(q.measures)
+        ),
         counts=f.counts,
         checksum=_checksum(p, fp),
         accepts=tuple(sorted(f.accepts)),

@@ -170,6 +170,8 @@ class Reader(FieldReader):
     def open(self, op: read_ops.Open, fields: Fields, end: Expr) -> Expr:
         m, code = op.length, self.code
         check_number(m.field)
+        if m.own_bytes:
+            raise Unsupported("a length that counts itself", m.field)
         length = self.variables.of(fields.part, m.name)
         inner = Var(f"end_of_{op.first.name}")
         self.ends[m.name] = (inner, length)

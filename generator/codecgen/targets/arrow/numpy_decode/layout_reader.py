@@ -105,6 +105,8 @@ class NumpyLayoutReader:
                 if when is not None:
                     raise Unsupported("a length that may be left out", length.field)
                 check_number(length.field)
+                if length.own_bytes:
+                    raise Unsupported("a length that counts itself", length.field)
                 self.code.do_call(self.method("open", self.local.of(length.name)))
             case read_ops.Close():
                 self.code.do_call(self.method("close"))

@@ -232,6 +232,8 @@ class Readers(ElementReader):
     def prefix(self, layout: LayoutPlan, measure: FieldPlan) -> Expr | None:
         """How the length of a structure is found; None if it does not come before anything that varies."""
         assert measure.measures is not None and isinstance(measure.field.type, ScalarType)
+        if measure.own_bytes:
+            raise Unsupported("a length that counts itself", measure.field)
         first = layout.field(measure.measures.first)
         kind = measure.field.type.name
         if measure.size is None:
