@@ -31,8 +31,8 @@ KERNEL_CHECKSUMS = ("crc32", "crc32c")
 """The checksums that kernels compute."""
 
 
-def see_sizes(f: Field) -> None:
-    """See that the numbers in a field have sizes that kernels store."""
+def see_writable(f: Field) -> None:
+    """See that kernels have a way of writing a field."""
     if {"i24", "u24"} & set(number_types(f)):
         raise WriteError("a number of 3 bytes, which kernels do not write", f)
     if f.measures is not None and f.measures.first == f.name:

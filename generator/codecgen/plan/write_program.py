@@ -16,7 +16,7 @@ from codecgen.plan.equality import conjuncts, said_by
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.nodes import Value
 from codecgen.plan.value_ranges import range_of
-from codecgen.plan.writable import WriteError, see_sizes, writes_null
+from codecgen.plan.writable import WriteError, see_writable, writes_null
 from codecgen.plan.write_ops import (
     Absent,
     Bits,
@@ -177,7 +177,7 @@ class _Programmer:
     def make(self, part: str, fp: FieldPlan) -> WriteOp:
         f = fp.field
         layout = self.layouts[part]
-        see_sizes(f)
+        see_writable(f)
         if fp.when is not None and not self.is_there(part, fp):
             return Absent(fp)
         if fp.measures is not None:
@@ -342,7 +342,7 @@ class _Programmer:
     ) -> Constant | Bytes:
         """A field of an element in a row: bytes of a column, or a number that is always the same."""
         f = fp.field
-        see_sizes(f)
+        see_writable(f)
         rejected = fp.when is not None or fp.measures is not None or f.checksum is not None
         rejected = rejected or f.counts is not None or fp.valid is not None or fp.refuse is not None
         if rejected or isinstance(f.type, ArrayType):

@@ -142,10 +142,10 @@ class Parse:
                 continue
             around = self.source
             try:
-                if n < measure.own_bytes:
+                if 0 <= n < measure.own_bytes:
                     reason = f"{measure.name} is {n}, less than its own {measure.own_bytes} bytes"
                     raise LengthError(reason)
-                self.source = around.window(n - measure.own_bytes, measure.name)
+                self.source = around.window(n - measure.own_bytes if n > 0 else n, measure.name)
             except LengthError as error:
                 error.where = around.where(self.starts[measure.name][0])
                 raise self.fields.at(error, measure) from None
