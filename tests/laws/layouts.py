@@ -344,8 +344,8 @@ class Maker(Keys):
     def element(self) -> Any:
         """What an array holds."""
         d = self.d
-        if d.chance(4) and not (self.plain and d.number(0, 3)):
-            return d.pick((self.text_element, self.local))()
+        if d.chance(2) and not (self.plain and d.number(0, 3)):
+            return d.pick((self.text_element, self.text_element, self.local))()
         solid = [m for m in self.kit.made if not m.open and m.solid and self.may_hold(m)]
         if self.plain:
             solid = [m for m in solid if m.plain]
