@@ -24,7 +24,7 @@ ADVICE: Mapping[str, str] = {
     "C011": "Two keys say different things about the same, or a key needs another beside it. Keep the one that is "
     "meant.",
     "C012": "The name is not declared in any file of the directory. When a similar one is, the help line says where.",
-    "C013": "The word is none of the types: i8 to i64, u8 to u64, varint, varlong, uvarint, uvarlong, f64, bool, "
+    "C013": "The word is none of the types: i8 to i64, u8 to u64, varint, varlong, uvarint, uvarlong, f32, f64, bool, "
     "uuid.",
     "C014": "The layout has no field of that name. Derived values are not fields.",
     "C015": "Each bit belongs to exactly one member, and a member is wide enough for the values of its enum. "

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from codecgen.diagnostics import printable
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.type_text import constant_words, size_words, type_words
-from codecgen.schema.lookup import members
+from codecgen.schema.lookup import has_order, members
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.types import BitMember, ScalarType
 
@@ -161,6 +161,8 @@ def _rules(old: Field, new: Field) -> Iterator[tuple[str, str, str]]:
     """What else is said of a field: (what, before, after)."""
     yield "`when`", _text(old.when), _text(new.when)
     yield "`valid`", _text(old.valid), _text(new.valid)
+    if has_order(old) and has_order(new):
+        yield "`endian`", old.endian, new.endian
     yield "`const`", _constant(old), _constant(new)
 
 

@@ -176,8 +176,8 @@ class _Explainer:
         yield from paragraph(f.doc)
         for one, where in types_in(f, plans):
             yield from row("type", self.type(one) + where)
-        if not isinstance(f.type, ScalarType) and layout.endian == "little":
-            yield from row("", "little endian")
+        if "endian" in f.places or (not isinstance(f.type, ScalarType) and f.endian == "little"):
+            yield from row("", f"{f.endian} endian")
         yield from self.place(f, plans)
         yield from row("versions", str(f.versions) if f.versions else "")
         yield from self.since_rows(f.since or layout.since, None)

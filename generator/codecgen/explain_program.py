@@ -96,7 +96,8 @@ def _read(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
         case read_ops.Open(length, first, last, when, _):
             to = "the end" if last is None else last
             asked = "" if when is None else f"if {said(when)}"
-            yield _line(depth, "open", f"{first.name} to {to}", f"size={length.name}", asked)
+            less = f" - {length.own_bytes}" if length.own_bytes else ""
+            yield _line(depth, "open", f"{first.name} to {to}", f"size={length.name}{less}", asked)
         case read_ops.Close():
             yield _line(depth, "close", name)
         case read_ops.Mark(checksum, end):

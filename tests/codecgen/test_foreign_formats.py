@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ssl
 import struct
+import uuid
 import zlib
 from functools import cache
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from codecgen.examples import live
 from codecgen.plan import make_plan
@@ -80,3 +84,96 @@ def test_png_that_is_damaged(at: int, error: type[ParseError], path: str) -> Non
     with pytest.raises(error) as caught:
         codecs("png").PNG_FILE.parse(bytes(data))
     assert caught.value.where.path == path
+
+
+# ---------------------------------------------------------------- TLS
+
+
+def hello() -> bytes:
+    """The first bytes that OpenSSL sends."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    connection = context.wrap_bio(incoming, outgoing, server_hostname="example.org")
+    with pytest.raises(ssl.SSLWantReadError):
+        connection.do_handshake()
+    return outgoing.read()
+
+
+def test_tls() -> None:
+    data = hello()
+    record = codecs("tls").HELLO_RECORD
+    parsed = record.parse(data)
+    assert (parsed.length, parsed.message_length) == (len(data) - 5, len(data) - 9)
+    assert record.build(parsed) == data
+    names = [e.data for e in parsed.extensions if e.type == 0]
+    assert names == [b"\0\x0e\0\0\x0bexample.org"]
+    with pytest.raises(ParseError):
+        record.parse(data[:8] + b"\xff" + data[9:])
+
+
+# ---------------------------------------------------------------- GUID
+
+
+@given(st.uuids())
+def test_guid(value: uuid.UUID) -> None:
+    parsed = codecs("guid").GUID.parse(value.bytes_le)
+    assert (parsed.time_low, parsed.time_mid, parsed.time_high) == value.fields[:3]
+    assert codecs("guid").GUID.build(parsed) == value.bytes_le
+
+
+# ---------------------------------------------------------------- Modbus
+
+
+def test_modbus() -> None:
+    request = codecs("modbus").READ_REGISTERS
+    data = bytes.fromhex("01030000000ac5cd")  # ten registers of unit 1, as handbooks show it
+    assert request.parse(data).count == 10
+    assert request.build({"unit": 1, "address": 0, "count": 10}) == data
+    with pytest.raises(ChecksumError) as caught:
+        request.parse(data[:-1] + b"\xce")
+    assert caught.value.where.path == "check"
+
+
+# ---------------------------------------------------------------- RocketMQ
+
+
+def message(body: bytes, topic: bytes, properties: bytes) -> bytes:
+    after_size = struct.pack(
+        ">IIiiqqiq4siq4siiq",
+        0xDAA320A7,
+        zlib.crc32(body) & 0x7FFFFFFF,
+        3,
+        0,
+        17,
+        4096,
+        0,
+        1700000000000,
+        b"\x0a\0\0\1",
+        10911,
+        1700000000001,
+        b"\x0a\0\0\2",
+        10911,
+        0,
+        0,
+    )
+    after_size += struct.pack(">i", len(body)) + body
+    after_size += bytes([len(topic)]) + topic
+    after_size += struct.pack(">H", len(properties)) + properties
+    return struct.pack(">i", 4 + len(after_size)) + after_size
+
+
+def test_rocketmq() -> None:
+    module = codecs("rocketmq")
+    data = message(b"hello", b"orders", b"KEYS\x01a\x02TAGS\x01b")
+    parsed = module.LOG_ENTRY.parse(data)
+    assert (parsed.total_size, parsed.body, parsed.topic) == (len(data), b"hello", "orders")
+    assert (parsed.born_host.port, parsed.physical_offset) == (10911, 4096)
+    assert module.LOG_ENTRY.build(parsed) == data
+    blank = struct.pack(">iI", 20, 0xCBD43194) + bytes(12)
+    assert module.LOG_ENTRY.parse(blank).unused == bytes(12)
+    assert module.BLANK.build({"unused": bytes(12)}) == blank
+    with pytest.raises(ValueRefused):
+        module.LOG_ENTRY.parse(blank[:4] + bytes(4) + blank[8:])
+    for size in (0, 7, len(data) - 1, len(data) + 1, -1):
+        with pytest.raises(ParseError):
+            module.LOG_ENTRY.parse(struct.pack(">i", size) + data[4:])

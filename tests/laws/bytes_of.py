@@ -12,6 +12,7 @@ import crc32c
 from codecgen.runtime.compression import compress
 from tests.laws.meaning import Meaning, look_in, words_of
 from tests.laws.world import (
+    CHECKS,
     INTEGERS,
     VARINTS,
     Facts,
@@ -44,14 +45,26 @@ def built(facts: Facts, layout: str, version: int | None, values: Any) -> bytes:
         name, spec = fields[i]
         if "measures" in spec and there[name]:
             size = sum(len(parts[j]) for j in fields_of_run(names, name, spec["measures"]))
-            parts[i] = number(spec["type"], size, endian)
+            parts[i] = number(spec["type"], size, spec.get("endian", endian))
     sums = [i for i, (name, spec) in enumerate(fields) if "checksum" in spec and there[name]]
     for i in _inner_first(sums, fields, names):
         name, spec = fields[i]
         data = b"".join(parts[j] for j in fields_of_run(names, name, spec["covers"]))
-        total = zlib.crc32(data) if spec["checksum"] == "crc32" else crc32c.crc32c(data)
-        parts[i] = number("u32", total, endian)
+        parts[i] = number(spec["type"], check(spec["checksum"], data), spec.get("endian", endian))
     return b"".join(parts)
+
+
+def check(name: str, data: bytes) -> int:
+    """A checksum: one bit of the message after the other."""
+    if name in ("crc32", "crc32c"):
+        return zlib.crc32(data) if name == "crc32" else crc32c.crc32c(data)
+    width, poly, init, turned, last = CHECKS[name]
+    value = init
+    for byte in data:
+        for i in range(8) if turned else reversed(range(8)):
+            top = value >> width - 1 ^ byte >> i & 1
+            value = (value << 1 & (1 << width) - 1) ^ (poly if top else 0)
+    return (int(f"{value:0{width}b}"[::-1], 2) if turned else value) ^ last
 
 
 def _inner_first(sums: list[int], fields: list[tuple[str, Tree]], names: list[str]) -> list[int]:
@@ -75,6 +88,7 @@ def _part(
     if "measures" in spec or "checksum" in spec:
         return b"\0" * (INTEGERS[spec["type"]][0] if spec["type"] in INTEGERS else 0)
     value = values[name]
+    endian = spec.get("endian", endian)
     if "type" in spec:
         return scalar(spec["type"], value, endian)
     if "bits" in spec:
@@ -126,8 +140,9 @@ def number(type_: str, value: int, endian: str) -> bytes:
 
 
 def scalar(type_: str, value: Any, endian: str) -> bytes:
-    if type_ == "f64":
-        return struct.pack(">d" if endian == "big" else "<d", value)
+    if type_ in ("f32", "f64"):
+        order = ">" if endian == "big" else "<"
+        return struct.pack(order + ("d" if type_ == "f64" else "f"), value)
     if type_ == "bool":
         return bytes([value])
     if type_ == "uuid":

@@ -62,7 +62,7 @@ class Keys:
         d = self.d
         types = [t for t in SCALARS if t not in VARINTS] if fixed else list(SCALARS)
         if self.plain and not d.chance(8):
-            types = [t for t in types if t not in ("u64", "uvarlong", "f64")]
+            types = [t for t in types if t not in ("u64", "uvarlong", "f32", "f64", "i24", "u24")]
         spec: Tree = {"type": d.pick(types)}
         if spec["type"] in ALL_INTEGERS and d.chance(3):
             enum = d.pick(list(self.kit.enums))
@@ -77,7 +77,7 @@ class Keys:
 
     def bits(self) -> Tree:
         d = self.d
-        base = d.pick(FIXED)
+        base = d.pick([t for t in FIXED if not (self.plain and t in ("i24", "u24"))])
         width = 8 * INTEGERS[base][0]
         names = Names(d)
         members: Tree = {}
@@ -107,6 +107,16 @@ class Keys:
             else:
                 members[names.fresh()] = {"reserved": "keep"}
         return {"bits": base, "members": members}
+
+    def order(self, spec: Tree) -> None:
+        """Perhaps an order of bytes of the field's own."""
+        inner = spec.get("array")
+        held = inner if isinstance(inner, dict) else {"": inner}
+        types = [spec.get(k) for k in ("type", "bits", "bytes", "string", "count", "length")]
+        types += [held.get(k) for k in ("", "bytes", "string")]
+        wide = ("f32", "f64", *(name for name, (size, _) in INTEGERS.items() if size > 1))
+        if any(t in wide for t in types if isinstance(t, str)) and self.d.chance(6):
+            spec["endian"] = self.d.pick(("little", "big"))
 
     def null(self, spec: Tree, length: str) -> None:
         """Perhaps a length or a count of a type that means null."""

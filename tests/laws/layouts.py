@@ -8,7 +8,7 @@ from tests.laws.conditions import Seen
 from tests.laws.keys import Keys, Kit, Made
 from tests.laws.names import Names
 from tests.laws.seen import ALL_INTEGERS, SCALARS, framed, solid
-from tests.laws.world import VARINTS, Tree, reach
+from tests.laws.world import CHECKS, INTEGERS, VARINTS, Tree, reach
 
 SHORT = (
     "u8",
@@ -24,6 +24,8 @@ SHORT = (
     "u64",
     "varlong",
     "uvarlong",
+    "u24",
+    "i24",
 )
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -151,7 +153,8 @@ class Maker(Keys):
         self.fields[name] = spec
         if not self.plain and d.chance(12):
             self.condition(spec)
-        if d.chance(5):
+        itself = d.chance(6) and spec["type"] in INTEGERS and "when" not in spec
+        if d.chance(5) and not itself:
             self.one(fixed=True)
             gap = True
         else:
@@ -162,7 +165,9 @@ class Maker(Keys):
         self.block(parts, open_end, at_end)
         self.runs -= 1
         inside = list(self.fields)[before:]
-        spec["measures"] = self.run(name, inside, at_end, gap)
+        spec["measures"] = self.run(name, inside, at_end, gap or itself)
+        if itself:
+            spec["measures"]["from"] = name
         self.see(name, spec)
 
     def run(self, own: str, inside: list[str], at_end: bool, gap: bool) -> Any:
@@ -207,7 +212,8 @@ class Maker(Keys):
         """A checksum, before or after the run that it covers."""
         d = self.d
         name = self.fresh()
-        spec: Tree = {"type": "u32", "checksum": d.pick(("crc32c", "crc32"))}
+        name_of = d.pick(("crc32c", "crc32") if self.plain and d.number(0, 7) else tuple(CHECKS))
+        spec: Tree = {"type": f"u{CHECKS[name_of][0]}", "checksum": name_of}
         self.runs += 1
         first = d.chance(2) and not self.plain
         if not first:
@@ -243,7 +249,7 @@ class Maker(Keys):
                 by = self.codecs()
                 spec["compressed"] = self.compressed(d.pick(by).path)
                 if d.chance(2):
-                    spec["count"] = d.pick(SHORT)
+                    spec["count"] = self.short()
                 else:
                     spec["until"] = "end"
             else:
@@ -295,15 +301,15 @@ class Maker(Keys):
         elif kind == 5:
             spec = {d.pick(("bytes", "string")): d.number(1, 4)}
         elif kind <= 8:
-            length = d.pick(SHORT)
+            length = self.short()
             spec = {d.pick(("string", "bytes")): length}
             self.null(spec, length)
         elif kind <= 10:
             spec = {"array": self.element()}
             spec |= (
-                {"count": d.pick(SHORT)}
+                {"count": self.short()}
                 if self.plain or d.chance(2)
-                else {"length": d.pick([s for s in SHORT if s != "compact"])}
+                else {"length": self.short("compact")}
             )
             if d.chance(6):
                 spec["at_least"] = d.number(0, 2)
@@ -333,6 +339,7 @@ class Maker(Keys):
         else:
             spec = self.scalar(fixed)
         self.documents(spec)
+        self.order(spec)
         if not fixed and d.chance(4):
             self.condition(spec)
         if self.made.versions is not None and self.runs == 0 and d.chance(3) and not fixed:
@@ -358,20 +365,27 @@ class Maker(Keys):
     def element(self) -> Any:
         """What an array holds."""
         d = self.d
-        if d.chance(6) and not (self.plain and d.number(0, 3)):
-            return d.pick((self.text_element, self.local))()
+        if d.chance(2) and not (self.plain and d.number(0, 3)):
+            return d.pick((self.text_element, self.text_element, self.local))()
         solid = [m for m in self.kit.made if not m.open and m.solid and self.may_hold(m)]
         if self.plain:
             solid = [m for m in solid if m.plain]
         if solid and d.chance(2):
             return self.named(d.pick(solid))
-        return d.pick([s for s in SCALARS if s not in VARINTS] if self.plain else SCALARS)
+        return d.pick(
+            [s for s in SCALARS if s not in (*VARINTS, "i24", "u24")] if self.plain else SCALARS
+        )
+
+    def short(self, *without: str) -> str:
+        """The type of a length or a count."""
+        left_out = {*without, *(("i24", "u24") if self.plain else ())}
+        return self.d.pick([name for name in SHORT if name not in left_out])
 
     def text_element(self) -> Tree:
         """Bytes or text in an array."""
         d = self.d
         spec: Tree = {
-            d.pick(("string", "bytes")): d.pick(SHORT) if d.number(0, 3) else d.number(1, 3)
+            d.pick(("string", "bytes")): self.short() if d.number(0, 3) else d.number(1, 3)
         }
         if not isinstance(spec.get("string", spec.get("bytes")), int):
             self.null(spec, next(iter(spec.values())))
@@ -387,7 +401,7 @@ class Maker(Keys):
             if self.made.versions is not None and d.chance(6):
                 spec["versions"] = f"{self.made.versions[1]}+"
             elif d.chance(5):
-                spec = {"string": d.pick(SHORT)}
+                spec = {"string": self.short()}
             elif d.chance(6):
                 spec = {"fields": {names.fresh(): d.pick(SCALARS)}}
             fields[names.fresh()] = spec if set(spec) != {"type"} else spec["type"]

@@ -70,6 +70,7 @@ _OF_GENERATORS = [
     "rule",
     "lazy",
     "boolean",
+    "float32",
     "float64",
     "compressed",
     "array",

@@ -9,7 +9,7 @@ from tests.laws.world import INTEGERS, VARINTS, Tree, bits_of
 
 FIXED = tuple(INTEGERS)
 ALL_INTEGERS = (*FIXED, *VARINTS)
-SCALARS = ("u8", *ALL_INTEGERS, "f64", "bool", "uuid")
+SCALARS = ("u8", *ALL_INTEGERS, "f32", "f64", "bool", "uuid")
 
 
 def numbers_of(enum: Tree) -> dict[str, int]:
@@ -72,7 +72,9 @@ def seen_of(
                 spec.get("only") or numbers_of((enums or {}).get(spec["enum"], {"values": {}}))
             )
             return [Seen(name, "enum", words, nullable, versions, type=spec["enum"], late=late)]
-        kind = {"bool": "bool", "f64": "float", "uuid": "uuid"}.get(spec["type"], "int")
+        kind = {"bool": "bool", "f32": "float", "f64": "float", "uuid": "uuid"}.get(
+            spec["type"], "int"
+        )
         return [Seen(name, kind, (), nullable, versions, type=spec["type"], late=late)]
     if "array" in spec:
         held = "" if isinstance(spec["array"], dict) else spec["array"].partition("@")[0]

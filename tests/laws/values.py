@@ -175,7 +175,11 @@ class Values:
 
     def fits(self, value: Any, spec: Tree) -> bool:
         if isinstance(value, bool) or not isinstance(value, int) or "type" not in spec:
-            return value is None or "type" not in spec or spec["type"] in ("bool", "uuid", "f64")
+            return (
+                value is None
+                or "type" not in spec
+                or spec["type"] in ("bool", "uuid", "f32", "f64")
+            )
         low, high = reach(spec["type"])
         known = (
             "enum" not in spec
@@ -222,6 +226,8 @@ class Values:
             return r.random() < 0.5
         if type_ == "uuid":
             return uuid.UUID(int=r.choice((0, 1, r.getrandbits(128))))
+        if type_ == "f32":
+            return r.choice((0.0, 1.0, -2.5, 2.0**100, float("inf"), float(r.getrandbits(24))))
         if type_ == "f64":
             return r.choice(
                 (0.0, 1.0, -2.5, 1e300, float("inf"), struct.unpack(">d", r.randbytes(8))[0])

@@ -19,13 +19,32 @@ from tests.laws import apart
 
 Tree = dict[str, Any]
 
-INTEGERS = {f"{sign}{8 * size}": (size, sign == "i") for sign in "iu" for size in (1, 2, 4, 8)}
+INTEGERS = {f"{sign}{8 * size}": (size, sign == "i") for sign in "iu" for size in (1, 2, 3, 4, 8)}
 VARINTS = {
     "varint": (32, True),
     "varlong": (64, True),
     "uvarint": (32, False),
     "uvarlong": (64, False),
 }
+_64 = (1 << 64) - 1
+CHECKS: Mapping[str, tuple[int, int, int, bool, int]] = {
+    "crc16_arc": (16, 0x8005, 0, True, 0),
+    "crc16_ibm_3740": (16, 0x1021, 0xFFFF, False, 0),
+    "crc16_ibm_sdlc": (16, 0x1021, 0xFFFF, True, 0xFFFF),
+    "crc16_kermit": (16, 0x1021, 0, True, 0),
+    "crc16_modbus": (16, 0x8005, 0xFFFF, True, 0),
+    "crc16_xmodem": (16, 0x1021, 0, False, 0),
+    "crc24_openpgp": (24, 0x864CFB, 0xB704CE, False, 0),
+    "crc32": (32, 0x04C11DB7, 0xFFFFFFFF, True, 0xFFFFFFFF),
+    "crc32_bzip2": (32, 0x04C11DB7, 0xFFFFFFFF, False, 0xFFFFFFFF),
+    "crc32_mpeg_2": (32, 0x04C11DB7, 0xFFFFFFFF, False, 0),
+    "crc32c": (32, 0x1EDC6F41, 0xFFFFFFFF, True, 0xFFFFFFFF),
+    "crc64_ecma_182": (64, 0x42F0E1EBA9EA3693, 0, False, 0),
+    "crc64_nvme": (64, 0xAD93D23594C93659, _64, True, _64),
+    "crc64_redis": (64, 0xAD93D23594C935A9, 0, True, 0),
+    "crc64_xz": (64, 0x42F0E1EBA9EA3693, _64, True, _64),
+}
+"""Checksums: width, polynomial, what it begins with, whether bits are turned round, what it ends with."""
 LENGTHS = (*INTEGERS, *VARINTS, "compact")
 
 
@@ -168,7 +187,8 @@ def with_local(layouts: dict[str, Tree]) -> dict[str, Tree]:
             for held, key in ((spec, "layout"), (inside, "array")):
                 if isinstance(held, dict) and "fields" in held:
                     kept = {k: v for k, v in spec.items() if k not in ("fields", "array")}
-                    add(own, {k: v for k, v in tree.items() if k in _AROUND} | held)
+                    around = {k: v for k, v in tree.items() if k in _AROUND}
+                    add(own, {k: v for k, v in held.items() if k != "versions"} | around)
                     spec = kept | {key: own}
             fields[field_name] = spec
         versioned = any(_varies(out, spec, tree) for spec in fields.values())

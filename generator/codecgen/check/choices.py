@@ -57,7 +57,7 @@ def _one_place(by: str, plans: list[tuple[LayoutPlan, Span]]) -> Iterator[Diagno
             message = f'"{by}" does not lie at a fixed byte in {name}'
             yield Diagnostic("C021", message, where, help=f"see {fp.field.span}")
             continue
-        type_ = f"{fp.field.type.name}, {plan.layout.endian} endian"
+        type_ = f"{fp.field.type.name}, {fp.field.endian} endian"
         if first is None:
             first = (fp.offset, type_, plan)
             continue

@@ -13,6 +13,7 @@ from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.schema.lookup import enum_values, integer_range, is_signed
 from codecgen.schema.model import Example, Layout, Model
 from codecgen.schema.types import (
+    FLOATS,
     INTEGERS,
     ArrayType,
     BitMember,
@@ -150,7 +151,7 @@ class _Example:
         elif type_.name == "uuid":
             if not _is_uuid(value):
                 self.wrong(value, "a uuid", path)
-        elif type_.name != "f64":
+        elif type_.name not in FLOATS:
             self.whole(value, integer_range(type_.name) or (0, 0), type_.name, path)
 
     def whole(self, value: object, reach: tuple[int, int], name: str, path: str) -> None:
@@ -233,7 +234,7 @@ class _Example:
         part = data[fp.offset : fp.offset + INTEGERS[name][0]]
         if len(part) < INTEGERS[name][0]:
             return None
-        return int.from_bytes(part, self.layout.endian, signed=is_signed(name))
+        return int.from_bytes(part, fp.field.endian, signed=is_signed(name))
 
     def compare(self, fp: FieldPlan, number: int, values: Mapping[object, object]) -> None:
         f = fp.field

@@ -10,7 +10,7 @@ from codecgen.plan.as_of import release_key
 from codecgen.plan.nodes import BitValue, FieldValue
 from codecgen.plan.resolve import Resolver
 from codecgen.plan.scope import Scope
-from codecgen.plan.types import Type, bit_type
+from codecgen.plan.types import Type, bit_type, scalar_type
 from codecgen.schema.expression import Expression, Null
 from codecgen.schema.lookup import exists_in, field_of, members, versions_of
 from codecgen.schema.model import Derived, Field, Model
@@ -96,8 +96,7 @@ def _must_be(kind: str, expression: Expression, scope: Scope, what: str) -> Iter
 
 def _default(f: Field, default: Expression, scope: Scope) -> Iterator[Diagnostic]:
     if isinstance(f.type, ScalarType):
-        kind = {"f64": "float", "bool": "bool", "uuid": "uuid"}.get(f.type.name, "int")
-        wanted = Type(kind) if f.type.enum is None else Type("enum", f.type.enum)
+        wanted = scalar_type(f.type)
         yield from _fits(default, scope, wanted, f'"{f.name}"')
     elif isinstance(f.type, BytesType):
         wanted = Type("text" if f.type.text else "bytes", nullable=f.type.null is not None)

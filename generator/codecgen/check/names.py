@@ -53,6 +53,7 @@ RUNTIME = frozenset(
         "enum_field",
         "enumeration",
         "field",
+        "float32",
         "float64",
         "integer",
         "layout",

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic, once
-from codecgen.schema.lookup import all_versions, exists_in, field_of, field_spans, integer_range
+from codecgen.runtime.checksums import CRCS
+from codecgen.schema.lookup import (
+    all_versions,
+    exists_in,
+    field_of,
+    field_spans,
+    has_order,
+    integer_range,
+    versions_of,
+)
 from codecgen.schema.model import Field, Layout, Model
-from codecgen.schema.types import ArrayType, FieldRange, ScalarType, Span
+from codecgen.schema.types import INTEGERS, ArrayType, FieldRange, ScalarType, Span
 from codecgen.spans import hint, place
 
 
@@ -41,15 +50,22 @@ def _roles(f: Field) -> Iterator[Diagnostic]:
     if len(given) > 1:
         message = f'"{given[0]}" and "{given[1]}" both say what is written into "{f.name}"'
         yield Diagnostic("C011", message, place(f, given[1]), help=f'take out "{given[1]}"')
+    if "endian" in f.places and not has_order(f):
+        message = f'there are no numbers of several bytes in "{f.name}"'
+        yield Diagnostic("C011", message, place(f, "endian"), help='take out "endian"')
     if f.none is not None and "default" in f.places:
         message = '"none" is the default already'
         yield Diagnostic("C011", message, place(f, "default"), help='take out "default"')
     for key in given[:1]:
         if key in ("measures", "counts", "checksum"):
             yield from _integer(f, key)
-    if f.checksum is not None and isinstance(f.type, ScalarType) and f.type.name != "u32":
-        message = f"{f.checksum} is an unsigned number of 4 bytes, which {f.type.name} is not"
-        yield Diagnostic("C017", message, place(f, "type"), help="write `type: u32`")
+    if f.checksum is not None and isinstance(f.type, ScalarType):
+        crc = CRCS[f.checksum]
+        if f.type.name != f"u{crc.width}":
+            name = f.type.name
+            message = f"{f.checksum} is an unsigned number of {crc.size} bytes, which {name} is not"
+            help = f"write `type: u{crc.width}`"
+            yield Diagnostic("C017", message, place(f, "type"), help=help)
 
 
 def _integer(f: Field, key: str) -> Iterator[Diagnostic]:
@@ -111,7 +127,10 @@ def _run(
         message = f'the range ends with "{field_range.last}", before "{layout.fields[first].name}", where it begins'
         yield Diagnostic("C016", message, stop, help="swap them")
         return
-    if key == "measures" and first <= own:
+    if key == "measures" and first == own:
+        alone = any(layout.fields_of(v)[-1] is f for v in versions_of(layout, f.versions))
+        yield from _counts_itself(f, layout, last > own and not alone, start)
+    elif key == "measures" and first < own:
         message = f'"{f.name}" measures a range that begins before it ends: "{field_range.first}"'
         yield Diagnostic("C016", message, start, help=_next_help(layout, own))
     if key == "covers" and first <= own <= last:
@@ -119,6 +138,21 @@ def _run(
         help = f"let it end before, or begin after the checksum ({f.span})"
         yield Diagnostic("C016", message, stop if field_range.last else start, help=help)
     yield from _there(f, field_range, key, layout, start, stop)
+
+
+def _counts_itself(f: Field, layout: Layout, more: bool, where: Span) -> Iterator[Diagnostic]:
+    """A length that counts its own bytes is always there, as long as it is always, and something follows in its range."""
+    why = ""
+    if not isinstance(f.type, ScalarType) or f.type.name not in INTEGERS:
+        why = "has no fixed size"
+    elif f.when is not None:
+        why = "is not always there"
+    elif not more:
+        why = "measures nothing else"
+    if why:
+        message = f'"{f.name}" measures itself, but {why}'
+        help = _next_help(layout, index_of(layout, f.name) or 0)
+        yield Diagnostic("C016", message, where, help=help)
 
 
 def _next_help(layout: Layout, own: int) -> str:

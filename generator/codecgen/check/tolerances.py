@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan, Plan, make_plan
-from codecgen.schema.lookup import bytes_of, integer_range, reference_of
+from codecgen.schema.lookup import bytes_of, number_types, reference_of
 from codecgen.schema.model import FREEDOMS, Field, Layout, Model
 from codecgen.schema.types import VARINTS, ArrayType, BytesType, ScalarType, StructType
 from codecgen.spans import place
@@ -55,7 +55,7 @@ def _applies(freedom: str, f: Field, plan: Plan) -> bool:
 def _fits(freedom: str, f: Field, plan: Plan) -> bool:
     match freedom:
         case "overlong_varints":
-            return any(name in VARINTS or name == "compact" for name in _integers(f))
+            return any(name in VARINTS or name == "compact" for name in number_types(f))
         case "negative_null":
             found = bytes_of(f)
             nulls = [getattr(f.type, "null", None), None if found is None else found.null]
@@ -73,23 +73,6 @@ def _fits(freedom: str, f: Field, plan: Plan) -> bool:
             return isinstance(f.type, ArrayType) and _element_can(freedom, f, plan.model)
         case _:
             return f.measures is not None or reference_of(f) is not None
-
-
-def _integers(f: Field) -> list[str]:
-    """The types of the numbers in a field."""
-    match f.type:
-        case ScalarType(name):
-            return [name]
-        case BytesType(length):
-            return [length] if isinstance(length, str) and integer_range(length) else []
-        case ArrayType(element, count, _, length):
-            inner = element.length if isinstance(element, BytesType) else None
-            names = [name for name in (count, length, inner) if isinstance(name, str)]
-            return [*names, element.name] if isinstance(element, ScalarType) else names
-        case StructType(_, str(present)):
-            return [present]
-        case _:
-            return []
 
 
 def _says_how_many(array: ArrayType) -> bool:

@@ -155,7 +155,7 @@ class _Meant:
                 return _number(self.plan, enum, given, path)
             case ScalarType("uuid"):
                 return _converted(uuid.UUID, given, "a uuid", path)
-            case ScalarType("f64"):
+            case ScalarType("f32" | "f64"):
                 return _converted(float, given, "a number", path)
             case BytesType(_, text):
                 if isinstance(given, bytes):

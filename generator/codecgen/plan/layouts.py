@@ -16,6 +16,7 @@ from codecgen.schema.declarations import Declarations, used_of
 from codecgen.schema.lookup import field_of, spread
 from codecgen.schema.model import Choice, Enum, Field, Layout, Manifest, Model
 from codecgen.schema.types import (
+    FLOATS,
     INTEGERS,
     ArrayType,
     BitsType,
@@ -27,7 +28,7 @@ from codecgen.schema.types import (
 )
 
 T = TypeVar("T")
-_OTHER_SIZES = {"f64": 8, "bool": 1, "uuid": 16}
+_OTHER_SIZES = {**FLOATS, "bool": 1, "uuid": 16}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,12 @@ class FieldPlan:
     @property
     def name(self) -> str:
         return self.field.name
+
+    @property
+    def own_bytes(self) -> int:
+        """The bytes of itself that a length counts."""
+        counts = self.measures is not None and self.measures.first == self.name
+        return (self.size or 0) if counts else 0
 
 
 @dataclass(frozen=True, slots=True)

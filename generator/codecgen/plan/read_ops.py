@@ -48,7 +48,7 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """From here on bytes are those that ``length`` measures, up to ``last`` (None: the end of the layout). With ``when``
+    """From here on bytes are those that ``length`` measures (less its own), up to ``last`` (None: the end of the layout). With ``when``
     the length may not be there; ``after`` is then what follows the last field."""
 
     length: FieldPlan

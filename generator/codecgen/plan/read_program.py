@@ -61,7 +61,7 @@ def _ops(plan: Plan, layout: LayoutPlan) -> Iterator[ReadOp]:
     opened: list[FieldPlan] = []
     for at, fp in enumerate(fields):
         for m in fields:
-            if m.measures is not None and m.measures.first == fp.name:
+            if m.measures is not None and _opens_at(layout, m) == fp.name:
                 last = None if m.measures.last in (None, end) else m.measures.last
                 when = None if m.when is None else fold(m.when)
                 yield Open(m, fp, last, when, _after(layout, _index(layout, last)))
@@ -89,6 +89,14 @@ def _ops(plan: Plan, layout: LayoutPlan) -> Iterator[ReadOp]:
                 yield Verify(c, False)
     for m in reversed(opened):
         yield Close(m, fields[-1])
+
+
+def _opens_at(layout: LayoutPlan, m: FieldPlan) -> str:
+    """The first field that has not been read when a length is known."""
+    assert m.measures is not None
+    if m.own_bytes == 0:
+        return m.measures.first
+    return layout.fields[layout.fields.index(m) + 1].name
 
 
 def _checksums(layout: LayoutPlan) -> list[FieldPlan]:

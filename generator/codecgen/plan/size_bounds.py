@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.schema.expression import Binary, Node, Not, Path
 from codecgen.schema.types import (
+    FLOATS,
     INTEGERS,
     VARINTS,
     ArrayType,
@@ -17,7 +18,7 @@ from codecgen.schema.types import (
 )
 
 _MOST = {32: 5, 64: 10}
-_OTHER_SIZES = {"f64": 8, "bool": 1, "uuid": 16}
+_OTHER_SIZES = {**FLOATS, "bool": 1, "uuid": 16}
 
 
 def scalar_bounds(name: str) -> tuple[int, int]:

@@ -20,6 +20,7 @@ from codecgen.schema.types import (
 )
 
 _NAMES = {
+    "f32": "float32",
     "f64": "float64",
     "bool": "boolean",
     "compact": "compact length",

@@ -39,7 +39,7 @@ class Type:
 
 INT, BOOL, NULL = Type("int"), Type("bool"), Type("null", nullable=True)
 
-_KINDS = {"f64": "float", "bool": "bool", "uuid": "uuid"}
+_KINDS = {"f32": "float", "f64": "float", "bool": "bool", "uuid": "uuid"}
 
 
 def bit_type(m: BitMember) -> Type:

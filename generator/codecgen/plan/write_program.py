@@ -16,6 +16,7 @@ from codecgen.plan.equality import conjuncts, said_by
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.nodes import Value
 from codecgen.plan.value_ranges import range_of
+from codecgen.plan.writable import WriteError, see_writable, writes_null
 from codecgen.plan.write_ops import (
     Absent,
     Bits,
@@ -38,15 +39,6 @@ from codecgen.schema.types import ArrayType, BitMember, BitsType, BytesType, Ref
 
 RUNNING = ("last", "max", "min")
 """Which columns of the rows of an entry change with every row."""
-
-
-class WriteError(Exception):
-    """Something that cannot be written, and the field to name."""
-
-    def __init__(self, reason: str, field: Field) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +177,7 @@ class _Programmer:
     def make(self, part: str, fp: FieldPlan) -> WriteOp:
         f = fp.field
         layout = self.layouts[part]
+        see_writable(f)
         if fp.when is not None and not self.is_there(part, fp):
             return Absent(fp)
         if fp.measures is not None:
@@ -349,6 +342,7 @@ class _Programmer:
     ) -> Constant | Bytes:
         """A field of an element in a row: bytes of a column, or a number that is always the same."""
         f = fp.field
+        see_writable(f)
         rejected = fp.when is not None or fp.measures is not None or f.checksum is not None
         rejected = rejected or f.counts is not None or fp.valid is not None or fp.refuse is not None
         if rejected or isinstance(f.type, ArrayType):
@@ -377,14 +371,6 @@ class _Programmer:
                     word |= found << m.low
                 return Constant(fp, base, word)
         raise WriteError("not written by the kernels inside an array of a row", f)
-
-
-def writes_null(fp: FieldPlan, type_: BytesType) -> None:
-    """See that null is what a field of bytes is written as that no column is for."""
-    if type_.null is None:
-        raise WriteError("without a value to write, and cannot be null", fp.field)
-    if fp.default is not None and not isinstance(fold(fp.default), nodes.NullValue):
-        raise WriteError("without a value to write, and has a default that is not null", fp.field)
 
 
 def _type(f: Field) -> str:

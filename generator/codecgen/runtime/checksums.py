@@ -3,23 +3,120 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
 
 from codecgen.runtime.errors import UnsupportedCodec
 
-CHECKSUMS: tuple[str, ...] = ("crc32", "crc32c")
+Buffer = bytes | memoryview
 
 
-def checksum(name: str) -> Callable[[bytes | memoryview], int]:
+@dataclass(frozen=True, slots=True)
+class Crc:
+    """A cyclic redundancy check, with the parameters that the catalogues of such checks give. ``check`` is that of the
+    nine digits ``123456789``."""
+
+    title: str
+    width: int
+    poly: int
+    init: int
+    refin: bool
+    refout: bool
+    xorout: int
+    check: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the checksum."""
+        return self.width // 8
+
+
+_ALL_32, _ALL_64 = (1 << 32) - 1, (1 << 64) - 1
+
+CRCS: Mapping[str, Crc] = {
+    "crc16_arc": Crc("CRC-16/ARC", 16, 0x8005, 0, True, True, 0, 0xBB3D),
+    "crc16_ibm_3740": Crc("CRC-16/IBM-3740", 16, 0x1021, 0xFFFF, False, False, 0, 0x29B1),
+    "crc16_ibm_sdlc": Crc("CRC-16/IBM-SDLC", 16, 0x1021, 0xFFFF, True, True, 0xFFFF, 0x906E),
+    "crc16_kermit": Crc("CRC-16/KERMIT", 16, 0x1021, 0, True, True, 0, 0x2189),
+    "crc16_modbus": Crc("CRC-16/MODBUS", 16, 0x8005, 0xFFFF, True, True, 0, 0x4B37),
+    "crc16_xmodem": Crc("CRC-16/XMODEM", 16, 0x1021, 0, False, False, 0, 0x31C3),
+    "crc24_openpgp": Crc("CRC-24/OPENPGP", 24, 0x864CFB, 0xB704CE, False, False, 0, 0x21CF02),
+    "crc32": Crc("CRC-32", 32, 0x04C11DB7, _ALL_32, True, True, _ALL_32, 0xCBF43926),
+    "crc32_bzip2": Crc("CRC-32/BZIP2", 32, 0x04C11DB7, _ALL_32, False, False, _ALL_32, 0xFC891918),
+    "crc32_mpeg_2": Crc("CRC-32/MPEG-2", 32, 0x04C11DB7, _ALL_32, False, False, 0, 0x0376E6E7),
+    "crc32c": Crc("CRC-32C", 32, 0x1EDC6F41, _ALL_32, True, True, _ALL_32, 0xE3069283),
+    "crc64_ecma_182": Crc(
+        "CRC-64/ECMA-182", 64, 0x42F0E1EBA9EA3693, 0, False, False, 0, 0x6C40DF5F0B497347
+    ),
+    "crc64_nvme": Crc(
+        "CRC-64/NVME", 64, 0xAD93D23594C93659, _ALL_64, True, True, _ALL_64, 0xAE8B14860A799888
+    ),
+    "crc64_redis": Crc(
+        "CRC-64/REDIS", 64, 0xAD93D23594C935A9, 0, True, True, 0, 0xE9C6D914C4B8D9CA
+    ),
+    "crc64_xz": Crc(
+        "CRC-64/XZ", 64, 0x42F0E1EBA9EA3693, _ALL_64, True, True, _ALL_64, 0x995DC9BBDF1939FA
+    ),
+}
+"""The checks that layouts can name."""
+
+CHECKSUMS: tuple[str, ...] = tuple(CRCS)
+
+
+def checksum(name: str) -> Callable[[Buffer], int]:
     """The function that computes ``name`` over bytes, as an unsigned number."""
     if name == "crc32":
         return zlib.crc32
     if name == "crc32c":
         return _load_crc32c()
+    if name in CRCS:
+        return function_of(CRCS[name])
     raise UnsupportedCodec(f"unknown checksum {name!r} (known: {', '.join(CHECKSUMS)})")
 
 
-def _load_crc32c() -> Callable[[bytes | memoryview], int]:
+@cache
+def function_of(crc: Crc) -> Callable[[Buffer], int]:
+    """The function that computes a check, byte by byte with a table."""
+    mask, top = (1 << crc.width) - 1, crc.width - 8
+    table = tuple(_entry(crc, byte) for byte in range(256))
+    first = _reflected(crc.init, crc.width) if crc.refin else crc.init
+
+    def compute(data: Buffer) -> int:
+        value = first
+        if crc.refin:
+            for byte in data:
+                value = value >> 8 ^ table[(value ^ byte) & 0xFF]
+        else:
+            for byte in data:
+                value = (value << 8 & mask) ^ table[value >> top ^ byte]
+        if crc.refin != crc.refout:
+            value = _reflected(value, crc.width)
+        return value ^ crc.xorout
+
+    return compute
+
+
+def _entry(crc: Crc, byte: int) -> int:
+    """What a byte does to the bits that follow it."""
+    if crc.refin:
+        poly, value = _reflected(crc.poly, crc.width), byte
+        for _ in range(8):
+            value = value >> 1 ^ (poly if value & 1 else 0)
+        return value
+    value = byte << crc.width - 8
+    for _ in range(8):
+        value = value << 1 ^ (crc.poly if value >> crc.width - 1 else 0)
+        value &= (1 << crc.width) - 1
+    return value
+
+
+def _reflected(value: int, width: int) -> int:
+    """A number with its bits in the other order."""
+    return int(f"{value:0{width}b}"[::-1], 2)
+
+
+def _load_crc32c() -> Callable[[Buffer], int]:
     # Imported on first use: a layout without this checksum runs without the package.
     try:
         from crc32c import crc32c
@@ -28,5 +125,5 @@ def _load_crc32c() -> Callable[[bytes | memoryview], int]:
             "checksum 'crc32c' needs the package crc32c: pip install crc32c"
         ) from cause
 
-    compute: Callable[[bytes | memoryview], int] = crc32c
+    compute: Callable[[Buffer], int] = crc32c
     return compute

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +114,12 @@ class UnsupportedCodec(CompressionError):
 
 class BuildError(CodecError):
     """The values cannot be written in this layout."""
+
+
+def shown(value: Any) -> str:
+    """A value for people: bytes in hexadecimal digits, and no more of bytes and text than one can read."""
+    if isinstance(value, bytes):
+        return f"hex {value[:16].hex()}" + ("..." if len(value) > 16 else "")
+    if isinstance(value, str):
+        return repr(value[:32]) + ("..." if len(value) > 32 else "")
+    return str(value)

@@ -33,11 +33,12 @@ class Rule:
 class Field:
     """One field.
 
-    ``measures`` (first, last): the field is the length in bytes of that field range; last None is the end of the
-    layout. ``counts``: it is the number of elements of that array. ``checksum`` and ``covers``: it is a
-    checksum over that field range. What the builder can work out of these it fills in; the parser verifies them.
-    ``valid`` and ``refuse`` are rules about the fields so far. ``spelled`` is the name in the format's own
-    documents, ``hidden`` fields are left out where people read.
+    ``measures`` (first, last): the field is the length in bytes of that field range; last None is the
+    end of the layout, and a range that begins with the field itself counts its ``own_bytes`` too.
+    ``counts``: it is the number of elements of that array. ``checksum`` and ``covers``: it is a
+    checksum over that field range. What the builder can work out of these it fills in; the parser
+    verifies them. ``valid`` and ``refuse`` are rules about the fields so far. ``spelled`` is the name
+    in the format's own documents, ``hidden`` fields are left out where people read.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Field:
         self.covers = covers
         self.valid = valid
         self.refuse = refuse
+        self.own_bytes = 0
         # Filled in by the layout: the fields that measure or check a field range that begins here, those after rest bytes.
         self.opened_by: tuple[Field, ...] = ()
         self.checked_by: tuple[Field, ...] = ()
@@ -90,7 +92,11 @@ class Fields:
         self.source_file = source_file
         for f in self.all:
             if f.measures is not None:
-                self.by_name[f.measures[0]].opened_by += (f,)
+                first = f.measures[0]
+                if first == f.name:  # it counts itself, and what it measures goes on with the next
+                    f.own_bytes = f.codec.size or 0
+                    first = self.names[self.names.index(first) + 1]
+                self.by_name[first].opened_by += (f,)
             if f.covers is not None:
                 self.by_name[f.covers[0]].checked_by += (f,)
         for i, f in enumerate(self.all):

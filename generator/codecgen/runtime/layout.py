@@ -141,7 +141,7 @@ class Layout(Codec):
         f, at = found.field, source.pos + found.offset
         peek = Source(source.data, source.session, pos=at, end=source.end, origin=source.origin)
         length = f.codec.read(peek, None)
-        if length < 0 or (
+        if length < f.own_bytes or (
             f.refuse is not None and f.refuse.holds(construct.Container({f.name: length}))
         ):
             error = LengthError(f"{f.name} is {length}, too small for any {self.layout_name}")

@@ -15,10 +15,10 @@ from codecgen.runtime.errors import (
     LengthError,
     TrailingError,
     ValueRefused,
+    shown,
 )
 from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.located_bytes import Source
-from codecgen.runtime.primitives import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,10 @@ class Parse:
                 continue
             around = self.source
             try:
-                self.source = around.window(n, measure.name)
+                if 0 <= n < measure.own_bytes:
+                    reason = f"{measure.name} is {n}, less than its own {measure.own_bytes} bytes"
+                    raise LengthError(reason)
+                self.source = around.window(n - measure.own_bytes if n > 0 else n, measure.name)
             except LengthError as error:
                 error.where = around.where(self.starts[measure.name][0])
                 raise self.fields.at(error, measure) from None

@@ -6,7 +6,7 @@ import re
 import struct
 import uuid
 from collections.abc import Callable
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import construct
 
@@ -17,7 +17,8 @@ from codecgen.runtime.located_bytes import Session, Source
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 """Half of a UTF-16 pair as if it were a character. It reads as one U+FFFD, not as one for each byte."""
 
-INTEGER_NAMES = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
+INTEGER_NAMES = {1: "int8", 2: "int16", 3: "int24", 4: "int32", 8: "int64"}
+Endian = Literal["big", "little"]
 
 
 class Codec(construct.Construct):
@@ -56,17 +57,18 @@ class Codec(construct.Construct):
 
 
 class Integer(Codec):
-    """A fixed-width integer of 1, 2, 4 or 8 bytes."""
+    """A fixed-width integer of 1, 2, 3, 4 or 8 bytes."""
 
-    def __init__(self, size: int, signed: bool = True, endian: str = "big") -> None:
+    def __init__(self, size: int, signed: bool = True, endian: Endian = "big") -> None:
         super().__init__()
         self.size: int = size
         self.signed = signed
-        self.endian = endian
-        code = {1: "b", 2: "h", 4: "i", 8: "q"}[size]
-        self._struct = struct.Struct(
-            (">" if endian == "big" else "<") + (code if signed else code.upper())
-        )
+        self.endian: Endian = endian
+        code = {1: "b", 2: "h", 4: "i", 8: "q"}.get(size)
+        self._struct: struct.Struct | None = None  # 3 bytes have no code
+        if code is not None:
+            order = ">" if endian == "big" else "<"
+            self._struct = struct.Struct(order + (code if signed else code.upper()))
         self.low = -(1 << (8 * size - 1)) if signed else 0
         self.high = (1 << (8 * size - 1)) - 1 if signed else (1 << (8 * size)) - 1
         self.label = ("" if signed else "u") + INTEGER_NAMES[size]
@@ -77,10 +79,15 @@ class Integer(Codec):
         if after > source.end:
             raise source.short(self.size)
         source.pos = after
+        if self._struct is None:
+            return int.from_bytes(source.data[pos:after], self.endian, signed=self.signed)
         return int(self._struct.unpack_from(source.data, pos)[0])
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        return self._struct.pack(whole_number(value, self.low, self.high, self.label))
+        number = whole_number(value, self.low, self.high, self.label)
+        if self._struct is None:
+            return number.to_bytes(self.size, self.endian, signed=self.signed)
+        return self._struct.pack(number)
 
 
 class Varint(Codec):
@@ -148,20 +155,31 @@ class Varint(Codec):
 class Float64(Codec):
     """An IEEE 754 double."""
 
-    size = 8
+    size: int = 8
+    code = "d"
 
-    def __init__(self, endian: str = "big") -> None:
+    def __init__(self, endian: Endian = "big") -> None:
         super().__init__()
         self.endian = endian
-        self._struct = struct.Struct(">d" if endian == "big" else "<d")
+        self._struct = struct.Struct((">" if endian == "big" else "<") + self.code)
 
     def read(self, source: Source, this: Any) -> float:
-        return float(self._struct.unpack(source.take(8))[0])
+        return float(self._struct.unpack(source.take(self.size))[0])
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise BuildError(f"a number is needed, not {value!r}")
-        return self._struct.pack(value)
+        try:
+            return self._struct.pack(value)
+        except OverflowError:
+            raise BuildError(f"{value!r} is too large for {self.size} bytes") from None
+
+
+class Float32(Float64):
+    """An IEEE 754 number of 4 bytes. What lies between two of them is written as the nearest one."""
+
+    size = 4
+    code = "f"
 
 
 class Boolean(Codec):
@@ -364,15 +382,6 @@ def whole_number(value: Any, low: int, high: int, label: str) -> int:
     if not low <= value <= high:
         raise BuildError(f"{int(value)} does not fit {label} ({low} to {high})")
     return int(value)
-
-
-def shown(value: Any) -> str:
-    """A value for people: bytes in hexadecimal digits, and no more of bytes and text than one can read."""
-    if isinstance(value, bytes):
-        return f"hex {value[:16].hex()}" + ("..." if len(value) > 16 else "")
-    if isinstance(value, str):
-        return repr(value[:32]) + ("..." if len(value) > 32 else "")
-    return str(value)
 
 
 @overload

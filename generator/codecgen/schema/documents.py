@@ -232,8 +232,9 @@ class ModelBuilder:
         return Reference(name, None, span)
 
     def field(self, name: str, value: object, span: Span, accepts: frozenset[str]) -> Field:
+        around = cast(Any, self.around["endian"] or "big")
         if isinstance(value, str):
-            return Field(name, ScalarType(value), span, accepts=accepts)
+            return Field(name, ScalarType(value), span, around, accepts=accepts)
         r = cast(Record, value)
         self.path.append(name)
         here = accepts | frozenset(forms.words(r["accepts"]))
@@ -246,6 +247,7 @@ class ModelBuilder:
             types=types,
             ranges=ranges_of(r),
             span=span,
+            endian=cast(Any, r["endian"]) or around,
             doc=r.text("doc"),
             versions=cast(Versions | None, r["versions"]),
             since=cast(Since | None, r["since"]),

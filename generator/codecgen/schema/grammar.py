@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from codecgen.runtime.checksums import CHECKSUMS
 from codecgen.runtime.version import LANGUAGE
 from codecgen.schema.grammar_of_examples import EXAMPLES
 from codecgen.schema.grammar_of_views import VIEWS
@@ -58,6 +59,7 @@ _FIELDS = Key(
     MapOf(Either((OneOf(SCALARS), Use("field")))),
     "The fields, in the order of the bytes. A bare word is a type.",
 )
+_ORDER = OneOf(("big", "little"))
 _ENUM = Key(Declared(), "The enum whose values the number stands for.")
 _ONLY = Key(ListOf(Name()), "The values of the enum that may stand here.")
 
@@ -107,9 +109,7 @@ FORMS: Mapping[str, Form] = {
             "doc": DOC,
             "since": SINCE,
             "draft": Key(Use("since"), "The documents that proposed it, if it never shipped."),
-            "endian": Key(
-                OneOf(("big", "little")), "Order of the bytes of a number; big by default."
-            ),
+            "endian": Key(_ORDER, "Order of the bytes of a number; big by default."),
             "versions": Key(Range(), "The versions of the layout."),
             "version_is": Key(
                 Name(), "The field that holds the version. Without it the caller says which."
@@ -171,6 +171,9 @@ FORMS: Mapping[str, Form] = {
                 _versioned(Integer()),
                 "The length or the count that means null; beside `present` the number.",
             ),
+            "endian": Key(
+                _ORDER, "Order of the bytes of its numbers; that of the layout by default."
+            ),
             "doc": DOC,
             "versions": _VERSIONS,
             "since": SINCE,
@@ -185,7 +188,7 @@ FORMS: Mapping[str, Form] = {
             "only": _ONLY,
             "measures": Key(_FIELD_RANGE, "The field is the length in bytes of a range of fields."),
             "counts": Key(Name(), "The field is the number of elements of an array."),
-            "checksum": Key(OneOf(("crc32", "crc32c")), "The field is a checksum."),
+            "checksum": Key(OneOf(CHECKSUMS), "The field is a checksum."),
             "covers": Key(_FIELD_RANGE, "The range of fields that the checksum is taken over."),
             "valid": Key(
                 Code(), "What the format says of the value. Strict readers refuse the rest."

@@ -8,6 +8,7 @@ from dataclasses import replace
 from codecgen.schema.expression import Path
 from codecgen.schema.model import Enum, Field, Layout, Model
 from codecgen.schema.types import (
+    FLOATS,
     INTEGERS,
     VARINTS,
     ArrayType,
@@ -69,6 +70,29 @@ def bytes_of(f: Field) -> BytesType | None:
     """The bytes or the text that a field is, or that its elements are."""
     found = f.type.element if isinstance(f.type, ArrayType) else f.type
     return found if isinstance(found, BytesType) else None
+
+
+def number_types(f: Field) -> list[str]:
+    """The types of the numbers in a field: its own, those of lengths, counts and elements."""
+    match f.type:
+        case ScalarType(name) | BitsType(name):
+            return [name]
+        case BytesType(length):
+            return [length] if isinstance(length, str) else []
+        case ArrayType(element, count, _, length):
+            inner = element.length if isinstance(element, BytesType) else None
+            inner = element.name if isinstance(element, ScalarType) else inner
+            return [name for name in (count, length, inner) if isinstance(name, str)]
+        case StructType(_, str(present)):
+            return [present]
+        case _:
+            return []
+
+
+def has_order(f: Field) -> bool:
+    """Whether there are numbers of several bytes in a field, which come in one order or the other."""
+    names = number_types(f)
+    return any(name in FLOATS or INTEGERS.get(name, (1, False))[0] > 1 for name in names)
 
 
 def all_versions(layout: Layout) -> tuple[int | None, ...]:

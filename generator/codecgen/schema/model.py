@@ -49,6 +49,7 @@ class Field:
     name: str
     type: FieldType
     span: Span
+    endian: Literal["big", "little"] = "big"
     doc: str = ""
     versions: Versions | None = None
     since: Since | None = None

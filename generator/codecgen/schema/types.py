@@ -80,10 +80,12 @@ class FieldRange:
 INTEGERS: Mapping[str, tuple[int, bool]] = {
     "i8": (1, True),
     "i16": (2, True),
+    "i24": (3, True),
     "i32": (4, True),
     "i64": (8, True),
     "u8": (1, False),
     "u16": (2, False),
+    "u24": (3, False),
     "u32": (4, False),
     "u64": (8, False),
 }
@@ -97,7 +99,10 @@ VARINTS: Mapping[str, tuple[int, bool]] = {
 }
 """Variable-length integers: name -> (bits, signed). The signed ones are zigzag."""
 
-SCALARS = (*INTEGERS, *VARINTS, "f64", "bool", "uuid")
+FLOATS: Mapping[str, int] = {"f32": 4, "f64": 8}
+"""Numbers with a fraction: name -> bytes."""
+
+SCALARS = (*INTEGERS, *VARINTS, *FLOATS, "bool", "uuid")
 LENGTHS = (*INTEGERS, *VARINTS, "compact")
 """What can hold a length or a count. ``compact`` is an unsigned varint of the number plus one; 0 is null."""
 

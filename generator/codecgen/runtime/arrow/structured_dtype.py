@@ -17,7 +17,7 @@ _ORDER = {"big": ">", "little": "<"}
 def structured(layout: Layout) -> Any:
     """The fields of a layout as those of a structured dtype, by the same names.
 
-    Enums and bits are their numbers, a boolean is its byte, uuids and bytes are voids. Nothing that the layout says about
+    Enums and bits are their numbers, a boolean is its byte; uuids, bytes and numbers of 3 bytes are voids. Nothing that the layout says about
     values is checked. Raises :class:`CodecError` for the first field that is not always there, or not always as long.
     """
     fields = []
@@ -36,10 +36,10 @@ def _kind(codec: Codec) -> Any:
         return structured(codec)
     if isinstance(codec, EnumField | Bits):
         return _kind(codec.base)
-    if isinstance(codec, Integer):
+    if isinstance(codec, Integer) and codec.size != 3:
         return f"{_ORDER[codec.endian]}{'i' if codec.signed else 'u'}{codec.size}"
     if isinstance(codec, Float64):
-        return f"{_ORDER[codec.endian]}f8"
+        return f"{_ORDER[codec.endian]}f{codec.size}"
     if codec.size is None:
         raise CodecError("a field of no fixed size has no place in a dtype")
     return "u1" if isinstance(codec, Boolean) else f"V{codec.size}"

@@ -52,7 +52,7 @@ def function_name(verb: str, entry: LayoutPlan) -> str:
 def integer_of(f: Field) -> tuple[int, bool]:
     """Bytes and sign of a field of fixed size."""
     name = str(getattr(f.type, "base", None) or getattr(f.type, "name", ""))
-    if name not in INTEGERS or name == "u64":
+    if name not in INTEGERS or name in ("u64", "i24", "u24"):
         raise Unsupported("a number that is none of fixed size", f)
     return INTEGERS[name]
 

@@ -8,8 +8,9 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.nodes import Value
 from codecgen.runtime.compression import CODECS
-from codecgen.schema.model import Derived, Layout
+from codecgen.schema.model import Derived
 from codecgen.schema.types import (
+    FLOATS,
     INTEGERS,
     VARINTS,
     ArrayType,
@@ -89,28 +90,28 @@ class FieldCodecs:
         accepts = f.accepts
         match f.type:
             case ScalarType(name, enum, only):
-                base = self.scalar(name, plan.layout, accepts)
+                base = self.scalar(name, f.endian, accepts)
                 return base if enum is None else self.enum_field(base, enum, only)
             case BitsType(base_name, members):
-                base = self.scalar(base_name, plan.layout, accepts)
+                base = self.scalar(base_name, f.endian, accepts)
                 bits = [self.bit(m, plan.fields[index].bit_defaults.get(m.name)) for m in members]
                 return call(self.use("Bits"), base, *bits)
             case BytesType():
-                return self.bytes(f.type, plan.layout, accepts)
+                return self.bytes(f.type, f.endian, accepts)
             case StructType():
-                return self.struct(f.type, plan, accepts)
+                return self.struct(f.type, plan, f.endian, accepts)
             case ArrayType():
                 return self.array(f.type, plan, index, accepts)
 
-    def scalar(self, name: str, layout: Layout, accepts: frozenset[str]) -> Code:
-        endian = string("little") if layout.endian == "little" else None
+    def scalar(self, name: str, endian: str, accepts: frozenset[str]) -> Code:
+        order = string("little") if endian == "little" else None
         if name in INTEGERS:
             size, signed = INTEGERS[name]
             return call(
                 self.use("Integer"),
                 str(size),
                 signed=None if signed else "False",
-                endian=endian if size > 1 else None,
+                endian=order if size > 1 else None,
             )
         if name in VARINTS:
             bits, signed = VARINTS[name]
@@ -120,8 +121,8 @@ class FieldCodecs:
                 signed=None if signed else "False",
                 overlong="True" if "overlong_varints" in accepts else None,
             )
-        if name == "f64":
-            return call(self.use("Float64"), endian=endian)
+        if name in FLOATS:
+            return call(self.use(f"Float{8 * FLOATS[name]}"), endian=order)
         return call(self.use({"bool": "Boolean", "uuid": "Uuid"}[name]))
 
     def members(self, enum: str, only: tuple[str, ...] | None) -> Code | None:
@@ -155,20 +156,20 @@ class FieldCodecs:
             default=self.function(default),
         )
 
-    def length(self, name: str, layout: Layout, accepts: frozenset[str]) -> tuple[Code, str | None]:
+    def length(self, name: str, endian: str, accepts: frozenset[str]) -> tuple[Code, str | None]:
         """The codec of a length or a count, and what the written number is larger by."""
         if name == "compact":
-            return self.scalar("uvarint", layout, accepts), "1"
-        return self.scalar(name, layout, accepts), None
+            return self.scalar("uvarint", endian, accepts), "1"
+        return self.scalar(name, endian, accepts), None
 
-    def bytes(self, type_: BytesType, layout: Layout, accepts: frozenset[str]) -> Code:
+    def bytes(self, type_: BytesType, endian: str, accepts: frozenset[str]) -> Code:
         plus: str | None = None
         if type_.length == "rest":
             length: Code = "None"
         elif isinstance(type_.length, int):
             length = str(type_.length)
         else:
-            length, plus = self.length(type_.length, layout, accepts)
+            length, plus = self.length(type_.length, endian, accepts)
         negative = "negative_null" in accepts and type_.null is not None and type_.null < 0
         return call(
             self.use("Text" if type_.text else "Bytes"),
@@ -192,7 +193,9 @@ class FieldCodecs:
             return call(self.use("Lazy"), f"lambda: {name}")
         return name
 
-    def struct(self, type_: StructType, plan: LayoutPlan, accepts: frozenset[str]) -> Code:
+    def struct(
+        self, type_: StructType, plan: LayoutPlan, endian: str, accepts: frozenset[str]
+    ) -> Code:
         """The codec of a layout in the place of a field, which may be null."""
         layout = self.reference(type_.layout, plan)
         if type_.present is None or type_.null is None:
@@ -200,7 +203,7 @@ class FieldCodecs:
         return call(
             self.use("Nullable"),
             layout,
-            present=self.scalar(type_.present, plan.layout, accepts),
+            present=self.scalar(type_.present, endian, accepts),
             null=str(type_.null),
             any_negative="True" if "negative_null" in accepts and type_.null < 0 else None,
             any_present="True" if "any_present" in accepts else None,
@@ -210,6 +213,7 @@ class FieldCodecs:
         self, type_: ArrayType, plan: LayoutPlan, index: int, accepts: frozenset[str]
     ) -> Code:
         element = type_.element
+        endian = plan.fields[index].field.endian
         inner: Code
         mixed = False
         if isinstance(element, Reference):
@@ -219,12 +223,12 @@ class FieldCodecs:
                 held.name == plan.name and held.version_is is not None and element.version is None
             )
         elif isinstance(element, BytesType):
-            inner = self.bytes(element, plan.layout, accepts)
+            inner = self.bytes(element, endian, accepts)
         else:
-            inner = self.scalar(element.name, plan.layout, accepts)
+            inner = self.scalar(element.name, endian, accepts)
         count, plus = (None, None)
         if type_.count is not None:
-            count, plus = self.length(type_.count, plan.layout, accepts)
+            count, plus = self.length(type_.count, endian, accepts)
         freedoms = sorted(accepts & _FREEDOMS)
         if type_.null is None or type_.null >= 0:
             freedoms = [freedom for freedom in freedoms if freedom != "negative_null"]
@@ -235,9 +239,7 @@ class FieldCodecs:
             count=count,
             plus=plus,
             counted_by=None if type_.counted_by is None else string(type_.counted_by),
-            length=None
-            if type_.length is None
-            else self.scalar(type_.length, plan.layout, accepts),
+            length=None if type_.length is None else self.scalar(type_.length, endian, accepts),
             compressed=self.compressed(type_.compression, plan, index)
             if type_.compression
             else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codecgen.plan import LayoutPlan
+from codecgen.runtime.checksums import CRCS
 from codecgen.schema.expression import (
     Binary,
     EndOf,
@@ -24,7 +25,7 @@ _IS = {
     ">": "is greater than",
     ">=": "is at least",
 }
-CHECKSUMS = {"crc32": "CRC-32", "crc32c": "CRC-32C"}
+CHECKSUMS = {name: crc.title for name, crc in CRCS.items()}
 
 
 # ---------------------------------------------------------------- expressions

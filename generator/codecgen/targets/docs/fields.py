@@ -111,13 +111,18 @@ def field_rows(site: Site, page: str, group: Group, anchored: set[str]) -> tuple
                 byte=_offset(fp, before),
                 size=said(size_words(fp)),
                 names=_names(site, fp.name, fp.field.spelled),
-                type=join((type_, *relations), ", "),
+                type=join((type_, *order_words(fp.field), *relations), ", "),
                 meaning=_meaning(site, page, group, fp),
             )
         )
         anchored.add(fp.name)
         before = fp
     return tuple(rows)
+
+
+def order_words(f: Field) -> list[str]:
+    """The order of the bytes of a field's numbers, where it has one of its own."""
+    return [f"{f.endian} endian"] if "endian" in f.places else []
 
 
 def _type(site: Site, page: str, plan: LayoutPlan, fp: FieldPlan) -> Phrase:

@@ -12,6 +12,7 @@ from codecgen.schema.expression import Path
 from codecgen.schema.lookup import enum_of
 from codecgen.schema.model import Field
 from codecgen.schema.types import (
+    FLOATS,
     INTEGERS,
     ArrayType,
     BitsType,
@@ -27,7 +28,7 @@ from codecgen.targets.docs.text import printable
 PER_LINE = 8
 LONGEST = 256
 """Bytes of one field that are shown at most."""
-_SIZES = {"f64": 8, "bool": 1, "uuid": 16}
+_SIZES = {**FLOATS, "bool": 1, "uuid": 16}
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,8 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
         notes.append(f"always {version}")
     elif f.const is not None:
         notes.append(f"always {constant_words(f.const)}")
+    if "endian" in f.places:
+        notes.append(f"{f.endian} endian")
     if f.when is not None:
         notes.append(f"only when {plain(f.when)}")
     match f.type:

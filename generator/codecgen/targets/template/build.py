@@ -182,6 +182,7 @@ def _field(plan: Plan, p: LayoutPlan, fp: FieldPlan) -> view.Field:
         spelled=Words(plan.spelling(f.name, f.spelled)),
         doc=Words(f.doc),
         type=type_of(plan, p, f.type),
+        endian=f.endian if "endian" in f.places and f.endian != p.layout.endian else None,
         offset=fp.offset,
         size=fp.size,
         unit=Words(f.unit or ""),
@@ -194,7 +195,11 @@ def _field(plan: Plan, p: LayoutPlan, fp: FieldPlan) -> view.Field:
         valid=expression(f.valid),
         refuse=expression(f.refuse),
         measures=_range(p, fp.measures),
-        within=tuple(q.name for q in p.fields if q.measures and fp in p.field_range(q.measures)),
+        within=tuple(
+            q.name
+            for q in p.fields
+            if q.measures and fp is not q and fp in p.field_range(q.measures)
+        ),
         counts=f.counts,
         checksum=_checksum(p, fp),
         accepts=tuple(sorted(f.accepts)),

@@ -34,7 +34,7 @@ _NOTHING = view.Type(
     nesting=None,
     compression=None,
 )
-_OTHER_KINDS = {"f64": "float", "bool": "bool", "uuid": "uuid"}
+_OTHER_KINDS = {"f32": "float", "f64": "float", "bool": "bool", "uuid": "uuid"}
 
 
 def type_of(plan: Plan, around: LayoutPlan, type_: field_types.FieldType) -> view.Type:

@@ -35,7 +35,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    algorithm: Annotated[str, "`crc32` or `crc32c`."]
+    algorithm: Annotated[str, "`crc32`, `crc32c` or another that the language knows."]
     covers: Annotated[Range, "The fields whose bytes it is the checksum of."]
 
 
@@ -55,6 +55,9 @@ class Field:
     spelled: Annotated[Words, "Its name in the format's own documents."]
     doc: Annotated[Words, "What it is."]
     type: Annotated[Type, "What its bytes are."]
+    endian: Annotated[
+        str | None, "`big` or `little`: the order of its bytes, where it is not that of the layout."
+    ]
     offset: Annotated[int | None, "The byte of the layout where it begins, if that is fixed."]
     size: Annotated[int | None, "Its bytes, if that is fixed."]
     unit: Annotated[Words, "The unit of its number."]

@@ -43,6 +43,8 @@ def size_of(entry: LayoutPlan) -> tuple[FieldPlan, int]:
         raise Unsupported("an entry whose length is not at a fixed place", entry.fields[0].field)
     if f.when is not None:
         raise Unsupported("an entry whose length may be left out", f.field)
+    if f.own_bytes:
+        raise Unsupported("a length that counts itself", f.field)
     first = entry.field(f.measures.first)
     if first is None or first.offset is None:
         raise Unsupported("a length that begins at no fixed place", f.field)

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, read_ops
 from codecgen.plan.read_ops import ReadOp
 from codecgen.schema.model import Field
-from codecgen.schema.types import INTEGERS, ArrayType, BitsType, BytesType, ScalarType
+from codecgen.schema.types import FLOATS, INTEGERS, ArrayType, BitsType, BytesType, ScalarType
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Num, Prefix, Var, any_of, call, effect
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs, Target
 from codecgen.targets.arrow.numba_decode.field_variables import PART, Fields, Variables, is_number
 
-_FIXED = {"f64": 8, "bool": 1, "uuid": 16}
+_FIXED = {**FLOATS, "bool": 1, "uuid": 16}
 _LONGEST = {"varint": 5, "uvarint": 5, "varlong": 10}
 _VARINTS = {"varint": "varint", "varlong": "varlong", "uvarint": "uvarint", "compact": "uvarint"}
 
@@ -344,8 +344,8 @@ def check_number(f: Field) -> None:
 
 def load(name: str, layout: LayoutPlan, place: Expr, f: Field) -> Expr:
     """The number of fixed size at an address."""
-    if name == "u64" or name not in INTEGERS:
+    if name in ("u64", "i24", "u24") or name not in INTEGERS:
         raise Unsupported(f"a number of type {name}", f)
     size, signed = INTEGERS[name]
-    order = "_le" if layout.layout.endian == "little" and size > 1 else ""
+    order = "_le" if f.endian == "little" and size > 1 else ""
     return call(f"load_{'i' if signed else 'u'}{8 * size}{order}", place)

@@ -8,6 +8,7 @@ from codecgen.plan import FieldPlan, LayoutPlan, read_ops
 from codecgen.plan.nodes import Value
 from codecgen.plan.read_ops import ReadOp, fields_needed
 from codecgen.plan.read_program import read_program
+from codecgen.plan.writable import KERNEL_CHECKSUMS
 from codecgen.schema.model import Field
 from codecgen.schema.types import BitsType, BytesType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused, negated_condition
@@ -169,6 +170,8 @@ class Reader(FieldReader):
     def open(self, op: read_ops.Open, fields: Fields, end: Expr) -> Expr:
         m, code = op.length, self.code
         check_number(m.field)
+        if m.own_bytes:
+            raise Unsupported("a length that counts itself", m.field)
         length = self.variables.of(fields.part, m.name)
         inner = Var(f"end_of_{op.first.name}")
         self.ends[m.name] = (inner, length)
@@ -246,6 +249,8 @@ class Reader(FieldReader):
         self, c: FieldPlan, part: str, start: Expr, size: Expr, only: tuple[Expr, ...] = ()
     ) -> None:
         """Compare a checksum, perhaps only under conditions."""
+        if c.field.checksum not in KERNEL_CHECKSUMS:
+            raise Unsupported(f"a checksum that kernels lack, {c.field.checksum}", c.field)
         stored: Expr = self.variables.of(part, c.name)
         if isinstance(c.field.type, ScalarType) and c.field.type.name != "u32":
             stored = stored & 0xFFFFFFFF

@@ -139,7 +139,7 @@ class Kernels:
         fp = entry.field(self.view.choice.by or "")
         if fp is None or fp.offset is None:
             raise Unsupported("told apart by what lies at no fixed place", entry.fields[0].field)
-        return (fp.offset, *integer_of(fp.field), entry.layout.endian)
+        return (fp.offset, *integer_of(fp.field), fp.field.endian)
 
 
 __all__ = ["INDEX", "STATE", "Kernels", "Sources", "deferred"]

@@ -21,6 +21,7 @@ from codecgen.plan.write_ops import (
     values_of,
 )
 from codecgen.plan.write_program import WriteProgram
+from codecgen.schema.model import Field
 from codecgen.schema.types import INTEGERS, BytesType, FieldRange
 from codecgen.targets.arrow.arithmetic import Term
 from codecgen.targets.arrow.checks import Unsupported
@@ -149,18 +150,17 @@ class EntryWriter:
         return self.address("start_of", field_range.first), end
 
     def patch(self, op: WriteOp, size: int, value: Expr) -> None:
-        self.store(self.address("place_of", op.field.name), size, value)
+        self.store(self.address("place_of", op.field.name), size, value, op.field.field)
 
-    def store(self, place: Expr, size: int, value: Expr, endian: str | None = None) -> None:
-        little = (endian or self.layout.layout.endian) == "little"
-        order = "" if size == 1 or little else "_be"
+    def store(self, place: Expr, size: int, value: Expr, f: Field) -> None:
+        order = "" if size == 1 or f.endian == "little" else "_be"
         self.code.do(f"store_{8 * size}{order}", place, value)
 
-    def number(self, name: str, value: Expr, remark: str = "", endian: str | None = None) -> None:
+    def number(self, name: str, value: Expr, f: Field, remark: str = "") -> None:
         """A number at the end of what is written."""
         if name in INTEGERS or name == "bool":
             size = 1 if name == "bool" else INTEGERS[name][0]
-            self.store(self.p, size, value, endian)
+            self.store(self.p, size, value, f)
             self.code.add(self.p, size, remark)
         elif name == "compact":
             one_more = Num(value.value + 1) if isinstance(value, Num) else value + 1
@@ -173,7 +173,7 @@ class EntryWriter:
         code, f = self.code, op.field.field
         match op:
             case Constant(type=name, value=value):
-                self.number(name, Num(value), f.name)
+                self.number(name, Num(value), f, f.name)
             case Number(type=name) | Bits(type=name):
                 self.varying(op, name)
             case Length(ahead=True, type=name):
@@ -182,13 +182,13 @@ class EntryWriter:
                 length = Var("length")
                 code.assign(length, call("load_i32_le", self.frame.sizes))
                 code.add(self.frame.sizes, 4)
-                self.number(name, length, f.name)
+                self.number(name, length, f, f.name)
             case Length() | Checksum():
                 code.assign(self.address("place_of", f.name), self.p)
                 code.add(self.p, op.field.size or 0)
             case Count(type=name, rows=rows):
                 many = self.rows if rows else count_of(op, self.frame.variables)
-                self.number(name, many, f.name)
+                self.number(name, many, f, f.name)
             case Bytes():
                 self.bytes(op)
             case Elements():
@@ -201,16 +201,16 @@ class EntryWriter:
         variable = self.frame.variables.of(self.part, op.field.name)
         remark = op.field.name
         if not self.of_rows:
-            self.number(name, variable)
+            self.number(name, variable, op.field.field)
             return
         if op.field.name in self.worked_out:
-            self.number(name, variable, remark)
+            self.number(name, variable, op.field.field, remark)
             return
         value = self.value(op)
         if isinstance(value, Pick):
             self.code.choose(variable, value)
             value = variable
-        self.number(name, value, remark)
+        self.number(name, value, op.field.field, remark)
 
     def value(self, op: Number | Bits) -> Expr:
         """What a number of the row is made of."""
@@ -227,29 +227,27 @@ class EntryWriter:
 
     # ------------------------------------------------------------ bytes and lists
 
-    def bytes(self, op: Bytes, endian: str | None = None) -> None:
+    def bytes(self, op: Bytes) -> None:
         f, leaf, length = op.field.field, op.column, op.type.length
         counted = not isinstance(length, int) and length != "rest"
         if leaf is None:
-            self.number(str(length), Num(null_of(op.type)), f.name, endian)
+            self.number(str(length), Num(null_of(op.type)), f, f.name)
             return
         if not leaf.column.nullable:
-            self.content(op.type, f.name, leaf, counted, endian)
+            self.content(op.type, f, leaf, counted)
             return
         with self.code.when(self.frame.variables.value(leaf) >= 0):
-            self.content(op.type, f.name, leaf, counted, endian)
+            self.content(op.type, f, leaf, counted)
         if counted:
             with self.code.otherwise():
-                self.number(str(length), Num(null_of(op.type)), "null", endian)
+                self.number(str(length), Num(null_of(op.type)), f, "null")
 
-    def content(
-        self, type_: BytesType, name: str, leaf: Leaf, counted: bool, endian: str | None
-    ) -> None:
+    def content(self, type_: BytesType, f: Field, leaf: Leaf, counted: bool) -> None:
         """Bytes with their length in front."""
         variables, code = self.frame.variables, self.code
         n = variables.value(leaf)
         if counted:
-            self.number(str(type_.length), n, name, endian)
+            self.number(str(type_.length), n, f, f.name)
         start = variables.part(leaf, "data") + variables.part(leaf, "at")
         code.do("copy_from", self.p, start, n, variables.part(leaf, "end"))
         code.add(self.p, n)
@@ -258,26 +256,26 @@ class EntryWriter:
         f, leaf, variables = op.field.field, op.column, self.frame.variables
         many: Expr = Num(0) if leaf is None else variables.value(leaf)
         if op.type.count is not None:
-            self.number(op.type.count, many, f.name)
+            self.number(op.type.count, many, f, f.name)
         if leaf is None or op.layout is None:
             return
         element, at = Var("part"), variables.part(leaf, "at")
-        endian = op.layout.layout.endian
         with self.code.count(element, at, at + many):
             for inner in op.each:
                 if isinstance(inner, Constant):
-                    self.number(inner.type, Num(inner.value), inner.field.name, endian)
+                    own = inner.field.field
+                    self.number(inner.type, Num(inner.value), own, own.name)
                     continue
                 if inner.column is not None:
                     self.frame.columns.load(inner.column, element)
-                self.bytes(inner, endian)
+                self.bytes(inner)
 
     def rows_of(self, op: Rows) -> None:
-        code, name = self.code, op.field.name
+        code, f = self.code, op.field.field
         if op.type.count is not None:
-            self.number(op.type.count, self.rows, f"{name}, how many")
+            self.number(op.type.count, self.rows, f, f"{f.name}, how many")
         if op.type.length is not None:
-            self.number(op.type.length, self.section_size, f"{name}, how long")
+            self.number(op.type.length, self.section_size, f, f"{f.name}, how long")
         rows = self.encoders.function("write_rows", self.program.case)
         written = Call(rows, (self.columns, self.entry, self.p), (), False)
         if op.type.compression is None:

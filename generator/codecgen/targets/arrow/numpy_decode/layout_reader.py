@@ -9,7 +9,7 @@ from codecgen.plan.nodes import Value
 from codecgen.plan.read_ops import ReadOp, Require, fields_needed
 from codecgen.plan.read_program import read_program
 from codecgen.schema.model import Field
-from codecgen.schema.types import INTEGERS, BitsType, BytesType, ScalarType
+from codecgen.schema.types import FLOATS, INTEGERS, BitsType, BytesType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import (
@@ -31,14 +31,16 @@ from codecgen.targets.arrow.numba_decode.field_variables import is_number
 from codecgen.targets.arrow.numpy_decode.arithmetic import both
 from codecgen.targets.arrow.numpy_decode.field_variables import Locals, NumpyFields
 
-_FIXED = {"f64": 8, "bool": 1, "uuid": 16}
+_FIXED = {**FLOATS, "bool": 1, "uuid": 16}
 _VARINTS = ("varint", "varlong", "uvarint", "compact")
 
 
-def kind_of(name: str, layout: LayoutPlan) -> str:
-    """The NumPy type of an integer of fixed size."""
+def kind_of(name: str, f: Field) -> str:
+    """The NumPy type of an integer of fixed size, in a field."""
     size, signed = INTEGERS[name]
-    order = "" if size == 1 else "<" if layout.layout.endian == "little" else ">"
+    if size == 3:
+        raise Unsupported(f"a number of type {name}", f)
+    order = "" if size == 1 else "<" if f.endian == "little" else ">"
     return f"{order}{'i' if signed else 'u'}{size}"
 
 
@@ -103,6 +105,8 @@ class NumpyLayoutReader:
                 if when is not None:
                     raise Unsupported("a length that may be left out", length.field)
                 check_number(length.field)
+                if length.own_bytes:
+                    raise Unsupported("a length that counts itself", length.field)
                 self.code.do_call(self.method("open", self.local.of(length.name)))
             case read_ops.Close():
                 self.code.do_call(self.method("close"))
@@ -204,7 +208,7 @@ class NumpyLayoutReader:
     def number(self, name: str, walk: Var, f: Field) -> Expr:
         """What reads an integer."""
         if name in INTEGERS and name != "u64":
-            return self.method("fixed", Text(kind_of(name, self.layout)), on=walk)
+            return self.method("fixed", Text(kind_of(name, f)), on=walk)
         if name not in _VARINTS:
             raise Unsupported(f"a number of type {name}", f)
         return self.method(name, on=walk)

@@ -233,6 +233,8 @@ class Readers(ElementReader):
     def prefix(self, layout: LayoutPlan, measure: FieldPlan) -> Expr | None:
         """How the length of a structure is found; None if it does not come before anything that varies."""
         assert measure.measures is not None and isinstance(measure.field.type, ScalarType)
+        if measure.own_bytes:
+            raise Unsupported("a length that counts itself", measure.field)
         first = layout.field(measure.measures.first)
         kind = measure.field.type.name
         if measure.size is None:
@@ -244,7 +246,9 @@ class Readers(ElementReader):
         if first is None or first.offset is None:
             return None
         integer_of(measure.field)
-        return call("LengthPrefix", Text(kind_of(kind, layout)), measure.offset or 0, first.offset)
+        return call(
+            "LengthPrefix", Text(kind_of(kind, measure.field)), measure.offset or 0, first.offset
+        )
 
     def choose(self, entry: LayoutPlan, cases: tuple[CasePlan, ...]) -> str:
         walk_, full_check = Var("walk"), Var("full_check")
@@ -273,7 +277,7 @@ class Readers(ElementReader):
         if fp is None or fp.offset is None or fp.when is not None:
             blamed_field = entry.fields[0].field if fp is None else fp.field
             raise Unsupported("a condition on what lies at no fixed place", blamed_field)
-        kind = Text(kind_of(base_type(fp.field), entry))
+        kind = Text(kind_of(base_type(fp.field), fp.field))
         return Call(Attribute(walk_, "at"), (kind, Num(fp.offset)))
 
     # ------------------------------------------------------------ cases

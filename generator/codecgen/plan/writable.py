@@ -1,0 +1,41 @@
+"""What kernels can write, and what they say of the rest."""
+
+from __future__ import annotations
+
+from codecgen.plan import nodes
+from codecgen.plan.constant_folding import fold
+from codecgen.plan.layouts import FieldPlan
+from codecgen.schema.lookup import number_types
+from codecgen.schema.model import Field
+from codecgen.schema.types import BytesType
+
+
+class WriteError(Exception):
+    """Something that cannot be written, and the field to name."""
+
+    def __init__(self, reason: str, field: Field) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.field = field
+
+
+def writes_null(fp: FieldPlan, type_: BytesType) -> None:
+    """See that null is what a field of bytes is written as that no column is for."""
+    if type_.null is None:
+        raise WriteError("without a value to write, and cannot be null", fp.field)
+    if fp.default is not None and not isinstance(fold(fp.default), nodes.NullValue):
+        raise WriteError("without a value to write, and has a default that is not null", fp.field)
+
+
+KERNEL_CHECKSUMS = ("crc32", "crc32c")
+"""The checksums that kernels compute."""
+
+
+def see_writable(f: Field) -> None:
+    """See that kernels have a way of writing a field."""
+    if {"i24", "u24"} & set(number_types(f)):
+        raise WriteError("a number of 3 bytes, which kernels do not write", f)
+    if f.measures is not None and f.measures.first == f.name:
+        raise WriteError("a length that counts itself, which kernels do not write", f)
+    if f.checksum is not None and f.checksum not in KERNEL_CHECKSUMS:
+        raise WriteError(f"a checksum that kernels lack, {f.checksum}", f)
