@@ -1,16 +1,17 @@
-"""The command line: check, generate, explain, diff, init, json-schema."""
+"""The command line: check, generate, explain, diff, parse, build, init, json-schema."""
 
 from __future__ import annotations
 
 import argparse
 import io
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from codecgen import directories, output
-from codecgen.cli import explaining, generating
+from codecgen.cli import explaining, generating, values
 from codecgen.cli.loading import COULD_NOT_RUN, FINDINGS, GOOD, UsageError, say
 from codecgen.template_files import TemplateFilesError
 
@@ -56,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
             "  codecgen generate schemas --out generated\n"
             "  codecgen explain record_batch.crc\n"
             "  codecgen diff message 0 1\n"
+            "  codecgen parse record_batch segment.log --many\n"
             "\nexit codes: 0 good, 1 findings, 2 could not run"
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -146,6 +148,54 @@ def _parser() -> argparse.ArgumentParser:
     diff.add_argument("after", metavar="TO", help="likewise")
     _add_schemas(diff)
 
+    parse = add(
+        "parse",
+        values.parse,
+        "show bytes field by field",
+        "parse record_batch batch.bin",
+        "parse message@0 segment.log --at 0x1f4 --length 61",
+        "parse record_batch segment.log --many",
+        "parse record_batch batch.bin --yaml > values.yaml",
+        "parse body --given weather --hex - < body.txt",
+    )
+    _add_named(parse)
+    parse.add_argument("file", metavar="FILE", help="the bytes; - for standard input")
+    parse.add_argument(
+        "--at", metavar="OFFSET", type=_byte, default=0, help="the first byte: 500 or 0x1f4"
+    )
+    parse.add_argument("--length", metavar="N", type=_byte, help="no more bytes than these")
+    parse.add_argument(
+        "--many", action="store_true", help="one after the other, to the end of the bytes"
+    )
+    form = parse.add_mutually_exclusive_group()
+    form.add_argument(
+        "--json", action="store_true", help="the values as JSON; with --many one a line"
+    )
+    form.add_argument("--yaml", action="store_true", help="the values as YAML, as build takes them")
+    parse.add_argument(
+        "--lenient", action="store_true", help="take what lenient readers take, and note it"
+    )
+    parse.add_argument("--hex", action="store_true", help="FILE is hexadecimal text")
+
+    build = add(
+        "build",
+        values.build,
+        "write the bytes of values",
+        "build record_batch values.yaml --out batch.bin",
+        "build message@1 values.yaml --hex",
+        "parse record_batch old.bin --yaml | codecgen build record_batch - --out new.bin",
+    )
+    _add_named(build)
+    build.add_argument(
+        "file",
+        metavar="VALUES",
+        help="YAML or JSON, as in the examples of schemas; - for standard input",
+    )
+    where = build.add_mutually_exclusive_group()
+    where.add_argument("--out", metavar="FILE", type=Path, help="where the bytes go")
+    where.add_argument("--hex", action="store_true", help="print them as hexadecimal text")
+    build.add_argument("--overwrite", action="store_true", help="replace FILE when it exists")
+
     init = add(
         "init",
         generating.init,
@@ -169,6 +219,23 @@ def _parser() -> argparse.ArgumentParser:
         "json-schema > schemas/codecgen.schema.json",
     )
     return parser
+
+
+def _add_named(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("layout", metavar="LAYOUT", help="a layout, layout@version, or a choice")
+    parser.add_argument(
+        "--given",
+        metavar="VALUE",
+        help="the value that decides for a choice whose bytes do not say",
+    )
+    _add_schemas(parser)
+
+
+def _byte(text: str) -> int:
+    """A number of bytes, decimal or 0x and hexadecimal digits."""
+    if not re.fullmatch(r"[0-9]{1,18}|0[xX][0-9a-fA-F]{1,15}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes, as 500 or 0x1f4")
+    return int(text, 16 if text[:2] in ("0x", "0X") else 10)
 
 
 def _add_schemas(parser: argparse.ArgumentParser) -> None:

@@ -77,8 +77,7 @@ class Compressed:
             finding = CompressionError(note).located(position=where.position, file=where.file)
             source.session.tolerate(finding)
         if source.session.trace is not None:
-            path = ".".join(source.session.prefix).replace(".[", "[")
-            source.session.trace.append((path, 0, len(stream.data), True))
+            source.session.trace.append((source.session.path, 0, len(stream.data), True))
         pending = stream.error
         if pending is not None:
             pending.located(position=where.position, file=where.file)
@@ -145,7 +144,12 @@ class Array(Codec):
         return self.element.size is not None or getattr(self.element, "framed", False)
 
     def read(self, source: Source, this: Any) -> construct.ListContainer:
-        return construct.ListContainer(self.items(source, this))
+        out = construct.ListContainer()
+        if source.session.begun is not None:
+            source.session.begun[source.session.path] = out
+        for item in self.items(source, this):
+            out.append(item)
+        return out
 
     def items(self, source: Source, this: Any) -> Iterator[Any]:
         """The elements, parsed as they are asked for. The last one comes only when all after it is well."""

@@ -44,19 +44,21 @@ class Mapping:
 Node = Scalar | Sequence | Mapping
 
 
-def load(file: str, text: str) -> tuple[list[Mapping], list[Diagnostic]]:
-    """The documents of one YAML file. ``file`` is the name that diagnostics show."""
-    if len(text.encode("utf-8", "surrogateescape")) > MAX_BYTES:
-        message = f"the file is larger than {MAX_BYTES} bytes"
+def load(
+    file: str, text: str, *, most: int = MAX_BYTES, deepest: int = MAX_DEPTH
+) -> tuple[list[Mapping], list[Diagnostic]]:
+    """The documents of one YAML file of ``most`` bytes. ``file`` is the name that diagnostics show."""
+    if len(text.encode("utf-8", "surrogateescape")) > most:
+        message = f"the file is larger than {most} bytes"
         return [], [Diagnostic("C026", message, Span(file, 1, 1, 2))]
     bad = _not_utf8(file, text)
     if bad is not None:
         return [], [bad]
-    reader = _Reader(file)
+    reader = _Reader(file, deepest)
     try:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             reader.check(event)
-            if reader.depth > MAX_DEPTH:
+            if reader.depth > deepest:
                 break
         if reader.diagnostics:
             return [], reader.diagnostics
@@ -91,8 +93,9 @@ def _not_utf8(file: str, text: str) -> Diagnostic | None:
 
 
 class _Reader:
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, deepest: int) -> None:
         self.file = file
+        self.deepest = deepest
         self.diagnostics: list[Diagnostic] = []
         self.depth = 0
 
@@ -107,8 +110,8 @@ class _Reader:
         span = self.span(event.start_mark, event.end_mark)
         if isinstance(event, yaml.CollectionStartEvent):
             self.depth += 1
-            if self.depth > MAX_DEPTH:
-                self.report("C026", f"nested more than {MAX_DEPTH} deep", span)
+            if self.depth > self.deepest:
+                self.report("C026", f"nested more than {self.deepest} deep", span)
         elif isinstance(event, yaml.CollectionEndEvent):
             self.depth -= 1
         if isinstance(event, yaml.AliasEvent):
