@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, lines_of
+from codecgen.schema import other_words
 from codecgen.schema.types import Span
 
 MAX_BYTES = 1 << 20
@@ -67,7 +69,9 @@ def load(
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         reason = error.problem or "the file is not YAML"
-        return [], [Diagnostic("C001", reason, Span(file, line, column, column + 1))]
+        help, other = other_words.yaml_mistake(reason, lines_of(text)[line - 1])
+        column = other or column
+        return [], [Diagnostic("C001", reason, Span(file, line, column, column + 1), help=help)]
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else "the file is not YAML"
         return [], [Diagnostic("C001", reason, Span(file, 1, 1, 2))]
@@ -119,7 +123,8 @@ class _Reader:
         elif getattr(event, "anchor", None):
             self.report("C002", "anchors are not used in schemas", span, "write the value out")
         elif tag := getattr(event, "tag", None):
-            self.report("C002", f"tags are not used in schemas: {tag}", span)
+            help = f"in an expression write not {tag[1:]}" if re.match(r"![a-z_]", tag) else ""
+            self.report("C002", f"tags are not used in schemas: {tag}", span, help)
 
     def convert(self, node: yaml.Node) -> Node:
         span = self.span(node.start_mark, node.end_mark)
