@@ -56,7 +56,8 @@ _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding: a number from :data:`CODES`, what is wrong, where, and what to do about it."""
+    """One finding: a number from :data:`CODES`, what is wrong, where, and what to do about it. What is not about schemas
+    has no number."""
 
     code: str
     message: str
@@ -87,7 +88,8 @@ def _render(d: Diagnostic, text: str, severity: str) -> str:
     number = str(d.span.line)
     gutter = " " * len(number)
     place = f"{printable(d.span.file)}:{d.span.line}:{d.span.column}"
-    out = [f"{severity}[{d.code}]: {printable(d.message)}", f"{gutter}--> {place}"]
+    code = f"[{d.code}]" if d.code else ""
+    out = [f"{severity}{code}: {printable(d.message)}", f"{gutter}--> {place}"]
     if 0 < d.span.line <= len(lines):
         source = printable(lines[d.span.line - 1].replace("\t", " "), "\N{REPLACEMENT CHARACTER}")
         shown, column = _window(source, d.span.column)

@@ -13,7 +13,7 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.plan.generated_names import SHIPPED
 from codecgen.schema import loader, yaml_tree
 from codecgen.schema.model import Model, UsedDirectory
-from codecgen.schema.reader import NAME
+from codecgen.schema.other_words import NAME
 from codecgen.schema.uses import CannotUse, texts
 
 DEEPEST = 16

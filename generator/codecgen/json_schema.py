@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from codecgen.schema import grammar, key_types
-from codecgen.schema.reader import NAME
+from codecgen.schema.other_words import NAME
 
 Json = dict[str, Any]
 

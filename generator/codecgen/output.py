@@ -187,8 +187,12 @@ def _is_generated(path: Path) -> bool:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """The file appears whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, data)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file, which appears whole or not at all."""
     beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         beside.write_bytes(data)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Protocol, TypeVar
 
 from codecgen.diagnostics import did_you_mean, lines_of
+from codecgen.schema import other_words
 from codecgen.schema.declarations import is_used, used_of
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import Choice, Enum, Layout, Model
@@ -30,6 +31,8 @@ def hint(word: str, declared: Mapping[str, Span]) -> str:
     if guess:
         name = guess.split('"')[1]
         return f"{guess} ({declared[name]})"
+    if constant := other_words.constant(word):
+        return constant
     if not declared:
         return "none is declared"
     if len(declared) <= 8:

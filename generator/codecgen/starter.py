@@ -13,7 +13,7 @@ from codecgen.runtime.version import LANGUAGE
 from codecgen.schema import loader
 from codecgen.schema.lookup import enum_uses
 from codecgen.schema.model import Enum, UsedDirectory
-from codecgen.schema.reader import NAME
+from codecgen.schema.other_words import NAME
 from codecgen.schema.uses import Find
 
 SCHEMAS = "schemas"

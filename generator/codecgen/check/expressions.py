@@ -11,7 +11,7 @@ from codecgen.plan.nodes import BitValue, FieldValue
 from codecgen.plan.resolve import Resolver
 from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type, bit_type, scalar_type
-from codecgen.schema.expression import Expression, Null
+from codecgen.schema.expression import Expression, Node, Null, Number, Truth
 from codecgen.schema.lookup import exists_in, field_of, members, versions_of
 from codecgen.schema.model import Derived, Field, Model
 from codecgen.schema.types import ArrayType, BytesType, ScalarType
@@ -119,7 +119,17 @@ def _fits(expression: Expression, scope: Scope, wanted: Type, what: str) -> Iter
     elif found.kind != "null":
         widened = wanted.kind == "float" and found.kind == "int"
         if (found.kind, found.enum) != (wanted.kind, wanted.enum) and not widened:
-            yield Diagnostic("C022", f"{what} is {wanted}, not {found}", place)
+            help = _instead(expression.node, wanted)
+            yield Diagnostic("C022", f"{what} is {wanted}, not {found}", place, help=help)
+
+
+def _instead(node: Node, wanted: Type) -> str:
+    """What to write for true and false where a number is meant, and for 0 and 1 where it is the other way round."""
+    if isinstance(node, Truth) and wanted.kind == "int":
+        return f"write {int(node.value)}, or `type: bool` for a byte that is true or false"
+    if isinstance(node, Number) and wanted.kind == "bool" and node.value in (0, 1):
+        return "write true" if node.value else "write false"
+    return ""
 
 
 def _derived(d: Derived, scope: Scope) -> Iterator[Diagnostic]:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.runtime.compression import CODECS
+from codecgen.schema import other_words
 from codecgen.schema.lookup import enum_uses, field_of, field_spans, reference_of
 from codecgen.schema.model import Choice, Enum, Field, Layout, Model, Overhead, OverheadOf
-from codecgen.schema.types import ArrayType, Reference, Span
+from codecgen.schema.types import SCALARS, ArrayType, Reference, Span
 from codecgen.spans import hint, place, unknown
 
 
@@ -43,7 +44,7 @@ def layout_known(ref: Reference, model: Model) -> Iterator[Diagnostic]:
         )
         return
     message = f'unknown layout "{ref.layout}"'
-    help = unknown(ref.layout, model.layouts)
+    help = other_words.type_of(ref.layout, SCALARS) or unknown(ref.layout, model.layouts)
     yield Diagnostic("C012", message, ref.span, "not declared", help)
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, did_you_mean
 from codecgen.examples.live import Codecs, load
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.runtime.errors import CodecError
-from codecgen.schema.model import Example, Layout
+from codecgen.schema.model import Example, Field, Layout
 from codecgen.schema.types import (
     ArrayType,
     BitsType,
@@ -71,15 +71,13 @@ def try_example(plan: Plan, codecs: Codecs, layout: Layout, example: Example) ->
     except CodecError as error:
         reason, path = str(error), error.where.path or ""
     message = f'example "{example.name}" of {layout.name}: {reason}'
-    return Diagnostic("C024", message, _place(example, path))
+    return Diagnostic("C024", message, place_of(example.places, path) or example.span)
 
 
-def _place(example: Example, path: str) -> Span:
-    """Where a value of the example stands, or the nearest thing around it."""
-    places = [
-        place for place in example.places if place in ("is", f"is.{path}") or _holds(place, path)
-    ]
-    return example.places[max(places, key=len)] if places else example.span
+def place_of(places: Mapping[str, Span], path: str) -> Span | None:
+    """Where a value stands, or the nearest thing around it; ``places`` has those of an example, from ``is`` on."""
+    near = [place for place in places if place in ("is", f"is.{path}") or _holds(place, path)]
+    return places[max(near, key=len)] if near else None
 
 
 def _holds(place: str, path: str) -> bool:
@@ -110,7 +108,7 @@ def _tried(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Trie
         found = next(p for p in plans if p.version == parsed[layout.version_is])
     _compare(_Meant(plan), found, example.value, parsed)
     if not any(decompressed for _, _, _, decompressed in trace):
-        _built(codec.build(parsed), data)
+        _same_bytes(codec.build(parsed), data)
     elif example.data is None:
         raise Mismatch(
             "compressors write different bytes on different machines: give the bytes (hex)"
@@ -118,7 +116,7 @@ def _tried(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Trie
     return Tried(example, found, data, parsed, tuple(trace))
 
 
-def _built(built: bytes, data: bytes) -> None:
+def _same_bytes(built: bytes, data: bytes) -> None:
     if built != data:
         pairs = enumerate(zip(built, data, strict=False))
         place = next((i for i, (one, other) in pairs if one != other), min(len(built), len(data)))
@@ -126,6 +124,19 @@ def _built(built: bytes, data: bytes) -> None:
 
 
 # ---------------------------------------------------------------- values of examples
+
+
+def built(plan: Plan, layout: LayoutPlan, codec: Any, given: Mapping[str, object]) -> bytes:
+    """The bytes of values in the forms of examples. What the bytes then say is what was given, but for what the builder
+    works out: lengths, counts and checksums. Raises Mismatch and CodecError."""
+    meant = _Meant(plan)
+    data: bytes = codec.build(meant.layout(layout, given))
+    _compare(meant, layout, given, codec.parse(data), worked_out=False)
+    return data
+
+
+def _is_worked_out(f: Field) -> bool:
+    return f.measures is not None or f.counts is not None or f.checksum is not None
 
 
 class _Meant:
@@ -143,7 +154,10 @@ class _Meant:
         for name, value in given.items():
             fp = plan.field(str(name))
             if fp is None:
-                raise Mismatch(f"{plan.name} has no field {name!r} here", path)
+                known = did_you_mean(str(name), [fp.name for fp in plan.fields])
+                what = f"{plan.name} has no field {name!r} here"
+                here = _under(path, str(name))
+                raise Mismatch(f"{what}; {known}" if known else what, here)
             out[str(name)] = self.value(plan, fp.field.type, value, _under(path, str(name)))
         return out
 
@@ -160,6 +174,9 @@ class _Meant:
             case BytesType(_, text):
                 if isinstance(given, bytes):
                     return given
+                if isinstance(given, Mapping) and not text:
+                    digits = "an even number of hexadecimal digits"
+                    raise Mismatch(f"{path}: text is needed, or {{hex: ..}} with {digits}", path)
                 if not isinstance(given, str):
                     raise Mismatch(
                         f"{path}: text is needed, not {given!r}; put it into quotes", path
@@ -212,8 +229,16 @@ def _under(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _compare(meant: _Meant, plan: LayoutPlan, given: object, parsed: Any, path: str = "") -> None:
-    """Raise for the first of the given values that the parsed ones do not have."""
+def _compare(
+    meant: _Meant,
+    plan: LayoutPlan,
+    given: object,
+    parsed: Any,
+    path: str = "",
+    worked_out: bool = True,
+) -> None:
+    """Raise for the first of the given values that the parsed ones do not have. Without ``worked_out``, what builders
+    work out is passed over."""
     if not isinstance(given, Mapping):
         raise Mismatch(f"{path or plan.name}: a mapping of fields is needed, not {given!r}", path)
     for name, value in given.items():
@@ -221,11 +246,18 @@ def _compare(meant: _Meant, plan: LayoutPlan, given: object, parsed: Any, path: 
         if fp is None:
             raise Mismatch(f"{plan.name} has no field {name!r} here", path)
         here = _under(path, str(name))
-        _compare_value(meant, plan, fp.field.type, value, parsed[name], here)
+        if worked_out or not _is_worked_out(fp.field):
+            _compare_value(meant, plan, fp.field.type, value, parsed[name], here, worked_out)
 
 
 def _compare_value(
-    meant: _Meant, plan: LayoutPlan, type_: FieldType, given: object, parsed: Any, path: str
+    meant: _Meant,
+    plan: LayoutPlan,
+    type_: FieldType,
+    given: object,
+    parsed: Any,
+    path: str,
+    worked_out: bool,
 ) -> None:
     match type_:
         case ArrayType(Reference() as ref) if isinstance(given, list) and isinstance(parsed, list):
@@ -233,9 +265,9 @@ def _compare_value(
                 raise Mismatch(f"{path} has {len(parsed)} elements, not {len(given)}", path)
             for i, (one, other) in enumerate(zip(given, parsed, strict=True)):
                 inner = meant.version(ref, plan, other)
-                _compare(meant, inner, one, other, f"{path}[{i}]")
+                _compare(meant, inner, one, other, f"{path}[{i}]", worked_out)
         case StructType(ref) if parsed is not None and given is not None:
-            _compare(meant, meant.version(ref, plan, parsed), given, parsed, path)
+            _compare(meant, meant.version(ref, plan, parsed), given, parsed, path, worked_out)
         case BitsType(_, members) if isinstance(given, Mapping):
             enums = {m.name: m.enum for m in members}
             for name, value in given.items():
@@ -251,6 +283,8 @@ def _compare_value(
 def _same(plan: Plan, enum: str | None, given: object, parsed: Any, path: str) -> None:
     if enum is not None and isinstance(given, str):
         given = _number(plan, enum, given, path)
+    if given != given and parsed != parsed:
+        return  # no number, both of them
     if given != parsed or isinstance(given, bool) != isinstance(parsed, bool):
         shown = parsed if enum is None else getattr(parsed, "label", parsed)
         raise Mismatch(f"{path} is {shown!r}, not {given!r}", path)

@@ -77,8 +77,7 @@ class Compressed:
             finding = CompressionError(note).located(position=where.position, file=where.file)
             source.session.tolerate(finding)
         if source.session.trace is not None:
-            path = ".".join(source.session.prefix).replace(".[", "[")
-            source.session.trace.append((path, 0, len(stream.data), True))
+            source.session.trace.append((source.session.path, 0, len(stream.data), True))
         pending = stream.error
         if pending is not None:
             pending.located(position=where.position, file=where.file)
@@ -151,7 +150,12 @@ class Array(Codec):
     def read(self, source: Source, this: Any) -> construct.ListContainer | None:
         if self.null is not None and self.is_null(source, this):
             return None
-        return construct.ListContainer(self.filled(source, this))
+        out = construct.ListContainer()
+        if source.session.begun is not None:
+            source.session.begun[source.session.path] = out
+        for item in self.filled(source, this):
+            out.append(item)
+        return out
 
     def is_null(self, source: Source, this: Any) -> bool:
         """Whether the number at the head of a source says that there is no array; it is read then, and not otherwise."""

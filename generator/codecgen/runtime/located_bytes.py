@@ -38,7 +38,9 @@ class Session:
 
     A strict parser refuses everything that the layout does not allow. A lenient one takes the freedoms that
     the schema lists, and wrong checksums, and notes them in ``findings``.
-    ``trace`` gathers (path, first byte, byte after the last, in the decompressed stream?) of every field.
+    ``trace`` gathers (path, first byte, byte after the last, in the decompressed stream?) of every field. With it,
+    ``begun`` gathers layouts and arrays by their paths as they are begun: what is there of them when an error ends the
+    parse.
     """
 
     strict: bool = True
@@ -46,6 +48,7 @@ class Session:
     file: str | None = None
     findings: list[ParseError] = field(default_factory=list)
     trace: list[tuple[str, int, int, bool]] | None = None
+    begun: dict[str, Any] | None = None
     prefix: list[str] = field(default_factory=list)
     depth: int = 0
     nesting: int = 0
@@ -57,6 +60,11 @@ class Session:
         if self.depth > self.limits.depth:
             self.depth -= 1
             raise BuildError(f"layouts lie more than {self.limits.depth} deep")
+
+    @property
+    def path(self) -> str:
+        """The path of the field that is parsed, while ``trace`` is gathered."""
+        return ".".join(self.prefix).replace(".[", "[")
 
     def tolerate(self, error: ParseError) -> None:
         """Raise the error when the session is strict, note it otherwise."""

@@ -53,6 +53,8 @@ class Parse:
         ] = []  # (what is around, the last field if not that of all)
         self.starts: dict[str, tuple[int, int]] = {}
         self.verified: set[str] = set()
+        if source.session.begun is not None:
+            source.session.begun[source.session.path] = self.obj
 
     def whole(self) -> construct.Container:
         """All fields."""
@@ -129,8 +131,7 @@ class Parse:
             raise self.fields.at(error, f, source) from None
         finally:
             if session.trace is not None:
-                path = ".".join(session.prefix).replace(".[", "[")
-                session.trace.append((path, start, source.pos, source.inner))
+                session.trace.append((session.path, start, source.pos, source.inner))
                 session.prefix.pop()
         self.close(f)
 

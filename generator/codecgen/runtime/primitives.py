@@ -249,11 +249,15 @@ class EnumField(Codec):
         return number if member is None else member
 
     def unknown(self, number: int, source: Source, pos: int) -> ParseError:
-        known = ", ".join(f"{m.value} {m.label}" for m in self.only or self.enum)
         name = self.enum.__name__
         return ValueRefused(
-            f"{number} is not a {name} that may stand here ({known})", source.where(pos)
+            f"{number} is not a {name} that may stand here ({self.known})", source.where(pos)
         )
+
+    @property
+    def known(self) -> str:
+        """The values that may stand here, in words."""
+        return ", ".join(f"{m.value} {m.label}" for m in self.only or self.enum)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
         return self.base.write(self.number(value), this, session)
@@ -267,7 +271,7 @@ class EnumField(Codec):
             return int(member)
         if self.keep_unknown and isinstance(value, int) and not isinstance(value, bool):
             return value
-        raise BuildError(f"{value!r} is not a {self.enum.__name__}")
+        raise BuildError(f"{value!r} is not a {self.enum.__name__} ({self.known})")
 
 
 class Bytes(Codec):

@@ -21,6 +21,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from codecgen.schema import other_words
+
 
 @dataclass(frozen=True, slots=True)
 class Number:
@@ -109,10 +111,12 @@ class Expression:
 
 
 class ExpressionError(ValueError):
-    """The text is not an expression. ``column`` counts from 0 in the text, ``width`` is that of the token."""
+    """The text is not an expression. ``column`` counts from 0 in the text, ``width`` is that of the token, ``help`` what to
+    write instead."""
 
-    def __init__(self, reason: str, column: int, width: int = 1) -> None:
+    def __init__(self, reason: str, column: int, width: int = 1, help: str = "") -> None:
         super().__init__(reason)
+        self.help = help
         self.reason = reason
         self.column = column
         self.width = width
@@ -141,9 +145,12 @@ class _Parser:
         at = 0
         while text[at:].strip():
             match = _TOKEN.match(text, at)
-            if match is None:
-                bad = at + len(text[at:]) - len(text[at:].lstrip())
-                raise ExpressionError(f"{text[bad]!r} has no meaning in an expression", bad)
+            bad = at + len(text[at:]) - len(text[at:].lstrip())
+            other = other_words.operator(text, bad)
+            if match is None or other is not None:
+                word, help = other or (text[bad], "")
+                reason = f"{word!r} has no meaning in an expression"
+                raise ExpressionError(reason, bad, len(word), help)
             token = match.group(1) or match.group(2) or match.group(3)
             if match.group(1) and len(token) > MAX_DIGITS:
                 start = match.end() - len(token)
@@ -161,7 +168,8 @@ class _Parser:
         node = self.expression()
         if self.at < len(self.tokens):
             token, column = self.tokens[self.at]
-            raise ExpressionError(f"{token!r} does not belong here", column, len(token))
+            help = f"write {token.lower()}" if token.lower() in _KEYWORDS - {token} else ""
+            raise ExpressionError(f"{token!r} does not belong here", column, len(token), help)
         return node
 
     def peek(self) -> str:

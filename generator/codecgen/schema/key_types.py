@@ -178,6 +178,8 @@ class Form:
 def kind_words(kind: Kind) -> str:
     """What fits a kind, for findings."""
     match kind:
+        case OneOf(("rest",)):
+            return "a range of fields"
         case OneOf(words):
             return "one of " + ", ".join(words) if len(words) <= 6 else "a type"
         case Integer():

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from codecgen.diagnostics import Diagnostic, did_you_mean
-from codecgen.schema import expression, grammar, key_types
+from codecgen.schema import expression, field_mistakes, grammar, key_types, other_words
+from codecgen.schema.other_words import NAME
 from codecgen.schema.types import Since, Span, Versions
 from codecgen.schema.yaml_tree import Mapping, Node, Scalar, Sequence
 
-NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 _WORD = re.compile(r"\S{1,80}\Z")
 _RELEASE = re.compile(r"\d{1,4}(\.\d{1,4}){0,3}\Z", re.ASCII)
 _RANGE = re.compile(r"(\d{1,5})(?:(\+)|-(\d{1,5}))?\Z", re.ASCII)
@@ -89,6 +89,8 @@ class Reader:
         self.diagnostics: list[Diagnostic] = []
         self.release_line = release_line
         self.links = links
+        self.fields: frozenset[str] = frozenset()  # of the layout that is read
+        self.field = ""  # or another key of a mapping from names
 
     def report(self, code: str, message: str, span: Span, label: str = "", help: str = "") -> None:
         self.diagnostics.append(Diagnostic(code, message, span, label, help))
@@ -99,12 +101,20 @@ class Reader:
         if not isinstance(node, Mapping):
             self.report("C006", f"{_a(form_name)} is a mapping", node.span)
             return None
+        if form_name == "layout":
+            self.fields = field_mistakes.key_names(node.get("fields"))
+        if form_name == "field":
+            mistake = field_mistakes.field_mistake(self.field, node, self.fields)
+            if mistake is not None:
+                self.report(mistake[0], mistake[1], mistake[2].span, help=mistake[3])
+                return None
         values: dict[str, Value] = {}
         good = True
         for key, child in node.entries:
             spec = form.keys.get(key.text)
             if spec is None:
-                hint = did_you_mean(key.text, form.keys) or f"known here: {', '.join(form.keys)}"
+                hint = other_words.key(key.text, form.keys)
+                hint = hint or _known(key.text, form.keys)
                 self.report("C004", f'unknown key "{key.text}"', key.span, "not a key here", hint)
                 good = False
                 continue
@@ -129,7 +139,8 @@ class Reader:
                 self.report(code, f"{_a(form_name)} has exactly one of {words}", anchor)
                 good = False
         for name, needs in form.together.items():
-            if name in given and not any(need in given for need in needs):
+            failed = name in form.keys and name not in values
+            if name in given and not failed and not any(need in given for need in needs):
                 words = " or ".join(f'"{need}"' for need in needs)
                 self.report("C011", f'"{name}" goes with {words}', node.get(name).span)  # type: ignore[union-attr]
                 good = False
@@ -166,15 +177,18 @@ class Reader:
 
     def map(self, node: Node, kind: key_types.Kind, numbers: bool) -> Value | None:
         if not isinstance(node, Mapping):
-            self.report("C006", "a mapping is expected here", node.span)
+            help = field_mistakes.list_of_names(node) if isinstance(node, Sequence) else ""
+            self.report("C006", "a mapping is expected here", node.span, help=help)
             return None
         out: dict[str, Value] = {}
         good = True
         for key, child in node.entries:
             if not (NAME.match(key.text) or (numbers and _INTEGER.match(key.text))):
-                self.report("C007", f"{key.text!r} is not a name", key.span, help=_NAME_HELP)
+                help = other_words.name(key.text) or _NAME_HELP
+                self.report("C007", f"{key.text!r} is not a name", key.span, help=help)
                 good = False
                 continue
+            self.field = key.text
             value = self.value(child, kind)
             if value is None:
                 good = False
@@ -208,10 +222,10 @@ class Reader:
                 value = node.text
             case key_types.Name():
                 value = text if NAME.match(text) else None
-                code, help = "C007", _NAME_HELP
+                code, help = "C007", other_words.name(text) or _NAME_HELP
             case key_types.Declared():
                 value = text if _DECLARED.match(text) else None
-                code, help = "C007", _NAME_HELP
+                code, help = "C007", other_words.name(text) or _NAME_HELP
             case key_types.Directory():
                 value = text if NAME.match(text) or _PATH.match(text) else None
                 help = "write the name of an installed package, or a path that begins with ../"
@@ -221,20 +235,22 @@ class Reader:
                 value = integer(text) if node.plain else None
             case key_types.Boolean():
                 value = {"true": True, "false": False}.get(text) if node.plain else None
+                help = other_words.boolean(text)
             case key_types.OneOf(words):
                 value = text if text in words else None
                 code = "C013" if "i8" in words else "C006"
-                help = did_you_mean(text, words) or f"known here: {', '.join(words)}"
+                help = other_words.one_of(text, words) or _known(text, words)
             case key_types.Range():
                 value, code = _range(text), "C010"
-                help = "write 1, 0-2 or 1+"
+                help = other_words.versions(text) or "write 1, 0-2 or 1+"
             case key_types.Bits():
                 value = _bits(text)
-                help = "write 3 or 0..2"
+                help = other_words.bits(text) or "write 3 or 0..2"
             case key_types.LayoutName():
                 found = _LAYOUT.match(text)
                 value = (found[1], None if found[2] is None else int(found[2])) if found else None
                 code, help = "C007", "write the name of a layout, or name@version"
+                help = other_words.name(text) or help
             case key_types.Release():
                 value = text if _RELEASE.match(text) else None
             case key_types.Hex():
@@ -257,10 +273,12 @@ class Reader:
             parsed = expression.parse(node.text, span.file, span.line, span.column)
         except expression.ExpressionError as error:
             place = span
-            if node.plain and "\n" not in node.text:
-                start = span.column + error.column
+            quotes = 0 if node.plain else 1
+            whole = span.column + len(node.text) + 2 * quotes == span.end_column
+            if whole and not node.block and "\n" not in node.text:
+                start = span.column + quotes + error.column
                 place = Span(span.file, span.line, start, start + error.width)
-            self.report("C009", error.reason, place)
+            self.report("C009", error.reason, place, help=error.help)
             return None
         return Value(parsed, span)
 
@@ -295,6 +313,11 @@ class Reader:
 
 
 _NAME_HELP = "names are lower-case letters, digits and _, and begin with a letter"
+
+
+def _known(text: str, words: Iterable[str]) -> str:
+    """What a word that is none of a few may have meant, or all of them."""
+    return did_you_mean(text, words) or f"known here: {', '.join(words)}"
 
 
 def _numbers(value: Value) -> Iterator[int]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, lines_of
+from codecgen.schema import other_words
 from codecgen.schema.types import Span
 
 MAX_BYTES = 1 << 20
@@ -44,19 +46,21 @@ class Mapping:
 Node = Scalar | Sequence | Mapping
 
 
-def load(file: str, text: str) -> tuple[list[Mapping], list[Diagnostic]]:
-    """The documents of one YAML file. ``file`` is the name that diagnostics show."""
-    if len(text.encode("utf-8", "surrogateescape")) > MAX_BYTES:
-        message = f"the file is larger than {MAX_BYTES} bytes"
+def load(
+    file: str, text: str, *, most: int = MAX_BYTES, deepest: int = MAX_DEPTH
+) -> tuple[list[Mapping], list[Diagnostic]]:
+    """The documents of one YAML file of ``most`` bytes. ``file`` is the name that diagnostics show."""
+    if len(text.encode("utf-8", "surrogateescape")) > most:
+        message = f"the file is larger than {most} bytes"
         return [], [Diagnostic("C026", message, Span(file, 1, 1, 2))]
     bad = _not_utf8(file, text)
     if bad is not None:
         return [], [bad]
-    reader = _Reader(file)
+    reader = _Reader(file, deepest)
     try:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             reader.check(event)
-            if reader.depth > MAX_DEPTH:
+            if reader.depth > deepest:
                 break
         if reader.diagnostics:
             return [], reader.diagnostics
@@ -65,7 +69,9 @@ def load(file: str, text: str) -> tuple[list[Mapping], list[Diagnostic]]:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         reason = error.problem or "the file is not YAML"
-        return [], [Diagnostic("C001", reason, Span(file, line, column, column + 1))]
+        help, other = other_words.yaml_mistake(reason, lines_of(text)[line - 1])
+        column = other or column
+        return [], [Diagnostic("C001", reason, Span(file, line, column, column + 1), help=help)]
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else "the file is not YAML"
         return [], [Diagnostic("C001", reason, Span(file, 1, 1, 2))]
@@ -91,8 +97,9 @@ def _not_utf8(file: str, text: str) -> Diagnostic | None:
 
 
 class _Reader:
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, deepest: int) -> None:
         self.file = file
+        self.deepest = deepest
         self.diagnostics: list[Diagnostic] = []
         self.depth = 0
 
@@ -107,8 +114,8 @@ class _Reader:
         span = self.span(event.start_mark, event.end_mark)
         if isinstance(event, yaml.CollectionStartEvent):
             self.depth += 1
-            if self.depth > MAX_DEPTH:
-                self.report("C026", f"nested more than {MAX_DEPTH} deep", span)
+            if self.depth > self.deepest:
+                self.report("C026", f"nested more than {self.deepest} deep", span)
         elif isinstance(event, yaml.CollectionEndEvent):
             self.depth -= 1
         if isinstance(event, yaml.AliasEvent):
@@ -116,7 +123,8 @@ class _Reader:
         elif getattr(event, "anchor", None):
             self.report("C002", "anchors are not used in schemas", span, "write the value out")
         elif tag := getattr(event, "tag", None):
-            self.report("C002", f"tags are not used in schemas: {tag}", span)
+            help = f"in an expression write not {tag[1:]}" if re.match(r"![a-z_]", tag) else ""
+            self.report("C002", f"tags are not used in schemas: {tag}", span, help)
 
     def convert(self, node: yaml.Node) -> Node:
         span = self.span(node.start_mark, node.end_mark)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.runtime.compression import decompress
+from codecgen.runtime.errors import CodecError
 from codecgen.schema.expression import Path
 from codecgen.schema.lookup import enum_of
 from codecgen.schema.model import Field
 from codecgen.schema.types import (
     FLOATS,
     INTEGERS,
+    VARINTS,
     ArrayType,
     BitsType,
     BytesType,
@@ -28,6 +31,9 @@ from codecgen.targets.docs.text import printable
 PER_LINE = 8
 LONGEST = 256
 """Bytes of one field that are shown at most."""
+Bytes = bytes | memoryview
+"""What a stream is made of: a file may be mapped."""
+
 _SIZES = {**FLOATS, "bool": 1, "uuid": 16}
 
 
@@ -47,7 +53,7 @@ class Stream:
 
     path: str
     codec: str
-    data: bytes
+    data: Bytes
     pieces: tuple[Piece, ...]
 
     def text(self) -> str:
@@ -60,7 +66,7 @@ class Stream:
         return "\n".join(lines)
 
 
-def _lines(data: bytes, piece: Piece, digits: int, wide: int) -> Iterator[str]:
+def _lines(data: Bytes, piece: Piece, digits: int, wide: int) -> Iterator[str]:
     shown = min(piece.end, piece.start + LONGEST)
     for start in range(piece.start, max(shown, piece.start + 1), PER_LINE):
         part = data[start : min(start + PER_LINE, shown)].hex(" ")
@@ -73,23 +79,27 @@ def _lines(data: bytes, piece: Piece, digits: int, wide: int) -> Iterator[str]:
 def streams(
     plan: Plan,
     layout: LayoutPlan,
-    data: bytes,
+    data: Bytes,
     value: Any,
     trace: Sequence[tuple[str, int, int, bool]],
 ) -> list[Stream]:
     """The bytes of a value and, after them, those of every compressed section in it.
 
-    ``trace`` has (path, first byte, byte after the last, in a decompressed stream?) of every field.
+    ``trace`` has (path, first byte, byte after the last, in a decompressed stream?) of every field. Of a value that was
+    not parsed to its end, what is there of it is shown.
     """
     dumper = _Dumper(plan, {path: (start, end) for path, start, end, _ in trace})
     out = []
-    todo = [("", "", data, dumper.pieces(layout, value, "", data))]
+    todo: list[tuple[str, str, Bytes, Iterator[Piece]]] = [
+        ("", "", data, dumper.pieces(layout, value, "", data))
+    ]
     while todo:
         path, codec, data, pieces = todo.pop(0)
         found = list(pieces)
         out.append(Stream(path, codec, data, tuple(found)))
         for inner in dumper.compressed:
-            todo.append(dumper.opened(inner, data))
+            with suppress(CodecError):  # it said so when the value was parsed
+                todo.append(dumper.opened(inner, data))
         dumper.compressed = []
     return out
 
@@ -115,7 +125,7 @@ class _Dumper:
         self.spans = spans
         self.compressed: list[_Section] = []
 
-    def opened(self, section: _Section, data: bytes) -> tuple[str, str, bytes, Iterator[Piece]]:
+    def opened(self, section: _Section, data: Bytes) -> tuple[str, str, Bytes, Iterator[Piece]]:
         stream = decompress(
             section.codec,
             data[section.start : section.end],
@@ -127,11 +137,11 @@ class _Dumper:
         )
         return section.path, section.codec, stream.data, pieces
 
-    def pieces(self, plan: LayoutPlan, value: Any, prefix: str, data: bytes) -> Iterator[Piece]:
+    def pieces(self, plan: LayoutPlan, value: Any, prefix: str, data: Bytes) -> Iterator[Piece]:
         """The pieces of one value of a layout, in the order of the bytes."""
         for fp in plan.fields:
             path = f"{prefix}.{fp.name}" if prefix else fp.name
-            if path in self.spans:
+            if path in self.spans and fp.name in value:
                 start, end = self.spans[path]
                 yield from self.field(plan, fp.field, value, value[fp.name], path, start, end, data)
 
@@ -144,7 +154,7 @@ class _Dumper:
         path: str,
         start: int,
         end: int,
-        data: bytes,
+        data: Bytes,
     ) -> Iterator[Piece]:
         match f.type:
             case BytesType(length):
@@ -155,7 +165,7 @@ class _Dumper:
                 if end > after:
                     yield Piece(after, end, path, shown(value))
             case ArrayType() as array:
-                yield from self.array(plan, array, obj, value, path, start, end, data)
+                yield from self.array(plan, array, f.endian, obj, value, path, start, end, data)
             case StructType(_, str(present)) if value is None:
                 yield Piece(start, start + scalar_size(present, data, start), path, "null")
             case StructType(ref, present):
@@ -172,12 +182,13 @@ class _Dumper:
         self,
         plan: LayoutPlan,
         array: ArrayType,
+        endian: Literal["big", "little"],
         obj: Any,
         value: Any,
         path: str,
         start: int,
         end: int,
-        data: bytes,
+        data: Bytes,
     ) -> Iterator[Piece]:
         prefix = array.count or array.length
         if value is None:
@@ -186,11 +197,17 @@ class _Dumper:
             return
         if array.count is not None:
             after = start + scalar_size(array.count, data, start)
-            yield Piece(start, after, path, f"count {len(value)}")
+            if after > end:  # not read to its end
+                return
+            number = scalar_value(array.count, data[start:after], endian)
+            yield Piece(start, after, path, f"count {number}")
             start = after
         if array.length is not None:
             after = start + scalar_size(array.length, data, start)
-            yield Piece(start, after, path, f"length {end - after}")
+            if after > end:
+                return
+            number = scalar_value(array.length, data[start:after], endian)
+            yield Piece(start, after, path, f"length {number}")
             start = after
         codec = None if array.compression is None else self.codec(plan, array.compression, obj)
         if array.compression is not None and codec is not None and end > start:
@@ -216,7 +233,7 @@ class _Dumper:
         items: Any,
         path: str,
         start: int,
-        data: bytes,
+        data: Bytes,
     ) -> Iterator[Piece]:
         for i, item in enumerate(items):
             here = f"{path}[{i}]"
@@ -237,7 +254,7 @@ class _Dumper:
         plans = self.plan.held(ref, around)
         by = self.plan.model.layouts[ref.layout].version_is
         if len(plans) > 1 and by is not None:
-            plans = tuple(p for p in plans if p.version == value[by])
+            plans = tuple(p for p in plans if p.version == value.get(by)) or plans
         return plans[0]
 
     def codec(self, plan: LayoutPlan, compression: Compression, obj: Any) -> str | None:
@@ -257,7 +274,7 @@ def _is_prefix(length: str | int) -> bool:
     return isinstance(length, str) and length != "rest"
 
 
-def scalar_size(name: str | int, data: bytes, start: int) -> int:
+def scalar_size(name: str | int, data: Bytes, start: int) -> int:
     """Bytes of the number that stands at a place."""
     if isinstance(name, int):
         return name
@@ -266,9 +283,20 @@ def scalar_size(name: str | int, data: bytes, start: int) -> int:
     if name in _SIZES:
         return _SIZES[name]
     size = 1
-    while data[start + size - 1] >= 0x80:
+    while start + size <= len(data) and data[start + size - 1] >= 0x80:
         size += 1
     return size
+
+
+def scalar_value(name: str, data: Bytes, endian: Literal["big", "little"]) -> int:
+    """The number that bytes are as a length or a count."""
+    if name in INTEGERS:
+        return int.from_bytes(data, endian, signed=INTEGERS[name][1])
+    bits, signed = (32, False) if name == "compact" else VARINTS[name]
+    number = sum((byte & 0x7F) << 7 * i for i, byte in enumerate(data)) & (1 << bits) - 1
+    if signed:
+        return (number >> 1) ^ -(number & 1)
+    return number - 1 if name == "compact" else number
 
 
 def shown(value: Any) -> str:

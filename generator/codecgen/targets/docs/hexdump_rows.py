@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from codecgen.targets.docs.hexdump import LONGEST, PER_LINE, Stream
+from codecgen.targets.docs.hexdump import LONGEST, PER_LINE, Bytes, Stream
 from codecgen.targets.docs.linking import target
 from codecgen.targets.docs.site import Site
 
@@ -85,7 +85,7 @@ def _rows(stream: Stream) -> Iterator[ByteRow]:
         begin, after = end, shown[end - 1][0] + 1
 
 
-def _runs(data: bytes, shown: list[tuple[int, int]]) -> Iterator[ByteRun]:
+def _runs(data: Bytes, shown: list[tuple[int, int]]) -> Iterator[ByteRun]:
     begin = 0
     for end in range(1, len(shown) + 1):
         if end == len(shown) or shown[end][1] != shown[begin][1]:

@@ -1,0 +1,63 @@
+"""The commands explain, diff and json-schema."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from codecgen.cli.loading import FINDINGS, GOOD, UsageError, release_of, sound
+from codecgen.diagnostics import did_you_mean
+from codecgen.plan import as_of
+from codecgen.schema.uses import within
+
+
+def explain(arguments: argparse.Namespace) -> int:
+    from codecgen import explain as explanations
+    from codecgen import explain_program
+
+    advice = None if arguments.program else explanations.diagnostic(arguments.name)
+    if advice is not None:
+        print(advice)
+        return GOOD
+    model = sound(arguments.schemas)
+    if model is None:
+        return FINDINGS
+    explained = explain_program.explain_program if arguments.program else explanations.explain
+    try:
+        print(explained(model, arguments.name))
+    except explanations.UnknownName as error:
+        raise UsageError(str(error)) from None
+    return GOOD
+
+
+def diff(arguments: argparse.Namespace) -> int:
+    from codecgen import diff as differences
+
+    model = sound(arguments.schemas)
+    if model is None:
+        return FINDINGS
+    model, name = within(model, arguments.layout)
+    layout = model.layouts.get(name)
+    if layout is None:
+        hint = did_you_mean(arguments.layout, model.layouts) or f"known: {', '.join(model.layouts)}"
+        raise UsageError(f"unknown layout {arguments.layout!r}; {hint}")
+    sides = []
+    for wanted in (arguments.before, arguments.after):
+        if layout.versions is not None and wanted.isdecimal() and wanted.isascii():
+            if int(wanted) not in layout.versions:
+                raise UsageError(f"{layout.name} has versions {layout.versions}, not {wanted}")
+            sides.append(differences.Side(f"version {wanted}", model, int(wanted)))
+        else:
+            release = release_of(wanted, model)
+            sides.append(differences.Side(str(release), as_of(model, release), None))
+    if (sides[0].version is None) != (sides[1].version is None):
+        raise UsageError("a version and a release cannot be compared; name two of a kind")
+    print(differences.diff(layout.name, *sides))
+    return GOOD
+
+
+def print_json_schema(arguments: argparse.Namespace) -> int:
+    from codecgen.json_schema import json_schema
+
+    print(json.dumps(json_schema(), indent=2))
+    return GOOD

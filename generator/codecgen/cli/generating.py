@@ -1,0 +1,150 @@
+"""The commands check, generate and init."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from codecgen import directories, output
+from codecgen.cli.loading import (
+    FINDINGS,
+    GOOD,
+    UsageError,
+    count,
+    load,
+    release_of,
+    report,
+    say,
+    sound,
+)
+from codecgen.diagnostics import did_you_mean, render
+from codecgen.plan import as_of, make_plan
+from codecgen.template_files import read_templates
+
+
+def check(arguments: argparse.Namespace) -> int:
+    begin = time.perf_counter()
+    model, diagnostics, files = load(arguments.directory)
+    if diagnostics or model is None:
+        report(diagnostics, files)
+        return FINDINGS
+    things = ", ".join(
+        count(len(items), what)
+        for items, what in (
+            (model.layouts, "layout"),
+            (model.enums, "enum"),
+            (model.choices, "choice"),
+        )
+    )
+    seconds = time.perf_counter() - begin
+    print(f"{count(len(files), 'file')}, {things}: good ({seconds:.1f} s)")
+    return GOOD
+
+
+def generate(arguments: argparse.Namespace) -> int:
+    # What only this command needs is imported here.
+    from codecgen.targets.registry import ON_REQUEST, TARGETS, TEMPLATED
+
+    begin = time.perf_counter()
+    names = _target_names(arguments.targets, TARGETS, ON_REQUEST)
+    templates = _templates(arguments.templates, names, TEMPLATED)
+    model = sound(arguments.directory)
+    if model is None:
+        return FINDINGS
+    release = release_of(arguments.as_of, model)
+    plan = make_plan(as_of(model, release), release)
+    emitted = {
+        name: TEMPLATED[name](plan, templates) if name in TEMPLATED else TARGETS[name](plan)
+        for name in names
+    }
+    refused = [d for result in emitted.values() for d in result.diagnostics]
+    if refused:
+        report(refused, {**directories.texts_of(model), **templates})
+        return FINDINGS
+    notes = [d for result in emitted.values() for d in result.notes]
+    if notes:
+        say(render(notes, directories.texts_of(model), "note"))
+    files = {name: result.files for name, result in emitted.items()}
+    for warning in (line for result in emitted.values() for line in result.warnings):
+        say(f"codecgen: warning: {warning}")
+    package = model.manifest.package
+    summary = output.write_tree(arguments.out, package, files, dry_run=arguments.check)
+    seconds = time.perf_counter() - begin
+    if arguments.check:
+        return _would_change(summary, arguments.out)
+    for path in summary.kept:
+        say(f"codecgen: {path} is not generated any more, but was changed by hand: left as it is")
+    counts = ", ".join(
+        f"{len(paths)} {what}"
+        for paths, what in (
+            (summary.written, "written"),
+            (summary.unchanged, "unchanged"),
+            (summary.removed, "removed"),
+        )
+    )
+    print(f"{arguments.out}: {counts} ({', '.join(names)}; {seconds:.1f} s)")
+    return GOOD
+
+
+def _templates(
+    directory: Path | None, names: Sequence[str], templated: Mapping[str, object]
+) -> Mapping[str, str]:
+    """The templates of a directory, for the one target that takes them."""
+    if directory is None and "template" in names:
+        raise UsageError("target template needs --templates, the directory with its templates")
+    if directory is None:
+        return {}
+    taking = [name for name in names if name in templated]
+    if len(taking) != 1:
+        what = "several of them take templates" if taking else "none of them takes templates"
+        raise UsageError(
+            f"--templates is for one target of {', '.join(templated)}, but {what}; name one with --targets"
+        )
+    return read_templates(directory)
+
+
+def _target_names(
+    wanted: str | None, usual: Mapping[str, object], on_request: Mapping[str, object]
+) -> list[str]:
+    if wanted is None:
+        return list(usual)
+    known = [*usual, *on_request]
+    names = [name.strip() for name in wanted.split(",") if name.strip()]
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
+            raise UsageError(f"unknown target {name!r}; {hint}")
+    if not names:
+        raise UsageError(f"--targets names none; known: {', '.join(known)}")
+    return list(dict.fromkeys(names))
+
+
+def _would_change(summary: output.Summary, out: Path) -> int:
+    for what, paths in (
+        ("differs or is missing", summary.written),
+        ("is left over", summary.removed),
+    ):
+        for path in paths:
+            print(f"{path} {what}")
+    if summary.changed:
+        say(f"codecgen: {out} is not what the schemas give; run codecgen generate without --check")
+        return FINDINGS
+    print(f"{out}: {len(summary.unchanged)} files as the schemas give them")
+    return GOOD
+
+
+def init(arguments: argparse.Namespace) -> int:
+    from codecgen import starter
+
+    directory = arguments.dir or Path(arguments.name)
+    try:
+        files = starter.write(arguments.name, directory, arguments.uses)
+    except starter.StarterError as error:
+        raise UsageError(str(error)) from None
+    print(f"{directory}: {', '.join(files)}")
+    print("\nnext:")
+    for step in (f"cd {directory}", *starter.STEPS):
+        print(f"  {step}")
+    return GOOD

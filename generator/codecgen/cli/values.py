@@ -1,0 +1,146 @@
+"""The commands parse and build."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from codecgen import directories, output
+from codecgen.cli.loading import FINDINGS, GOOD, UsageError, report, say, sound
+from codecgen.diagnostics import printable, render
+from codecgen.examples import live
+from codecgen.plan import make_plan
+from codecgen.schema.uses import within
+from codecgen.values import documents, dump, inputs, named, reading, writing
+
+
+def parse(arguments: argparse.Namespace) -> int:
+    """Show bytes as what they mean."""
+    what = _named(arguments)
+    if what is None:
+        return FINDINGS
+    try:
+        given = inputs.opened(arguments.file, hex_text=arguments.hex)
+    except inputs.BadInput as error:
+        raise UsageError(str(error)) from None
+    start, end = _window(arguments, given)
+    for index, one in enumerate(_readings(arguments, what, given, start, end)):
+        _show(arguments, what, given, one, index, end)
+        sys.stdout.flush()
+        for finding in one.findings:
+            say(f"codecgen: note: {printable(str(finding))}")
+        if one.error is not None:
+            say(f"codecgen: {printable(str(one.error))}")
+            if reading.bytes_follow(one):
+                say("codecgen: say --many to parse one after the other, --length to parse less")
+            return FINDINGS
+    return GOOD
+
+
+def _named(arguments: argparse.Namespace) -> named.Named | None:
+    """What the arguments name; None after the findings have been shown."""
+    model = sound(arguments.schemas)
+    if model is None:
+        return None
+    model, name = within(model, arguments.layout)
+    plan = make_plan(model)
+    codecs, refused = live.load(plan)
+    if codecs is None:
+        report(list(refused), directories.texts_of(model))
+        return None
+    try:
+        return named.named(plan, codecs, name, arguments.given)
+    except named.NotNamed as error:
+        raise UsageError(str(error)) from None
+
+
+def _window(arguments: argparse.Namespace, given: inputs.Input) -> tuple[int, int]:
+    """The first byte, and the one after the last."""
+    size, start = len(given.data), arguments.at
+    end = size if arguments.length is None else start + arguments.length
+    for byte in (start, end):
+        if byte > size:
+            raise UsageError(f"{given.name} has {size} bytes, which end before byte {byte}")
+    return start, end
+
+
+def _readings(
+    arguments: argparse.Namespace, what: named.Named, given: inputs.Input, start: int, end: int
+) -> Iterator[reading.Reading]:
+    strict = not arguments.lenient
+    if not arguments.many:
+        one = reading.read_one(what, given, start, end, strict=strict)
+        yield reading.to_the_end(one, given, end, strict=strict)
+        return
+    while start < end:
+        one = reading.read_one(what, given, start, end, strict=strict)
+        yield reading.one_of_many(one, given)
+        start = one.end
+
+
+def _show(
+    arguments: argparse.Namespace,
+    what: named.Named,
+    given: inputs.Input,
+    one: reading.Reading,
+    index: int,
+    end: int,
+) -> None:
+    values, out = arguments.json or arguments.yaml, sys.stdout
+    if values and isinstance(out, io.TextIOWrapper) and not out.isatty():
+        out.reconfigure(encoding="utf-8")  # for programs, whatever the system writes else
+    if arguments.json:
+        print(documents.as_json(one.value, indent=None if arguments.many else 2))
+        return
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    number = index if arguments.many else None
+    lines = dump.heading(one, number, width)
+    if arguments.yaml:
+        if arguments.many:
+            print("---")
+        print("".join(f"# {line}\n" for line in lines) + documents.as_yaml(one.value), end="")
+        return
+    if index:
+        print()
+    shown = one.end if one.error is None else end
+    for line in (*lines, *dump.dump(what.plan, one, given, shown, width)):
+        print(line)
+
+
+def build(arguments: argparse.Namespace) -> int:
+    """Write the bytes of values."""
+    out: Path | None = arguments.out
+    if out is None and not arguments.hex and sys.stdout.isatty():
+        raise UsageError("bytes are nothing for a terminal: name a file with --out, or say --hex")
+    if out is None and arguments.overwrite:
+        raise UsageError("--overwrite goes with --out")
+    if out is not None and out.exists() and not arguments.overwrite:
+        raise UsageError(f"{out} exists: say --overwrite to replace it")
+    if out is not None and not out.parent.is_dir():
+        raise UsageError(f"{out.parent} is not a directory")
+    what = _named(arguments)
+    if what is None:
+        return FINDINGS
+    try:
+        given = inputs.text(arguments.file)
+    except inputs.BadInput as error:
+        raise UsageError(str(error)) from None
+    text = bytes(given.data).decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+    try:
+        data = writing.build_all(what, given.name, text)
+    except writing.Wrong as wrong:
+        say(render(wrong.diagnostics, {given.name: text}).rstrip("\n"))
+        return FINDINGS
+    if out is not None:
+        output.write_whole(out, data)
+        print(f"{out}: {len(data)} bytes")
+    elif arguments.hex:
+        print(data.hex())
+    else:
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+    return GOOD

@@ -1,0 +1,218 @@
+"""Words that other languages have for what this one says: what to write instead. None of them is accepted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+
+NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+_INTEGER = re.compile(r"(u?)(?:int|sint|integer|long|short)?(8|16|32|64)(?:_t)?(?:[lb]e)?\Z")
+_C_TYPES: Mapping[str, tuple[str, ...]] = {
+    "byte": ("i8", "u8"),
+    "char": ("i8", "u8"),
+    "sbyte": ("i8",),
+    "ubyte": ("u8",),
+    "short": ("i16",),
+    "ushort": ("u16",),
+    "word": ("u16",),
+    "int": ("i32",),
+    "integer": ("i32",),
+    "uint": ("u32",),
+    "dword": ("u32",),
+    "long": ("i64",),
+    "ulong": ("u64",),
+    "qword": ("u64",),
+    "half": ("f16",),
+    "float": ("f32",),
+    "single": ("f32",),
+    "float32": ("f32",),
+    "double": ("f64",),
+    "float64": ("f64",),
+    "boolean": ("bool",),
+    "guid": ("uuid",),
+    "varint32": ("varint",),
+    "varint64": ("varlong",),
+    "sint32": ("varint",),
+    "sint64": ("varlong",),
+    "uvarint32": ("uvarint",),
+    "uvarint64": ("uvarlong",),
+    "unsigned_varint": ("uvarint",),
+    "s1": ("i8",),
+    "s2": ("i16",),
+    "s4": ("i32",),
+    "s8": ("i64",),
+    "u1": ("u8",),
+    "u2": ("u16",),
+    "u4": ("u32",),
+}
+TEXTS = ("string", "str", "strz", "text", "utf8", "varchar")
+BYTES = ("bytes", "blob", "binary", "buffer", "bytearray")
+_SIZE = "`bytes: 16` and `string: u8` say the length themselves; a field that is the length of others `measures` them"
+_WHOLE_SIZE = "the fields say how long it is, or one that `measures` the others"
+_KEYS: Mapping[str, str] = {
+    "name": "the name stands before the colon",
+    "id": "the name stands before the colon",
+    "size": _SIZE,
+    "len": _SIZE,
+    "offset": "fields lie one after the other, in the order in which they stand here",
+    "description": "doc",
+    "comment": "doc",
+    "docs": "doc",
+    "if": "when",
+    "condition": "when",
+    "optional": "when",
+    "present": "when",
+    "fixed": "const",
+    "value": "const",
+    "constant": "const",
+    "nullable": "null",
+    "repeat": "array",
+    "list": "array",
+    "elements": "array",
+    "struct": "layout",
+    "ref": "layout",
+    "flags": "bits",
+    "assert": "valid",
+    "check": "valid",
+    "range": "valid",
+    "units": "unit",
+    "version": "versions",
+    "introduced": "since",
+    "byte_order": "endian",
+    "endianness": "endian",
+    "seq": "fields",
+    "message": "layout",
+    "type": "layout",
+}
+_CHOICES: Mapping[str, str] = {
+    **dict.fromkeys(("le", "<", "little-endian", "little_endian", "littleendian"), "little"),
+    **dict.fromkeys(("be", ">", "big-endian", "big_endian", "bigendian", "network"), "big"),
+}
+_RANGES = (
+    (re.compile(r"(\d{1,5})\s*(?:\.\.|:|,|to|–)\s*(\d{1,5})\Z"), r"\1-\2"),
+    (re.compile(r"(?:>=\s*)?(\d{1,5})\s*(?:\.\.|-|:)?\Z"), r"\1+"),
+    (re.compile(r"(?:<=\s*|-)(\d{1,5})\Z"), r"0-\1"),
+)
+_BITS = re.compile(r"(\d{1,2})\s*(?:-|:|,|to|–)\s*(\d{1,2})\Z")
+_OPERATORS: Mapping[str, str] = {
+    "===": "==",
+    "!==": "!=",
+    "&&": "and",
+    "||": "or",
+    "<>": "!=",
+    "=<": "<=",
+    "=>": ">=",
+    "=": "==",
+    "!": "not",
+    "&": "and",
+    "|": "or",
+    "?": "if .. then .. else ..",
+    ":": "if .. then .. else ..",
+}
+_OPERATOR = re.compile("|".join(map(re.escape, sorted(_OPERATORS, key=len, reverse=True))))
+_CONSTANTS: Mapping[str, str] = {
+    **dict.fromkeys(("True", "TRUE", "yes", "Yes", "on", "On"), "true"),
+    **dict.fromkeys(("False", "FALSE", "no", "No", "off", "Off"), "false"),
+    **dict.fromkeys(("None", "Null", "NULL", "nil", "undefined"), "null"),
+}
+_QUOTES = ("'", '"')
+_LONGEST = 80
+_WIDEST = 1000
+_NEGATION = re.compile(r"\b(?:when|default|valid|refuse|is)\s*:\s+(!)[a-z_]")
+_TERNARY = re.compile(r"\b(?:when|default|valid|refuse|is)\s*:\s[^#]*?\s(\?)\s")
+
+
+def type_of(text: str, known: Collection[str]) -> str:
+    """What to write for a type of another language, where a type of ``known`` is meant."""
+    word = text.lower()
+    found = _INTEGER.match(word)
+    ours = _C_TYPES.get(word) or ((f"{found[1] or 'i'}{found[2]}",) if found else ())
+    if text not in known and ours and all(one in known for one in ours):
+        return f"write {ours[0]}" + "".join(f", or {one} without a sign" for one in ours[1:])
+    if word in TEXTS:
+        return "text is `{string: i16}`, by the type of the length before it"
+    if word in BYTES:
+        return "bytes are `{bytes: i32}`, by the type of the length before them"
+    return ""
+
+
+def key(text: str, known: Collection[str]) -> str:
+    """What to write for a key of another language."""
+    ours = _KEYS.get(text.lower(), "")
+    if ours == _SIZE and "measures" not in known:
+        return _WHOLE_SIZE if "fields" in known else ""
+    if " " in ours:
+        return ours
+    return f'write "{ours}"' if ours in known else ""
+
+
+def one_of(text: str, known: Collection[str]) -> str:
+    """What to write for one of a few words."""
+    if tuple(known) == ("rest",):
+        whole = f"or {{from: {text}}} to the end of the layout"
+        return f"write {{from: {text}, to: {text}}}, {whole}" if NAME.match(text) else ""
+    ours = _CHOICES.get(text.lower(), text.lower())
+    return type_of(text, known) or (f"write {ours}" if ours in known else "")
+
+
+def name(text: str) -> str:
+    """A name in the spelling of names, as help; nothing where there is none."""
+    if len(text) > _LONGEST:
+        return ""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[- ]+", "_", text).lower()
+    return f"write {words}" if NAME.match(words) else ""
+
+
+def versions(text: str) -> str:
+    """What to write for a range of versions."""
+    for pattern, ours in _RANGES:
+        found = pattern.match(text)
+        if found is not None and int(found[1]) <= int(found[found.lastindex or 1]):
+            return f"write {found.expand(ours)}"
+    return ""
+
+
+def bits(text: str) -> str:
+    """What to write for a range of bits."""
+    found = _BITS.match(text)
+    if found is None:
+        return ""
+    low, high = sorted((int(found[1]), int(found[2])))
+    return f"write {low}..{high}"
+
+
+def boolean(text: str) -> str:
+    """What to write for true and false."""
+    words = {"yes": "true", "on": "true", "1": "true", "no": "false", "off": "false", "0": "false"}
+    word = text.lower()
+    ours = words.get(word, word)
+    return f"write {ours}" if ours in ("true", "false") else ""
+
+
+def constant(text: str) -> str:
+    """What to write for true, false and null."""
+    return f"write {_CONSTANTS[text]}" if text in _CONSTANTS else ""
+
+
+def operator(text: str, at: int) -> tuple[str, str] | None:
+    """The operator of another language that stands in an expression, and what to write for it."""
+    if text[at] in _QUOTES:
+        return text[at], "values of an enum stand without quotes"
+    found = _OPERATOR.match(text, at)
+    if found is None or (text.startswith(("==", "!="), at) and len(found[0]) < 3):
+        return None
+    return found[0], f"write {_OPERATORS[found[0]]}"
+
+
+def yaml_mistake(reason: str, line: str) -> tuple[str, int | None]:
+    """What to do about text that is not YAML, and the column (from 1) that it is about, where that is another one."""
+    if "'\\t'" in reason:
+        return "indent with blanks, not with tabs", None
+    ternary, negation = _TERNARY.search(line[:_WIDEST]), _NEGATION.search(line[:_WIDEST])
+    if ternary is not None:
+        return "write if .. then .. else ..", ternary.start(1) + 1
+    if negation is not None:
+        return "write not", negation.start(1) + 1
+    if "mapping values are not allowed" in reason:
+        return "put text that has a colon into quotes", None
+    return "", None

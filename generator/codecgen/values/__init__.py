@@ -1,0 +1,1 @@
+"""Values of any bytes, and bytes of any values: what the commands parse and build do."""

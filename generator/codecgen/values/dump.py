@@ -1,0 +1,105 @@
+"""Bytes beside what they mean, as text of a given width."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import zip_longest
+
+from codecgen.plan import Plan
+from codecgen.targets.docs.hexdump import LONGEST, Bytes, Piece, Stream, streams
+from codecgen.values.inputs import Input
+from codecgen.values.named import title
+from codecgen.values.reading import Reading
+
+_LONGEST_LEFT = 64
+"""Bytes that no field has that are shown at most, in one place."""
+_NARROW = 72
+"""Columns below which there are fewer bytes in a line."""
+_LEAST = 8
+"""Columns that paths and values have at least."""
+
+
+def dump(plan: Plan, reading: Reading, given: Input, end: int, width: int | None) -> Iterator[str]:
+    """The lines of a reading and of the compressed sections in it; ``end`` is where the bytes end that are shown."""
+    for stream, _, _ in shown(plan, reading, given, end):
+        if stream.codec:
+            heading = f"{stream.path}, decompressed with {stream.codec}, {len(stream.data)} bytes"
+            yield from ("", *_wrapped(heading, width))
+        yield from _lines(stream, width)
+
+
+def shown(
+    plan: Plan, reading: Reading, given: Input, end: int
+) -> Iterator[tuple[Stream, int, int]]:
+    """What is shown: each stream with pieces for all of its bytes, its first byte, and the one after its last."""
+    left = "not read" if reading.error is not None else "passed over"
+    if reading.plan is None:
+        found = [Stream("", "", given.data, ())]
+    else:
+        found = streams(plan, reading.plan, given.data, reading.value, reading.trace)
+    for stream in found:
+        first, last = (0, len(stream.data)) if stream.codec else (reading.start, end)
+        yield _whole(stream, first, last, left), first, last
+
+
+def heading(reading: Reading, index: int | None, width: int | None) -> list[str]:
+    """A line that says what was parsed, and where: ``3: record_batch at byte 310, 97 bytes``."""
+    what = "nothing that is known" if reading.plan is None else title(reading.plan)
+    size = "" if reading.error is not None else f", {reading.end - reading.start} bytes"
+    number = "" if index is None else f"{index}: "
+    return _wrapped(f"{number}{what} at byte {reading.start}{size}", width)
+
+
+def _whole(stream: Stream, first: int, last: int, left: str) -> Stream:
+    """The stream with pieces for the bytes that no field has, so that all of them are shown, each once."""
+    pieces: list[Piece] = []
+    at = first
+    for piece in stream.pieces:
+        if piece.start > at:
+            pieces.append(Piece(at, piece.start, "", left))
+        pieces.append(piece)
+        at = max(at, piece.end)
+    if last > at:
+        pieces.append(Piece(at, last, "", left))
+    return replace(stream, pieces=tuple(pieces))
+
+
+def _lines(stream: Stream, width: int | None) -> Iterator[str]:
+    per_line = 8 if width is None or width >= _NARROW else 4
+    digits = max([4, *(len(str(piece.end)) for piece in stream.pieces)])
+    paths = max((len(piece.path) for piece in stream.pieces), default=0)
+    words = None
+    if width is not None:
+        room = max(width - digits - 3 * per_line - 3, 2 * _LEAST + 2)
+        longest = max((len(piece.value) for piece in stream.pieces), default=0)
+        paths = max(min(paths, room - 2 - min(longest, room // 2 - 2)), _LEAST)
+        words = max(room - paths - 2, _LEAST)
+    for piece in stream.pieces:
+        yield from _piece(stream.data, piece, per_line, digits, paths, words)
+
+
+def _piece(
+    data: Bytes, piece: Piece, per_line: int, digits: int, paths: int, words: int | None
+) -> Iterator[str]:
+    """The lines of one piece: its bytes to the left, its path and its value to the right."""
+    last = min(piece.end, piece.start + (LONGEST if piece.path else _LONGEST_LEFT))
+    starts = range(piece.start, max(last, piece.start + 1), per_line)
+    values = [piece.value]
+    if words is not None:
+        values = textwrap.wrap(piece.value, words, break_on_hyphens=False) or [""]
+    path = piece.path if len(piece.path) <= paths else ".." + piece.path[2 - paths :]
+    for start, value in zip_longest(starts, values):
+        offset, part = "", ""
+        if start is not None:
+            offset, part = str(start), data[start : min(start + per_line, last)].hex(" ")
+        note = f"{path:{paths}}  {value}" if value is not None else ""
+        yield f"{offset:>{digits}}  {part:{per_line * 3 - 1}}  {note}".rstrip()
+        path = ""
+    if last < piece.end:
+        yield f"{'':>{digits}}  .. {piece.end - last} bytes more"
+
+
+def _wrapped(text: str, width: int | None) -> list[str]:
+    return [text] if width is None else textwrap.wrap(text, max(width, _LEAST))

@@ -1,0 +1,128 @@
+"""What a name stands for that is to be parsed or built: a layout, one version of it, or a choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from codecgen.diagnostics import did_you_mean
+from codecgen.examples.live import Codecs
+from codecgen.plan import LayoutPlan, Plan
+from codecgen.runtime.errors import CodecError
+from codecgen.runtime.layout import Choice as ChoiceCodec
+from codecgen.runtime.layout import Layout as LayoutCodec
+from codecgen.runtime.located_bytes import Source
+from codecgen.schema.declarations import used_of
+from codecgen.schema.model import Choice, Layout
+from codecgen.targets.construct.homes import symbol
+
+
+class NotNamed(Exception):
+    """The name does not say which bytes are meant. The text says what would."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A codec by its name. One that finds its layout in the bytes, or in the values, is a choice."""
+
+    name: str
+    plan: Plan
+    codec: LayoutCodec | ChoiceCodec
+
+    def layout_of_bytes(self, source: Source) -> LayoutPlan:
+        """The layout of the bytes at the head of a source. Raises CodecError when they are of none."""
+        codec = self.codec
+        return self._plan_of(codec if isinstance(codec, LayoutCodec) else codec.case(source))
+
+    def layout_of_values(self, values: Mapping[str, object]) -> tuple[LayoutPlan, LayoutCodec]:
+        """The layout that values are of, and its codec. Raises CodecError when they do not say."""
+        codec: LayoutCodec | ChoiceCodec | None = self.codec
+        while isinstance(codec, ChoiceCodec):
+            by, known = codec.by, ", ".join(map(str, codec.cases))
+            codec = codec.case_of(values.get(by))
+            if codec is None:
+                if by in values:
+                    reason = f"{values[by]!r} is none of {known}, which choose the {self.name}"
+                    raise CodecError(reason).located(path=by)
+                raise CodecError(f"{by} is needed, which chooses the {self.name}: one of {known}")
+        assert codec is not None
+        return self._plan_of(codec), codec
+
+    def _plan_of(self, codec: LayoutCodec) -> LayoutPlan:
+        """The plan of a codec, which knows the name and the file that its own directory has."""
+        for plans in (self.plan.versions, used_of(self.plan.versions)):
+            for plan in _named_there(plans, codec):
+                names = [fp.name for fp in plan.fields]
+                if plan.version == codec.version and names == codec.related.names:
+                    return plan
+        raise LookupError(codec.layout_name)
+
+
+def _named_there(
+    plans: Mapping[str, tuple[LayoutPlan, ...]], codec: LayoutCodec
+) -> Iterator[LayoutPlan]:
+    """The plans of a layout, under whatever name it has here."""
+    for name, versions in plans.items():
+        file = versions[0].layout.span.file
+        if name.rpartition(".")[2] == codec.layout_name and file.endswith(codec.source_file):
+            yield from versions
+
+
+def title(plan: LayoutPlan) -> str:
+    """The name of a layout, with its version where it has one."""
+    return plan.name if plan.version is None else f"{plan.name}@{plan.version}"
+
+
+def named(plan: Plan, codecs: Codecs, text: str, given: str | None) -> Named:
+    """The codec for ``layout``, ``layout@version`` or a choice of the directory itself; ``given`` is the value that decides
+    for a choice whose bytes do not say. Raises NotNamed."""
+    name, at, version = text.partition("@")
+    model = plan.model
+    if name in model.layouts:
+        if given is not None:
+            raise NotNamed(f"{name} is a layout: nothing has to be given to choose it")
+        return _layout(plan, codecs, model.layouts[name], version if at else None)
+    if name in model.choices:
+        if at:
+            raise NotNamed(f"{name} is a choice, which has no versions")
+        return _choice(plan, codecs, model.choices[name], given)
+    known = [*model.layouts, *model.choices]
+    hint = did_you_mean(name, known) or f"the schemas declare {', '.join(known)}"
+    raise NotNamed(f"unknown layout {name!r}; {hint}")
+
+
+def _layout(plan: Plan, codecs: Codecs, layout: Layout, version: str | None) -> Named:
+    plans = plan.versions[layout.name]
+    if version is not None:
+        wanted = int(version) if version.isdecimal() and version.isascii() else None
+        plans = tuple(p for p in plans if p.version == wanted and wanted is not None)
+        if not plans:
+            there = "no versions" if layout.versions is None else f"versions {layout.versions}"
+            raise NotNamed(f"{layout.name} has {there}, not {version!r}")
+    if len(plans) == 1:
+        return Named(title(plans[0]), plan, codecs.layout(plans[0]))
+    if layout.version_is is None:
+        names = _some(f"{layout.name}@{p.version}" for p in plans)
+        raise NotNamed(f"the bytes of {layout.name} do not say their version: name {names}")
+    return Named(layout.name, plan, codecs.any_version(plans[0]))
+
+
+def _choice(plan: Plan, codecs: Codecs, choice: Choice, given: str | None) -> Named:
+    codec = getattr(codecs.module(choice.span.file), symbol(choice.name))
+    if choice.by is not None:
+        if given is not None:
+            raise NotNamed(f"{choice.name} is chosen by its field {choice.by}: leave out --given")
+        return Named(choice.name, plan, codec)
+    cases = dict(zip((str(key) for key, _ in choice.cases), codec.values(), strict=True))
+    if given not in cases:
+        wrong = "" if given is None else f"{given!r} is none of them; "
+        raise NotNamed(
+            f"{choice.name} is chosen by a {choice.given}: {wrong}name it with --given {_some(cases)}"
+        )
+    return Named(f"{choice.name} of {given}", plan, cases[given])
+
+
+def _some(words: Iterable[str]) -> str:
+    """``a, b or c``."""
+    *head, last = words
+    return f"{', '.join(head)} or {last}" if head else last
