@@ -204,9 +204,9 @@ def test_everything_is_described(directory: Path) -> None:
 
 
 def test_folders_in_the_order_of_their_age_and_size() -> None:
-    """Drafts last; records and indexes are equally old, and there are more files of records."""
+    """Drafts last; records and files are equally old, and there are more files of records."""
     headings = re.findall(r"^## (\w+)$", page(SCHEMAS, "README"), re.MULTILINE)
-    assert headings[:4] == ["Records", "Indexes", "Messages", "Drafts"]
+    assert headings[:4] == ["Records", "Files", "Messages", "Drafts"]
 
 
 def page(directory: Path, name: str) -> str:

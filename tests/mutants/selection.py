@@ -52,10 +52,11 @@ DRAFTS = Selection(
     ),
     NOT,
 )
-INDEXES = Selection(
+FILES = Selection(
     (
         "tests/codecs/test_tolerances.py",
         "tests/log/test_index_entries.py",
+        "tests/log/test_other_files.py",
         *RELEASES,
         "tests/arrow/test_structured.py",
     ),
@@ -78,7 +79,7 @@ BY_FOLDER = {
     "records": RECORDS,
     "messages": MESSAGES,
     "drafts": DRAFTS,
-    "indexes": INDEXES,
+    "files": FILES,
     "views": VIEWS,
 }
 
