@@ -17,8 +17,11 @@ if TYPE_CHECKING:
         KIP_98_MESSAGE_SET,
         Kip98ControlMessageType,
     )
+    from kafka_codecs.files.checkpoints import LEADER_EPOCH_CHECKPOINT, OFFSET_CHECKPOINT
     from kafka_codecs.files.clean_shutdown import CLEAN_SHUTDOWN
+    from kafka_codecs.files.meta_properties import META_PROPERTIES
     from kafka_codecs.files.offset_index import OFFSET_INDEX, OFFSET_INDEX_ENTRY
+    from kafka_codecs.files.partition_metadata import PARTITION_METADATA
     from kafka_codecs.files.producer_snapshot import (
         PRODUCER_SNAPSHOT,
         PRODUCER_SNAPSHOT_ENTRY,
@@ -67,7 +70,7 @@ if TYPE_CHECKING:
     from kafka_codecs.records.record import RECORD
     from kafka_codecs.records.record_batch import RECORD_BATCH
 
-made_for(__name__, language=1, runtime=(1, 0), release="0.1.0")
+made_for(__name__, language=1, runtime=(1, 1), release="0.1.0")
 
 __all__ = [
     "CLEAN_SHUTDOWN",
@@ -86,12 +89,16 @@ __all__ = [
     "LEADER_CHANGE_MESSAGE",
     "LEADER_CHANGE_MESSAGE_V0",
     "LEADER_CHANGE_MESSAGE_V1",
+    "LEADER_EPOCH_CHECKPOINT",
     "LOG_ENTRY",
     "MESSAGE",
     "MESSAGE_V0",
     "MESSAGE_V1",
+    "META_PROPERTIES",
+    "OFFSET_CHECKPOINT",
     "OFFSET_INDEX",
     "OFFSET_INDEX_ENTRY",
+    "PARTITION_METADATA",
     "PRODUCER_SNAPSHOT",
     "PRODUCER_SNAPSHOT_ENTRY",
     "PRODUCER_SNAPSHOT_V1",
@@ -139,12 +146,16 @@ _HOMES = {
     "LEADER_CHANGE_MESSAGE": "messages.leader_change",
     "LEADER_CHANGE_MESSAGE_V0": "messages.leader_change",
     "LEADER_CHANGE_MESSAGE_V1": "messages.leader_change",
+    "LEADER_EPOCH_CHECKPOINT": "files.checkpoints",
     "LOG_ENTRY": "records.log_entry",
     "MESSAGE": "records.message",
     "MESSAGE_V0": "records.message",
     "MESSAGE_V1": "records.message",
+    "META_PROPERTIES": "files.meta_properties",
+    "OFFSET_CHECKPOINT": "files.checkpoints",
     "OFFSET_INDEX": "files.offset_index",
     "OFFSET_INDEX_ENTRY": "files.offset_index",
+    "PARTITION_METADATA": "files.partition_metadata",
     "PRODUCER_SNAPSHOT": "files.producer_snapshot",
     "PRODUCER_SNAPSHOT_ENTRY": "files.producer_snapshot",
     "PRODUCER_SNAPSHOT_V1": "files.producer_snapshot",
@@ -190,4 +201,4 @@ if not TYPE_CHECKING:
         return sorted({*globals(), *__all__})
 
 
-__made_for__ = {"language": 1, "runtime": (1, 0), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 1), "release": "0.1.0"}

@@ -251,6 +251,7 @@ def _check(arguments: argparse.Namespace) -> int:
         _count(len(items), what)
         for items, what in (
             (model.layouts, "layout"),
+            (model.texts, "text"),
             (model.enums, "enum"),
             (model.choices, "choice"),
         )

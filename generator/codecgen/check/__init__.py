@@ -18,6 +18,7 @@ from codecgen.check import (
     references,
     relations,
     releases,
+    texts,
     tolerances,
     values,
     versions,
@@ -37,7 +38,7 @@ class Pass:
     after: tuple[str, ...] = ()
 
 
-_SOUND = ("references", "versions", "bits", "relations", "recursion", "expressions")
+_SOUND = ("references", "versions", "bits", "relations", "recursion", "expressions", "texts")
 
 PASSES: tuple[Pass, ...] = (
     Pass("manifest", manifest.check),
@@ -50,6 +51,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("values", values.check),
     Pass("recursion", recursion.check),
     Pass("expressions", expressions.check),
+    Pass("texts", texts.check),
     Pass("tolerances", tolerances.check, _SOUND),
     Pass("open_ended", open_ended.check, _SOUND),
     Pass("choices", choices.check, _SOUND),

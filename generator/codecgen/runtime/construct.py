@@ -5,6 +5,7 @@ from codecgen.runtime.bits import Bit, Bits
 from codecgen.runtime.enums import Enumeration
 from codecgen.runtime.fields import Field, Rule, end_of, minus, ordered, plus, value_at
 from codecgen.runtime.layout import Choice, Layout, Lazy
+from codecgen.runtime.lines_file import EachLine, LinesFile, LineValue, TextLine
 from codecgen.runtime.primitives import (
     Boolean,
     Bytes,
@@ -17,9 +18,12 @@ from codecgen.runtime.primitives import (
     Varint,
     wrap,
 )
+from codecgen.runtime.properties_file import PropertiesFile, Property
+from codecgen.runtime.text_values import Base64Uuid, Decimal, RestOfLine, Word
 
 __all__ = [
     "Array",
+    "Base64Uuid",
     "Bit",
     "Bits",
     "Boolean",
@@ -27,6 +31,8 @@ __all__ = [
     "Choice",
     "Codec",
     "Compressed",
+    "Decimal",
+    "EachLine",
     "EnumField",
     "Enumeration",
     "Field",
@@ -34,10 +40,17 @@ __all__ = [
     "Integer",
     "Layout",
     "Lazy",
+    "LineValue",
+    "LinesFile",
+    "PropertiesFile",
+    "Property",
+    "RestOfLine",
     "Rule",
     "Text",
+    "TextLine",
     "Uuid",
     "Varint",
+    "Word",
     "end_of",
     "minus",
     "ordered",

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from codecgen.runtime.version import LANGUAGE
 from codecgen.schema.grammar_of_examples import EXAMPLES
+from codecgen.schema.grammar_of_texts import TEXTS
 from codecgen.schema.key_types import (
     DOC,
     SINCE,
@@ -366,6 +367,7 @@ FORMS: Mapping[str, Form] = {
             ),
         },
     ),
+    **TEXTS,
     "enums": Form("Names for numbers.", {"enums": Key(MapOf(Use("enum")), "The enums.", True)}),
     "enum": Form(
         "Names for numbers.",
@@ -391,5 +393,5 @@ FORMS: Mapping[str, Form] = {
 }
 """Every mapping of the language. ``since`` takes the release line of the manifest and its links as keys."""
 
-DOCUMENTS = ("layout", "choice", "enums", "view")
+DOCUMENTS = ("layout", "text", "choice", "enums", "view")
 """What a YAML document can be: it has the key of that name."""
