@@ -181,7 +181,7 @@ class _Reading:
         for line in self.lines:
             last = line
             bare = line.text.lstrip(_BLANKS)
-            if not bare:
+            if not bare or (bare == "\\" and self.passes_over(line)):
                 self.loose(line, "a line without a key")
             elif bare[0] in "#!":
                 if not line.text.startswith("#"):
@@ -195,6 +195,12 @@ class _Reading:
             self.source.last_newline(last, True)
         self.judge()
         return self.obj
+
+    def passes_over(self, line: Line) -> bool:
+        """Whether a backslash alone, which goes on with nothing, is as if it were not there. Java takes it for an empty key
+        where a single character ends the line, and the text."""
+        end = line.start + len(line.text.encode("utf-8")) + len(line.newline)
+        return line.newline == "\r\n" or end < self.source.end
 
     def loose(self, line: Line, reason: str) -> None:
         error = self.source.place(ValueRefused(reason), line)
