@@ -89,7 +89,7 @@ def test_every_key_of_a_field_is_read_or_is_a_type() -> None:
 def test_freedoms_of_the_grammar_are_those_of_the_model() -> None:
     for forms, freedoms in (
         (("layout", "field"), FREEDOMS),
-        (("text", "line", "property"), TEXT_FREEDOMS),
+        (("text",), TEXT_FREEDOMS),
     ):
         for form in forms:
             accepts = FORMS[form].keys["accepts"].kind

@@ -150,9 +150,6 @@ def _keys(text: Text) -> Iterator[Diagnostic]:
             where = place(value, "spelled")
             yield Diagnostic("C008", message, where, help=f"first at {keys[value.key]}")
         keys.setdefault(value.key, value.span)
-        if value.of == "word":
-            message = "the value of a key is all that is left of its line"
-            yield Diagnostic("C031", message, place(value, "string"), help="write `string: rest`")
 
 
 def _freedoms(text: Text) -> Iterator[Diagnostic]:
@@ -164,14 +161,8 @@ def _freedoms(text: Text) -> Iterator[Diagnostic]:
             yield _nothing(freedom, f'"{text.name}"', place(text, "accepts"))
     for line in (*text.lines, *text.properties):
         for freedom in sorted(line.accepts - text.accepts):
-            if freedom not in _OF_A_VALUE:
-                message = f'"{freedom}" is about the text as a whole: it stands beside its lines'
-                yield Diagnostic("C029", message, place(line, "accepts"))
-            elif not _applies(freedom, line):
+            if not _applies(freedom, line):
                 yield _nothing(freedom, f'"{line.name}"', place(line, "accepts"))
-
-
-_OF_A_VALUE = frozenset(["extra_blanks", "any_label", "ends_early", "other_spellings"])
 
 
 def _nothing(freedom: str, what: str, where: Span) -> Diagnostic:

@@ -172,14 +172,6 @@ class _Reading:
             self.source.last_newline(last, self.text.final_newline)
         return self.obj
 
-    def next(self, name: str, yaml_line: int) -> Line:
-        """The next line."""
-        line = next(self.lines, None)
-        if line is None:
-            raise self.ended(name, yaml_line)
-        self.last = line
-        return line
-
     def ended(self, name: str, yaml_line: int) -> ParseError:
         """The error for a line that is not there."""
         number = 1 if self.last is None else self.last.number + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from codecgen.schema.key_types import (
     DOC,
@@ -21,12 +21,14 @@ from codecgen.schema.key_types import (
     Use,
     Word,
 )
-from codecgen.schema.texts import TEXT_FREEDOMS
+from codecgen.schema.texts import LINE_FREEDOMS, PROPERTY_FREEDOMS, TEXT_FREEDOMS
 from codecgen.schema.types import INTEGERS
 
-_ACCEPTS = Key(
-    ListOf(OneOf(tuple(TEXT_FREEDOMS))), "What lenient readers take, and strict ones refuse."
-)
+
+def _accepts(freedoms: Iterable[str]) -> Key:
+    return Key(ListOf(OneOf(tuple(freedoms))), "What lenient readers take, and strict ones refuse.")
+
+
 _KINDS = {
     "decimal": Key(
         OneOf(tuple(INTEGERS)), "A whole number in decimal digits, one that the type can hold."
@@ -53,7 +55,7 @@ TEXTS: Mapping[str, Form] = {
             "text": Key(Name(), "Its name.", True),
             "doc": DOC,
             "since": SINCE,
-            "accepts": _ACCEPTS,
+            "accepts": _accepts(TEXT_FREEDOMS),
             "lines": Key(MapOf(Use("line")), "The lines, from the first to the last."),
             "may_be_empty": Key(
                 Boolean(), "There may be no line at all; every value is null then."
@@ -91,7 +93,7 @@ TEXTS: Mapping[str, Form] = {
             "const": Key(Integer(), "The only value."),
             "counts": Key(Name(), "The value is the number of these lines."),
             **_RULES,
-            "accepts": _ACCEPTS,
+            "accepts": _accepts(LINE_FREEDOMS),
         },
         one_of=((*_ONE, "each"),),
         together={
@@ -111,9 +113,10 @@ TEXTS: Mapping[str, Form] = {
         "A key that is known, and its value. It may be missing; its value is null then.",
         {
             **_KINDS,
+            "string": Key(OneOf(("rest",)), "All that is left of the line, in UTF-8."),
             "spelled": Key(Word(), "The key as the text has it, where that is not the name."),
             **_RULES,
-            "accepts": _ACCEPTS,
+            "accepts": _accepts(PROPERTY_FREEDOMS),
             "since": SINCE,
         },
         one_of=(_ONE,),

@@ -27,6 +27,10 @@ TEXT_FREEDOMS: Mapping[str, str] = {
 LINES_ONLY = frozenset(["extra_blanks", "any_label", "more_lines", "ends_early"])
 PROPERTIES_ONLY = frozenset(["duplicate_keys", "loose_properties"])
 
+LINE_FREEDOMS = ("extra_blanks", "other_spellings", "any_label", "ends_early")
+PROPERTY_FREEDOMS = ("other_spellings",)
+"""Those that a line or a property may have alone."""
+
 Kind = Literal["decimal", "string", "uuid"]
 
 
