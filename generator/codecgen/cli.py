@@ -156,7 +156,7 @@ def _parser() -> argparse.ArgumentParser:
         "diff message 0 1",
         "diff record_batch 0.11.0 3.1.0",
     )
-    diff.add_argument("layout", metavar="LAYOUT")
+    diff.add_argument("layout", metavar="LAYOUT", help="a layout, or a text")
     diff.add_argument("before", metavar="FROM", help="a version of the layout, or a release")
     diff.add_argument("after", metavar="TO", help="likewise")
     _add_schemas(diff)
@@ -378,22 +378,23 @@ def _diff(arguments: argparse.Namespace) -> int:
     if model is None:
         return FINDINGS
     model, name = within(model, arguments.layout)
-    layout = model.layouts.get(name)
-    if layout is None:
-        hint = did_you_mean(arguments.layout, model.layouts) or f"known: {', '.join(model.layouts)}"
+    known = [*model.layouts, *model.texts]
+    if name not in known:
+        hint = did_you_mean(arguments.layout, known) or f"known: {', '.join(known)}"
         raise UsageError(f"unknown layout {arguments.layout!r}; {hint}")
+    versions = model.layouts[name].versions if name in model.layouts else None
     sides = []
     for wanted in (arguments.before, arguments.after):
-        if layout.versions is not None and wanted.isdecimal() and wanted.isascii():
-            if int(wanted) not in layout.versions:
-                raise UsageError(f"{layout.name} has versions {layout.versions}, not {wanted}")
+        if versions is not None and wanted.isdecimal() and wanted.isascii():
+            if int(wanted) not in versions:
+                raise UsageError(f"{name} has versions {versions}, not {wanted}")
             sides.append(diff.Side(f"version {wanted}", model, int(wanted)))
         else:
             release = _release(wanted, model)
             sides.append(diff.Side(str(release), as_of(model, release), None))
     if (sides[0].version is None) != (sides[1].version is None):
         raise UsageError("a version and a release cannot be compared; name two of a kind")
-    print(diff.diff(layout.name, *sides))
+    print(diff.diff(name, *sides))
     return GOOD
 
 
