@@ -57,6 +57,7 @@ FILES = Selection(
         "tests/codecs/test_tolerances.py",
         "tests/log/test_index_entries.py",
         "tests/log/test_other_files.py",
+        "tests/log/test_text_files.py",
         *RELEASES,
         "tests/arrow/test_structured.py",
     ),
