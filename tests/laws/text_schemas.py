@@ -38,7 +38,7 @@ class TextMaker:
     def lines(self) -> None:
         d, lines = self.d, {}
         self.tree["lines"] = lines
-        freedoms = ["other_newlines", "any_final_newline", "invalid_utf8", "more_lines"]
+        freedoms = ["other_newlines", "any_final_newline", "more_lines"]
         for _ in range(d.number(1, 4)):
             if d.chance(2):
                 self.one(lines)
@@ -64,6 +64,8 @@ class TextMaker:
             freedoms.append("extra_blanks")
         if any("label" in part for part in parts):
             freedoms.append("any_label")
+        if any("label" in part or "'string'" in str(part) for part in parts):
+            freedoms.append("invalid_utf8")
         if any("counts" in part for part in parts):
             freedoms.append("ends_early")
         self.accepts(freedoms, parts)

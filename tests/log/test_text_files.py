@@ -77,6 +77,7 @@ def test_the_broker_of_the_samples() -> None:
 STRICT, LENIENT, NOBODY = "strict", "lenient", "nobody"
 EPOCHS: list[tuple[bytes, str]] = [
     (b"0\n2\n0 0\n7 100\n", STRICT),
+    (b"0\n1\n-1 -1\n", STRICT),
     (b"0\n0\n", STRICT),
     (b"", STRICT),
     (b"0\n", LENIENT),  # "missing count line -> empty list"
@@ -109,7 +110,19 @@ EPOCHS: list[tuple[bytes, str]] = [
 OFFSETS: list[tuple[bytes, str]] = [
     (b"0\n1\nmy-topic 3 133\n", STRICT),
     (b"0\n2\na 0 1\na 0 2\n", STRICT),  # "duplicate partitions: last wins"
+    (b"0\n1\na -1 -1\n", STRICT),
+    (b"", STRICT),
+    (b"0\n", LENIENT),
     (b"0\n1\na  0\t1\n", LENIENT),
+    (b"0\r\n1\r\na 0 1\r\n", LENIENT),
+    (b"0\n1\na 0 1", LENIENT),
+    (b"0\n1\na 0 01\n", LENIENT),
+    (b"0\n1\na\xff 0 1\n", LENIENT),
+    (b"1\n0\n", NOBODY),
+    (b"-1\n0\n", NOBODY),
+    (b"0\n0\na 0 1\n", NOBODY),
+    (b"0\n1\na 2147483648 0\n", NOBODY),
+    (b"0\n1\na 0 9223372036854775808\n", NOBODY),
     (b"0\n1\na 0\n", NOBODY),
     (b"0\n1\na b 0 1\n", NOBODY),
     (b"0\n1\na 0 x\n", NOBODY),
@@ -122,6 +135,8 @@ METADATA: list[tuple[bytes, str]] = [
     (b"version: 7\ntopic_id: " + ID, LENIENT),  # "version >= 0 accepted (any larger)"
     (b"version:  \t0\ntopic_id: " + ID, LENIENT),
     (b"version: 0\ntopic_id: " + ID + b"\nmore", LENIENT),  # "extra lines ignored"
+    (b"version\xff: 0\ntopic_id: " + ID, LENIENT),
+    (b"version: 2147483648\ntopic_id: " + ID, NOBODY),
     (b"x: 0\ny: " + ID, LENIENT),  # "keys are not checked, only positions"
     (b"version: 0\ntopic_id: " + ID + b"==", LENIENT),
     (b"version: -1\ntopic_id: " + ID, NOBODY),
@@ -146,6 +161,13 @@ PROPERTIES: list[tuple[bytes, str]] = [
     (b"\n! now\n" + ONE, LENIENT),
     (b"ver\\\n  sion=1\nnode.id=\\u0033\ncluster\\.id=c", LENIENT),
     (ONE + b"node.id=4\n", LENIENT),
+    (ONE[:-1], LENIENT),
+    (ONE + b"x=\xff\n", LENIENT),
+    (b"version=01\nnode.id=3\ncluster.id=c\n", LENIENT),
+    (b"version=1\nnode.id=-3\ncluster.id=c\n", STRICT),
+    (b"broker.id=-1\n", STRICT),
+    (b"broker.id=2147483648\n", NOBODY),
+    (b"version=1\nnode.id=2147483648\ncluster.id=c\n", NOBODY),
     (b"version=2\nnode.id=3\ncluster.id=c\n", NOBODY),
     (b"version=-1\n", NOBODY),
     (b"version=one\n", NOBODY),
@@ -182,6 +204,14 @@ def test_what_kafka_takes(codec: Any, data: bytes, reader: str) -> None:
         noted: list[ParseError] = []
         codec.parse(data, strict=False, findings=noted)
         assert bool(noted) == (reader == LENIENT)
+
+
+@pytest.mark.parametrize("codec", [LEADER_EPOCH_CHECKPOINT, OFFSET_CHECKPOINT])
+def test_many_lines(codec: Any) -> None:
+    """More than 16 bits count."""
+    last = "1 1" if codec is LEADER_EPOCH_CHECKPOINT else "a 1 1"
+    data = f"0\n{1 << 15}\n".encode() + f"{last}\n".encode() * (1 << 15)
+    assert codec.build(codec.parse(data)) == data
 
 
 def test_what_kafka_refuses_and_no_schema_says() -> None:

@@ -28,7 +28,7 @@ LEADER_EPOCH_CHECKPOINT = LinesFile(
         accepts=frozenset(["extra_blanks"]),
     ),
     source="files/checkpoints.yaml",
-    accepts=["any_final_newline", "invalid_utf8", "other_newlines", "other_spellings"],
+    accepts=["any_final_newline", "other_newlines", "other_spellings"],
     may_be_empty=True,
 )
 

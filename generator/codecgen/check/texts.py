@@ -155,7 +155,8 @@ def _keys(text: Text) -> Iterator[Diagnostic]:
 def _freedoms(text: Text) -> Iterator[Diagnostic]:
     for freedom in sorted(text.accepts):
         things = [*text.lines, *text.properties]
-        if not any(_applies(freedom, thing) for thing in things) or freedom in (
+        beside = text.properties and freedom == "invalid_utf8"  # in other keys and comments
+        if (not any(_applies(freedom, thing) for thing in things) and not beside) or freedom in (
             PROPERTIES_ONLY if text.lines else LINES_ONLY
         ):
             yield _nothing(freedom, f'"{text.name}"', place(text, "accepts"))
@@ -181,6 +182,10 @@ def _applies(freedom: str, line: TextValue | EachLine) -> bool:
         case "other_spellings":
             values = line.values if isinstance(line, EachLine) else (line,)
             return any(value.kind != "string" for value in values)
+        case "invalid_utf8":
+            if isinstance(line, EachLine):
+                return any(value.kind == "string" for value in line.values)
+            return line.kind == "string" or line.label is not None
         case _:
             return True
 
