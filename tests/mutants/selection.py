@@ -63,6 +63,7 @@ FILES = Selection(
     ),
     NOT,
 )
+WIRE = Selection(("tests/codecs/test_confluent_framing.py", "tests/codecs/test_tolerances.py"), NOT)
 SLOW = (
     f"{NOT} and not without_a_compiler and not pieces_are_whole and not beyond_the_end"
     " and not how_the_rows_come"
@@ -82,6 +83,7 @@ BY_FOLDER = {
     "drafts": DRAFTS,
     "files": FILES,
     "views": VIEWS,
+    "wire": WIRE,
 }
 
 

@@ -157,13 +157,14 @@ def folder_title(site: Site, folder: str) -> str:
 
 
 def folders(site: Site) -> dict[str, list[str]]:
-    """The YAML files by folder: the oldest layout first, of equals the most files; those with drafts only last."""
+    """The YAML files by folder: the oldest layout first, of equals the most files; then those that are of no release, and
+    those with drafts only last."""
     out: dict[str, list[str]] = {}
     for file in site.pages:
         out.setdefault(file.rpartition("/")[0], []).append(file)
     modules = site.plan.modules()
 
-    def age(folder: str) -> tuple[bool, tuple[int, ...], int, str]:
+    def age(folder: str) -> tuple[bool, bool, tuple[int, ...], int, str]:
         layouts = [t for file in out[folder] for t in modules[file] if isinstance(t, Layout)]
         sinces = [t.since for t in layouts] + [
             s for t in layouts for s, _ in t.version_notes.values()
@@ -172,7 +173,7 @@ def folders(site: Site) -> dict[str, list[str]]:
             release_key(s.release) for s in sinces if s is not None and s.release is not None
         ]
         shipped = not layouts or any(t.draft is None for t in layouts)
-        return not shipped, min(releases, default=()), -len(out[folder]), folder
+        return not shipped, not releases, min(releases, default=()), -len(out[folder]), folder
 
     return {folder: out[folder] for folder in sorted(out, key=age)}
 
