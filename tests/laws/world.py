@@ -293,7 +293,7 @@ def _flow(value: Any) -> str:
 
 
 def _key(key: str) -> str:
-    return key if re.fullmatch(r"[\w@.-]+", key, re.ASCII) else json.dumps(key)
+    return key if re.fullmatch(r"[\w@.-]+", key, re.ASCII) else json.dumps(key, ensure_ascii=False)
 
 
 def _plain(node: yaml.Node) -> Any:
