@@ -10,6 +10,7 @@ from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.type_text import constant_words, size_words, type_words
 from codecgen.schema.lookup import has_order, members
 from codecgen.schema.model import Field, Layout, Model
+from codecgen.schema.texts import Text
 from codecgen.schema.types import BitMember, ScalarType
 
 
@@ -25,9 +26,24 @@ class Side:
 def diff(layout: str, before: Side, after: Side) -> str:
     """The changes of a layout and of what it holds, one a line."""
     head = f"{layout}: {before.title} -> {after.title}"
-    lines = list(_Diff(before, after).layout(layout, before.version, after.version))
+    texts = before.model.texts.get(layout), after.model.texts.get(layout)
+    if texts != (None, None):
+        lines = list(_texts(layout, *texts))
+    else:
+        lines = list(_Diff(before, after).layout(layout, before.version, after.version))
     body = [f"  {line}" for line in lines] or ["  nothing changed"]
     return "\n".join(printable(line) for line in (head, *body))
+
+
+def _texts(name: str, old: Text | None, new: Text | None) -> Iterator[str]:
+    """The changes of a text between releases: it comes, and so do keys."""
+    if old is None or new is None:
+        yield f"{name} is {'added' if old is None else 'removed'}"
+        return
+    for key in (*old.properties, *(key for key in new.properties if key not in old.properties)):
+        if key not in old.properties or key not in new.properties:
+            added = key in new.properties
+            yield f"{'+' if added else '-'} {key.name} is {'added' if added else 'removed'}"
 
 
 class _Diff:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from codecgen import explain_texts
 from codecgen.advice import ADVICE
 from codecgen.diagnostics import CODES, did_you_mean, printable
 from codecgen.explain_text import (
@@ -23,6 +24,7 @@ from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.type_text import constant_words, size_words, type_words
 from codecgen.schema.lookup import members, reference_of
 from codecgen.schema.model import FREEDOMS, Choice, Derived, Enum, EnumValue, Field, Layout, Model
+from codecgen.schema.texts import Text
 from codecgen.schema.types import ArrayType, BitMember, BitsType, ScalarType, Since
 from codecgen.schema.uses import within
 
@@ -66,7 +68,9 @@ class _Explainer:
             what = f"{head} is a directory that is used, of {model.uses[head].package}"
             known = [*model.uses[head].model.layouts, *model.uses[head].model.enums]
             raise UnknownName(f"{what}; name one of {', '.join(f'{head}.{n}' for n in known[:40])}")
-        known = [*model.layouts, *model.enums, *model.choices]
+        if head in model.texts:
+            return self.text(model.texts[head], ".".join(rest))
+        known = [*model.layouts, *model.texts, *model.enums, *model.choices]
         raise _unknown(head if layout_name == head else layout_name, known, "the schemas declare")
 
     def version(self, layout: Layout, number: str) -> int:
@@ -355,6 +359,14 @@ class _Explainer:
         yield from self.since_rows(choice.since, None)
         for key, ref in choice.cases:
             yield from row(str(key), str(ref))
+
+    def text(self, text: Text, path: str) -> Iterator[str]:
+        if not path:
+            return explain_texts.text_lines(text, self.since_rows)
+        found = explain_texts.value_lines(text, path, self.since_rows)
+        if found is None:
+            raise _unknown(path, explain_texts.names(text), f"{text.name} has")
+        return found
 
     # ------------------------------------------------------------ parts
 

@@ -64,6 +64,8 @@ def _layout(plan: Plan, name: str) -> Iterator[str]:
     if not plans:
         known = [*plan.model.layouts, *plan.model.views]
         help = did_you_mean(head, known) if head not in plan.versions else ""
+        if head in plan.texts:
+            help = "a text has none: its lines are what is read and written"
         help = help or "name a layout, a version of it as in message@0, or a view"
         raise UnknownName(f"no program is called {name!r}; {help}")
     for i, layout in enumerate(plans):

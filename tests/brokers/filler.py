@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 
+from kafka_codecs import OFFSET_CHECKPOINT
+
 from .brokers import Broker
 from .process import LineClient, wait_until
 from .records import Rec
@@ -120,10 +122,9 @@ class Filler:
             *directory.glob("*.swap"),
             *directory.glob("*.deleted"),
         ]
-        for line in checkpoint.read_text(encoding="utf-8").splitlines()[2:]:
-            name, number, offset = line.split()
-            if (name, int(number)) == (topic, partition):
-                return int(offset) >= active and not left_over
+        for entry in OFFSET_CHECKPOINT.parse(checkpoint.read_bytes()).entries or ():
+            if (entry.topic, entry.partition) == (topic, partition):
+                return bool(entry.offset >= active and not left_over)
         return False
 
 

@@ -53,7 +53,7 @@ def test_releases_are_numbers() -> None:
 def test_kafka_0_8_has_message_version_0_alone() -> None:
     old = as_of(OURS, "0.8.0")
     own = {layout.name for layout in old.layouts.values() if layout.span.file[:5] != "wire/"}
-    assert own == {"message", "offset_index_entry"}
+    assert own == {"message", "offset_index", "offset_index_entry", "clean_shutdown"}
     assert [p.version for p in make_plan(old).versions["message"]] == [0]
     assert values(old, "compression") == ["none", "gzip", "snappy"]
     assert set(old.enums) == {"compression", "timestamp_type"}

@@ -33,7 +33,7 @@ def schemas(tmp_path: Path) -> Path:
 def test_check_is_good(schemas: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(schemas)]) == 0
     out, err = capsys.readouterr()
-    assert out.startswith("2 files, 1 layout, 0 enums, 0 choices: good (")
+    assert out.startswith("2 files, 1 layout, 0 texts, 0 enums, 0 choices: good (")
     assert err == ""
 
 

@@ -204,9 +204,9 @@ def test_everything_is_described(directory: Path) -> None:
 
 
 def test_folders_in_the_order_of_their_age_and_size() -> None:
-    """Drafts last, before them what is of no release; records and indexes are equally old, and there are more files of records."""
+    """Drafts last, before them what is of no release; records and files are equally old, and there are more files of records."""
     headings = re.findall(r"^## (\w+)$", page(SCHEMAS, "README"), re.MULTILINE)
-    assert headings[:5] == ["Records", "Indexes", "Messages", "Wire", "Drafts"]
+    assert headings[:5] == ["Records", "Files", "Messages", "Wire", "Drafts"]
 
 
 def page(directory: Path, name: str) -> str:

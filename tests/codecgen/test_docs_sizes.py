@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from construct import Container
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from codecgen.examples import live
@@ -149,6 +149,7 @@ def scalar(name: str) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize(("directory", "name", "version"), ALL)
+@settings(suppress_health_check=[HealthCheck.filter_too_much])  # of rules that numbers break
 @given(data=st.data())
 def test_size_is_that_of_what_is_built_and_within_the_bounds(
     directory: Path, name: str, version: int | None, data: st.DataObject

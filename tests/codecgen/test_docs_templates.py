@@ -278,6 +278,7 @@ def test_the_templates_there_are() -> None:
         "page.md.j2",
         "_section.md.j2",
         "_layout.md.j2",
+        "_text.md.j2",
         "_example.md.j2",
     }
 

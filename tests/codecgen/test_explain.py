@@ -118,6 +118,35 @@ def test_unknown_names(name: str) -> None:
         explain(OURS, name)
 
 
+def test_texts() -> None:
+    found = rows("offset_checkpoint")
+    assert found["empty"] == "it may be, and every value is null then"
+    text = explain(OURS, "offset_checkpoint")
+    assert "entries: lines of <topic> <partition> <offset>, as many as entry_count says" in text
+    assert rows("offset_checkpoint.entries.topic")["form"] == "word"
+    assert rows("offset_checkpoint.entries")["accepts"].startswith(
+        "any_final_newline, extra_blanks"
+    )
+    assert rows("partition_metadata.version")["valid"] == "version == 0"
+    assert rows("partition_metadata")["last line"] == "has no line feed after it"
+    assert rows("meta_properties.node_id")["key"] == "node.id"
+    assert rows("meta_properties")["other keys"] == "are kept"
+    for name in ("meta_properties.nodeid", "offset_checkpoint.entries.topics", "offset_checkpont"):
+        with pytest.raises(UnknownName, match="did you mean"):
+            explain(OURS, name)
+
+
+def test_texts_between_releases() -> None:
+    def changes(name: str, before: str, after: str) -> list[str]:
+        sides = [Side(r, as_of(OURS, r), None) for r in (before, after)]
+        return [line.strip() for line in diff(name, *sides).split("\n")[1:]]
+
+    assert changes("meta_properties", "2.8.0", "4.0.0") == ["+ directory_id is added"]
+    assert changes("meta_properties", "4.0.0", "2.8.0") == ["- directory_id is removed"]
+    assert changes("partition_metadata", "2.7.0", "2.8.0") == ["partition_metadata is added"]
+    assert changes("partition_metadata", "2.8.0", "4.0.0") == ["nothing changed"]
+
+
 def test_everything_in_our_schemas_can_be_explained() -> None:
     names = [*OURS.layouts, *OURS.enums, *OURS.choices]
     for layout in OURS.layouts.values():

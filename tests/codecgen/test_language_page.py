@@ -16,6 +16,7 @@ from codecgen.plan import make_plan
 from codecgen.runtime.compression import CODECS, Codec
 from codecgen.schema import grammar
 from codecgen.schema.model import FREEDOMS, Model
+from codecgen.schema.texts import TEXT_FREEDOMS
 from codecgen.targets.registry import TARGETS
 from tests.codecgen import language_page
 from tests.codecgen.schemas import checked
@@ -87,7 +88,8 @@ def test_formats_of_others_work_as_the_page_says(
 
 def test_rows_are_made_as_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = language_page.PAGE.read_text(encoding="utf-8")
-    [code] = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    codes = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    [code] = [code for code in codes if "SAMPLES" in code]
     [block] = [text for _, text in BLOCKS if text.startswith("view: samples\n")]
     model = model_of_block(block)
     write(model, tmp_path)
@@ -97,6 +99,26 @@ def test_rows_are_made_as_the_page_says(tmp_path: Path, monkeypatch: pytest.Monk
     try:
         exec(code, names)
         assert len(names["rows"]) == 1
+    finally:
+        for name in [name for name in sys.modules if name.split(".")[0] == package]:
+            del sys.modules[name]
+
+
+def test_texts_are_changed_as_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = language_page.PAGE.read_text(encoding="utf-8")
+    codes = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    [code] = [code for code in codes if "SETTINGS" in code]
+    [block] = [text for _, text in BLOCKS if text.startswith("text: settings\n")]
+    model = model_of_block(block)
+    write(model, tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    package = model.manifest.package
+    names: dict[str, Any] = {}
+    try:
+        exec(code, names)
+        assert names["found"].interval == 20
     finally:
         for name in [name for name in sys.modules if name.split(".")[0] == package]:
             del sys.modules[name]
@@ -177,14 +199,14 @@ def test_every_key_and_freedom_is_shown_in_yaml() -> None:
     keys = {key for form in grammar.FORMS.values() for key in form.keys}
     missing = [
         key
-        for key in [*keys, *FREEDOMS]
-        if not re.search(rf"\b{key}:", shown) and key not in FREEDOMS
+        for key in [*keys, *FREEDOMS, *TEXT_FREEDOMS]
+        if not re.search(rf"\b{key}:", shown) and key not in {**FREEDOMS, **TEXT_FREEDOMS}
     ]
-    missing += [freedom for freedom in FREEDOMS if freedom not in shown]
+    missing += [freedom for freedom in (*FREEDOMS, *TEXT_FREEDOMS) if freedom not in shown]
     assert missing == []
 
 
 def test_freedoms_are_described_as_in_the_model() -> None:
     text = language_page.PAGE.read_text(encoding="utf-8")
-    for freedom, about in FREEDOMS.items():
+    for freedom, about in {**FREEDOMS, **TEXT_FREEDOMS}.items():
         assert f"| `{freedom}` | {about} |" in text

@@ -18,6 +18,7 @@ from codecgen.schema.grammar import FORMS
 from codecgen.schema.key_types import OneOf
 from codecgen.schema.lookup import integer_range
 from codecgen.schema.model import FREEDOMS, Field
+from codecgen.schema.texts import TEXT_FREEDOMS
 from codecgen.schema.types import INTEGERS, LENGTHS, VARINTS
 from codecgen.spans import expression_span
 from codecgen.targets.construct import module as construct_module
@@ -86,8 +87,13 @@ def test_every_key_of_a_field_is_read_or_is_a_type() -> None:
 
 
 def test_freedoms_of_the_grammar_are_those_of_the_model() -> None:
-    accepts = FORMS["field"].keys["accepts"].kind
-    assert getattr(accepts, "item", None) == OneOf(tuple(FREEDOMS))
+    for forms, freedoms in (
+        (("layout", "field"), FREEDOMS),
+        (("text",), TEXT_FREEDOMS),
+    ):
+        for form in forms:
+            accepts = FORMS[form].keys["accepts"].kind
+            assert getattr(accepts, "item", None) == OneOf(tuple(freedoms))
 
 
 def _words(text: str) -> dict[str, tuple[int, int]]:

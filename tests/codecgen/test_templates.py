@@ -235,6 +235,7 @@ def test_names_of_files_say_what_they_are_for() -> None:
             "c/{{module}}.txt.j2": "{{ module.path }}",
             "d/{{enum}}.txt.j2": "{{ enum.name }}",
             "e/{{choice}}/{{choice}}.txt.j2": "{{ choice.name }}",
+            "t/{{text}}.txt.j2": "{{ text.lines | length }} {{ text.properties | length }}",
             "f/{{view}}.txt.j2": "{{ view.name }}",
             "_part.j2": "{{ nothing }}",
             "g/_part.j2": "{{ nothing }}",
@@ -250,8 +251,10 @@ def test_names_of_files_say_what_they_are_for() -> None:
     assert files["c/records/record_batch.txt"] == "records/record_batch"
     assert files["d/compression.txt"] == "compression"
     assert files["e/log_entry/log_entry.txt"] == "log_entry"
+    assert files["t/partition_metadata.txt"] == "2 0"
+    assert files["t/meta_properties.txt"] == "0 5"
     assert files["f/records.txt"] == "records"
-    assert not any("part" in path for path in files)
+    assert not any("_part" in path for path in files)
 
 
 @pytest.mark.parametrize(

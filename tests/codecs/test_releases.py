@@ -6,6 +6,7 @@
 - KIP-482 (tagged fields): 2.4.0.
 - KIP-595 and KIP-630 were previews until 2.8; control record types 2 to 4 have their numbers since 3.0.0.
 - KIP-534 (delete horizon, KAFKA-8522): 3.1.0, which also renamed firstTimestamp to baseTimestamp.
+- KIP-101 (leader epochs): 0.11.0. KIP-516 (topic ids): 2.8.0. KIP-858 (ids of log directories): 3.7.0.
 - KIP-853: KRAFT_VERSION and KRAFT_VOTERS are in ControlRecordType since 3.8.0.
 """
 
@@ -35,9 +36,20 @@ FIRST: dict[str, tuple[str, tuple[int, ...]]] = {
     "message": ("0.8.0", ()),
     "message@0": ("0.8.0", ()),
     "message@1": ("0.10.0", (31, 32)),
+    "offset_index": ("0.8.0", ()),
     "offset_index_entry": ("0.8.0", ()),
+    "time_index": ("0.10.1", (33,)),
     "time_index_entry": ("0.10.1", (33,)),
+    "transaction_index": ("0.11.0", (98,)),
     "transaction_index_entry": ("0.11.0", (98,)),
+    "producer_snapshot": ("0.11.0", (98,)),
+    "producer_snapshot_entry": ("0.11.0", (98,)),
+    "clean_shutdown": ("0.8.0", ()),
+    "offset_checkpoint": ("0.8.0", ()),
+    "leader_epoch_checkpoint": ("0.11.0", (101,)),
+    "partition_metadata": ("2.8.0", (516,)),
+    "meta_properties": ("0.8.2", ()),
+    "meta_properties.directory_id": ("3.7.0", (858,)),
     "record_batch": ("0.11.0", (98,)),
     "record": ("0.11.0", (98,)),
     "header": ("0.11.0", (82,)),
@@ -94,6 +106,9 @@ def parts(found: Model) -> dict[str, Since | None]:
             if isinstance(field.type, BitsType):
                 for member in field.type.members:
                     out[f"{layout.name}.{member.name}"] = member.since
+    for text in found.texts.values():
+        out[text.name] = text.since
+        out |= {f"{text.name}.{key.name}": key.since for key in text.properties}
     for enum in found.enums.values():
         for value in enum.values:
             out[f"{enum.name}.{value.name}"] = value.since
@@ -117,6 +132,7 @@ def test_all_layouts_and_values_are_listed() -> None:
     apart = ("drafts/", "wire/")
     layouts = model().layouts.values()
     assert {one.name for one in layouts if not one.span.file.startswith(apart)} <= listed
+    assert set(model().texts) <= listed
     for enum in ("compression", "control_record_type"):
         values = {f"{enum}.{v.name}" for v in model().enums[enum].values}
         assert values - {"compression.none"} <= listed

@@ -7,12 +7,13 @@ from typing import Any
 from hypothesis import strategies as st
 
 from codecgen.check.names import RUNTIME
-from tests.laws import apart, examples
+from tests.laws import apart, examples, text_laws
 from tests.laws.draws import Draw
 from tests.laws.keys import Kit, Made
 from tests.laws.layouts import CODECS, Maker
 from tests.laws.names import Names
 from tests.laws.seen import FIXED, SCALARS, numbers_of
+from tests.laws.text_schemas import TextMaker
 from tests.laws.views import ViewMaker
 from tests.laws.world import Tree, World, reach
 
@@ -80,12 +81,17 @@ class Directory:
             self.choices()
         if d.chance(6):
             self.overhead()
+        for _ in range(d.number(0, 2) if d.chance(4) else 0):
+            maker = TextMaker(d, self.names.fresh(), bool(self.kit.releases))
+            self.documents.append(("text", maker.document()))
         files = self.files()
         if d.chance(5):
             files = apart.split(files, d)
             self.manifest["uses"] = {apart.ALIAS: f"../{apart.ALIAS}"}
         world = World(self.manifest, files)
-        examples.add(world, d.number(0, 1 << 30), bool(self.kit.releases))
+        seed = d.number(0, 1 << 30)
+        examples.add(world, seed, bool(self.kit.releases))
+        text_laws.add_examples(world, seed, bool(self.kit.releases))
         return world
 
     def head(self) -> None:

@@ -326,7 +326,7 @@ def text_of(document: Tree) -> str:
 
 def _flow(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_flow(part)}" for key, part in value.items()) + "}"
+        return "{" + ", ".join(f"{_key(key)}: {_flow(part)}" for key, part in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_flow, value)) + "]"
     if value is None or isinstance(value, bool):
@@ -339,6 +339,10 @@ def _flow(value: Any) -> str:
         plain = _PLAIN.match(value) and value.lower() not in _WORDS
         return value if plain else json.dumps(value, ensure_ascii=False)
     return str(value)
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[\w@.-]+", key, re.ASCII) else json.dumps(key, ensure_ascii=False)
 
 
 def _plain(node: yaml.Node) -> Any:

@@ -12,6 +12,7 @@ from yaml.nodes import MappingNode, Node
 from tests.mutants import words
 from tests.mutants.edits import Editor, Entry, Mutant, child, entries, items, word
 from tests.mutants.expressions import changes
+from tests.mutants.texts import text_mutants
 from tests.mutants.views import view_mutants
 
 SIMPLE = {
@@ -81,6 +82,12 @@ def _document(editor: Editor, document: Node, names: Names) -> Iterator[Mutant]:
         yield from LayoutFacts(editor, names, document).all()
     elif child(document, "choice") is not None:
         yield from _choice(editor, document)
+    elif child(document, "text") is not None:
+        yield from releases(editor, word(child(document, "text")) or "", document, names)
+        for key in entries(child(document, "properties")):
+            place = f"{word(child(document, 'text'))}.{key.name}"
+            yield from releases(editor, place, key.value, names)
+        yield from text_mutants(editor, document)
     elif child(document, "view") is not None:
         yield from view_mutants(editor, document, list(names.enums.values()))
     for enum in entries(child(document, "enums")):

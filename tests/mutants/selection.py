@@ -52,10 +52,12 @@ DRAFTS = Selection(
     ),
     NOT,
 )
-INDEXES = Selection(
+FILES = Selection(
     (
         "tests/codecs/test_tolerances.py",
         "tests/log/test_index_entries.py",
+        "tests/log/test_other_files.py",
+        "tests/log/test_text_files.py",
         *RELEASES,
         "tests/arrow/test_structured.py",
     ),
@@ -79,7 +81,7 @@ BY_FOLDER = {
     "records": RECORDS,
     "messages": MESSAGES,
     "drafts": DRAFTS,
-    "indexes": INDEXES,
+    "files": FILES,
     "views": VIEWS,
     "wire": WIRE,
 }

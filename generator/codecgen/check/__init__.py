@@ -19,6 +19,7 @@ from codecgen.check import (
     references,
     relations,
     releases,
+    texts,
     tolerances,
     values,
     versions,
@@ -38,7 +39,7 @@ class Pass:
     after: tuple[str, ...] = ()
 
 
-_SOUND = ("references", "versions", "bits", "relations", "recursion", "expressions")
+_SOUND = ("references", "versions", "bits", "relations", "recursion", "expressions", "texts")
 
 PASSES: tuple[Pass, ...] = (
     Pass("manifest", manifest.check),
@@ -52,6 +53,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("nulls", nulls.check),
     Pass("recursion", recursion.check),
     Pass("expressions", expressions.check),
+    Pass("texts", texts.check),
     Pass("tolerances", tolerances.check, _SOUND),
     Pass("open_ended", open_ended.check, _SOUND),
     Pass("choices", choices.check, _SOUND),

@@ -10,7 +10,7 @@ from codecgen.schema.model import Model
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    if any(layout.examples for layout in model.layouts.values()):
+    if model.has_examples:
         from codecgen.examples.trial import findings  # needed where there are examples
 
         yield from findings(make_plan(model))

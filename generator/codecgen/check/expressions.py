@@ -36,10 +36,10 @@ def _field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
     before = _until(scope, index)
     itself = _until(scope, index + 1)
     if f.when is not None:
-        yield from _must_be("bool", f.when, before, "`when`")
+        yield from must_be("bool", f.when, before, "`when`")
     for key, condition in (("valid", f.valid), ("refuse", f.refuse)):
         if condition is not None:
-            yield from _must_be("bool", condition, itself, f"`{key}`")
+            yield from must_be("bool", condition, itself, f"`{key}`")
     if isinstance(f.type, ArrayType) and f.type.compression is not None:
         yield from _codec(f.type.compression.by, before)
     if f.default is not None and f.none is None:
@@ -47,11 +47,11 @@ def _field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
     for m in members(f):
         if m.default is not None and exists_in(m, scope.version):
             inner = replace(_until(scope, index, built=True), since=m.since or scope.since)
-            yield from _fits(m.default, inner, bit_type(m), f'"{m.name}"')
+            yield from value_fits(m.default, inner, bit_type(m), f'"{m.name}"')
 
 
 def _codec(by: Expression, scope: Scope) -> Iterator[Diagnostic]:
-    found = list(_must_be("enum", by, scope, "what names a codec"))
+    found = list(must_be("enum", by, scope, "what names a codec"))
     yield from found
     value = Resolver(by, scope).value()
     if not found and not isinstance(value, FieldValue | BitValue):
@@ -78,7 +78,8 @@ def _newer(resolver: Resolver) -> Iterator[Diagnostic]:
             yield Diagnostic("C028", message, resolver.span(path), help=f"see {since.span}")
 
 
-def _must_be(kind: str, expression: Expression, scope: Scope, what: str) -> Iterator[Diagnostic]:
+def must_be(kind: str, expression: Expression, scope: Scope, what: str) -> Iterator[Diagnostic]:
+    """What is wrong with an expression that has to give a value of a kind."""
     resolver = Resolver(expression, scope)
     value = resolver.value()
     found = None if value is None else value.type
@@ -97,15 +98,18 @@ def _must_be(kind: str, expression: Expression, scope: Scope, what: str) -> Iter
 def _default(f: Field, default: Expression, scope: Scope) -> Iterator[Diagnostic]:
     if isinstance(f.type, ScalarType):
         wanted = scalar_type(f.type)
-        yield from _fits(default, scope, wanted, f'"{f.name}"')
+        yield from value_fits(default, scope, wanted, f'"{f.name}"')
     elif isinstance(f.type, BytesType):
         wanted = Type("text" if f.type.text else "bytes", nullable=f.type.null is not None)
-        yield from _fits(default, scope, wanted, f'"{f.name}"')
+        yield from value_fits(default, scope, wanted, f'"{f.name}"')
     elif isinstance(default.node, Null):
         pass  # whether it can be null is said where nulls are looked at
 
 
-def _fits(expression: Expression, scope: Scope, wanted: Type, what: str) -> Iterator[Diagnostic]:
+def value_fits(
+    expression: Expression, scope: Scope, wanted: Type, what: str
+) -> Iterator[Diagnostic]:
+    """What is wrong with an expression that has to give a value of a type."""
     resolver = Resolver(expression, scope)
     value = resolver.value(wanted.enum)
     found = None if value is None else value.type

@@ -43,6 +43,7 @@ EXPRESSION = frozenset(
 RUNTIME = frozenset(
     [
         "array",
+        "base64_uuid",
         "bit",
         "bits",
         "boolean",
@@ -50,6 +51,8 @@ RUNTIME = frozenset(
         "choice",
         "compressed",
         "container",
+        "decimal",
+        "each_line",
         "enum_field",
         "enumeration",
         "field",
@@ -58,11 +61,18 @@ RUNTIME = frozenset(
         "integer",
         "layout",
         "lazy",
+        "line_value",
+        "lines_file",
         "nullable",
+        "properties_file",
+        "property",
+        "rest_of_line",
         "rule",
         "text",
+        "text_line",
         "uuid",
         "varint",
+        "word",
     ]
 )
 """Enums of these names would give classes that generated modules import."""
@@ -135,7 +145,7 @@ def _package(model: Model) -> Iterator[Diagnostic]:
         message = f'a package "{name}" would hide the module that generated code imports'
         yield Diagnostic("C027", message, where, help=f'take another name, perhaps "{name}_codecs"')
     else:
-        yield from _word(name, where, frozenset())
+        yield from word(name, where, frozenset())
 
 
 def _files(model: Model) -> Iterator[Diagnostic]:
@@ -180,11 +190,13 @@ def _declarations(model: Model) -> Iterator[Diagnostic]:
                 f'"{layout.name}" is a type: `array: {layout.name}` could not tell which is meant'
             )
             yield Diagnostic("C027", message, layout.span, help="take another name")
-        yield from _word(layout.name, layout.span, HELPERS if layout.derived else frozenset())
+        yield from word(layout.name, layout.span, HELPERS if layout.derived else frozenset())
     for choice in model.choices.values():
-        yield from _word(choice.name, choice.span, frozenset())
+        yield from word(choice.name, choice.span, frozenset())
+    for text in model.texts.values():
+        yield from word(text.name, text.span, frozenset())
     for enum in model.enums.values():
-        yield from _word(enum.name, enum.span, RUNTIME)
+        yield from word(enum.name, enum.span, RUNTIME)
         if keyword.iskeyword(class_of(enum.name)):
             message = f'the class of "{enum.name}" would be called {class_of(enum.name)}, a keyword of Python'
             yield Diagnostic("C027", message, enum.span, help="take another name")
@@ -207,13 +219,13 @@ def _fields(layout: Layout) -> Iterator[Diagnostic]:
     taken = CONTAINER | EXPRESSION
     seen: dict[str, Span] = {}
     for f in layout.fields:
-        yield from _word(f.name, f.span, taken, field=True)
+        yield from word(f.name, f.span, taken, field=True)
         seen[f.name] = f.span
         for m in members(f):
-            yield from _word(m.name, m.span, taken, field=True)
+            yield from word(m.name, m.span, taken, field=True)
     functions: dict[str, Span] = {}
     for d in layout.derived:
-        yield from _word(d.name, d.span, taken | HELPERS)
+        yield from word(d.name, d.span, taken | HELPERS)
         if d.array is None and d.name in seen:
             help = f"the field is at {seen[d.name]}"
             yield Diagnostic("C008", f'"{d.name}" is a field already', d.span, help=help)
@@ -225,9 +237,10 @@ def _fields(layout: Layout) -> Iterator[Diagnostic]:
         functions.setdefault(function, d.span)
 
 
-def _word(
+def word(
     name: str, where: Span, taken: frozenset[str], *, field: bool = False
 ) -> Iterator[Diagnostic]:
+    """What is wrong with a name that is not to be one of ``taken``."""
     help = "take another name"
     if field:
         help = f'write "{name}_", and `spelled: {name}` for the documents'
@@ -260,6 +273,8 @@ def symbols(model: Model) -> Iterator[tuple[str, str, Span]]:
             for version in range(v.low, v.high + 1):
                 name = f"{layout.name}@{version}"
                 yield f"{layout.name.upper()}_V{version}", name, layout.span
+    for text in model.texts.values():
+        yield text.name.upper(), text.name, text.span
     for choice in model.choices.values():
         yield choice.name.upper(), choice.name, choice.span
 

@@ -35,9 +35,11 @@ def layout_known(ref: Reference, model: Model) -> Iterator[Diagnostic]:
     """A finding when a reference names no layout."""
     if ref.layout in model.layouts or model.is_broken(ref.layout):
         return
-    if ref.layout in model.choices or ref.layout in model.enums:
-        kind = "a choice" if ref.layout in model.choices else "an enum"
-        declared = model.choices.get(ref.layout) or model.enums[ref.layout]
+    others = (("a choice", model.choices), ("an enum", model.enums), ("a text", model.texts))
+    for kind, things in others:
+        if ref.layout not in things:
+            continue
+        declared = things[ref.layout]
         message = f'"{ref.layout}" is {kind}, where a layout must stand'
         yield Diagnostic(
             "C012", message, ref.span, "not a layout", f"it is declared at {declared.span}"

@@ -23,6 +23,12 @@ def check(model: Model) -> Iterator[Diagnostic]:
         yield from _layout(layout, model)
     for choice in model.choices.values():
         yield from _since(choice.since, place(choice, "since"), manifest)
+    for text in model.texts.values():
+        yield from _since(text.since, place(text, "since"), manifest)
+        for key in text.properties:
+            yield from _since(key.since, place(key, "since"), manifest)
+        for example in text.examples:
+            yield from _since(example.since, place(example, "since"), manifest)
     for enum in model.enums.values():
         for value in enum.values:
             yield from _since(value.since, place(value, "since"), manifest)

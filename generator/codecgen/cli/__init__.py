@@ -143,7 +143,7 @@ def _parser() -> argparse.ArgumentParser:
         "diff message 0 1",
         "diff record_batch 0.11.0 3.1.0",
     )
-    diff.add_argument("layout", metavar="LAYOUT")
+    diff.add_argument("layout", metavar="LAYOUT", help="a layout, or a text")
     diff.add_argument("before", metavar="FROM", help="a version of the layout, or a release")
     diff.add_argument("after", metavar="TO", help="likewise")
     _add_schemas(diff)

@@ -37,22 +37,24 @@ def diff(arguments: argparse.Namespace) -> int:
     if model is None:
         return FINDINGS
     model, name = within(model, arguments.layout)
+    known = [*model.layouts, *model.texts]
     layout = model.layouts.get(name)
-    if layout is None:
-        hint = did_you_mean(arguments.layout, model.layouts) or f"known: {', '.join(model.layouts)}"
+    if layout is None and name not in model.texts:
+        hint = did_you_mean(arguments.layout, known) or f"known: {', '.join(known)}"
         raise UsageError(f"unknown layout {arguments.layout!r}; {hint}")
+    versions = None if layout is None else layout.versions
     sides = []
     for wanted in (arguments.before, arguments.after):
-        if layout.versions is not None and wanted.isdecimal() and wanted.isascii():
-            if int(wanted) not in layout.versions:
-                raise UsageError(f"{layout.name} has versions {layout.versions}, not {wanted}")
+        if versions is not None and wanted.isdecimal() and wanted.isascii():
+            if int(wanted) not in versions:
+                raise UsageError(f"{name} has versions {versions}, not {wanted}")
             sides.append(differences.Side(f"version {wanted}", model, int(wanted)))
         else:
             release = release_of(wanted, model)
             sides.append(differences.Side(str(release), as_of(model, release), None))
     if (sides[0].version is None) != (sides[1].version is None):
         raise UsageError("a version and a release cannot be compared; name two of a kind")
-    print(differences.diff(layout.name, *sides))
+    print(differences.diff(name, *sides))
     return GOOD
 
 

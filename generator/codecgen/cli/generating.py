@@ -34,6 +34,7 @@ def check(arguments: argparse.Namespace) -> int:
         count(len(items), what)
         for items, what in (
             (model.layouts, "layout"),
+            (model.texts, "text"),
             (model.enums, "enum"),
             (model.choices, "choice"),
         )

@@ -16,6 +16,7 @@ from typing import Any
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan, Plan, make_plan
 from codecgen.schema.model import Model
+from codecgen.schema.texts import Text
 from codecgen.targets import construct
 from codecgen.targets.construct.homes import module_path, symbol
 
@@ -33,6 +34,10 @@ class Codecs:
     def any_version(self, plan: LayoutPlan) -> Any:
         """The codec that finds the version in the bytes."""
         return getattr(self.module(plan.layout.span.file), symbol(plan.name))
+
+    def text(self, text: Text) -> Any:
+        """The codec of a text."""
+        return getattr(self.module(text.span.file), symbol(text.name))
 
     def derived(self, file: str, name: str) -> Any:
         """The function of a derived value."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from codecgen.diagnostics import Diagnostic, did_you_mean
 from codecgen.examples.live import Codecs, load
+from codecgen.examples.text_trial import text_findings
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.runtime.errors import CodecError
 from codecgen.schema.model import Example, Field, Layout
@@ -49,7 +50,7 @@ class Mismatch(Exception):
 
 def findings(plan: Plan) -> Iterator[Diagnostic]:
     """What is wrong with the examples of all layouts, or why there are no codecs to try them with."""
-    if not any(layout.examples for layout in plan.model.layouts.values()):
+    if not plan.model.has_examples:
         return
     codecs, refused = load(plan)
     if codecs is None:
@@ -60,6 +61,7 @@ def findings(plan: Plan) -> Iterator[Diagnostic]:
             result = try_example(plan, codecs, layout, example)
             if isinstance(result, Diagnostic):
                 yield result
+    yield from text_findings(plan, codecs)
 
 
 def try_example(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Tried | Diagnostic:

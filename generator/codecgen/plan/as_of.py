@@ -83,6 +83,15 @@ def as_of(model: Model, release: str | None) -> Model:
         ),
         choices=Declarations(choices, used_of(model.choices)),
         views={},
+        texts={
+            name: replace(
+                text,
+                properties=tuple(p for p in text.properties if exists(p.since, release)),
+                examples=tuple(e for e in text.examples if exists(e.since, release)),
+            )
+            for name, text in model.texts.items()
+            if exists(text.since, release)
+        },
     )
 
 

@@ -12,9 +12,10 @@ from codecgen.plan.nodes import DerivedValue, Value
 from codecgen.plan.resolve import settled
 from codecgen.plan.resolve_rows import derived_value
 from codecgen.plan.scope import Scope
+from codecgen.plan.texts import TextPlan, text_plan
 from codecgen.schema.declarations import Declarations, used_of
 from codecgen.schema.lookup import field_of, spread
-from codecgen.schema.model import Choice, Enum, Field, Layout, Manifest, Model
+from codecgen.schema.model import Declared, Field, Layout, Manifest, Model
 from codecgen.schema.types import (
     FLOATS,
     INTEGERS,
@@ -111,6 +112,7 @@ class Plan:
     derived: Mapping[str, tuple[DerivedValue, ...]]
     """The derived values of each layout, settled for all of its versions at once."""
     release: str | None = None
+    texts: Mapping[str, TextPlan] = dataclass_field(default_factory=dict)
 
     @property
     def manifest(self) -> Manifest:
@@ -133,7 +135,7 @@ class Plan:
         plans = self.of(ref)
         return next((p for p in plans if p.version in (around.version, None)), plans[0])
 
-    def modules(self) -> Mapping[str, tuple[Enum | Layout | Choice, ...]]:
+    def modules(self) -> Mapping[str, tuple[Declared, ...]]:
         return self.model.modules()
 
     def spelling(self, name: str, spelled: str | None) -> str:
@@ -159,7 +161,8 @@ def make_plan(model: Model, release: str | None = None) -> Plan:
         name: _derived(layout, None, model)
         for name, layout in (*model.layouts.items(), *used.items())
     }
-    return Plan(model, _declarations(plans, used), _declarations(derived, used), release)
+    texts = {name: text_plan(text, model) for name, text in model.texts.items()}
+    return Plan(model, _declarations(plans, used), _declarations(derived, used), release, texts)
 
 
 def _declarations(things: Mapping[str, T], used: Mapping[str, object]) -> Declarations[T]:

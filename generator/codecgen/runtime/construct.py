@@ -5,6 +5,7 @@ from codecgen.runtime.bits import Bit, Bits
 from codecgen.runtime.enums import Enumeration
 from codecgen.runtime.fields import Field, Rule, end_of, minus, ordered, plus, value_at
 from codecgen.runtime.layout import Choice, Layout, Lazy
+from codecgen.runtime.lines_file import EachLine, LinesFile, LineValue, TextLine
 from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.primitives import (
     Boolean,
@@ -19,9 +20,12 @@ from codecgen.runtime.primitives import (
     Varint,
     wrap,
 )
+from codecgen.runtime.properties_file import PropertiesFile, Property
+from codecgen.runtime.text_values import Base64Uuid, Decimal, RestOfLine, Word
 
 __all__ = [
     "Array",
+    "Base64Uuid",
     "Bit",
     "Bits",
     "Boolean",
@@ -29,6 +33,8 @@ __all__ = [
     "Choice",
     "Codec",
     "Compressed",
+    "Decimal",
+    "EachLine",
     "EnumField",
     "Enumeration",
     "Field",
@@ -37,11 +43,18 @@ __all__ = [
     "Integer",
     "Layout",
     "Lazy",
+    "LineValue",
+    "LinesFile",
     "Nullable",
+    "PropertiesFile",
+    "Property",
+    "RestOfLine",
     "Rule",
     "Text",
+    "TextLine",
     "Uuid",
     "Varint",
+    "Word",
     "end_of",
     "minus",
     "ordered",

@@ -13,7 +13,7 @@ class Where:
     ``position`` is a byte of the file (or of the bytes that were handed in); inside a compressed section it is
     where the compressed section begins, and ``stream_position`` is the byte in the decompressed stream.
     ``path`` names the field with indices (``records[17].headers[2].key``), ``schema`` the line of YAML
-    that describes it (``records/record.yaml:12``).
+    that describes it (``records/record.yaml:12``). ``line`` is the line of a text, the first one is 1.
     """
 
     path: str | None = None
@@ -21,6 +21,7 @@ class Where:
     stream_position: int | None = None
     file: str | None = None
     schema: str | None = None
+    line: int | None = None
 
     def __str__(self) -> str:
         parts = []
@@ -28,6 +29,8 @@ class Where:
             parts.append(self.path)
         if self.position is not None:
             at = f"byte {self.position}"
+            if self.line is not None:
+                at = f"line {self.line}, {at}"
             if self.file:
                 at += f" of {self.file}"
             parts.append(at)

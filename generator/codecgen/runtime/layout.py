@@ -301,8 +301,8 @@ class Choice(Codec):
         return layout.case(source) if isinstance(layout, Choice) else layout
 
     def frame(self, source: Source) -> int | None:
-        """See :meth:`Layout.frame`; None also when the byte that decides is not there."""
-        if source.left <= self.offset:
+        """See :meth:`Layout.frame`; None also when the value that decides is not there as a whole."""
+        if source.left < self.offset + (self.codec.size or 1):
             return None
         layout = self.cases.get(self.peek(source)) or next(iter(self.cases.values()))
         return layout.frame(source)

@@ -23,13 +23,16 @@ class Limits:
 
     ``decompressed`` is the most bytes that one compressed section may hold (None: what the schema says),
     ``depth`` how deep layouts may lie in each other, ``elements`` how many elements one array may have (each
-    takes about 2 KiB of memory as Python objects), ``findings`` how many oddities are noted in one parse.
+    takes about 2 KiB of memory as Python objects), ``findings`` how many oddities are noted in one parse. ``text`` is the
+    most bytes that a text may have, ``line`` the most of one line of it, and it has no more lines than ``elements``.
     """
 
     decompressed: int | None = None
     depth: int = 32
     elements: int = 2_000_000
     findings: int = 100_000
+    text: int = 16 << 20
+    line: int = 1 << 16
 
 
 @dataclass(slots=True)

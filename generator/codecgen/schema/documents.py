@@ -1,11 +1,11 @@
-"""Documents of YAML -> the declarations of a model: layouts, enums, choices and views."""
+"""Documents of YAML -> the declarations of a model: layouts, texts, enums, choices and views."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from codecgen.schema import forms, grammar, literals, yaml_tree
+from codecgen.schema import forms, grammar, literals, text_forms, yaml_tree
 from codecgen.schema.by_version import ranges_of, types_of
 from codecgen.schema.declarations import Declarations
 from codecgen.schema.expression import Expression
@@ -23,6 +23,7 @@ from codecgen.schema.model import (
     View,
 )
 from codecgen.schema.reader import Reader, Record, Value, integer
+from codecgen.schema.texts import Text
 from codecgen.schema.types import (
     ArrayType,
     BitsType,
@@ -48,6 +49,7 @@ class ModelBuilder:
         self.enums: dict[str, Enum] = {}
         self.choices: dict[str, Choice] = {}
         self.views: dict[str, View] = {}
+        self.texts: dict[str, Text] = {}
         self.declared: dict[str, Span] = {}
         self.broken: set[str] = set()
         self.around = Record(
@@ -74,6 +76,7 @@ class ModelBuilder:
             broken=frozenset(self.broken - set(self.declared)) | used.broken,
             views=self.views,
             uses=used.directories,
+            texts=self.texts,
         )
 
     # ------------------------------------------------------------ documents
@@ -91,6 +94,7 @@ class ModelBuilder:
             return
         build: dict[str, Callable[[Record], None]] = {
             "layout": self.layout,
+            "text": self.text,
             "choice": self.choice,
             "enums": self.enum_table,
             "view": self.view,
@@ -142,6 +146,11 @@ class ModelBuilder:
                 "since", "draft", "endian", "versions", "version_is", "version_notes", "accepts"
             ),
         )
+
+    def text(self, r: Record) -> None:
+        name = str(r["text"])
+        if self.declare(name, r.at("text")):
+            self.texts[name] = text_forms.text(r)
 
     def choice(self, r: Record) -> None:
         name = str(r["choice"])

@@ -8,6 +8,7 @@ from dataclasses import replace
 from codecgen.runtime.checksums import CHECKSUMS
 from codecgen.runtime.version import LANGUAGE
 from codecgen.schema.grammar_of_examples import EXAMPLES
+from codecgen.schema.grammar_of_texts import TEXTS
 from codecgen.schema.grammar_of_views import VIEWS
 from codecgen.schema.key_types import (
     DOC,
@@ -323,6 +324,7 @@ FORMS: Mapping[str, Form] = {
         one_of=(("by", "given"),),
     ),
     **VIEWS,
+    **TEXTS,
     "enums": Form("Names for numbers.", {"enums": Key(MapOf(Use("enum")), "The enums.", True)}),
     "enum": Form(
         "Names for numbers.",
@@ -348,5 +350,5 @@ FORMS: Mapping[str, Form] = {
 }
 """Every mapping of the language. ``since`` takes the release line of the manifest and its links as keys."""
 
-DOCUMENTS = ("layout", "choice", "enums", "view")
+DOCUMENTS = ("layout", "text", "choice", "enums", "view")
 """What a YAML document can be: it has the key of that name."""

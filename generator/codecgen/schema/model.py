@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from codecgen.schema.expression import Expression
+from codecgen.schema.texts import Text
 from codecgen.schema.types import (
     ArrayType,
     FieldRange,
@@ -320,7 +321,11 @@ class Manifest:
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
 
-def _place(thing: Enum | Layout | Choice) -> tuple[int, int]:
+Declared = Enum | Layout | Text | Choice
+"""What a YAML file declares for codecs."""
+
+
+def _place(thing: Declared) -> tuple[int, int]:
     return thing.span.line, thing.span.column
 
 
@@ -338,17 +343,24 @@ class Model:
     broken: frozenset[str] = frozenset()
     views: Mapping[str, View] = field(default_factory=dict)
     uses: Mapping[str, UsedDirectory] = field(default_factory=dict)
+    texts: Mapping[str, Text] = field(default_factory=dict)
 
     def is_broken(self, name: str) -> bool:
         """Whether a finding says already that a name, or the directory that it is from, cannot be had."""
         directory, dot, _ = name.partition(".")
         return name in self.broken or directory + dot in self.broken
 
-    def modules(self) -> Mapping[str, tuple[Enum | Layout | Choice, ...]]:
+    @property
+    def has_examples(self) -> bool:
+        """Whether there are examples of anything."""
+        layouts = any(layout.examples for layout in self.layouts.values())
+        return layouts or any(text.examples for text in self.texts.values())
+
+    def modules(self) -> Mapping[str, tuple[Declared, ...]]:
         """What each YAML file declares, in the order of the file; files by name."""
-        out: dict[str, list[Enum | Layout | Choice]] = {}
-        things: list[Enum | Layout | Choice] = [*self.enums.values(), *self.layouts.values()]
-        for thing in (*things, *self.choices.values()):
+        out: dict[str, list[Declared]] = {}
+        things: list[Declared] = [*self.enums.values(), *self.layouts.values()]
+        for thing in (*things, *self.texts.values(), *self.choices.values()):
             out.setdefault(thing.span.file, []).append(thing)
         return {file: tuple(sorted(out[file], key=_place)) for file in sorted(out)}
 

@@ -123,6 +123,7 @@ def _placed(directory: UsedDirectory) -> Model:
         enums=move.declarations(model.enums),
         choices=move.declarations(model.choices),
         views={name: move.thing(view) for name, view in model.views.items()},
+        texts={name: move.thing(text) for name, text in model.texts.items()},
         files=texts(directory),
         uses=uses,
     )

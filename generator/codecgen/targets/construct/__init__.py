@@ -6,7 +6,8 @@ from collections.abc import Mapping, Set
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import Plan
-from codecgen.schema.model import Choice, Enum, Layout
+from codecgen.schema.model import Choice, Declared, Enum, Layout
+from codecgen.schema.texts import Text
 from codecgen.targets.construct import rows
 from codecgen.targets.construct.homes import homes_of, module_path
 from codecgen.targets.construct.module import Module, import_key
@@ -112,12 +113,10 @@ if not TYPE_CHECKING:
 """
 
 
-def _in_order(
-    things: tuple[Enum | Layout | Choice, ...], plan: Plan
-) -> list[Enum | Layout | Choice]:
-    """Enums first, then layouts after those that they hold, then choices."""
+def _in_order(things: tuple[Declared, ...], plan: Plan) -> list[Declared]:
+    """Enums first, then layouts after those that they hold, then texts and choices."""
     layouts = {t.name: t for t in things if isinstance(t, Layout)}
-    out: list[Enum | Layout | Choice] = [t for t in things if isinstance(t, Enum)]
+    out: list[Declared] = [t for t in things if isinstance(t, Enum)]
     done: set[str] = set()
 
     def visit(layout: Layout, inside: tuple[str, ...]) -> None:
@@ -131,12 +130,12 @@ def _in_order(
 
     for layout in layouts.values():
         visit(layout, ())
-    return out + [t for t in things if isinstance(t, Choice)]
+    return out + [t for t in things if isinstance(t, Text | Choice)]
 
 
 def _import_cycles(
     needs: Mapping[tuple[str, ...], Set[tuple[str, ...]]],
-    things: Mapping[tuple[str, ...], Enum | Layout | Choice],
+    things: Mapping[tuple[str, ...], Declared],
 ) -> list[Diagnostic]:
     """A finding for files that need each other: Python could not import their modules."""
     for home, others in needs.items():

@@ -5,10 +5,12 @@ from __future__ import annotations
 from codecgen.plan import LayoutPlan
 from codecgen.plan.nodes import DerivedValue, Value
 from codecgen.schema.expression import Expression
-from codecgen.schema.model import Choice, Enum, Layout
+from codecgen.schema.model import Choice, Declared, Enum, Layout
+from codecgen.schema.texts import Text
 from codecgen.schema.types import FieldRange
-from codecgen.targets.construct.field_codecs import RUNTIME, FieldCodecs
+from codecgen.targets.construct.field_codecs import RUNTIME
 from codecgen.targets.construct.homes import class_name, symbol
+from codecgen.targets.construct.texts import TextCodecs
 from codecgen.targets.python_source import (
     WIDTH,
     Call,
@@ -24,7 +26,7 @@ from codecgen.targets.python_source import (
 )
 
 
-class Module(FieldCodecs):
+class Module(TextCodecs):
     """Gathers the declarations of one YAML file as Python."""
 
     # ------------------------------------------------------------ the whole
@@ -47,11 +49,13 @@ class Module(FieldCodecs):
             before = part
         return text + "\n"
 
-    def add(self, thing: Enum | Layout | Choice) -> None:
+    def add(self, thing: Declared) -> None:
         if isinstance(thing, Enum):
             self.enum(thing)
         elif isinstance(thing, Layout):
             self.layout(thing)
+        elif isinstance(thing, Text):
+            self.text_file(thing)
         else:
             self.choice(thing)
 

@@ -10,7 +10,7 @@ from codecgen.plan import Plan, as_of, make_plan
 from codecgen.plan.as_of import release_key
 from codecgen.plan.encoded_sizes import SizeError, overhead_rows
 from codecgen.schema.types import Span
-from codecgen.targets.docs.examples import Worked, work
+from codecgen.targets.docs.examples import Worked, WorkedText, work, work_text
 from codecgen.targets.docs.html_site import ASSETS, NAMES, SEARCH, HtmlPages
 from codecgen.targets.docs.html_site import template_names as html_names
 from codecgen.targets.docs.markdown import comment
@@ -90,7 +90,10 @@ def _former(plan: Plan) -> Iterator[Plan]:
 
 
 def _pages(
-    site: Site, writer: MarkdownPages, worked: Mapping[str, Sequence[Worked]], old: Sequence[Site]
+    site: Site,
+    writer: MarkdownPages,
+    worked: Mapping[str, Sequence[Worked | WorkedText]],
+    old: Sequence[Site],
 ) -> Iterator[tuple[str, str]]:
     index, found = pages(site, worked, old)
     yield index.path, writer.index(index)
@@ -133,17 +136,17 @@ def _collisions(site: Site, others: Sequence[str]) -> list[Diagnostic]:
     return found
 
 
-def _worked(plan: Plan) -> tuple[dict[str, list[Worked]], list[Diagnostic]]:
+def _worked(plan: Plan) -> tuple[dict[str, list[Worked | WorkedText]], list[Diagnostic]]:
     """The examples of every layout, worked out by the generated codecs, and those that are wrong.
 
     As of an old release examples may be of things that were not there yet: those are left out.
     """
-    if not any(layout.examples for layout in plan.model.layouts.values()):
+    if not plan.model.has_examples:
         return {}, []
     codecs, refused = load(plan)
     if codecs is None:
         return {}, list(refused)
-    out: dict[str, list[Worked]] = {}
+    out: dict[str, list[Worked | WorkedText]] = {}
     diagnostics = []
     for layout in plan.model.layouts.values():
         for example in layout.examples:
@@ -152,6 +155,13 @@ def _worked(plan: Plan) -> tuple[dict[str, list[Worked]], list[Diagnostic]]:
                 diagnostics += [result] if plan.release is None else []
             else:
                 out.setdefault(layout.name, []).append(result)
+    for text in plan.model.texts.values():
+        for text_example in text.examples:
+            shown = work_text(codecs, text, text_example)
+            if isinstance(shown, Diagnostic):
+                diagnostics += [shown] if plan.release is None else []
+            else:
+                out.setdefault(text.name, []).append(shown)
     return out, diagnostics
 
 

@@ -9,9 +9,11 @@ from typing import Any
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.examples.live import Codecs
+from codecgen.examples.text_trial import try_text
 from codecgen.examples.trial import try_example
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.schema.model import Example, Layout
+from codecgen.schema.texts import Text, TextExample
 from codecgen.targets.docs.hexdump import Stream, streams
 
 
@@ -22,6 +24,24 @@ class Worked:
     example: Example
     streams: tuple[Stream, ...]
     derived: tuple[tuple[str, object], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkedText:
+    """An example of a text that holds: its bytes, and where values lie in them: (path, first byte, byte after the last)."""
+
+    example: TextExample
+    data: bytes
+    places: tuple[tuple[str, int, int], ...]
+
+
+def work_text(codecs: Codecs, text: Text, example: TextExample) -> WorkedText | Diagnostic:
+    """The example worked out, or a diagnostic at its value that is wrong."""
+    tried = try_text(codecs, text, example)
+    if isinstance(tried, Diagnostic):
+        return tried
+    places = tuple((path, first, end) for path, first, end, _ in tried.trace)
+    return WorkedText(example, tried.data, places)
 
 
 def work(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Worked | Diagnostic:

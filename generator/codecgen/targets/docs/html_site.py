@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from codecgen.targets.docs import html
-from codecgen.targets.docs.examples import Worked
+from codecgen.targets.docs.examples import Worked, WorkedText
 from codecgen.targets.docs.hexdump_rows import Dump, dump
 from codecgen.targets.docs.linking import Uses, linked
 from codecgen.targets.docs.pages import Page, folder_title, folders, pages
@@ -64,7 +64,7 @@ class HtmlPages:
             yield f"{self._sites[0].root}/{name}", self._renderer.render(f"{name}.j2")
 
     def site(
-        self, site: Site, worked: Mapping[str, Sequence[Worked]], old: Sequence[Site]
+        self, site: Site, worked: Mapping[str, Sequence[Worked | WorkedText]], old: Sequence[Site]
     ) -> Iterator[tuple[str, str]]:
         """The files of one site."""
         index, plain = pages(site, worked, old)

@@ -9,7 +9,8 @@ from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
 from codecgen.plan.type_text import byte_count, constant_words, scalar_name
 from codecgen.schema.lookup import bytes_of
-from codecgen.schema.model import FREEDOMS, Choice, Enum, Field, Layout
+from codecgen.schema.model import FREEDOMS, Choice, Declared, Enum, Field, Layout
+from codecgen.schema.texts import Text
 from codecgen.schema.types import (
     VARINTS,
     ArrayType,
@@ -187,16 +188,14 @@ class Change:
     text: Phrase
 
 
-def changes(
-    site: Site, page: str, thing: Enum | Layout | Choice, *, enums: bool = True
-) -> list[Change]:
+def changes(site: Site, page: str, thing: Declared, *, enums: bool = True) -> list[Change]:
     """What changed, oldest release first; with ``enums`` also in the enums that a layout uses."""
     return sorted(
         _changes(site, page, thing, enums), key=lambda change: release_key(change.release)
     )
 
 
-def _changes(site: Site, page: str, thing: Enum | Layout | Choice, enums: bool) -> Iterator[Change]:
+def _changes(site: Site, page: str, thing: Declared, enums: bool) -> Iterator[Change]:
     plan = site.plan
 
     def change(since: Since | None, what: Phrase) -> Iterator[Change]:
@@ -205,13 +204,18 @@ def _changes(site: Site, page: str, thing: Enum | Layout | Choice, enums: bool) 
             tail = bracketed(links)
             yield Change(since.release, thing.name, phrase(what, tail, "."))
 
-    if isinstance(thing, Layout | Choice):
+    if isinstance(thing, Layout | Text | Choice):
         yield from change(thing.since, said("new"))
     if isinstance(thing, Enum):
         for v in thing.values:
             yield from change(
                 v.since, join(("new value", _value_words(v.value, v.name, v.spelled)))
             )
+        return
+    if isinstance(thing, Text):
+        for key in thing.properties:
+            where = link(key.name, site.href(page, thing.name, key.name))
+            yield from change(key.since, join(("new key", where)))
         return
     if isinstance(thing, Choice):
         return

@@ -9,7 +9,7 @@ from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
 from codecgen.schema.model import Layout
 from codecgen.schema.types import ArrayType, BitsType, BytesType, ScalarType, StructType
-from codecgen.targets.docs.examples import Worked
+from codecgen.targets.docs.examples import Worked, WorkedText
 from codecgen.targets.docs.notes import Change, TypeRow, changes, scalar_glossary
 from codecgen.targets.docs.sections import Section, section
 from codecgen.targets.docs.site import Site, kind
@@ -76,13 +76,13 @@ class Index:
 
 
 def pages(
-    site: Site, worked: Mapping[str, Sequence[Worked]], old: Sequence[Site]
+    site: Site, worked: Mapping[str, Sequence[Worked | WorkedText]], old: Sequence[Site]
 ) -> tuple[Index, tuple[Page, ...]]:
     """The page that lists the others, and these."""
     return _index(site, old), tuple(_page(site, file, worked) for file in site.pages)
 
 
-def _page(site: Site, file: str, worked: Mapping[str, Sequence[Worked]]) -> Page:
+def _page(site: Site, file: str, worked: Mapping[str, Sequence[Worked | WorkedText]]) -> Page:
     things = site.plan.modules()[file]
     path = site.pages[file]
     alone = len(things) == 1

@@ -9,6 +9,7 @@ from codecgen.targets.docs.pages import Page
 from codecgen.targets.docs.sections import EnumSection, LayoutSection, Section
 from codecgen.targets.docs.site import Site
 from codecgen.targets.docs.text import relative
+from codecgen.targets.docs.texts import TextSection
 
 LONGEST = 140
 
@@ -38,6 +39,8 @@ def _inside(thing: Section) -> Iterator[tuple[str, str, str]]:
     if isinstance(thing, EnumSection):
         for value in thing.rows:
             yield value.anchor, "value", value.doc.plain
+    if isinstance(thing, TextSection):
+        yield from ((row.anchor, "value of a text", row.meaning.plain) for row in thing.rows)
     if isinstance(thing, LayoutSection):
         rows = [row for group in thing.groups for row in group.rows if row.anchor]
         yield from ((row.anchor, "field", row.meaning.plain) for row in rows)

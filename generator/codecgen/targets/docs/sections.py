@@ -10,8 +10,9 @@ from codecgen.plan import Plan
 from codecgen.plan.encoded_sizes import overhead_rows
 from codecgen.plan.size_bounds import bounds
 from codecgen.plan.type_text import byte_count, number, span_words
-from codecgen.schema.model import Choice, Enum, Layout, Overhead
-from codecgen.targets.docs.examples import Worked
+from codecgen.schema.model import Choice, Declared, Enum, Layout, Overhead
+from codecgen.schema.texts import Text
+from codecgen.targets.docs.examples import Worked, WorkedText
 from codecgen.targets.docs.fields import (
     BitsTable,
     DerivedRow,
@@ -41,6 +42,7 @@ from codecgen.targets.docs.text import (
     said,
     since_words,
 )
+from codecgen.targets.docs.texts import TextSection, text_section
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,15 +163,17 @@ class EnumSection:
     rows: tuple[ValueRow, ...]
 
 
-Section = LayoutSection | ChoiceSection | EnumSection
+Section = LayoutSection | TextSection | ChoiceSection | EnumSection
 
 
 def section(
-    site: Site, page: str, thing: Enum | Layout | Choice, worked: Sequence[Worked]
+    site: Site, page: str, thing: Declared, worked: Sequence[Worked | WorkedText]
 ) -> Section:
     """Everything about one thing, as a page shows it."""
     if isinstance(thing, Layout):
-        return _layout(site, page, thing, worked)
+        return _layout(site, page, thing, [w for w in worked if isinstance(w, Worked)])
+    if isinstance(thing, Text):
+        return text_section(site, thing, [w for w in worked if isinstance(w, WorkedText)])
     return _choice(site, page, thing) if isinstance(thing, Choice) else _enum(site, page, thing)
 
 

@@ -11,7 +11,8 @@ from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.type_text import type_pieces
 from codecgen.schema.declarations import is_used
 from codecgen.schema.lookup import enum_uses
-from codecgen.schema.model import Choice, Enum, Layout, UsedDirectory
+from codecgen.schema.model import Choice, Declared, Enum, Layout, UsedDirectory
+from codecgen.schema.texts import Text
 from codecgen.schema.types import BitsType, FieldType, Reference, ScalarType
 from codecgen.targets.docs.text import Phrase, code, link, outside, phrase, relative
 
@@ -158,9 +159,11 @@ def directories(plan: Plan, thing: Layout | Choice) -> dict[str, UsedDirectory]:
     return {name: plan.model.uses[name] for name in before}
 
 
-def kind(thing: Enum | Layout | Choice) -> str:
+def kind(thing: Declared) -> str:
     if isinstance(thing, Layout):
         return "draft" if thing.draft is not None else "layout"
+    if isinstance(thing, Text):
+        return "text"
     return "enum" if isinstance(thing, Enum) else "choice"
 
 

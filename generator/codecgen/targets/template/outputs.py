@@ -40,6 +40,11 @@ def _choices(root: Root) -> Things:
         yield choice.name, {"choice": choice}
 
 
+def _texts(root: Root) -> Things:
+    for text in root.texts:
+        yield text.name, {"text": text}
+
+
 def _views(root: Root) -> Things:
     for view in root.views:
         yield view.name, {"view": view}
@@ -51,6 +56,7 @@ PATHS: Mapping[str, Callable[[Root], Things]] = {
     "module": _modules,
     "enum": _enums,
     "choice": _choices,
+    "text": _texts,
     "view": _views,
 }
 """What may stand in the name of a template -> the things that it stands for, and what a template for one sees."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from codecgen.targets.template.schema_text import Words
+from codecgen.targets.template.text_views import Text, TextLine, TextValue
 from codecgen.targets.template.view_types import (
     Bit,
     Compression,
@@ -238,6 +239,7 @@ class Module:
     layouts: Annotated[tuple[Layout, ...], "Its layouts, in the order of the file."]
     enums: Annotated[tuple[Enum, ...], "Its enums."]
     choices: Annotated[tuple[Choice, ...], "Its choices."]
+    texts: Annotated[tuple[Text, ...], "Its texts."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +264,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A template for one thing sees that besides: `layout`, `version`, `module`, `enum`, `choice` or `view`."""
+    """A template for one thing sees that besides: `layout`, `version`, `module`, `enum`, `choice`, `text` or `view`."""
 
     mark: Annotated[
         str,
@@ -274,6 +276,7 @@ class Root:
     layouts: Annotated[tuple[Layout, ...], "All layouts, by module."]
     enums: Annotated[tuple[Enum, ...], "All enums."]
     choices: Annotated[tuple[Choice, ...], "All choices."]
+    texts: Annotated[tuple[Text, ...], "All texts."]
     views: Annotated[tuple[View, ...], "All views."]
 
 
@@ -298,6 +301,9 @@ REFERENCE = (
         Value,
         Choice,
         Case,
+        Text,
+        TextLine,
+        TextValue,
         Derived,
         Expression,
         View,

@@ -1,0 +1,213 @@
+"""Texts: every line ends somewhere, counts and rules point the right way, freedoms have something to free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codecgen.check.expressions import must_be, value_fits
+from codecgen.check.names import CONTAINER, EXPRESSION, word
+from codecgen.diagnostics import Diagnostic, once
+from codecgen.plan.texts import scopes
+from codecgen.plan.types import INT
+from codecgen.runtime.properties_file import COMMENTS, ORDER, UNKNOWN
+from codecgen.runtime.text_values import BLANKS
+from codecgen.schema.lookup import integer_range
+from codecgen.schema.model import Model
+from codecgen.schema.texts import (
+    LINES_ONLY,
+    PROPERTIES_ONLY,
+    TEXT_FREEDOMS,
+    EachLine,
+    Text,
+    TextValue,
+)
+from codecgen.schema.types import Span
+from codecgen.spans import hint, place
+
+BESIDE = frozenset([UNKNOWN, COMMENTS, ORDER])
+"""What a parse of properties gives beside the keys."""
+
+
+def check(model: Model) -> Iterator[Diagnostic]:
+    for text in model.texts.values():
+        yield from once(_text(text, model))
+
+
+def _text(text: Text, model: Model) -> Iterator[Diagnostic]:
+    if not text.lines and not text.properties:
+        yield Diagnostic("C017", f'"{text.name}" has no lines and no keys', text.span)
+        return
+    if text.may_be_empty and all(isinstance(line, EachLine) for line in text.lines):
+        message = "a text of such lines alone is empty when there are none"
+        where = place(text, "may_be_empty")
+        yield Diagnostic("C011", message, where, help="leave `may_be_empty` out")
+    yield from _names(text)
+    yield from _lines(text)
+    yield from _keys(text)
+    yield from _freedoms(text)
+    for path, value in text.values():
+        yield from _numbers(value)
+        yield from _rules(text, path, value, model)
+    names: dict[str, Span] = {}
+    for example in text.examples:
+        if example.name in names:
+            message = f'two examples are called "{example.name}"'
+            help = f"the other one is at {names[example.name]}"
+            yield Diagnostic("C008", message, example.span, help=help)
+        names.setdefault(example.name, example.span)
+
+
+def _names(text: Text) -> Iterator[Diagnostic]:
+    taken = CONTAINER | EXPRESSION
+    for line in text.lines:
+        yield from word(line.name, line.span, taken)
+        for value in line.values if isinstance(line, EachLine) else ():
+            yield from word(value.name, value.span, taken)
+    for value in text.properties:
+        yield from word(value.name, value.span, taken | BESIDE, field=True)
+
+
+def _lines(text: Text) -> Iterator[Diagnostic]:
+    spans = {line.name: line.span for line in text.lines}
+    counted: dict[str, str] = {}
+    for i, line in enumerate(text.lines):
+        if isinstance(line, EachLine):
+            yield from _each(line, i, text)
+        elif line.label is not None:
+            yield from _piece(line, "label", line.label)
+            yield from _piece(line, "separator", line.separator)
+            if line.separator and line.separator in line.label:
+                message = f'the separator stands in the label of "{line.name}": it would end there'
+                yield Diagnostic("C031", message, place(line, "label"))
+        if isinstance(line, EachLine) or line.counts is None:
+            continue
+        where = place(line, "counts")
+        found = next((other for other in text.lines if other.name == line.counts), None)
+        if found is None:
+            help = hint(line.counts, spans)
+            yield Diagnostic("C014", f'there are no lines "{line.counts}"', where, help=help)
+        elif not isinstance(found, EachLine):
+            message = f'"{found.name}" is one line: what is counted has `each`'
+            yield Diagnostic("C016", message, where)
+        elif text.lines.index(found) < i:
+            message = f'"{found.name}" stands before the line that counts it'
+            yield Diagnostic("C016", message, where)
+        elif line.counts in counted:
+            message = f'"{found.name}" is counted by "{counted[line.counts]}" already'
+            yield Diagnostic("C016", message, where)
+        else:
+            counted[line.counts] = line.name
+
+
+def _each(line: EachLine, index: int, text: Text) -> Iterator[Diagnostic]:
+    if line.counted_by is None and index + 1 < len(text.lines):
+        message = f'nothing says where "{line.name}" ends: lines follow, and none before counts it'
+        yield Diagnostic("C031", message, line.span, help=f"add a line with `counts: {line.name}`")
+    if not line.values:
+        yield Diagnostic("C017", f'"{line.name}" has no values', place(line, "each"))
+    if len(line.values) > 1 and not line.separator:
+        message = f'nothing separates the values of "{line.name}"'
+        yield Diagnostic(
+            "C031", message, line.span, help='add a separator, perhaps `separator: " "`'
+        )
+    for value in line.values[:-1]:
+        if value.of == "rest":
+            message = f'"{value.name}" takes all that is left of the line: no value can follow'
+            yield Diagnostic("C031", message, place(value, "string"), help="write `string: word`")
+    yield from _piece(line, "separator", line.separator)
+    if not line.separator or set(line.separator) & set(BLANKS):
+        return  # values hold no blank, so the first one is that of a separator
+    for value in line.values:
+        if value.of != "rest" and _may_hold(value, line.separator):
+            message = f'"{value.name}" may hold the separator'
+            where = place(line, "separator")
+            yield Diagnostic("C031", message, where, help="separate the values by a blank")
+
+
+def _may_hold(value: TextValue, separator: str) -> bool:
+    """Whether a separator can stand in a value."""
+    if value.kind == "string":
+        return True
+    others = "+-" if value.kind == "decimal" else "-_="
+    letters = value.kind == "uuid"
+    return all(
+        c.isascii() and (c.isdecimal() or c in others or (letters and c.isalpha()))
+        for c in separator
+    )
+
+
+def _piece(line: TextValue | EachLine, key: str, text: str) -> Iterator[Diagnostic]:
+    if any(not c.isprintable() and c != "\t" for c in text):
+        message = f"a {key} stands in one line, and people can read it"
+        yield Diagnostic("C017", message, place(line, key))
+
+
+def _keys(text: Text) -> Iterator[Diagnostic]:
+    keys: dict[str, Span] = {}
+    for value in text.properties:
+        if value.key in keys:
+            message = f'the key "{value.key}" is declared twice'
+            where = place(value, "spelled")
+            yield Diagnostic("C008", message, where, help=f"first at {keys[value.key]}")
+        keys.setdefault(value.key, value.span)
+
+
+def _freedoms(text: Text) -> Iterator[Diagnostic]:
+    for freedom in sorted(text.accepts):
+        things = [*text.lines, *text.properties]
+        beside = text.properties and freedom == "invalid_utf8"  # in other keys and comments
+        if (not any(_applies(freedom, thing) for thing in things) and not beside) or freedom in (
+            PROPERTIES_ONLY if text.lines else LINES_ONLY
+        ):
+            yield _nothing(freedom, f'"{text.name}"', place(text, "accepts"))
+    for line in (*text.lines, *text.properties):
+        for freedom in sorted(line.accepts - text.accepts):
+            if not _applies(freedom, line):
+                yield _nothing(freedom, f'"{line.name}"', place(line, "accepts"))
+
+
+def _nothing(freedom: str, what: str, where: Span) -> Diagnostic:
+    message = f'{what} has nothing that "{freedom}" could be about'
+    return Diagnostic("C029", message, where, help=f"it allows {TEXT_FREEDOMS[freedom]}")
+
+
+def _applies(freedom: str, line: TextValue | EachLine) -> bool:
+    match freedom:
+        case "extra_blanks":
+            return bool(line.separator)
+        case "any_label":
+            return isinstance(line, TextValue) and line.label is not None
+        case "ends_early":
+            return isinstance(line, TextValue) and line.counts is not None
+        case "other_spellings":
+            values = line.values if isinstance(line, EachLine) else (line,)
+            return any(value.kind != "string" for value in values)
+        case "invalid_utf8":
+            if isinstance(line, EachLine):
+                return any(value.kind == "string" for value in line.values)
+            return line.kind == "string" or line.label is not None
+        case _:
+            return True
+
+
+def _numbers(value: TextValue) -> Iterator[Diagnostic]:
+    low, high = integer_range(value.of) or (0, 0)
+    if value.const is not None and not low <= value.const <= high:
+        message = f'{value.const} does not fit "{value.name}": {value.of} is {low}..{high}'
+        yield Diagnostic("C017", message, place(value, "const"))
+    for key in ("default", "counts"):
+        if value.const is not None and key in value.places:
+            message = f'"{value.name}" has one value only: `{key}` has nothing to say'
+            yield Diagnostic("C011", message, place(value, key))
+    if value.counts is not None and "default" in value.places:
+        message = f'"{value.name}" is worked out by the builder: it needs no default'
+        yield Diagnostic("C011", message, place(value, "default"))
+
+
+def _rules(text: Text, path: str, value: TextValue, model: Model) -> Iterator[Diagnostic]:
+    ruled, built = scopes(text, path, model)
+    for key, rule in (("valid", value.valid), ("refuse", value.refuse)):
+        if rule is not None:
+            yield from must_be("bool", rule, ruled, f"`{key}`")
+    if value.default is not None:
+        yield from value_fits(value.default, built, INT, f'"{value.name}"')

@@ -1,0 +1,137 @@
+"""Examples of texts, tried on the generated codecs: parsed, compared with what they mean, and built again."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from codecgen.diagnostics import Diagnostic
+from codecgen.examples.live import Codecs
+from codecgen.plan import Plan
+from codecgen.runtime.errors import CodecError
+from codecgen.schema.texts import EachLine, Text, TextExample, TextValue
+from codecgen.schema.types import Span
+
+
+@dataclass(frozen=True, slots=True)
+class TriedText:
+    """An example that holds: its bytes, their values, and where each of them lies: (path, first byte, byte after the last,
+    False)."""
+
+    example: TextExample
+    data: bytes
+    value: Any
+    trace: tuple[tuple[str, int, int, bool], ...]
+
+
+class _Mismatch(Exception):
+    def __init__(self, reason: str, path: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.path = path
+
+
+def text_findings(plan: Plan, codecs: Codecs) -> Iterator[Diagnostic]:
+    """What is wrong with the examples of texts."""
+    for text in plan.model.texts.values():
+        for example in text.examples:
+            result = try_text(codecs, text, example)
+            if isinstance(result, Diagnostic):
+                yield result
+
+
+def try_text(codecs: Codecs, text: Text, example: TextExample) -> TriedText | Diagnostic:
+    """The example with its bytes and values, or a diagnostic at its value that is wrong."""
+    try:
+        return _tried(codecs.text(text), text, example)
+    except _Mismatch as mismatch:
+        reason, path = mismatch.reason, mismatch.path
+    except CodecError as error:
+        reason, path = str(error), error.where.path or ""
+    message = f'example "{example.name}" of {text.name}: {reason}'
+    return Diagnostic("C024", message, _place(example, path))
+
+
+def _place(example: TextExample, path: str) -> Span:
+    places = example.places
+    while path and f"is.{path}" not in places:
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+    return places.get(f"is.{path}", places.get("is", example.span))
+
+
+def _tried(codec: Any, text: Text, example: TextExample) -> TriedText:
+    meant = _meant(text, example.value)
+    data = codec.build(meant) if example.data is None else example.data
+    trace: list[tuple[str, int, int, bool]] = []
+    parsed = codec.parse(data, trace=trace)
+    _compare(meant, parsed, "")
+    again = codec.build(parsed)
+    if again != data:
+        raise _Mismatch(f"the text is built again as {again!r}", "")
+    return TriedText(example, data, parsed, tuple(trace))
+
+
+def _meant(text: Text, given: object) -> dict[str, object]:
+    """The values of an example as the codec takes them: uuids are text in YAML."""
+    if not isinstance(given, Mapping):
+        raise _Mismatch("the values of an example are a mapping", "")
+    kinds = {value.name: value for value in text.properties}
+    lines = {line.name: line for line in text.lines}
+    out: dict[str, object] = {}
+    for name, value in given.items():
+        line = lines.get(str(name), kinds.get(str(name)))
+        if isinstance(line, EachLine) and value is not None:
+            out[name] = [
+                _line(line, item, f"{name}[{i}]") for i, item in enumerate(_list(value, str(name)))
+            ]
+        else:
+            out[name] = (
+                value
+                if line is None or isinstance(line, EachLine)
+                else _value(line, value, str(name))
+            )
+    return out
+
+
+def _list(value: object, path: str) -> list[object]:
+    if not isinstance(value, list):
+        raise _Mismatch(f"{path}: a list is needed, not {value!r}", path)
+    return value
+
+
+def _line(line: EachLine, item: object, path: str) -> object:
+    if not isinstance(item, Mapping):
+        raise _Mismatch(f"{path}: a mapping is needed, not {item!r}", path)
+    kinds = {value.name: value for value in line.values}
+    return {
+        name: _value(kinds[name], value, f"{path}.{name}") if name in kinds else value
+        for name, value in item.items()
+    }
+
+
+def _value(kind: TextValue, value: object, path: str) -> object:
+    if kind.kind != "uuid" or value is None:
+        return value
+    try:
+        return uuid.UUID(str(value))
+    except ValueError:
+        raise _Mismatch(f"{path}: a uuid is needed, not {value!r}", path) from None
+
+
+def _compare(given: Any, parsed: Any, path: str) -> None:
+    """Raise for the first of the given values that the parsed ones do not have."""
+    if isinstance(given, Mapping) and isinstance(parsed, Mapping):
+        for name, value in given.items():
+            here = f"{path}.{name}" if path else str(name)
+            if name not in parsed:
+                raise _Mismatch(f"there is no {here}", path)
+            _compare(value, parsed[name], here)
+    elif isinstance(given, list) and isinstance(parsed, list):
+        if len(given) != len(parsed):
+            raise _Mismatch(f"{path} has {len(parsed)} elements, not {len(given)}", path)
+        for i, (one, other) in enumerate(zip(given, parsed, strict=True)):
+            _compare(one, other, f"{path}[{i}]")
+    elif given != parsed or type(given) is not type(parsed):
+        raise _Mismatch(f"{path} is {parsed!r}, not {given!r}", path)

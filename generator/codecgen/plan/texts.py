@@ -1,0 +1,82 @@
+"""Texts with the rules about their values settled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from codecgen.plan.nodes import Value
+from codecgen.plan.resolve import settled
+from codecgen.plan.scope import Scope
+from codecgen.schema.expression import parse
+from codecgen.schema.model import Field, Layout, Model
+from codecgen.schema.texts import EachLine, Text, TextValue
+from codecgen.schema.types import ArrayType, BytesType, FieldType, ScalarType
+
+_NOT_ALWAYS = parse("0 == 0", "", 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ValuePlan:
+    """A value of a text: its rules and its default, settled."""
+
+    value: TextValue
+    valid: Value | None = None
+    refuse: Value | None = None
+    default: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextPlan:
+    """A text. ``values`` has every value by its path (``epochs.epoch`` for one of lines of several)."""
+
+    text: Text
+    values: Mapping[str, ValuePlan]
+
+
+def text_plan(text: Text, model: Model) -> TextPlan:
+    """The plan of a text."""
+    values = {}
+    for path, value in text.values():
+        ruled, built = scopes(text, path, model)
+        values[path] = ValuePlan(
+            value,
+            None if value.valid is None else settled(value.valid, ruled),
+            None if value.refuse is None else settled(value.refuse, ruled),
+            None if value.default is None else settled(value.default, built),
+        )
+    return TextPlan(text, values)
+
+
+def scopes(text: Text, path: str, model: Model) -> tuple[Scope, Scope]:
+    """What the rules about a value may name, and what its default may: the values of lines before it, of the line that it
+    stands in, all properties."""
+    name, _, inner = path.partition(".")
+    fields = _fields(text, name if inner else None)
+    at = next(i for i, f in enumerate(fields) if f.name == (inner or name))
+    layout = Layout(text.name, text.doc, text.span, fields, since=text.since)
+    scope = Scope(model, layout, None, owner=inner or name, since=text.since)
+    everything = len(fields) if text.properties else at + 1
+    return replace(scope, before=everything), replace(scope, before=at, built=True)
+
+
+def _fields(text: Text, line: str | None) -> tuple[Field, ...]:
+    """The values as the fields of a layout: those of lines of several, or of the text."""
+    if line is not None:
+        each = next(x for x in text.lines if isinstance(x, EachLine) and x.name == line)
+        return tuple(_field(value) for value in each.values)
+    if text.properties:
+        return tuple(replace(_field(value), when=_NOT_ALWAYS) for value in text.properties)
+    return tuple(
+        Field(x.name, ArrayType(ScalarType("u8")), x.span) if isinstance(x, EachLine) else _field(x)
+        for x in text.lines
+    )
+
+
+def _field(value: TextValue) -> Field:
+    types: Mapping[str, FieldType] = {
+        "decimal": ScalarType(value.of),
+        "string": BytesType("rest", text=True),
+        "uuid": ScalarType("uuid"),
+    }
+    return Field(value.name, types[value.kind], value.span, since=value.since)

@@ -1,0 +1,368 @@
+"""Texts of lines: a value a line, a number that counts the lines that follow, lines of several values."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import construct
+
+from codecgen.runtime.errors import (
+    BuildError,
+    LengthError,
+    ParseError,
+    TrailingError,
+    TruncatedError,
+    ValueRefused,
+)
+from codecgen.runtime.fields import Rule, contain
+from codecgen.runtime.located_bytes import Condition, Limits, Session
+from codecgen.runtime.text_source import Line, Span, TextSource, judge, written
+from codecgen.runtime.text_values import BLANKS, RestOfLine, TextValue
+
+
+@dataclass(frozen=True, slots=True)
+class LineValue:
+    """One value of a line of several. ``line`` is its line of YAML."""
+
+    name: str
+    kind: TextValue
+    line: int = 0
+    default: Condition | None = None
+    valid: Rule | None = None
+    refuse: Rule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """A line with one value, after a ``label`` and a ``separator`` if there are any. ``counts`` names the lines whose
+    number it is."""
+
+    name: str
+    kind: TextValue
+    line: int = 0
+    label: str | None = None
+    separator: str = ""
+    const: int | None = None
+    counts: str | None = None
+    default: Condition | None = None
+    valid: Rule | None = None
+    refuse: Rule | None = None
+    accepts: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class EachLine:
+    """Lines of the same values, as many as ``counted_by`` says, or all that are left."""
+
+    name: str
+    values: Sequence[LineValue]
+    line: int = 0
+    separator: str = ""
+    counted_by: str | None = None
+    accepts: frozenset[str] = field(default=frozenset())
+
+
+class LinesFile:
+    """A text of lines. Parses to a Container, builds from any mapping.
+
+    ``accepts`` are the freedoms of lenient readers. With ``may_be_empty`` there may be no byte at all: every value is None
+    then. ``final_newline``: whether a line feed ends the last line too.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *lines: TextLine | EachLine,
+        source: str = "",
+        accepts: Collection[str] = (),
+        may_be_empty: bool = False,
+        final_newline: bool = True,
+    ) -> None:
+        self.text_name = name
+        self.lines = lines
+        self.source_file = source
+        self.accepts = frozenset(accepts)
+        self.may_be_empty = may_be_empty
+        self.final_newline = final_newline
+
+    def parse(
+        self,
+        data: Any,
+        *,
+        file: str | None = None,
+        position: int = 0,
+        strict: bool = True,
+        limits: Limits | None = None,
+        findings: list[ParseError] | None = None,
+        trace: list[tuple[str, int, int, bool]] | None = None,
+    ) -> construct.Container:
+        """Parse bytes that are one whole text, as :meth:`codecgen.runtime.layout.Layout.parse` does those of a layout.
+
+        Raises :class:`~codecgen.runtime.errors.ParseError`.
+        """
+        session = Session(strict=strict, limits=limits or Limits(), file=file, trace=trace)
+        if findings is not None:
+            session.findings = findings
+        source = TextSource(
+            data, session, origin=position, accepts=self.accepts, schema=self.source_file
+        )
+        return _Reading(self, source).whole()
+
+    def build(self, obj: Any) -> bytes:
+        """Bytes for a mapping with a value for each line. Counts and constants are worked out.
+
+        Raises :class:`~codecgen.runtime.errors.BuildError`.
+        """
+        if not isinstance(obj, dict):
+            raise BuildError(f"a mapping with the lines of {self.text_name} is needed, not {obj!r}")
+        names = [line.name for line in self.lines]
+        refuse_others(obj, names, self.text_name)
+        if self.may_be_empty and all(obj.get(name, "") is None for name in names):
+            return b""
+        values = contain(obj)
+        for line in self.lines:
+            if isinstance(line, EachLine) and line.name not in values:
+                values[line.name] = construct.ListContainer()
+        out: list[str] = []
+        for line in self.lines:
+            try:
+                if isinstance(line, TextLine):
+                    out.append(_built_line(line, values))
+                else:
+                    out += _built_lines(line, values)
+            except BuildError as error:
+                raise _named(error, line.name, line.line, self.source_file) from None
+        if not self.final_newline and out and not out[-1]:
+            raise BuildError("the last line is empty, and nothing ends it")
+        text = "\n".join(out)
+        return (text + "\n" if out and self.final_newline else text).encode("utf-8")
+
+
+class _Reading:
+    """One parse of a text of lines."""
+
+    def __init__(self, text: LinesFile, source: TextSource) -> None:
+        self.text = text
+        self.source = source
+        self.lines = source.lines()
+        self.last: Line | None = None
+        self.obj = construct.Container()
+
+    def whole(self) -> construct.Container:
+        if not self.source.end and self.text.may_be_empty:
+            return construct.Container({line.name: None for line in self.text.lines})
+        for line in self.text.lines:
+            if isinstance(line, TextLine):
+                self.one(line)
+            else:
+                self.each(line)
+        last = self.last
+        more = next(self.lines, None)
+        if more is not None:
+            error = TrailingError("lines follow the last one that has a meaning")
+            path = self.text.lines[-1].name if isinstance(self.text.lines[-1], EachLine) else ""
+            self.source.free("more_lines", self.source.place(error, more, path))
+            for _ in self.lines:
+                pass  # so that they are lines of text, no more than there may be
+        if last is not None:
+            self.source.last_newline(last, self.text.final_newline)
+        return self.obj
+
+    def ended(self, name: str, yaml_line: int) -> ParseError:
+        """The error for a line that is not there."""
+        number = 1 if self.last is None else self.last.number + 1
+        error = TruncatedError("the text ends before this line")
+        error.where = self.source.where(self.source.end, number)
+        return self.source.about(error, name, yaml_line)
+
+    def one(self, f: TextLine) -> None:
+        """The line of one value."""
+        line = next(self.lines, None)
+        if line is None:
+            error = self.ended(f.name, f.line)
+            if f.counts is None:
+                raise error
+            self.source.free("ends_early", error, f.accepts)
+            self.obj[f.name] = 0
+            return
+        self.last = line
+        at = Span(line, 0, line.text)
+        if f.label is not None:
+            label, at = self.pieces(f, line, 2, f.name)
+            if label.text != f.label:
+                reason = f"{label.text!r} stands where {f.label!r} is written"
+                error = self.source.place(ValueRefused(reason), label, f.name, f.line)
+                self.source.free("any_label", error, f.accepts)
+        value = self.source.value(f.kind, at, f.name, f.line, f.accepts)
+        self.obj[f.name] = value
+        if f.const is not None and value != f.const:
+            refused: ParseError = ValueRefused(f"{value!r} is not {f.const}")
+            raise self.source.place(refused, at, f.name, f.line)
+        if f.counts is not None and value < 0:
+            raise self.source.place(LengthError(f"a count of {value}"), at, f.name, f.line)
+        self.judge(f, value, self.obj, at, f.name)
+
+    def each(self, f: EachLine) -> None:
+        """The lines that are counted, or all that are left."""
+        items = construct.ListContainer()
+        self.obj[f.name] = items
+        wanted = None if f.counted_by is None else self.obj[f.counted_by]
+        while wanted is None or len(items) < wanted:
+            path = f"{f.name}[{len(items)}]"
+            line = next(self.lines, None)
+            if line is None:
+                if wanted is None:
+                    return
+                raise self.ended(path, f.line)
+            self.last = line
+            items.append(self.item(f, line, path))
+
+    def item(self, f: EachLine, line: Line, path: str) -> construct.Container:
+        """The values of a line."""
+        item = construct.Container()
+        pieces = [Span(line, 0, line.text)]
+        if len(f.values) > 1:
+            pieces = self.pieces(f, line, len(f.values), path)
+        for value, at in zip(f.values, pieces, strict=True):
+            name = f"{path}.{value.name}"
+            item[value.name] = self.source.value(value.kind, at, name, value.line, f.accepts)
+            self.judge(value, item[value.name], item, at, name)
+        return item
+
+    def judge(self, f: TextLine | LineValue, value: Any, this: Any, at: Span, path: str) -> None:
+        error, lenient = judge(value, this, f.refuse, f.valid)
+        if error is None:
+            return
+        error = self.source.place(error, at, path, f.line)
+        if not lenient:
+            raise error
+        self.source.session.tolerate(error)
+
+    def pieces(self, f: TextLine | EachLine, line: Line, count: int, path: str) -> list[Span]:
+        """The pieces of a line between separators. A label is followed by one value, whatever is in it."""
+        if isinstance(f, TextLine):
+            rest, most, first = isinstance(f.kind, RestOfLine), count, 1
+        else:
+            rest, first = isinstance(f.values[-1].kind, RestOfLine), 0
+            most = count if rest else 0
+        exact = list(_split(line, re.escape(f.separator), most))
+        words = exact[first : count - rest]
+        if len(exact) == count and not any(_blank(at.text) for at in words):
+            return exact
+        loose = "".join(
+            f"[{BLANKS}]+" if _blank(piece) else re.escape(piece)
+            for piece in re.findall(f"[{BLANKS}]+|[^{BLANKS}]+", f.separator)
+        )
+        found = list(_split(line, loose, most))
+        while len(found) > count and not found[-1].text:
+            found.pop()
+        reason = f"{len(exact)} values stand where {count} are written, by {f.separator!r}"
+        if len(exact) == count:
+            reason = f"a blank stands in a value, where {f.separator!r} lies between values"
+        error = self.source.place(ValueRefused(reason), line, path, f.line)
+        if len(found) != count:
+            raise error
+        self.source.free("extra_blanks", error, f.accepts)
+        return found
+
+
+def _blank(text: str) -> bool:
+    return any(blank in text for blank in BLANKS)
+
+
+def _split(line: Line, pattern: str, most: int) -> Iterator[Span]:
+    """The pieces of a line between what a pattern finds; no more than ``most``, unless it is 0."""
+    at, count = 0, 1
+    for found in re.finditer(pattern, line.text):
+        if count == most:
+            break
+        yield Span(line, at, line.text[at : found.start()])
+        at = found.end()
+        count += 1
+    yield Span(line, at, line.text[at:])
+
+
+# ---------------------------------------------------------------- building
+
+
+def _built_line(f: TextLine, values: Any) -> str:
+    """The line of one value."""
+    if f.counts is not None:
+        items = values[f.counts]
+        if not isinstance(items, list | tuple):
+            raise BuildError(f"{f.counts} is no list, and is counted here")
+        values[f.name] = len(items)
+    elif f.const is not None:
+        if values.get(f.name, f.const) != f.const:
+            raise BuildError(f"{values[f.name]!r} is not {f.const}")
+        values[f.name] = f.const
+    text = _one_line(_value_text(f, values))
+    return text if f.label is None else f"{f.label}{f.separator}{text}"
+
+
+def _built_lines(f: EachLine, values: Any) -> Iterator[str]:
+    """The lines of a list."""
+    items = values[f.name]
+    if not isinstance(items, list | tuple):
+        raise BuildError(f"a list is needed, not {items!r}")
+    names = [value.name for value in f.values]
+    for i, item in enumerate(items):
+        try:
+            if not isinstance(item, dict):
+                raise BuildError(f"a mapping with {', '.join(names)} is needed, not {item!r}")
+            refuse_others(item, names, f.name)
+            yield f.separator.join(_parts(f, item))
+        except BuildError as error:
+            raise _named(error, f"[{i}]", 0, "") from None
+
+
+def _parts(f: EachLine, item: Any) -> Iterator[str]:
+    for i, value in enumerate(f.values):
+        try:
+            text = _one_line(_value_text(value, item))
+            if f.separator and f.separator in text and i + 1 < len(f.values):
+                raise BuildError(f"{text!r} holds the separator {f.separator!r}")
+        except BuildError as error:
+            raise _named(error, value.name, value.line, "") from None
+        yield text
+
+
+def _value_text(f: TextLine | LineValue, values: Any) -> str:
+    """The text of a value that was given, or of its default."""
+    if f.name not in values:
+        if f.default is None:
+            raise BuildError("a value is needed")
+        values[f.name] = f.default(values)
+    text = written(f.kind, values[f.name])
+    error, _ = judge(values[f.name], values, f.refuse, f.valid)
+    if error is not None:
+        raise BuildError(error.reason)
+    return text
+
+
+def _one_line(text: str) -> str:
+    if "\n" in text or "\r" in text:
+        raise BuildError("the text does not fit into a line")
+    return text
+
+
+def _named(error: BuildError, name: str, yaml_line: int, source: str) -> BuildError:
+    path = error.where.path
+    joined = name if not path else name + path if path.startswith("[") else f"{name}.{path}"
+    error.where = error.where.__class__(
+        path=joined, schema=error.where.schema or (f"{source}:{yaml_line}" if yaml_line else None)
+    )
+    return error
+
+
+def refuse_others(obj: Any, names: Collection[str], what: str) -> None:
+    """Raise BuildError for a name that there is not."""
+    for name in obj:
+        if name not in names and not str(name).startswith("_"):
+            close = difflib.get_close_matches(str(name), names, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise BuildError(f"{what} has no {name!r}{hint}")

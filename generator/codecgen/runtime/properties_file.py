@@ -1,0 +1,326 @@
+"""Texts of properties, as java.util.Properties writes and reads them: a key, ``=`` and a value a line, and comments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import construct
+
+from codecgen.runtime.errors import BuildError, LimitError, ParseError, ValueRefused
+from codecgen.runtime.fields import Rule, contain
+from codecgen.runtime.lines_file import refuse_others
+from codecgen.runtime.located_bytes import Condition, Limits, Session
+from codecgen.runtime.text_source import Line, Span, TextSource, judge, written
+from codecgen.runtime.text_values import RestOfLine, TextValue
+
+UNKNOWN, COMMENTS, ORDER = "unknown", "comments", "order"
+"""What a parse gives beside the keys that the schema knows: keys that it does not know with their values, comments without
+the character before them, and the keys in the order of the lines, None for a comment."""
+
+_BLANKS = " \t\f"
+_ESCAPED = {"\t": "t", "\n": "n", "\r": "r", "\f": "f"}
+_LETTERS = {letter: character for character, letter in _ESCAPED.items()}
+_KEY = re.compile(r"(?:\\.|[^\\=: \t\f])*", re.DOTALL)
+_BETWEEN = re.compile(r"[ \t\f]*(?:[=:][ \t\f]*)?")
+_HEX = re.compile("[0-9a-fA-F]{4}")
+_TEXT = RestOfLine()
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A key that the schema knows. ``key`` is how the text spells it; ``line`` is its line of YAML."""
+
+    name: str
+    key: str
+    kind: TextValue
+    line: int = 0
+    default: Condition | None = None
+    valid: Rule | None = None
+    refuse: Rule | None = None
+    accepts: frozenset[str] = frozenset()
+
+
+class PropertiesFile:
+    """A text of properties. Parses to a Container, builds from any mapping.
+
+    Keys that are not there are None. ``unknown``, ``comments`` and ``order`` of what was parsed keep the rest of the text, so
+    that it is built as it was; each may be left out.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *properties: Property,
+        source: str = "",
+        accepts: Collection[str] = (),
+        keep_unknown: bool = False,
+    ) -> None:
+        self.text_name = name
+        self.properties = properties
+        self.by_key = {p.key: p for p in properties}
+        self.source_file = source
+        self.accepts = frozenset(accepts)
+        self.keep_unknown = keep_unknown
+
+    def parse(
+        self,
+        data: Any,
+        *,
+        file: str | None = None,
+        position: int = 0,
+        strict: bool = True,
+        limits: Limits | None = None,
+        findings: list[ParseError] | None = None,
+        trace: list[tuple[str, int, int, bool]] | None = None,
+    ) -> construct.Container:
+        """Parse bytes that are one whole text, as :meth:`codecgen.runtime.layout.Layout.parse` does those of a layout.
+
+        Raises :class:`~codecgen.runtime.errors.ParseError`.
+        """
+        session = Session(strict=strict, limits=limits or Limits(), file=file, trace=trace)
+        if findings is not None:
+            session.findings = findings
+        source = TextSource(
+            data, session, origin=position, accepts=self.accepts, schema=self.source_file
+        )
+        return _Reading(self, source).whole()
+
+    def build(self, obj: Any) -> bytes:
+        """Bytes for a mapping with a value for each key. Keys whose value is None are left out.
+
+        Lines come in the order of ``order``; what it does not have follows: the keys of the schema in its order, the others.
+        Without it comments come first. Raises :class:`~codecgen.runtime.errors.BuildError`.
+        """
+        if not isinstance(obj, dict):
+            raise BuildError(f"a mapping with the keys of {self.text_name} is needed, not {obj!r}")
+        names = [p.name for p in self.properties]
+        refuse_others(obj, [*names, UNKNOWN, COMMENTS, ORDER], self.text_name)
+        values = contain(obj)
+        texts = self.texts(values)
+        comments = list(values.get(COMMENTS) or ())
+        order = values.get(ORDER)
+        lines = list(self.ordered([None] * len(comments) if order is None else order, texts))
+        lines += [None] * (len(comments) - lines.count(None))
+        out: list[str] = []
+        for key in lines:
+            if key is None:
+                if not comments:
+                    raise BuildError("there are fewer comments than in the order").located(
+                        path=ORDER
+                    )
+                out.append(_comment(comments.pop(0)))
+            else:
+                out.append(f"{escaped(key, key=True)}={escaped(texts[key])}")
+        return "".join(f"{line}\n" for line in out).encode("utf-8")
+
+    def texts(self, values: Any) -> dict[str, str]:
+        """The text of each key that has a value: those of the schema in its order, then the others."""
+        for p in self.properties:
+            if p.name not in values:
+                values[p.name] = None if p.default is None else p.default(values)
+        out: dict[str, str] = {}
+        for p in self.properties:
+            try:
+                value = values[p.name]
+                if value is not None:
+                    out[p.key] = written(p.kind, value)
+                error, _ = judge(value, values, p.refuse, p.valid)
+                if error is not None:
+                    raise BuildError(error.reason)
+            except BuildError as error:
+                raise error.located(path=p.name, schema=f"{self.source_file}:{p.line}") from None
+        others = values.get(UNKNOWN) or {}
+        if not isinstance(others, Mapping):
+            raise BuildError(f"a mapping is needed, not {others!r}").located(path=UNKNOWN)
+        for key, value in others.items():
+            if key in self.by_key:
+                reason = f"{key!r} is known: give it as {self.by_key[key].name}"
+                raise BuildError(reason).located(path=UNKNOWN)
+            if not self.keep_unknown:
+                raise BuildError(f"{self.text_name} has no {key!r}").located(path=UNKNOWN)
+            for text in (key, value):
+                try:
+                    written(_TEXT, text)
+                except BuildError as error:
+                    raise error.located(path=UNKNOWN) from None
+            out[key] = value
+        return out
+
+    def ordered(self, order: Any, texts: Mapping[str, str]) -> Iterator[str | None]:
+        """The keys that have a value, in the order of the lines, with None for comments."""
+        done: set[str] = set()
+        for key in order:
+            if key is not None and key in done:
+                raise BuildError(f"{key!r} stands twice").located(path=ORDER)
+            if key is not None:
+                done.add(key)
+            if key is None or key in texts:
+                yield key
+        yield from (key for key in texts if key not in done)
+
+
+class _Reading:
+    """One parse of a text of properties."""
+
+    def __init__(self, text: PropertiesFile, source: TextSource) -> None:
+        self.text = text
+        self.source = source
+        self.lines = source.lines()
+        self.places: dict[str, Line] = {}
+        self.unknown = construct.Container()
+        self.comments = construct.ListContainer()
+        self.order = construct.ListContainer()
+        self.obj = construct.Container({p.name: None for p in text.properties})
+        self.obj |= {UNKNOWN: self.unknown, COMMENTS: self.comments, ORDER: self.order}
+
+    def whole(self) -> construct.Container:
+        last: Line | None = None
+        for line in self.lines:
+            last = line
+            bare = line.text.lstrip(_BLANKS)
+            if not bare or (bare == "\\" and self.passes_over(line)):
+                self.loose(line, "a line without a key")
+            elif bare[0] in "#!":
+                if not line.text.startswith("#"):
+                    self.loose(line, "a comment that does not begin with '#' at once")
+                self.comments.append(bare[1:])
+                self.order.append(None)
+            else:
+                text, last = self.logical(line, bare)
+                self.property(line, text)
+        if last is not None:
+            self.source.last_newline(last, True)
+        self.judge()
+        return self.obj
+
+    def passes_over(self, line: Line) -> bool:
+        """Whether a backslash alone, which goes on with nothing, is as if it were not there. Java takes it for an empty key
+        where a single character ends the line, and the text."""
+        end = line.start + len(line.text.encode("utf-8")) + len(line.newline)
+        return line.newline == "\r\n" or end < self.source.end
+
+    def loose(self, line: Line, reason: str) -> None:
+        error = self.source.place(ValueRefused(reason), line)
+        self.source.free("loose_properties", error)
+
+    def logical(self, line: Line, text: str) -> tuple[str, Line]:
+        """A line with those that it goes on in: where a backslash ends it, the next one without the blanks before it."""
+        limit = self.source.session.limits.line
+        parts: list[str] = []
+        size = 0
+        while _goes_on(text):
+            parts.append(text[:-1])
+            size += len(text)
+            if size > limit:
+                reason = f"lines of more than {limit} characters that go on"
+                raise self.source.place(LimitError(reason), line)
+            following = next(self.lines, None)
+            if following is None:
+                text = ""
+                break
+            line, text = following, following.text.lstrip(_BLANKS)
+        return "".join((*parts, text)), line
+
+    def property(self, line: Line, text: str) -> None:
+        """A line with a key and a value."""
+        found = _KEY.match(text)
+        assert found is not None  # it takes nothing at least
+        between = _BETWEEN.match(text, found.end())
+        assert between is not None
+        key = self.unescaped(line, found[0])
+        value = self.unescaped(line, text[between.end() :])
+        usual = f"{escaped(key, key=True)}={escaped(value)}"
+        if usual != line.text:
+            self.loose(line, f"the line is written {usual[:80]!r}")
+        if key in self.places:
+            reason = f"{key!r} stands in line {self.places[key].number} already"
+            self.source.free("duplicate_keys", self.source.place(ValueRefused(reason), line))
+        else:
+            self.order.append(key)
+        self.places[key] = line
+        known = self.text.by_key.get(key)
+        if known is None:
+            if not self.text.keep_unknown:
+                error = ValueRefused(f"{key!r} is none of the keys that are known")
+                self.source.session.tolerate(self.source.place(error, line, UNKNOWN))
+            self.unknown[key] = value
+            return
+        raw = text[between.end() :]
+        start = len(line.text) - len(line.text.lstrip(_BLANKS)) + between.end()
+        self.obj[known.name] = self.source.value(
+            known.kind, Span(line, start, value), known.name, known.line, known.accepts, raw
+        )
+
+    def unescaped(self, line: Line, text: str) -> str:
+        """Text without its escapes."""
+        if "\\" not in text:
+            return text
+        out: list[str] = []
+        at = 0
+        while at < len(text):
+            character = text[at]
+            at += 1
+            if character != "\\":
+                out.append(character)
+                continue
+            character = text[at : at + 1]
+            at += 1
+            if character == "u":
+                digits = _HEX.match(text, at)
+                if digits is None:
+                    reason = f"four hexadecimal digits follow \\u, not {text[at : at + 4]!r}"
+                    raise self.source.place(ValueRefused(reason), line)
+                out.append(chr(int(digits[0], 16)))
+                at += 4
+            else:
+                out.append(_LETTERS.get(character, character))
+        # Characters beyond the first 65,536 are two escapes.
+        data = "".join(out).encode("utf-16", "surrogatepass")
+        try:
+            return data.decode("utf-16")
+        except UnicodeDecodeError:
+            reason = "an escape is half of a surrogate pair"
+            raise self.source.place(ValueRefused(reason), line) from None
+
+    def judge(self) -> None:
+        """See to the rules, which may be about all keys."""
+        for p in self.text.properties:
+            error, lenient = judge(self.obj[p.name], self.obj, p.refuse, p.valid)
+            if error is None:
+                continue
+            line = self.places.get(p.key)
+            if line is None:
+                error.where = self.source.where(self.source.end, self.source.data.count(b"\n") + 1)
+                error = self.source.about(error, p.name, p.line)
+            else:
+                error = self.source.place(error, line, p.name, p.line)
+            if not lenient:
+                raise error
+            self.source.session.tolerate(error)
+
+
+def _goes_on(text: str) -> bool:
+    """Whether a line ends in a backslash that is not escaped itself."""
+    return (len(text) - len(text.rstrip("\\"))) % 2 == 1
+
+
+def escaped(text: str, *, key: bool = False) -> str:
+    """A key or a value as it is written."""
+    out: list[str] = []
+    for i, character in enumerate(text):
+        if character in _ESCAPED:
+            out.append("\\" + _ESCAPED[character])
+        elif character in "\\=:#!" or (character == " " and (key or i == 0)):
+            out.append("\\" + character)
+        else:
+            out.append(character)
+    return "".join(out)
+
+
+def _comment(text: Any) -> str:
+    if not isinstance(text, str) or "\n" in text or "\r" in text:
+        raise BuildError(f"a line of text is needed, not {text!r}").located(path=COMMENTS)
+    return "#" + written(_TEXT, text)

@@ -1,0 +1,187 @@
+"""The lines of a text, with their places in the file: what parsers of texts read from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from codecgen.runtime.arrays import prefixed
+from codecgen.runtime.errors import BuildError, LimitError, ParseError, ValueRefused, Where
+from codecgen.runtime.fields import Rule
+from codecgen.runtime.located_bytes import Limits, Session
+from codecgen.runtime.text_values import TextValue, Unreadable
+
+E = TypeVar("E", ParseError, BuildError)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a text: its number, the byte where it begins, its text, and what ends it (nothing, at the end)."""
+
+    number: int
+    start: int
+    text: str
+    newline: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of a line, by the characters before it and the line itself."""
+
+    line: Line
+    column: int
+    text: str
+
+    @property
+    def start(self) -> int:
+        """The byte where it begins."""
+        return self.line.start + len(self.line.text[: self.column].encode("utf-8"))
+
+
+class TextSource:
+    """The bytes of a text. ``accepts`` are the freedoms of a lenient reader, ``schema`` is the YAML file."""
+
+    def __init__(
+        self,
+        data: Any,
+        session: Session,
+        *,
+        origin: int = 0,
+        accepts: Collection[str] = (),
+        schema: str = "",
+    ) -> None:
+        limit = session.limits.text
+        if len(data) > limit:
+            reason = f"a text of {len(data)} bytes: at most {limit} are read"
+            raise LimitError(reason, Where(position=origin, file=session.file, line=1))
+        self.data = bytes(data)
+        self.session = session
+        self.origin = origin
+        self.accepts = accepts
+        self.schema = schema
+
+    @property
+    def end(self) -> int:
+        return len(self.data)
+
+    def where(self, at: int, line: int) -> Where:
+        """A byte of the text, which is in that line."""
+        return Where(position=self.origin + at, file=self.session.file, line=line)
+
+    def place(self, error: E, at: Span | Line, path: str = "", yaml_line: int = 0) -> E:
+        """The error with its place, and the value that it is about."""
+        line = at if isinstance(at, Line) else at.line
+        where = self.where(at.start, line.number)
+        error.located(position=where.position, file=where.file, line=where.line)
+        return self.about(error, path, yaml_line)
+
+    def about(self, error: E, path: str, yaml_line: int = 0) -> E:
+        """The error with the value that it is about."""
+        if path:
+            prefixed(error, path)
+        schema = f"{self.schema}:{yaml_line}" if yaml_line else self.schema
+        return error.located(schema=schema or None)
+
+    def free(self, freedom: str, error: ParseError, more: Collection[str] = ()) -> None:
+        """Raise the error, unless the schema allows a lenient reader what it is about: then note it."""
+        if freedom not in self.accepts and freedom not in more:
+            raise error
+        self.session.tolerate(error)
+
+    def lines(self) -> Iterator[Line]:
+        """The lines, one after the other. LF ends them; CR and CR LF do so for lenient readers."""
+        limits: Limits = self.session.limits
+        start, number = 0, 0
+        feed, carriage = self.data.find(b"\n"), self.data.find(b"\r")
+        while start < self.end:
+            number += 1
+            if number > limits.elements:
+                reason = f"more than {limits.elements} lines"
+                raise LimitError(reason, self.where(start, number))
+            ends = [at for at in (feed, carriage) if at >= 0]
+            stop = min(ends, default=self.end)
+            newline = self.data[stop : stop + 1].decode("ascii")
+            if newline == "\r" and feed == stop + 1:
+                newline = "\r\n"
+            if stop - start > limits.line:
+                reason = f"a line of {stop - start} bytes: at most {limits.line} are read"
+                raise LimitError(reason, self.where(start, number))
+            line = Line(number, start, self.decoded(start, stop, number), newline)
+            if newline not in ("", "\n"):
+                reason = f"the line ends in {newline!r}, where '\\n' is written"
+                error = ValueRefused(reason, self.where(stop, number))
+                self.free("other_newlines", self.about(error, ""))
+            yield line
+            start = stop + len(newline)
+            if 0 <= feed < start:
+                feed = self.data.find(b"\n", start)
+            if 0 <= carriage < start:
+                carriage = self.data.find(b"\r", start)
+
+    def decoded(self, start: int, stop: int, number: int) -> str:
+        """The text of a line."""
+        data = self.data[start:stop]
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            refused = ValueRefused("not UTF-8", self.where(start + error.start, number))
+            self.free("invalid_utf8", self.about(refused, ""))
+            return data.decode("utf-8", "replace")
+
+    def last_newline(self, line: Line, expected: bool) -> None:
+        """See that the last line ends as it is written: in a line feed, or in nothing."""
+        if bool(line.newline) == expected:
+            return
+        reason = "the last line does not end in a line feed"
+        if not expected:
+            reason = "a line feed ends the last line, where none is written"
+        at = line.start + len(line.text.encode("utf-8"))
+        error = ValueRefused(reason, self.where(at, line.number))
+        self.free("any_final_newline", self.about(error, ""))
+
+    def value(
+        self,
+        kind: TextValue,
+        at: Span,
+        path: str,
+        yaml_line: int,
+        accepts: Collection[str],
+        raw: str | None = None,
+    ) -> Any:
+        """The value of a piece of a line; ``raw`` is the piece with its escapes, where it has any."""
+        try:
+            found = kind.read(at.text)
+        except Unreadable as unreadable:
+            raise self.place(ValueRefused(str(unreadable)), at, path, yaml_line) from None
+        if not found.usual:
+            reason = f"{at.text!r} is written {kind.write(found.value)!r}"
+            error = self.place(ValueRefused(reason), at, path, yaml_line)
+            self.free("other_spellings", error, accepts)
+        if self.session.trace is not None:
+            start = self.origin + at.start
+            size = len((at.text if raw is None else raw).encode("utf-8"))
+            self.session.trace.append(
+                (path, start, min(start + size, self.origin + self.end), False)
+            )
+        return found.value
+
+
+def written(kind: TextValue, value: Any) -> str:
+    """The text of a value. Raises BuildError."""
+    try:
+        text = kind.write(value)
+    except Unreadable as error:
+        raise BuildError(str(error)) from None
+    return text
+
+
+def judge(
+    value: Any, this: Any, refuse: Rule | None, valid: Rule | None
+) -> tuple[ParseError | None, bool]:
+    """What the rules say of a value: an error, if any, and whether a lenient reader takes it."""
+    if refuse is not None and refuse.holds(this):
+        return ValueRefused(refuse.broken(value)), False
+    if valid is not None and not valid.holds(this):
+        return ValueRefused(valid.missed(value)), True
+    return None, True

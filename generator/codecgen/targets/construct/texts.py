@@ -1,0 +1,113 @@
+"""How texts are written, in a module that gathers what it imports."""
+
+from __future__ import annotations
+
+from codecgen.plan.texts import TextPlan, ValuePlan
+from codecgen.schema.lookup import integer_range
+from codecgen.schema.texts import EachLine, Text, TextValue
+from codecgen.targets.construct.field_codecs import FieldCodecs
+from codecgen.targets.construct.homes import symbol
+from codecgen.targets.python_source import Call, Code, assign, call, comment, listing, string
+
+
+class TextCodecs(FieldCodecs):
+    """Writes the codecs of texts."""
+
+    def text_file(self, text: Text) -> None:
+        """The codec of a text."""
+        plan = self.plan.texts[text.name]
+        name = symbol(text.name)
+        self.exported.append(name)
+        items: list[tuple[str, Code]] = [("", string(text.name))]
+        for line in text.lines:
+            if isinstance(line, EachLine):
+                items.append(("", self.each_line(line, plan)))
+            else:
+                items.append(("", self.text_line(plan.values[line.name], text)))
+        items += [("", self.property(plan.values[p.name], text)) for p in text.properties]
+        items.append(("source=", string(self.file)))
+        if text.accepts:
+            items.append(("accepts=", _names(text.accepts)))
+        if text.may_be_empty:
+            items.append(("may_be_empty=", "True"))
+        if not text.final_newline:
+            items.append(("final_newline=", "False"))
+        if text.keep_unknown:
+            items.append(("keep_unknown=", "True"))
+        kind = "PropertiesFile" if text.properties else "LinesFile"
+        code = assign(name, Call(self.use(kind), tuple(items)))
+        self.parts.append(comment(text.doc) + "\n" + code if text.doc else code)
+
+    def text_line(self, plan: ValuePlan, text: Text) -> Call:
+        v = plan.value
+        return call(
+            self.use("TextLine"),
+            string(v.name),
+            self.text_value(v),
+            line=str(v.span.line),
+            label=None if v.label is None else string(v.label),
+            separator=string(v.separator) if v.separator else None,
+            const=None if v.const is None else str(v.const),
+            counts=None if v.counts is None else string(v.counts),
+            **self.rules(plan),
+            accepts=self.more(v.accepts, text),
+        )
+
+    def each_line(self, each: EachLine, plan: TextPlan) -> Call:
+        values: list[Code] = []
+        for v in each.values:
+            rules = self.rules(plan.values[f"{each.name}.{v.name}"])
+            name, value = string(v.name), self.text_value(v)
+            values.append(call(self.use("LineValue"), name, value, line=str(v.span.line), **rules))
+        return call(
+            self.use("EachLine"),
+            string(each.name),
+            listing(values),
+            line=str(each.span.line),
+            separator=string(each.separator) if each.separator else None,
+            counted_by=None if each.counted_by is None else string(each.counted_by),
+            accepts=self.more(each.accepts, plan.text),
+        )
+
+    def property(self, plan: ValuePlan, text: Text) -> Call:
+        v = plan.value
+        return call(
+            self.use("Property"),
+            string(v.name),
+            string(v.key),
+            self.text_value(v),
+            line=str(v.span.line),
+            **self.rules(plan),
+            accepts=self.more(v.accepts, text),
+        )
+
+    def rules(self, plan: ValuePlan) -> dict[str, Code | None]:
+        return {
+            "default": self.function(plan.default),
+            "valid": self.text_rule(plan.value, "valid", plan),
+            "refuse": self.text_rule(plan.value, "refuse", plan),
+        }
+
+    def text_rule(self, v: TextValue, which: str, plan: ValuePlan) -> Code | None:
+        code = v.valid if which == "valid" else v.refuse
+        function = self.function(plan.valid if which == "valid" else plan.refuse)
+        if code is None or function is None:
+            return None
+        return call(self.use("Rule"), string(str(code)), function)
+
+    def text_value(self, v: TextValue) -> Code:
+        if v.kind == "decimal":
+            low, high = integer_range(v.of) or (0, 0)
+            return call(self.use("Decimal"), str(low), str(high))
+        if v.kind == "uuid":
+            return call(self.use("Base64Uuid"))
+        return call(self.use("Word" if v.of == "word" else "RestOfLine"))
+
+    def more(self, accepts: frozenset[str], text: Text) -> Code | None:
+        """The freedoms of a value that the text does not have as a whole."""
+        own = accepts - text.accepts
+        return call("frozenset", _names(own)) if own else None
+
+
+def _names(words: frozenset[str]) -> Code:
+    return listing([string(word) for word in sorted(words)])

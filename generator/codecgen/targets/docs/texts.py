@@ -1,0 +1,197 @@
+"""What a page says of a text: the data that templates show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from codecgen.schema.texts import TEXT_FREEDOMS, EachLine, Text, TextValue
+from codecgen.schema.types import INTEGERS
+from codecgen.targets.docs.examples import WorkedText
+from codecgen.targets.docs.notes import NOTED, REFUSED, ReaderRow
+from codecgen.targets.docs.site import Site
+from codecgen.targets.docs.text import (
+    Phrase,
+    anchor,
+    code,
+    field_name,
+    join,
+    listed,
+    phrase,
+    said,
+    since_words,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TextRow:
+    """A value: ``place`` says in which line it stands, or after which key."""
+
+    anchor: str
+    field: Phrase
+    place: Phrase
+    form: Phrase
+    meaning: Phrase
+
+    @property
+    def name(self) -> Phrase:
+        return phrase(anchor(self.anchor), self.field)
+
+
+@dataclass(frozen=True, slots=True)
+class TextExampleSection:
+    """An example: ``dump`` has its lines, each with the values in it."""
+
+    name: str
+    doc: Phrase
+    dump: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextSection:
+    """``place`` is the title of where values stand: a line, or a key."""
+
+    kind: ClassVar[str] = "text"
+    name: str
+    title: str
+    doc: Phrase
+    facts: tuple[Phrase, ...]
+    notation: str
+    place: str
+    rows: tuple[TextRow, ...]
+    readers: tuple[ReaderRow, ...]
+    examples: tuple[TextExampleSection, ...]
+
+
+def text_section(site: Site, text: Text, worked: Sequence[WorkedText]) -> TextSection:
+    """Everything about a text, as a page shows it."""
+    full = not site.brief
+    return TextSection(
+        name=text.name,
+        title=site.title(text.name),
+        doc=said(text.doc),
+        facts=tuple(_facts(site, text)),
+        notation="\n".join(_notation(text)),
+        place="Line" if text.lines else "Key",
+        rows=tuple(_rows(site, text)),
+        readers=tuple(_readers(text)) if full else (),
+        examples=tuple(_example(example) for example in worked) if full else (),
+    )
+
+
+def _facts(site: Site, text: Text) -> Iterator[Phrase]:
+    yield phrase("Name: ", code(text.name), ".")
+    if text.since is not None:
+        yield phrase("Since: ", since_words(site.plan, text.since), ".")
+    if text.properties:
+        yield said(
+            "A text in UTF-8, in the form of Java's properties. Keys come in any order, and may be missing."
+        )
+        kept = "Other keys are kept, and so are comments."
+        if not text.keep_unknown:
+            kept = "Strict readers refuse other keys; lenient ones keep them. Comments are kept."
+        yield said(kept)
+        return
+    ends = "A line feed ends each line."
+    if not text.final_newline:
+        ends = "A line feed ends each line but the last."
+    yield said(f"A text in UTF-8. {ends}")
+    if text.may_be_empty:
+        yield said("It may be empty; every value is null then.")
+
+
+def _notation(text: Text) -> Iterator[str]:
+    """The text with names in the place of its values."""
+    for line in text.lines:
+        if isinstance(line, EachLine):
+            values = line.separator.join(f"<{value.name}>" for value in line.values)
+            count = line.counted_by or "all that are left"
+            yield f"{values}    (lines: {count})"
+        else:
+            before = "" if line.label is None else line.label + line.separator
+            yield before + (f"<{line.name}>" if line.const is None else str(line.const))
+    for value in text.properties:
+        yield f"{value.key}=<{value.name}>"
+
+
+def _rows(site: Site, text: Text) -> Iterator[TextRow]:
+    number = 0
+    for line in text.lines:
+        number += 1
+        if not isinstance(line, EachLine):
+            yield _row(text, line.name, line, said(number))
+            continue
+        last = line is text.lines[-1]
+        place = said(f"{number} and on" if last else f"from {number} on")
+        words = join((said(line.doc),))
+        yield TextRow(
+            f"{text.name}-{line.name}", field_name(line.name), place, said("lines"), words
+        )
+        for value in line.values:
+            yield _row(text, f"{line.name}.{value.name}", value, said("in each"))
+    for value in text.properties:
+        yield _row(text, value.name, value, code(value.key))
+
+
+def _row(text: Text, path: str, value: TextValue, place: Phrase) -> TextRow:
+    words: list[str | Phrase] = [said(value.doc)] if value.doc else []
+    if value.const is not None:
+        words.append(phrase("Always ", code(value.const), "."))
+    if value.counts is not None:
+        words.append(phrase("Number of the lines ", field_name(value.counts), "."))
+    if value.unit:
+        words.append(said(f"In {value.unit}."))
+    if value.default is not None:
+        words.append(phrase("Writers that are told nothing write ", code(value.default), "."))
+    if value.valid is not None:
+        words.append(phrase("Strict readers want ", code(value.valid), "."))
+    if value.refuse is not None:
+        words.append(phrase("No reader takes ", code(value.refuse), "."))
+    where = f"{text.name}-{path.replace('.', '-')}"
+    return TextRow(where, field_name(*path.split(".")), place, _form(value), join(words))
+
+
+def _form(value: TextValue) -> Phrase:
+    if value.kind == "decimal":
+        size, signed = INTEGERS[value.of]
+        return said(f"decimal number, {8 * size} bits" + ("" if signed else ", not negative"))
+    if value.kind == "uuid":
+        return said("uuid in Base64 for addresses, 22 characters")
+    return said("text without blanks" if value.of == "word" else "text")
+
+
+def _readers(text: Text) -> Iterator[ReaderRow]:
+    """What strict and lenient readers do with what writers do not write."""
+    for freedom, words in TEXT_FREEDOMS.items():
+        if freedom in text.accepts:
+            yield ReaderRow(said("the text"), said(words), REFUSED, NOTED)
+            continue
+        lines = [line.name for line in (*text.lines, *text.properties) if freedom in line.accepts]
+        if lines:
+            yield ReaderRow(listed(map(field_name, lines)), said(words), REFUSED, NOTED)
+
+
+def _example(worked: WorkedText) -> TextExampleSection:
+    return TextExampleSection(
+        name=worked.example.name, doc=said(worked.example.doc), dump="\n".join(_dump(worked))
+    )
+
+
+def _dump(worked: WorkedText) -> Iterator[str]:
+    """The lines with their numbers and first bytes, and the values that stand in them."""
+    lines = worked.data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    shown = [line.decode("utf-8", "replace") for line in lines]
+    wide = min(max(map(len, shown), default=0), 48)
+    at = 0
+    for number, (line, text) in enumerate(zip(lines, shown, strict=True), 1):
+        end = at + len(line)
+        inside = [
+            f"{path} = {worked.data[start:stop].decode('utf-8', 'replace')}"
+            for path, start, stop in worked.places
+            if at <= start and stop <= end and start < end
+        ]
+        yield f"{number:>4}  {at:>5}  {text:{wide}}  {', '.join(inside)}".rstrip()
+        at = end + 1
