@@ -358,8 +358,9 @@ class Maker(Keys):
     def element(self) -> Any:
         """What an array holds."""
         d = self.d
-        if d.chance(6) and not (self.plain and d.number(0, 3)):
-            return d.pick((self.text_element, self.local))()
+        often = 3 if self.made.versions is not None else 6
+        if d.chance(often) and not (self.plain and d.number(0, 3)):
+            return d.pick((self.text_element, self.text_element, self.local))()
         solid = [m for m in self.kit.made if not m.open and m.solid and self.may_hold(m)]
         if self.plain:
             solid = [m for m in solid if m.plain]
