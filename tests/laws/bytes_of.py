@@ -200,8 +200,8 @@ def _array(
         raise Unfit("too few")
     if isinstance(element, dict):
         key = "string" if "string" in element else "bytes"
-        null = element.get("null")
-        data = b"".join(_text(element[key], null, item, endian) for item in items)
+        inner = element.get("null")
+        data = b"".join(_text(element[key], inner, item, endian) for item in items)
     elif element.partition("@")[0] in facts.layouts:
         data = b"".join(_held(facts, element, version, item) for item in items)
     else:
