@@ -10,9 +10,16 @@ from codecgen.plan.columns import running_fields
 from codecgen.plan.resolve_rows import NUMBERS, WriteResolver
 from codecgen.plan.scope import Scope
 from codecgen.schema.expression import Expression, Number, Path
-from codecgen.schema.lookup import field_of, field_spans, integer_range, members, versions_of
+from codecgen.schema.lookup import (
+    enum_values,
+    field_of,
+    field_spans,
+    integer_range,
+    members,
+    versions_of,
+)
 from codecgen.schema.model import Column, Field, Layout, Model, Rows, View, Write
-from codecgen.schema.types import ArrayType, BitsType, BytesType, Reference, ScalarType
+from codecgen.schema.types import ArrayType, BitMember, BitsType, BytesType, Reference, ScalarType
 from codecgen.spans import expression_span, hint, place
 
 
@@ -137,6 +144,20 @@ class _Rows:
                 message = f'"{f.name}" has no value when it is written, and no default'
                 help = f"it is declared at {f.span}"
                 yield Diagnostic("C032", message, self.write.span, help=help)
+            for m in members(f):
+                if f"{f.name}.{m.name}" not in given and self.cannot_be_0(m):
+                    message = (
+                        f'"{f.name}.{m.name}" has no value when it is written, and cannot be 0'
+                    )
+                    help = f"it is declared at {m.span}"
+                    yield Diagnostic("C032", message, self.write.span, help=help)
+
+    def cannot_be_0(self, m: BitMember) -> bool:
+        """Whether bits that nobody gives a value would be none of their enum's."""
+        enum = self.model.enums.get(m.enum) if m.enum is not None else None
+        if enum is None or m.default is not None or enum.keep_unknown:
+            return False
+        return all(number != 0 for _, number in enum_values(enum, m.only))
 
     def settled(self, layout: Layout, name: str, part: str) -> tuple[str, str] | None:
         """Why a field cannot be given a value: (message, help)."""

@@ -9,11 +9,12 @@ import construct
 
 from codecgen.runtime.arrays import Array
 from codecgen.runtime.bits import Bits
+from codecgen.runtime.byte_strings import Bytes
 from codecgen.runtime.errors import BuildError
 from codecgen.runtime.fields import Field, Fields, contain
 from codecgen.runtime.located_bytes import Session
 from codecgen.runtime.nullable import Nullable
-from codecgen.runtime.primitives import Bytes, EnumField
+from codecgen.runtime.primitives import EnumField
 
 
 class Build:

@@ -2,6 +2,7 @@
 
 from codecgen.runtime.arrays import Array, Compressed
 from codecgen.runtime.bits import Bit, Bits
+from codecgen.runtime.byte_strings import Bytes, Text
 from codecgen.runtime.enums import Enumeration
 from codecgen.runtime.fields import Field, Rule, end_of, minus, ordered, plus, value_at
 from codecgen.runtime.layout import Choice, Layout, Lazy
@@ -9,13 +10,11 @@ from codecgen.runtime.lines_file import EachLine, LinesFile, LineValue, TextLine
 from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.primitives import (
     Boolean,
-    Bytes,
     Codec,
     EnumField,
     Float32,
     Float64,
     Integer,
-    Text,
     Uuid,
     Varint,
     wrap,

@@ -9,9 +9,10 @@ from typing import Any, Literal
 import construct
 
 from codecgen.runtime.arrays import E, prefixed
+from codecgen.runtime.byte_strings import Bytes
 from codecgen.runtime.checksums import checksum as checksum_function
 from codecgen.runtime.located_bytes import Condition, Source
-from codecgen.runtime.primitives import Bytes, Codec
+from codecgen.runtime.primitives import Codec
 
 
 @dataclass(frozen=True, slots=True)

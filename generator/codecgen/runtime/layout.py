@@ -11,6 +11,7 @@ import construct
 
 from codecgen.runtime.arrays import Array, prefixed
 from codecgen.runtime.building import Build
+from codecgen.runtime.byte_strings import Bytes
 from codecgen.runtime.errors import (
     BuildError,
     CodecError,
@@ -23,7 +24,7 @@ from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.located_bytes import Limits, Session, Source
 from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.parsing import Opened, Parse
-from codecgen.runtime.primitives import Bytes, Codec, EnumField, Integer
+from codecgen.runtime.primitives import Codec, EnumField, Integer
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
-"""Numbers, uuids, bytes and text as Construct classes: bounded, with errors that say which byte."""
+"""Numbers and uuids as Construct classes: bounded, with errors that say which byte."""
 
 from __future__ import annotations
 
-import re
 import struct
 import uuid
 from collections.abc import Callable
@@ -13,9 +12,6 @@ import construct
 from codecgen.runtime.enums import Enumeration
 from codecgen.runtime.errors import BuildError, LengthError, ParseError, ValueRefused
 from codecgen.runtime.located_bytes import Session, Source
-
-_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
-"""Half of a UTF-16 pair as if it were a character. It reads as one U+FFFD, not as one for each byte."""
 
 INTEGER_NAMES = {1: "int8", 2: "int16", 3: "int24", 4: "int32", 8: "int64"}
 Endian = Literal["big", "little"]
@@ -272,111 +268,6 @@ class EnumField(Codec):
         if self.keep_unknown and isinstance(value, int) and not isinstance(value, bool):
             return value
         raise BuildError(f"{value!r} is not a {self.enum.__name__} ({self.known})")
-
-
-class Bytes(Codec):
-    """Bytes with their length in front, a fixed number of them (``length`` a number), or all that is left (None).
-
-    ``null`` is the length that means null; with ``any_negative`` lenient readers take every negative one.
-    ``plus`` is what the written length is larger by (compact lengths: 1).
-    """
-
-    def __init__(
-        self,
-        length: Codec | int | None,
-        null: int | None = None,
-        plus: int = 0,
-        any_negative: bool = False,
-    ) -> None:
-        super().__init__()
-        self.length = length
-        self.null = null
-        self.plus = plus
-        self.any_negative = any_negative
-        if isinstance(length, int):
-            self.size = length
-
-    def read(self, source: Source, this: Any) -> Any:
-        length = self.length
-        if length is None:
-            return self.value(source.take(source.left), source, source.pos)
-        if isinstance(length, int):
-            return self.value(source.take(length), source, source.pos - length)
-        start = source.pos
-        n = length.read(source, this)
-        if n == self.null:
-            return None
-        n -= self.plus
-        if n < 0:
-            error = LengthError(f"length is {n}: it cannot be negative", source.where(start))
-            if self.null is None or not self.any_negative:
-                raise error
-            error.reason = f"null is written as {self.null}, not as {n}"
-            source.session.tolerate(error)
-            return None
-        if n > source.end - source.pos:
-            if source.pending is not None:
-                raise source.pending
-            raise LengthError(
-                f"length is {n}, but {source.left} bytes are left", source.where(start)
-            )
-        return self.value(source.take(n), source, source.pos - n)
-
-    def value(self, data: bytes, source: Source, pos: int) -> Any:
-        return data
-
-    def data(self, value: Any) -> bytes:
-        if not isinstance(value, bytes | bytearray | memoryview):
-            raise BuildError(f"bytes are needed, not {type(value).__name__}")
-        return bytes(value)
-
-    def write(self, value: Any, this: Any, session: Session) -> bytes:
-        length = self.length
-        if value is None:
-            if self.null is None or not isinstance(length, Codec):
-                raise BuildError("null is not allowed here")
-            return length.write(self.null, this, session)
-        data = self.data(value)
-        if isinstance(length, Codec):
-            if len(data) + self.plus == self.null:
-                raise BuildError(f"{len(data)} bytes cannot be written: that length means null")
-            return length.write(len(data) + self.plus, this, session) + data
-        if length is not None and len(data) != length:
-            raise BuildError(f"{length} bytes are needed, not {len(data)}")
-        return data
-
-
-class Text(Bytes):
-    """Text in UTF-8. With ``lossy`` lenient readers take other bytes, and what is wrong reads as U+FFFD."""
-
-    def __init__(
-        self,
-        length: Codec | int | None,
-        null: int | None = None,
-        plus: int = 0,
-        any_negative: bool = False,
-        lossy: bool = False,
-    ) -> None:
-        super().__init__(length, null, plus, any_negative)
-        self.lossy = lossy
-
-    def value(self, data: bytes, source: Source, pos: int) -> str:
-        try:
-            return data.decode("utf-8")
-        except UnicodeDecodeError as bad:
-            error = ValueRefused(f"byte {bad.start} of the text is not UTF-8", source.where(pos))
-            if not self.lossy:
-                raise error from None
-            source.session.tolerate(error)
-            return _SURROGATE.sub(b"\xef\xbf\xbd", data).decode("utf-8", "replace")
-
-    def data(self, value: Any) -> bytes:
-        if not isinstance(value, str):
-            raise BuildError(f"text is needed, not {type(value).__name__}")
-        try:
-            return value.encode("utf-8")
-        except UnicodeEncodeError:
-            raise BuildError("the text has a lone surrogate, which UTF-8 cannot hold") from None
 
 
 def whole_number(value: Any, low: int, high: int, label: str) -> int:

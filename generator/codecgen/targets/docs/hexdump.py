@@ -31,6 +31,7 @@ from codecgen.targets.docs.text import printable
 PER_LINE = 8
 LONGEST = 256
 """Bytes of one field that are shown at most."""
+Endian = Literal["big", "little"]
 Bytes = bytes | memoryview
 """What a stream is made of: a file may be mapped."""
 
@@ -117,6 +118,7 @@ class _Section:
     element: Element
     around: LayoutPlan
     items: Any
+    endian: Endian
 
 
 class _Dumper:
@@ -133,7 +135,13 @@ class _Dumper:
             variant=section.variant,
         )
         pieces = self.elements(
-            section.element, section.around, section.items, section.path, 0, stream.data
+            section.element,
+            section.around,
+            section.items,
+            section.path,
+            0,
+            stream.data,
+            section.endian,
         )
         return section.path, section.codec, stream.data, pieces
 
@@ -182,7 +190,7 @@ class _Dumper:
         self,
         plan: LayoutPlan,
         array: ArrayType,
-        endian: Literal["big", "little"],
+        endian: Endian,
         obj: Any,
         value: Any,
         path: str,
@@ -221,10 +229,12 @@ class _Dumper:
                 None,
             )
             limit = array.compression.limit
-            section = _Section(path, codec, variant, limit, start, end, array.element, plan, value)
+            section = _Section(
+                path, codec, variant, limit, start, end, array.element, plan, value, endian
+            )
             self.compressed.append(section)
             return
-        yield from self.elements(array.element, plan, value, path, start, data)
+        yield from self.elements(array.element, plan, value, path, start, data, endian)
 
     def elements(
         self,
@@ -234,21 +244,31 @@ class _Dumper:
         path: str,
         start: int,
         data: Bytes,
+        endian: Endian,
     ) -> Iterator[Piece]:
         for i, item in enumerate(items):
             here = f"{path}[{i}]"
             if isinstance(element, Reference):
                 yield from self.pieces(self.version(element, around, item), item, here, data)
             elif isinstance(element, BytesType):
-                prefix = element.length if isinstance(element.length, str) else ""
-                content = len(item.encode() if isinstance(item, str) else item or b"")
-                after = start + (scalar_size(prefix, data, start) if prefix else 0) + content
+                after = self.after_bytes(element.length, endian, item, start, data)
                 yield Piece(start, after, here, shown(item))
                 start = after
             else:
                 after = start + scalar_size(element.name, data, start)
                 yield Piece(start, after, here, shown(item))
                 start = after
+
+    def after_bytes(
+        self, length: str | int, endian: Endian, item: Any, start: int, data: Bytes
+    ) -> int:
+        """Where bytes or text of an array end. What is read of text that is not UTF-8 may be longer than its bytes."""
+        if isinstance(length, int):
+            return start + length
+        after = start + scalar_size(length, data, start)
+        if item is None:
+            return after
+        return after + scalar_value(length, data[start:after], endian)
 
     def version(self, ref: Reference, around: LayoutPlan, value: Any) -> LayoutPlan:
         plans = self.plan.held(ref, around)
@@ -288,7 +308,7 @@ def scalar_size(name: str | int, data: Bytes, start: int) -> int:
     return size
 
 
-def scalar_value(name: str, data: Bytes, endian: Literal["big", "little"]) -> int:
+def scalar_value(name: str, data: Bytes, endian: Endian) -> int:
     """The number that bytes are as a length or a count."""
     if name in INTEGERS:
         return int.from_bytes(data, endian, signed=INTEGERS[name][1])
