@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from crc32c import crc32c
 
 from codecgen.plan import FieldPlan, LayoutPlan, make_plan
 from codecgen.runtime.construct import Layout
@@ -20,16 +21,18 @@ from tests.paths import SCHEMAS
 pytestmark = pytest.mark.broker
 
 LAYOUTS = {
+    "AbortedTxn": "transaction_index_entry",
     "EndTxnMarker": "end_txn_marker",
     "KRaftVersionRecord": "kraft_version_record",
     "LeaderChangeMessage": "leader_change_message",
+    "ProducerSnapshot": "producer_snapshot",
     "SnapshotFooterRecord": "snapshot_footer_record",
     "SnapshotHeaderRecord": "snapshot_header_record",
     "VotersRecord": "voters_record",
 }
 """Kafka's name of a message -> ours."""
 
-PREFIX = {"EndTxnMarker": bytes(2)}
+PREFIX = {"AbortedTxn": b"\0\0", "EndTxnMarker": b"\0\0", "ProducerSnapshot": b"\0\1"}
 """What stands before what Kafka's class writes: the version."""
 
 NUMBERS = {
@@ -68,6 +71,13 @@ def codec(message: str, version: int) -> Layout:
     return found
 
 
+def with_checksum(message: str, data: bytes) -> bytes:
+    """What a class writes or is given, with the checksum that a broker works out for it."""
+    if message != "ProducerSnapshot" or len(data) < 4:
+        return data
+    return crc32c(data[4:]).to_bytes(4, "big") + data[4:]
+
+
 def test_kafka_has_no_other_versions(kafka: dict[str, dict[str, Any]]) -> None:
     theirs = {(name, int(v)) for name in LAYOUTS for v in kafka[name]["versions"]}
     assert theirs == set(CASES)
@@ -87,7 +97,7 @@ def test_the_fields_are_those_of_kafka(
 def shape(plan: LayoutPlan) -> Iterator[tuple[Any, ...]]:
     """The fields of a layout as names in Kafka's spelling with types in Kafka's words; tagged fields are left out."""
     for fp in plan.fields:
-        if fp.name != "tagged_fields":
+        if fp.name != "tagged_fields" and fp.field.counts is None:
             yield (PLAN.spelling(fp.name, fp.field.spelled), *words(fp, plan))
 
 
@@ -97,7 +107,10 @@ def words(fp: FieldPlan, plan: LayoutPlan) -> tuple[Any, ...]:
             return (name,)
         case BytesType(length, null=null, text=text):
             return ("text" if text else "bytes", length, null is not None)
-        case ArrayType(Reference(layout), count=count):
+        case ArrayType(Reference(layout), count=count, counted_by=by):
+            number = plan.field(by) if by is not None else None
+            if number is not None and isinstance(number.field.type, ScalarType):
+                count = number.field.type.name
             return ("array", count, tuple(shape(held(layout, plan.version))))
         case ArrayType(ScalarType(name), count=count):
             return ("array", count, name)
@@ -150,7 +163,7 @@ def test_what_kafka_writes_is_read_and_written_again(message: str, version: int)
     found = answers(seeds)
     assert all("hex" in answer for answer in found)
     for answer in found:
-        data = prefix + bytes.fromhex(answer["hex"])
+        data = prefix + with_checksum(message, bytes.fromhex(answer["hex"]))
         assert layout.build(layout.parse(data)) == data
 
 
@@ -161,7 +174,9 @@ def test_what_kafka_refuses_is_refused(message: str, version: int) -> None:
     seeds = [{"message": message, "version": version, "random": seed} for seed in range(RANDOM)]
     r = random.Random(f"{message} {version}")
     broken = [
-        damaged(bytes.fromhex(answer["hex"]), r) for answer in answers(seeds) for _ in range(BROKEN)
+        with_checksum(message, damaged(bytes.fromhex(answer["hex"]), r))
+        for answer in answers(seeds)
+        for _ in range(BROKEN)
     ]
     asked = [{"message": message, "version": version, "hex": data.hex()} for data in broken]
     refused = 0
@@ -169,11 +184,11 @@ def test_what_kafka_refuses_is_refused(message: str, version: int) -> None:
         try:
             value = layout.parse(prefix + data, strict=False)
         except CodecError:
-            assert "error" in answer, data.hex()
+            assert "error" in answer or answer["left"], data.hex()
             refused += 1
             continue
         assert "error" not in answer, (data.hex(), answer)
-        again = prefix + bytes.fromhex(answer["again"])
+        again = prefix + with_checksum(message, bytes.fromhex(answer["again"]))
         assert layout.parse(again) == value, data.hex()
     assert refused > len(broken) // 20
 
