@@ -83,6 +83,20 @@ def render(code: Code, indent: int = 0, before: int = 0, after: int = 0) -> str:
     return "\n".join(lines)
 
 
+def returned(code: Code, indent: int) -> list[str]:
+    """A return statement. A call that is too long has its items in a line of their own, or in one each."""
+    pad = " " * indent
+    one = f"{pad}return {flat(code)}"
+    if len(one) <= WIDTH or isinstance(code, str):
+        return [one]
+    opening, closing = tuple(code.brackets)
+    items = [name + flat(item) for name, item in code.items]
+    lines = [f"{pad}    {', '.join(items)}"]
+    if len(lines[0]) > WIDTH:
+        lines = [f"{pad}    {item}," for item in items]
+    return [f"{pad}return {code.head}{opening}", *lines, f"{pad}{closing}"]
+
+
 def assign(target: str, code: Code) -> str:
     """``target = code``."""
     return f"{target} = {render(code, 0, len(target) + 3)}"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from codecgen.plan import nodes
 from codecgen.plan.nodes import Value
-from codecgen.targets.python_source import literal
+from codecgen.targets.python_source import Code, call, flat, literal, returned
 
 
 class PythonExpressions:
@@ -28,15 +28,23 @@ class PythonExpressions:
         )
         return f"lambda {self.this if needs else '_'}: {self.text(value)}"
 
-    def statements(self, value: Value) -> list[str]:
+    def body(self, value: Value) -> list[str]:
         """The value as the lines of a function body; if/else chains become statements."""
         lines: list[str] = []
         while isinstance(value, nodes.Conditional):
-            lines.append(f"if {self.text(value.condition)}:")
-            lines.append(f"    return {self.text(value.then)}")
+            lines.append(f"    if {self.text(value.condition)}:")
+            lines += returned(self.code(value.then), 8)
             value = value.otherwise
-        lines.append(f"return {self.text(value)}")
-        return lines
+        return lines + returned(self.code(value), 4)
+
+    def code(self, value: Value) -> Code:
+        """The value as a tree: a sum that wraps is a call."""
+        if not isinstance(value, nodes.Sum) or self.bits is None:
+            return self.text(value)
+        bits, self.bits = self.bits, None
+        inner = self.sum(value)
+        self.bits = bits
+        return call(self.help("wrap"), inner, str(bits))
 
     def text(self, value: Value) -> str:
         match value:
@@ -67,7 +75,7 @@ class PythonExpressions:
             case nodes.Comparison():
                 return self.comparison(value)
             case nodes.Sum():
-                return self.sum(value)
+                return self.sum(value) if self.bits is None else flat(self.code(value))
             case nodes.Logical(operator, left, right):
                 return f"{self.logical(operator, left)} {operator} {self.logical(operator, right)}"
         raise TypeError(f"a reference codec has no {type(value).__name__}")
@@ -94,16 +102,12 @@ class PythonExpressions:
         return f"{self.help('end_of')}({', '.join(arguments)})"
 
     def sum(self, value: nodes.Sum) -> str:
-        # Modular sums: wrapping the whole is wrapping each step.
-        bits, self.bits = self.bits, None
+        """A sum as it is: wrapping the whole wraps each step."""
         if value.type.nullable:
             sides = f"{self.text(value.left)}, {self.text(value.right)}"
-            text = f"{self.help('plus' if value.operator == '+' else 'minus')}({sides})"
-        else:
-            left = self.wrapped(value.left, sums=False)
-            text = f"{left} {value.operator} {self.wrapped(value.right)}"
-        self.bits = bits
-        return text if bits is None else f"{self.help('wrap')}({text}, {bits})"
+            return f"{self.help('plus' if value.operator == '+' else 'minus')}({sides})"
+        left = self.wrapped(value.left, sums=False)
+        return f"{left} {value.operator} {self.wrapped(value.right)}"
 
     def comparison(self, value: nodes.Comparison) -> str:
         operator, left, right = value.operator, value.left, value.right

@@ -46,7 +46,7 @@ class FieldCodecs:
         self.file = file
         self.home = home
         self.homes = homes
-        self.parts: list[str] = []
+        self.parts: list[tuple[str, bool]] = []
         self.runtime: set[str] = set()
         self.imports: dict[Home, set[str]] = {}
         self.aliases = Aliases(plan.model)
@@ -55,6 +55,10 @@ class FieldCodecs:
         self.functions: dict[str, Derived] = {}
         self.defined: set[str] = set()
         self.diagnostics: list[Diagnostic] = []
+
+    def part(self, text: str, *, apart: bool = False) -> None:
+        """A part of the module, perhaps with two empty lines around it, as classes and functions have."""
+        self.parts.append((text, apart))
 
     def use(self, name: str) -> str:
         self.runtime.add(name)

@@ -12,7 +12,6 @@ from codecgen.targets.construct.field_codecs import RUNTIME
 from codecgen.targets.construct.homes import class_name, symbol
 from codecgen.targets.construct.texts import TextCodecs
 from codecgen.targets.python_source import (
-    WIDTH,
     Call,
     Code,
     assign,
@@ -42,11 +41,10 @@ class Module(TextCodecs):
         if first:
             groups.append("\n".join(first))
         text = "\n\n".join(groups)
-        before = ""
-        for part in self.parts:
-            wide = any(p.startswith(("class ", "def ")) for p in (before, part))
-            text += ("\n\n\n" if wide else "\n\n") + part
-            before = part
+        after_apart = False
+        for part, apart in self.parts:
+            text += ("\n\n\n" if apart or after_apart else "\n\n") + part
+            after_apart = apart
         return text + "\n"
 
     def add(self, thing: Declared) -> None:
@@ -75,17 +73,18 @@ class Module(TextCodecs):
         if labels:
             lines += ["", "    @staticmethod", "    def LABELS() -> dict[str, str]:"]
             lines.append(f"        return {render(mapping(labels), 8, 15)}")
-        self.parts.append("\n".join(lines))
+        self.part("\n".join(lines), apart=True)
 
     # ------------------------------------------------------------ layouts
 
     def layout(self, layout: Layout) -> None:
         plans = self.plan.versions[layout.name]
         if layout.doc:
-            self.parts.append(comment(layout.doc) + "\n" + self.one(plans[0]))
+            self.part(comment(layout.doc) + "\n" + self.one(plans[0]))
         else:
-            self.parts.append(self.one(plans[0]))
-        self.parts += [self.one(plan) for plan in plans[1:]]
+            self.part(self.one(plans[0]))
+        for plan in plans[1:]:
+            self.part(self.one(plan))
         if layout.versions is not None:
             cases = [(str(plan.version), symbol(layout.name, plan.version)) for plan in plans]
             name = symbol(layout.name)
@@ -101,7 +100,7 @@ class Module(TextCodecs):
                 )
             else:
                 code = mapping([(k, v) for k, v in cases])
-            self.parts.append(assign(name, code))
+            self.part(assign(name, code))
         self.defined.add(layout.name)
         for value in self.plan.derived[layout.name]:
             self.derived(layout, value)
@@ -167,7 +166,7 @@ class Module(TextCodecs):
         self.std.add("Container")
         bits = derived.bits
         expressions = self.expressions(layout.name, bits)
-        body = expressions.statements(derived.value)
+        body = expressions.body(derived.value)
         self.runtime |= expressions.helpers
         parameters = f"{layout.name}: Container"
         if d.array is not None:
@@ -178,9 +177,7 @@ class Module(TextCodecs):
         if d.versions is not None:
             note = f"Versions {d.versions}. {note}"
         lines = [f"def {name}({parameters}) -> {result}:", docstring(d.doc, note, indent=4)]
-        for line in body:
-            lines += _folded("    " + line)
-        self.parts.append("\n".join(lines))
+        self.part("\n".join([*lines, *body]), apart=True)
 
     def choice(self, choice: Choice) -> None:
         name = symbol(choice.name)
@@ -205,7 +202,7 @@ class Module(TextCodecs):
             )
         else:
             code = mapping(cases)
-        self.parts.append(comment(choice.doc) + "\n" + assign(name, code))
+        self.part(comment(choice.doc) + "\n" + assign(name, code))
 
 
 def import_key(name: str) -> tuple[int, str]:
@@ -213,14 +210,6 @@ def import_key(name: str) -> tuple[int, str]:
     own = name.partition(" ")[0]
     kind = 0 if own.isupper() else 1 if own[:1].isupper() else 2
     return kind, name.lower()
-
-
-def _folded(line: str) -> list[str]:
-    """A line, or three when the call that it returns is too long for one."""
-    head, call_, tail = line.partition("return wrap(")
-    if len(line) <= WIDTH or not call_:
-        return [line]
-    return [head + call_, f"    {head}{tail[:-1]}", f"{head})"]
 
 
 def _run(field_range: FieldRange | None, plan: LayoutPlan) -> Code | None:

@@ -20,6 +20,7 @@ from codecgen.targets.python_source import (
     call,
     docstring,
     mapping,
+    returned,
     string,
 )
 
@@ -155,9 +156,9 @@ class RowModule:
         lines = [f"def {name}(entry: Any, item: Any, place: Place) -> Any:", doc]
         while isinstance(value, nodes.Conditional):
             lines.append(f"    if {scope.text(value.condition)}:")
-            lines += _folded(f"        return {self.value(column, value.then, scope, case)}")
+            lines += returned(self.code(column, value.then, scope, case), 8)
             value = value.otherwise
-        lines += _folded(f"    return {self.value(column, value, scope, case)}")
+        lines += returned(self.code(column, value, scope, case), 4)
         self.functions.append("\n".join(lines))
         return name
 
@@ -167,6 +168,12 @@ class RowModule:
         text = scope.function(case.when)
         self.helpers |= scope.helpers
         return text
+
+    def code(self, column: Column, value: Value, scope: RowExpressions, case: CasePlan) -> Code:
+        """A value of the type that the column has; a sum is one as it is."""
+        if isinstance(value, nodes.Sum):
+            return scope.code(value)
+        return self.value(column, value, scope, case)
 
     def value(self, column: Column, value: Value, scope: RowExpressions, case: CasePlan) -> str:
         """The text of a value, of the type that the column has."""
@@ -193,19 +200,6 @@ class RowModule:
 
 def _tuple(items: list[Code]) -> Call:
     return Call("", tuple(("", item) for item in items), "()")
-
-
-def _folded(line: str) -> list[str]:
-    """A line, or several when the call that it returns is too long for one."""
-    head, call_, inside = line.partition("return wrap(")
-    if len(line) <= WIDTH or not call_:
-        return [line]
-    pad = " " * (len(head) + 4)
-    parts = [pad + inside[:-1]]
-    if len(parts[0]) > WIDTH:
-        value, _, bits = inside[:-1].rpartition(", ")
-        parts = [f"{pad}{value},", f"{pad}{bits},"]
-    return [head + call_, *parts, f"{head})"]
 
 
 def _import_key(name: str) -> tuple[bool, str]:
