@@ -208,6 +208,8 @@ def test_wrong_usage_is_one_line_and_the_next_step(
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
+    # An installed package that brings its schemas would do in the place of ./schemas.
+    monkeypatch.setattr("codecgen.directories.entry_points", lambda group: ())
     assert main([argument.replace("SCHEMAS", str(schemas)) for argument in arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
