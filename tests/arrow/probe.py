@@ -146,7 +146,7 @@ class Probe:
             after = at
             for item in self.decoder.decode(self.input, at):
                 if item.start < after or (item.end is not None and item.end <= item.start):
-                    raise Broken(f"{item} does not lie behind byte {after}")
+                    raise Broken(f"{item} does not lie after byte {after}")
                 after = item.start if item.end is None else item.end
                 yield item
             i = bisect_right(starts, after)

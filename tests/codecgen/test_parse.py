@@ -132,7 +132,7 @@ def test_field_by_field(tool: Tool) -> None:
 
 
 def test_up_to_the_damage(tool: Tool) -> None:
-    """A colour that is none: it is shown, what lies behind it is not read, and the error says where and why."""
+    """A colour that is none: it is shown, what lies after it is not read, and the error says where and why."""
     bad = GOOD[:1] + b"\x07" + GOOD[2:]
     ran = tool.parse("packet", bad)
     assert ran.code == 1
@@ -297,7 +297,7 @@ def test_standard_input(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_file_is_not_read_whole(tool: Tool) -> None:
-    """A terabyte of nothing with a packet in the middle, and more than memory behind it."""
+    """A terabyte of nothing with a packet in the middle, and more than memory after it."""
     with (tool.root / "large.bin").open("wb") as file:
         file.seek(1 << 39)
         file.write(GOOD)

@@ -99,7 +99,7 @@ def type_pieces(type_: FieldType) -> Iterator[str | Reference]:
         case StructType(ref, present, null):
             yield ref
             if present is not None:
-                yield f" behind {scalar_name(present)} 1, or null as {null}"
+                yield f" after {scalar_name(present)} 1, or null as {null}"
 
 
 def _bytes_words(type_: BytesType) -> str:

@@ -10,7 +10,7 @@ from codecgen.runtime.primitives import Codec
 
 
 class Nullable(Codec):
-    """A layout behind a number, ``present``, that says whether it is there: 1, or ``null``.
+    """A layout after a number, ``present``, that says whether it is there: 1, or ``null``.
 
     Lenient readers take every negative number for null (``any_negative``), every other one for 1 (``any_present``).
     """
@@ -37,10 +37,10 @@ class Nullable(Codec):
             error = ValueRefused(
                 f"{number} stands where only 1 or, for null, {self.null} may", source.where(start)
             )
-            return self.odd(number, error, source, this)
+            return self.other(number, error, source, this)
         return None if number == self.null else self.layout.read(source, this)
 
-    def odd(self, number: int, error: ParseError, source: Source, this: Any) -> Any:
+    def other(self, number: int, error: ParseError, source: Source, this: Any) -> Any:
         """What a lenient reader makes of another number."""
         null = self.any_negative and number < 0
         if not null and not self.any_present:

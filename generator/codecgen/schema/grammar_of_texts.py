@@ -88,7 +88,7 @@ TEXTS: Mapping[str, Form] = {
             "each": Key(
                 MapOf(Use("line_value")), "Lines of these values, one line after the other."
             ),
-            "label": Key(Text(), "The word in front of the value."),
+            "label": Key(Text(), "The word before the value."),
             "separator": Key(Text(), "What stands between values, and after a label."),
             "const": Key(Integer(), "The only value."),
             "counts": Key(Name(), "The value is the number of these lines."),

@@ -173,7 +173,7 @@ class Decoder:
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
         """The rows of the entries in a chunk, whose first byte is ``position`` in the file.
 
-        After an :class:`Odd` whose end is known it goes on after that. It ends where no whole entry is left.
+        After a :class:`Rejected` whose end is known it goes on after that. It ends where no whole entry is left.
         """
         if self.numpy is not None:
             yield from self.numpy.decode(chunk, position)

@@ -131,7 +131,7 @@ class NumpyDecoder:
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
         """The rows of the entries in a chunk, whose first byte is ``position`` in the file.
 
-        After an :class:`Odd` whose end is known it goes on after that. It ends where no whole entry is left.
+        After a :class:`Rejected` whose end is known it goes on after that. It ends where no whole entry is left.
         """
         memory = Memory(chunk.array)
         kind = self.view.kind

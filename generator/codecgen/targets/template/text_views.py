@@ -18,7 +18,7 @@ class TextValue:
     kind: Annotated[str, "`decimal`, `string` or `uuid`."]
     of: Annotated[str, "The integer type of a `decimal`, `word` or `rest`, the form of a `uuid`."]
     key: Annotated[Words, "The key in the file, of a property."]
-    label: Annotated[Words, "The word in front of it."]
+    label: Annotated[Words, "The word before it."]
     separator: Annotated[Words, "What stands after the label."]
     const: Annotated[int | None, "The number that always stands here."]
     counts: Annotated[str | None, "The lines that it counts."]

@@ -41,7 +41,7 @@ from codecgen.targets.arrow.numba_decode.view import Kernels
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """When an entry holds the rows of a case, and when it is one to be careful with (None: always, never)."""
+    """When an entry holds the rows of a case, and when it is one to check in full (None: always, never)."""
 
     case: CasePlan
     when: Expr | None
