@@ -129,16 +129,16 @@ class Keys:
             if self.plain and not signed:
                 del spec["null"]
 
-    def by_version(self, spec: Tree) -> None:
-        """Perhaps another length, count or number from a version on."""
+    def by_version(self, spec: Tree, always: bool = False) -> None:
+        """Perhaps another length, count or number from a version on; ``always`` where there can be one."""
         if isinstance(spec.get("array"), dict):
             element = spec["array"] | {k: v for k, v in spec.items() if k == "versions"}
-            self.by_version(element)
+            self.by_version(element, "null" in element)  # there are few of them
             spec["array"] = {k: v for k, v in element.items() if k != "versions"}
         d, mine = self.d, self.made.versions
         key = next((key for key in RANGED if isinstance(spec.get(key), str)), None)
         settled = {"enum", "const", "default", "none", "nesting"} & set(spec)
-        if key is None or mine is None or settled or not d.chance(2):
+        if key is None or mine is None or settled or not (always or d.chance(2)):
             return
         first, last = span(spec["versions"]) if "versions" in spec else mine
         low, high = max(first, mine[0]), min(mine[1] if last is None else last, mine[1])

@@ -202,6 +202,16 @@ def test_a_snapshot_by_hand(producers: list[dict[str, Any]]) -> None:
     assert [dict(entry) for entry in PRODUCER_SNAPSHOT.parse(data).entries] == producers
 
 
+def test_what_is_left_out_of_an_entry() -> None:
+    """There is no batch, no marker and no open transaction yet: -1, as Kafka writes it."""
+    given = {"producer_id": 7, "producer_epoch": 2, "timestamp": 5}
+    data = PRODUCER_SNAPSHOT.build({"version": 1, "entries": [given]})
+    entry = bytes.fromhex(
+        "0000000000000007 0002 ffffffff ffffffffffffffff 00000000 0000000000000005 ffffffff ffffffffffffffff"
+    )
+    assert data == checked(b"\0\0\0\1" + entry)
+
+
 @pytest.mark.parametrize("path", found(SAMPLES, "idempotent-*/*.snapshot"), ids=str)
 def test_snapshots_beside_the_batches(path: Path) -> None:
     """The state of each producer is that of its last batch before the offset in the file's name."""
@@ -234,3 +244,9 @@ def test_clean_shutdowns(folder: str, epoch: bool) -> None:
         assert content["version"] == 0 and isinstance(content["brokerEpoch"], int)
     else:
         assert parsed.json == ""
+
+
+def test_a_mark_that_is_no_text_is_refused() -> None:
+    """No broker writes one, and one that finds it takes it for nothing: whoever wants the text cannot have it."""
+    with pytest.raises(ParseError):
+        CLEAN_SHUTDOWN.parse(b'{"version":0,"brokerEpoch":\xff}', strict=False)

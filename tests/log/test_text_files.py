@@ -224,3 +224,25 @@ def test_the_value_of_a_key_that_stands_twice() -> None:
     found = META_PROPERTIES.parse(ONE + b"node.id=4\n", strict=False)
     assert found.node_id == 4
     assert META_PROPERTIES.build(found) == ONE.replace(b"3", b"4")
+
+
+EDGES: list[tuple[Any, str, int]] = [
+    (LEADER_EPOCH_CHECKPOINT, "0\n1\n{} 5\n", 32),
+    (LEADER_EPOCH_CHECKPOINT, "0\n1\n5 {}\n", 64),
+    (OFFSET_CHECKPOINT, "0\n1\ntopic {} 5\n", 32),
+    (OFFSET_CHECKPOINT, "0\n1\ntopic 5 {}\n", 64),
+    (META_PROPERTIES, "broker.id={}\nversion=0\n", 32),
+    (META_PROPERTIES, "node.id={}\nversion=1\ncluster.id=a\n", 32),
+]
+"""A text, the place of a number, and how many bits Kafka's readers have for it: an int or a long of Java."""
+
+
+@pytest.mark.parametrize(("codec", "text", "bits"), EDGES, ids=[repr(case[1]) for case in EDGES])
+def test_the_largest_and_the_smallest_number(codec: Any, text: str, bits: int) -> None:
+    low, high = -(1 << bits - 1), (1 << bits - 1) - 1
+    for number in (low, high):
+        data = text.format(number).encode()
+        assert codec.build(codec.parse(data)) == data
+    for number in (low - 1, high + 1):
+        with pytest.raises(ParseError):
+            codec.parse(text.format(number).encode(), strict=False)
