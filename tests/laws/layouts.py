@@ -294,6 +294,8 @@ class Maker(Keys):
         d = self.d
         name = self.fresh()
         kind = d.number(0, 5 if fixed else 14)
+        if not fixed and self.varies() and d.chance(5):
+            kind = 9  # few layouts have versions, and few fields of these are arrays
         if kind <= 3:
             spec = self.scalar(fixed)
         elif kind == 4:
@@ -365,6 +367,8 @@ class Maker(Keys):
     def element(self) -> Any:
         """What an array holds."""
         d = self.d
+        if self.varies() and not self.plain and d.chance(2):
+            return self.text_element()
         if d.chance(2) and not (self.plain and d.number(0, 3)):
             return d.pick((self.text_element, self.text_element, self.local))()
         solid = [m for m in self.kit.made if not m.open and m.solid and self.may_hold(m)]
@@ -375,6 +379,10 @@ class Maker(Keys):
         return d.pick(
             [s for s in SCALARS if s not in (*VARINTS, "i24", "u24")] if self.plain else SCALARS
         )
+
+    def varies(self) -> bool:
+        """Whether there is more than one version."""
+        return self.made.versions is not None and self.made.versions[0] < self.made.versions[1]
 
     def short(self, *without: str) -> str:
         """The type of a length or a count."""

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from codecgen.runtime.construct import Choice, Layout
 from codecgen.runtime.errors import (
+    BuildError,
     ChecksumError,
     LengthError,
     ParseError,
@@ -250,3 +251,18 @@ def test_a_mark_that_is_no_text_is_refused() -> None:
     """No broker writes one, and one that finds it takes it for nothing: whoever wants the text cannot have it."""
     with pytest.raises(ParseError):
         CLEAN_SHUTDOWN.parse(b'{"version":0,"brokerEpoch":\xff}', strict=False)
+
+
+def test_an_entry_ends_where_it_ends() -> None:
+    with pytest.raises(ParseError):
+        PRODUCER_SNAPSHOT_ENTRY.parse(bytes(47), strict=False)
+
+
+@pytest.mark.parametrize("version", [0, 2, -1])
+def test_a_snapshot_has_one_version(version: int) -> None:
+    data = PRODUCER_SNAPSHOT.build({"version": 1, "entries": []})
+    other = version.to_bytes(2, "big", signed=True) + data[2:]
+    with pytest.raises(ParseError):
+        PRODUCER_SNAPSHOT.parse(other, strict=False)
+    with pytest.raises(BuildError):
+        PRODUCER_SNAPSHOT.build({"version": version, "entries": []})

@@ -238,7 +238,7 @@ EDGES: list[tuple[Any, str, int]] = [
 
 
 @pytest.mark.parametrize(("codec", "text", "bits"), EDGES, ids=[repr(case[1]) for case in EDGES])
-def test_the_largest_and_the_smallest_number(codec: Any, text: str, bits: int) -> None:
+def test_numbers_at_the_edges(codec: Any, text: str, bits: int) -> None:
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
     for number in (low, high):
         data = text.format(number).encode()
