@@ -132,6 +132,7 @@ METADATA: list[tuple[bytes, str]] = [
     (b"version: 0\ntopic_id: " + ID, STRICT),
     (b"version: 0\ntopic_id: " + ID + b"\n", LENIENT),
     (b"version: 0\r\ntopic_id: " + ID, LENIENT),
+    (b"version: 2147483647\ntopic_id: " + ID, LENIENT),
     (b"version: 7\ntopic_id: " + ID, LENIENT),  # "version >= 0 accepted (any larger)"
     (b"version:  \t0\ntopic_id: " + ID, LENIENT),
     (b"version: 0\ntopic_id: " + ID + b"\nmore", LENIENT),  # "extra lines ignored"
@@ -246,3 +247,8 @@ def test_numbers_at_the_edges(codec: Any, text: str, bits: int) -> None:
     for number in (low - 1, high + 1):
         with pytest.raises(ParseError):
             codec.parse(text.format(number).encode(), strict=False)
+
+
+def test_the_version_that_is_written() -> None:
+    topic = {"topic_id": uuid.UUID(int=1)}
+    assert PARTITION_METADATA.build(topic) == b"version: 0\ntopic_id: " + ID
