@@ -19,7 +19,8 @@ from codecgen.runtime.errors import (
     ValueRefused,
 )
 from codecgen.runtime.fields import Rule, contain
-from codecgen.runtime.located_bytes import Condition, Limits, Session
+from codecgen.runtime.located_bytes import Condition
+from codecgen.runtime.text_file import TextFile
 from codecgen.runtime.text_source import Line, Span, TextSource, judge, written
 from codecgen.runtime.text_values import BLANKS, RestOfLine, TextValue
 
@@ -66,7 +67,7 @@ class EachLine:
     accepts: frozenset[str] = field(default=frozenset())
 
 
-class LinesFile:
+class LinesFile(TextFile):
     """A text of lines. Parses to a Container, builds from any mapping.
 
     ``accepts`` are the freedoms of lenient readers. With ``may_be_empty`` there may be no byte at all: every value is None
@@ -82,34 +83,12 @@ class LinesFile:
         may_be_empty: bool = False,
         final_newline: bool = True,
     ) -> None:
-        self.text_name = name
+        super().__init__(name, source, accepts)
         self.lines = lines
-        self.source_file = source
-        self.accepts = frozenset(accepts)
         self.may_be_empty = may_be_empty
         self.final_newline = final_newline
 
-    def parse(
-        self,
-        data: Any,
-        *,
-        file: str | None = None,
-        position: int = 0,
-        strict: bool = True,
-        limits: Limits | None = None,
-        findings: list[ParseError] | None = None,
-        trace: list[tuple[str, int, int, bool]] | None = None,
-    ) -> construct.Container:
-        """Parse bytes that are one whole text, as :meth:`codecgen.runtime.layout.Layout.parse` does those of a layout.
-
-        Raises :class:`~codecgen.runtime.errors.ParseError`.
-        """
-        session = Session(strict=strict, limits=limits or Limits(), file=file, trace=trace)
-        if findings is not None:
-            session.findings = findings
-        source = TextSource(
-            data, session, origin=position, accepts=self.accepts, schema=self.source_file
-        )
+    def read(self, source: TextSource) -> construct.Container:
         return _Reading(self, source).whole()
 
     def build(self, obj: Any) -> bytes:

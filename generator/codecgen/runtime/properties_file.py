@@ -9,10 +9,11 @@ from typing import Any
 
 import construct
 
-from codecgen.runtime.errors import BuildError, LimitError, ParseError, ValueRefused
+from codecgen.runtime.errors import BuildError, LimitError, ValueRefused
 from codecgen.runtime.fields import Rule, contain
 from codecgen.runtime.lines_file import refuse_others
-from codecgen.runtime.located_bytes import Condition, Limits, Session
+from codecgen.runtime.located_bytes import Condition
+from codecgen.runtime.text_file import TextFile
 from codecgen.runtime.text_source import Line, Span, TextSource, judge, written
 from codecgen.runtime.text_values import RestOfLine, TextValue
 
@@ -43,7 +44,7 @@ class Property:
     accepts: frozenset[str] = frozenset()
 
 
-class PropertiesFile:
+class PropertiesFile(TextFile):
     """A text of properties. Parses to a Container, builds from any mapping.
 
     Keys that are not there are None. ``unknown``, ``comments`` and ``order`` of what was parsed keep the rest of the text, so
@@ -58,34 +59,12 @@ class PropertiesFile:
         accepts: Collection[str] = (),
         keep_unknown: bool = False,
     ) -> None:
-        self.text_name = name
+        super().__init__(name, source, accepts)
         self.properties = properties
         self.by_key = {p.key: p for p in properties}
-        self.source_file = source
-        self.accepts = frozenset(accepts)
         self.keep_unknown = keep_unknown
 
-    def parse(
-        self,
-        data: Any,
-        *,
-        file: str | None = None,
-        position: int = 0,
-        strict: bool = True,
-        limits: Limits | None = None,
-        findings: list[ParseError] | None = None,
-        trace: list[tuple[str, int, int, bool]] | None = None,
-    ) -> construct.Container:
-        """Parse bytes that are one whole text, as :meth:`codecgen.runtime.layout.Layout.parse` does those of a layout.
-
-        Raises :class:`~codecgen.runtime.errors.ParseError`.
-        """
-        session = Session(strict=strict, limits=limits or Limits(), file=file, trace=trace)
-        if findings is not None:
-            session.findings = findings
-        source = TextSource(
-            data, session, origin=position, accepts=self.accepts, schema=self.source_file
-        )
+    def read(self, source: TextSource) -> construct.Container:
         return _Reading(self, source).whole()
 
     def build(self, obj: Any) -> bytes:
