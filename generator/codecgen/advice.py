@@ -72,5 +72,9 @@ ADVICE: Mapping[str, str] = {
     "directories make the same package.",
     "C050": "Where a type differs between versions, each version that has the field has exactly one: ranges do not overlap, "
     "leave none out, and name no other versions. The values stay of one kind, so that a field is one column.",
+    "C059": "Of the parts of a payload one may be a choice by a field; those after it that are a choice `given` an enum go by "
+    "the same number, and all others are layouts. Rows say the layout of each part that they look at, and when they are; "
+    "heads, full checks and writing are of files.",
+    "C060": "Rows of payloads are of parts that come together: the number that decides has cases with these layouts.",
 }
 """Number -> why it is reported, and what helps. Plain text."""

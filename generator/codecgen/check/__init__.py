@@ -15,6 +15,7 @@ from codecgen.check import (
     names,
     nulls,
     open_ended,
+    payloads,
     recursion,
     references,
     relations,
@@ -58,6 +59,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("open_ended", open_ended.check, _SOUND),
     Pass("choices", choices.check, _SOUND),
     Pass("views", views.check, _SOUND),
+    Pass("payloads", payloads.check, (*_SOUND, "choices")),
     Pass("writes", writes.check, (*_SOUND, "views")),
     Pass("examples", examples.check, (*_SOUND, "values", "nulls")),
 )

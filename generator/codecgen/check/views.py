@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from codecgen.diagnostics import Diagnostic, once
@@ -33,7 +33,14 @@ _MODULES = ("_kernels", "_numpy", "_writer", "_encoders")
 
 def check(model: Model) -> Iterator[Diagnostic]:
     for view in model.views.values():
-        found = list(_columns(view))
+        if view.parts:
+            continue
+        found = list(columns_of(view))
+        if any(rows.parts for rows in view.rows):
+            message = "the rows are of parts, but the view is of no payloads"
+            found.append(Diagnostic("C032", message, view.span, help="`of: {key: .., value: ..}`"))
+            yield from found
+            continue
         choice = model.choices.get(view.of)
         if choice is None:
             if not model.is_broken(view.of):
@@ -52,7 +59,8 @@ def check(model: Model) -> Iterator[Diagnostic]:
         yield from once(found)
 
 
-def _columns(view: View) -> Iterator[Diagnostic]:
+def columns_of(view: View) -> Iterator[Diagnostic]:
+    """What is wrong with the columns of a view by themselves."""
     if keyword.iskeyword(view.name) or view.name.endswith(_MODULES):
         message = f'"{view.name}" cannot be the name of a view: modules are called after it'
         yield Diagnostic("C027", message, view.span)
@@ -99,32 +107,41 @@ def _rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[D
             )
     for version in versions_of(layout, None):
         scope = rows_scope(model, layout, version, rows)
+        bare = replace(scope, holds=())
         for what, condition in (("`when`", rows.when), ("`full_check`", rows.full_check)):
             if condition is not None:
-                yield from _typed(condition, replace(scope, holds=()), what, ("bool",), False)
-        for column in view.columns:
-            value = rows.values.get(column.name)
-            if value is not None:
-                kinds = _KINDS.get(column.type, NUMBERS)
-                what = f'the column "{column.name}"'
-                yield from _typed(value, scope, what, kinds, column.nullable)
-                yield from _wide_enough(column, value, scope)
-                yield from _members(column, value, scope)
-            elif not column.nullable and column.type != "list":
-                message = f'"{column.name}" has no value here, and cannot be null'
-                help = f"give it a value, or say `nullable: true` at {column.span}"
-                yield Diagnostic("C032", message, rows.span, help=help)
+                yield from typed(RowsResolver(condition, bare), what, ("bool",), False)
+        yield from values_of(view, rows, lambda e, known=scope: RowsResolver(e, known))  # type: ignore[misc]
 
 
-def _typed(
-    expression: Expression, scope: Scope, what: str, kinds: tuple[str, ...], nullable: bool
+Resolve = Callable[[Expression], RowsResolver]
+"""What settles an expression where it stands."""
+
+
+def values_of(view: View, rows: Rows, resolve: Resolve) -> Iterator[Diagnostic]:
+    """What is wrong with the values of columns in some rows."""
+    for column in view.columns:
+        value = rows.values.get(column.name)
+        if value is not None:
+            kinds = _KINDS.get(column.type, NUMBERS)
+            yield from typed(resolve(value), f'the column "{column.name}"', kinds, column.nullable)
+            yield from _wide_enough(column, resolve(value))
+            yield from _members(column, resolve(value))
+        elif not column.nullable and column.type != "list":
+            message = f'"{column.name}" has no value here, and cannot be null'
+            help = f"give it a value, or say `nullable: true` at {column.span}"
+            yield Diagnostic("C032", message, rows.span, help=help)
+
+
+def typed(
+    resolver: RowsResolver, what: str, kinds: tuple[str, ...], nullable: bool
 ) -> Iterator[Diagnostic]:
-    resolver = RowsResolver(expression, scope)
+    """What is wrong with the type of a value that may be of some kinds."""
     value = resolver.value()
     yield from resolver.found
     if value is None:
         return
-    span = expression_span(scope.model, expression)
+    span = expression_span(resolver.scope.model, resolver.expression)
     found = value.type
     if found.kind == "null" and nullable:
         return
@@ -135,24 +152,25 @@ def _typed(
         yield Diagnostic("C032", f"{what} cannot be null, but its value can", span)
 
 
-def _wide_enough(column: Column, expression: Expression, scope: Scope) -> Iterator[Diagnostic]:
+def _wide_enough(column: Column, resolver: RowsResolver) -> Iterator[Diagnostic]:
     """A number of any size that the value can have fits its column."""
     if column.type not in _WIDTHS:
         return
-    value = RowsResolver(expression, scope).value()
+    value = resolver.value()
     if value is None:
         return
     (low, high), (least, most) = range_of(value), column_range(column.type)
     if low < least or high > most:
         message = f'"{column.name}" is {column.type}, but its value can be from {low} to {high}'
-        yield Diagnostic("C032", message, expression_span(scope.model, expression))
+        span = expression_span(resolver.scope.model, resolver.expression)
+        yield Diagnostic("C032", message, span)
 
 
-def _members(column: Column, expression: Expression, scope: Scope) -> Iterator[Diagnostic]:
+def _members(column: Column, resolver: RowsResolver) -> Iterator[Diagnostic]:
     """The members of a list are bytes of the elements, by their names."""
     if not column.members:
         return
-    element = _element(RowsResolver(expression, scope).value(), scope)
+    element = _element(resolver.value(), resolver.scope)
     for m in column.members if element is not None else ():
         assert element is not None
         f = field_of(element, m.name)

@@ -102,11 +102,11 @@ def plan_view(plan: Plan, view: View) -> ViewPlan:
         for rows in view.rows:
             if rows.layout == entry.name:
                 cases.append(_case(plan, view, len(cases), rows, entry))
-    return ViewPlan(view, choice, entries, tuple(cases), tuple(_leaves(view)))
+    return ViewPlan(view, choice, entries, tuple(cases), tuple(leaves_of(view)))
 
 
-def _leaves(view: View) -> Iterator[Leaf]:
-    """The lists come before their members."""
+def leaves_of(view: View) -> Iterator[Leaf]:
+    """The columns, and the members of lists. The lists come before their members."""
     index = 0
     for column in view.columns:
         yield Leaf(index, column)

@@ -276,7 +276,8 @@ class Rows:
 
     With ``header_only`` the row is made of the fields at fixed places of the layout, and nothing else is looked at.
     ``values`` has an expression for each column that has values here. Where ``full_check`` holds, a strict reader looks
-    at more than the columns show.
+    at more than the columns show. In a view into payloads ``parts`` has the layout of each part, ``layout`` is empty, and
+    ``each`` has the part in front: ``value.members``.
     """
 
     layout: str
@@ -287,12 +288,14 @@ class Rows:
     full_check: Expression | None = None
     header_only: bool = False
     write: Write | None = None
+    parts: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How the layouts of a choice become the rows of one table."""
+    """How the layouts of a choice become the rows of one table. In a view into payloads ``parts`` has what each of some
+    byte strings is, a choice or a layout, by the name of the part; ``of`` is empty then."""
 
     name: str
     doc: str
@@ -300,6 +303,7 @@ class View:
     of: str
     columns: tuple[Column, ...]
     rows: tuple[Rows, ...]
+    parts: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import Plan
-from codecgen.plan.columns import CasePlan, Leaf, ViewPlan, plan_view
+from codecgen.plan.columns import CasePlan, ViewPlan, plan_view
 from codecgen.schema.model import View
+from codecgen.targets.arrow import payloads
 from codecgen.targets.arrow.checks import Unsupported, place_of, tuple_of
 from codecgen.targets.arrow.numba_decode.array_opener import min_size_of
 from codecgen.targets.arrow.numba_decode.kernels import kernels_of
@@ -26,6 +27,11 @@ def emit(plan: Plan) -> Emitted:
     diagnostics: list[Diagnostic] = []
     notes: list[Diagnostic] = []
     for view in plan.model.views.values():
+        if view.parts:
+            found = payloads.emit(plan, view, MARK)
+            files |= found.files
+            notes += found.notes
+            continue
         if view.of not in plan.model.choices:
             continue  # the formats as they were before there was any of it
         view_plan = plan_view(plan, view)
@@ -97,7 +103,7 @@ def _description(plan: Plan, view: ViewPlan, kernels: Kernels, numpy: bool) -> s
         f"from codecgen.runtime.arrow.view import {', '.join(names)}",
         "",
     ]
-    columns = [_column(view, leaf) for leaf in view.leaves if leaf.inside is None]
+    columns = [payloads.column_of(view.leaves, leaf) for leaf in view.leaves if leaf.inside is None]
     code = call(
         "View",
         name=string(of.name),
@@ -111,21 +117,6 @@ def _description(plan: Plan, view: ViewPlan, kernels: Kernels, numpy: bool) -> s
     )
     lines.append(assign(of.name.upper(), code))
     return "\n".join([*lines, "", f"__all__ = [{string(of.name.upper())}]"]) + "\n"
-
-
-def _column(view: ViewPlan, leaf: Leaf) -> Code:
-    column = leaf.column
-    members: list[Code] = [_column(view, m) for m in view.leaves if m.inside is column]
-    return call(
-        "Column",
-        string(column.name),
-        string(column.type),
-        str(leaf.index),
-        members=tuple_of(members) if members else None,
-        nullable="True" if column.nullable else None,
-        on_request="True" if column.on_request else None,
-        doc=string(column.doc) if column.doc else None,
-    )
 
 
 def _case(plan: Plan, case: CasePlan) -> Code:

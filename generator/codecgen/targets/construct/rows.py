@@ -40,10 +40,13 @@ def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
         if view.of in plan.model.choices:
             text = RowModule(plan, plan_view(plan, view), homes).text(mark)
             files[f"{package}/rows/{view.name}.py"] = text
-    if files:
-        head = f"{plan.manifest.title}: rows of views. {mark} YAML; do not edit."
-        files[f"{package}/rows/__init__.py"] = package_text(head)
     return files
+
+
+def package_module(plan: Plan, mark: str) -> dict[str, str]:
+    """The module of the package that the modules of views are in."""
+    head = f"{plan.manifest.title}: rows of views. {mark} YAML; do not edit."
+    return {f"{plan.manifest.package}/rows/__init__.py": package_text(head)}
 
 
 class RowModule:
@@ -80,13 +83,17 @@ class RowModule:
         gap = "\n\n\n" if self.functions else "\n\n"
         return f"{text}{gap}{assign(view.name.upper(), body)}\n"
 
-    def imports(self) -> Iterator[str]:
+    def runtime_imports(self) -> Iterator[str]:
+        """What the module needs of the runtime."""
         runtime = {"Case", "Column", "RowView"} | (self.helpers & {"bits_of"})
         runtime |= {"Place"} if self.functions else set()
         other = self.helpers - {"bits_of"}
         if other:
             yield f"from codecgen.runtime.construct import {', '.join(sorted(other))}"
         yield f"from {RUNTIME} import {', '.join(sorted(runtime, key=_import_key))}"
+
+    def imports(self) -> Iterator[str]:
+        yield from self.runtime_imports()
         for home in sorted({module[:-1] for module in self.modules}):
             inside = sorted((m[-1], name) for m, name in self.modules.items() if m[:-1] == home)
             source = ".".join(home)
@@ -185,7 +192,7 @@ class RowModule:
         if column.type == "bool" and isinstance(value, nodes.Literal):
             return str(bool(value.value))
         text = scope.text(value)
-        if column.type == "list" and isinstance(value, nodes.NullValue):
+        if isinstance(value, nodes.NullValue):
             return text
         if column.type == "list":
             members = "".join(f"part.{m.name}, " for m in column.members)
@@ -193,8 +200,10 @@ class RowModule:
             listed = f"tuple([({inside.strip()}) for part in {text}])"
             return f"None if {text} is None else {listed}" if value.type.nullable else listed
         kind = "other" if value.type.nullable else value.type.kind
+        if column.type == "bool" and value.type.nullable and value.type.kind != "bool":
+            return f"None if {text} is None else bool({text})"
         if column.type == "bool":
-            return text if kind == "bool" else f"bool({text})"
+            return text if value.type.kind == "bool" else f"bool({text})"
         return f"int({text})" if kind in ("bool", "enum") else text
 
 
