@@ -12,6 +12,7 @@ from tests.laws.draws import Draw
 from tests.laws.keys import Kit, Made
 from tests.laws.layouts import CODECS, Maker
 from tests.laws.names import Names
+from tests.laws.payload_views import PayloadMaker
 from tests.laws.seen import FIXED, SCALARS, numbers_of
 from tests.laws.text_schemas import TextMaker
 from tests.laws.views import ViewMaker
@@ -74,7 +75,8 @@ class Directory:
         for _ in range(d.number(0, 2) if views else d.number(1, 4)):
             self.add(self.layout())
         if views:
-            maker = ViewMaker(self.kit, self.names)
+            kind_of_view = PayloadMaker if d.chance(3) else ViewMaker
+            maker = kind_of_view(self.kit, self.names)
             for kind, document in maker.documents():
                 self.documents.append((kind, document))
         else:

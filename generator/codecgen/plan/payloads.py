@@ -48,6 +48,15 @@ class PartKind:
         return None if number is None else self.cases.get(number)
 
 
+def is_whole(plan: Plan, view: View) -> bool:
+    """Whether there is all that the payloads of a view are: in the formats as they were there may be less."""
+    model = plan.model
+    if not all(of in model.choices or of in model.layouts for of in view.parts.values()):
+        return False
+    rows = [layout for one in view.rows for layout in one.parts.values()]
+    return all(layout in model.layouts for layout in rows)
+
+
 def part_kinds(model: Model, view: View) -> tuple[PartKind, ...]:
     """The parts of a view whose choices and layouts are there."""
     out = []

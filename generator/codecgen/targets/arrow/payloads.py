@@ -5,7 +5,7 @@ from __future__ import annotations
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import Plan
 from codecgen.plan.columns import Leaf
-from codecgen.plan.payloads import PayloadPlan, plan_payloads
+from codecgen.plan.payloads import PayloadPlan, is_whole, plan_payloads
 from codecgen.schema.model import View
 from codecgen.targets.arrow.checks import Unsupported, tuple_of
 from codecgen.targets.arrow.numba_decode.payload_kernels import payload_kernels_of
@@ -15,8 +15,7 @@ from codecgen.targets.target_output import Emitted
 
 def emit(plan: Plan, view: View, mark: str) -> Emitted:
     """What there is of a view. Without a kernel it is read by the reference codecs, and a note says why."""
-    known = {*plan.model.choices, *plan.model.layouts}
-    if not known.issuperset(view.parts.values()):
+    if not is_whole(plan, view):
         return Emitted({})  # the formats as they were before there was any of it
     made = plan_payloads(plan, view)
     package = plan.manifest.package

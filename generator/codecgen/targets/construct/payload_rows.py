@@ -9,7 +9,14 @@ from typing import Any, cast
 from codecgen.plan import LayoutPlan, Plan, nodes
 from codecgen.plan.columns import CasePlan
 from codecgen.plan.nodes import Value
-from codecgen.plan.payloads import Combination, PartKind, PayloadCase, PayloadPlan, plan_payloads
+from codecgen.plan.payloads import (
+    Combination,
+    PartKind,
+    PayloadCase,
+    PayloadPlan,
+    is_whole,
+    plan_payloads,
+)
 from codecgen.schema.model import Column
 from codecgen.schema.types import BitsType
 from codecgen.targets.construct.homes import Home, symbol
@@ -37,15 +44,10 @@ def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
     package = plan.manifest.package
     files = {}
     for view in plan.model.views.values():
-        if view.parts and are_known(plan, view.parts.values()):
+        if view.parts and is_whole(plan, view):
             text = PayloadModule(plan, plan_payloads(plan, view), homes).text(mark)
             files[f"{package}/rows/{view.name}.py"] = text
     return files
-
-
-def are_known(plan: Plan, names: Any) -> bool:
-    """Whether there is all that payloads are made of: in the formats as they were there may be less."""
-    return all(name in plan.model.choices or name in plan.model.layouts for name in names)
 
 
 class PayloadModule(RowModule):
