@@ -33,6 +33,10 @@ class PayloadMaker(ViewMaker):
         numbers = list(dict.fromkeys(d.pick(NUMBERS) for _ in range(d.number(1, 3))))
         cases: list[dict[str, Made]] = [{} for _ in (numbers if decided else [None])]
         of: dict[str, str] = {}
+        self.elements: list[Made] = []
+        for _ in range(d.number(0, 2)):
+            self.elements.append(self.element())
+            yield "layout", self.elements[-1].tree
         enum = self.names.fresh()
         if decided:
             values = {f"n_{number}": number for number in numbers}
@@ -88,7 +92,7 @@ class PayloadMaker(ViewMaker):
             maker.fields["kind"] = {"type": "i16", "const": number}
             maker.names.taken.add("kind")
             maker.see("kind", maker.fields["kind"])
-        made = maker.layout(d.number(1, 5))
+        made = self.easy(maker) if not d.chance(6) else maker.layout(d.number(1, 5))
         if number is not None:
             made.tree.pop("endian", None)
             for spec in made.tree["fields"].values():
@@ -96,6 +100,44 @@ class PayloadMaker(ViewMaker):
                     spec.pop("endian", None)
         if number is None and made.versions and not made.in_band and len(self.parts) == 1:
             made.tree.pop("versions")
+        self.kit.made.append(made)
+        return made
+
+    def easy(self, maker: Maker) -> Made:
+        """A layout that kernels read, most of the time, perhaps with an array somewhere in it."""
+        d = self.d
+        maker.head()
+        for _ in range(d.number(1, 3)):
+            maker.one()
+        if d.chance(2) and self.elements:
+            name, count = maker.fresh(), d.pick(("u8", "i32", "compact", "varint"))
+            spec: Tree = {"array": d.pick(self.elements).name, "count": count}
+            if count != "u8" and d.chance(2):
+                spec["null"] = 0 if count == "compact" else -1
+            maker.fields[name] = spec
+            maker.see(name, spec)
+            if d.chance(2):
+                maker.one()
+        return maker.finish()
+
+    def element(self) -> Made:
+        """A layout for arrays: text, bytes and numbers, perhaps with an array of another one."""
+        d = self.d
+        maker = Maker(self.kit, self.names.fresh(), may_be_open=False, plain=True)
+        maker.fields = {"at_least_one": "u8"}
+        maker.names.taken.add("at_least_one")
+        maker.made.solid = True
+        if d.chance(2):
+            text = maker.fresh()
+            maker.fields[text] = {d.pick(("string", "bytes")): d.pick(("u8", "i16", "compact"))}
+            maker.see(text, maker.fields[text])
+        for _ in range(d.number(0, 2)):
+            maker.one()
+        if d.chance(3) and self.elements:
+            name = maker.fresh()
+            maker.fields[name] = {"array": self.elements[0].name, "count": "u8"}
+            maker.see(name, maker.fields[name])
+        made = maker.finish()
         self.kit.made.append(made)
         return made
 
@@ -173,7 +215,11 @@ class PayloadMaker(ViewMaker):
 
     def plain(self, sources: Iterator[Source]) -> list[Source]:
         """Without most of those that kernels do not have."""
-        return [one for one in sources if one.type != "bool" or "." in one.part or self.d.chance(8)]
+        return [
+            one
+            for one in sources
+            if one.type != "bool" or one.part.count(".") > 1 or self.d.chance(8)
+        ]
 
     def source(self, name: str, spec: Tree | str, prefix: str, part: str) -> Iterator[Source]:
         if isinstance(spec, dict) and isinstance(spec.get("type"), dict):
