@@ -28,6 +28,12 @@ def owner_of_part(name: str) -> Owner:
     return f"part {name}"
 
 
+def part_of(owner: Owner) -> str | None:
+    """The part of a payload that an owner is; None for the others."""
+    part, blank, name = owner.partition(" ")
+    return name if blank and part == "part" else None
+
+
 @dataclass(frozen=True, slots=True)
 class Literal:
     """A number, true (1) or false (0)."""

@@ -36,7 +36,6 @@ from codecgen.targets.python_source import (
 
 RUNTIME = "codecgen.runtime.payloads"
 _TAKEN = {"item", "row", "Case", "Part", "PayloadRows", "bits_of"}
-_PREFIX = "part "
 
 
 def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
@@ -203,12 +202,12 @@ class PayloadExpressions(RowExpressions):
     def layout(self, owner: str) -> str:
         plan: LayoutPlan | None = self.element
         if owner != "item":
-            plan = self.layouts[owner.removeprefix(_PREFIX)]
+            plan = self.layouts[self.start(owner)]
         assert plan is not None
         return self.module.layout(plan)
 
     def start(self, owner: str) -> str:
-        return "item" if owner == "item" else owner.removeprefix(_PREFIX)
+        return nodes.part_of(owner) or "item"
 
     def path(self, owner: str, names: tuple[str, ...], may_end: bool) -> str:
         self.this = self.start(owner)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from codecgen.plan import LayoutPlan, read_ops
 from codecgen.plan.constant_folding import Known, settled_fields
-from codecgen.plan.nodes import FieldValue, Literal, Value
+from codecgen.plan.nodes import FieldValue, Literal, Value, part_of
 from codecgen.plan.read_ops import ReadOp
 from codecgen.schema.model import Field
 from codecgen.schema.types import ArrayType, BytesType
@@ -17,7 +17,6 @@ from codecgen.targets.arrow.numba_decode.layout_reader import Reader
 
 Key = tuple[str, str]
 """A part, or the element at hand, and a field of it."""
-_OWNER = "part "
 
 
 @dataclass(slots=True)
@@ -115,7 +114,7 @@ class PayloadFields(Fields):
     def where(self, owner: str) -> tuple[str, LayoutPlan]:
         if owner == ITEM and self.element is not None:
             return ITEM, self.element
-        name = owner.removeprefix(_OWNER)
+        name = part_of(owner) or ""
         return name, self.layouts[name]
 
     def known(self) -> Known:

@@ -61,6 +61,8 @@ class PayloadRowsKernel:
         code = self.code
         reader = self.reader()
         for name, plan in self.layouts.items():
+            if not plan.fields:
+                raise Unsupported("not there in a version without fields", plan.layout.fields[0])
             code.assign(self.p, self.starts[name])
             reader.windows, reader.covered, reader.loose = [], 0, 0
             reader.layout(plan, name, self.ends[name], self.asked(name))
