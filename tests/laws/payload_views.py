@@ -206,9 +206,10 @@ class PayloadMaker(ViewMaker):
                 elif made.in_band and source.type != "list":
                     low = versions.rstrip("+").partition("-")[0]
                     high = versions.partition("-")[2] or (low if versions == low else None)
-                    test = f"{part}.{made.tree['version_is']} >= {low}"
+                    holder = version_field(made)
+                    test = f"{part}.{holder} >= {low}"
                     if high is not None:
-                        test += f" and {part}.{made.tree['version_is']} <= {high}"
+                        test += f" and {part}.{holder} <= {high}"
                     yield Source(
                         f"if {test} then {source.text} else null", source.type, True, source.part
                     )
@@ -225,3 +226,9 @@ class PayloadMaker(ViewMaker):
         if isinstance(spec, dict) and isinstance(spec.get("type"), dict):
             return  # another number in each version
         yield from super().source(name, spec, prefix, part)
+
+
+def version_field(made: Made) -> str:
+    """The field that holds the version of a layout."""
+    fields = made.tree["fields"].items()
+    return next(n for n, spec in fields if isinstance(spec, dict) and spec.get("is") == "version")

@@ -77,7 +77,7 @@ def _parts(view: View, model: Model) -> Iterator[Diagnostic]:
             open_ = not refs or any(ref.version is None for ref in refs)
             if layout and open_ and layout.version_is is None and len(all_versions(layout)) > 1:
                 message = f'nothing in the bytes of "{name}" says which version they are in'
-                help = "give it `version_is`"
+                help = "give it a field that says so: `version: {type: .., is: version}`"
                 if kind.choice is not None:
                     help += f", or name one in the choice: {name}@{all_versions(layout)[-1]}"
                 yield Diagnostic("C059", message, where, help=help)
