@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from codecgen.runtime.arrow import payload_inputs as inputs
 from codecgen.runtime.arrow import payloads as decoding
 from codecgen.runtime.arrow.payloads import Payloads, decode
 from tests.arrow.rows import unpacked
@@ -42,19 +43,18 @@ def tracked(memory: Memory, tight: bool = True) -> Iterator[None]:
 
         return made
 
-    own = {
-        "np": _Watched(np, empty=array(np.empty), zeros=array(np.zeros), array=array(np.array)),
-        "pa": _Watched(pa, allocate_buffer=memory.allocate),
-        **(TIGHT if tight else {}),
-    }
-    before = {name: getattr(decoding, name) for name in own}
+    numpy = _Watched(np, empty=array(np.empty), zeros=array(np.zeros), array=array(np.array))
+    own: list[tuple[Any, str, Any]] = [(module, "np", numpy) for module in (decoding, inputs)]
+    own.append((decoding, "pa", _Watched(pa, allocate_buffer=memory.allocate)))
+    own += [(decoding, name, value) for name, value in (TIGHT if tight else {}).items()]
+    before = [(module, name, getattr(module, name)) for module, name, _ in own]
     try:
-        for name, value in own.items():
-            setattr(decoding, name, value)
+        for module, name, value in own:
+            setattr(module, name, value)
         yield
     finally:
-        for name, value in before.items():
-            setattr(decoding, name, value)
+        for module, name, value in before:
+            setattr(module, name, value)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.arrow.output_buffers import LEAVES, Part, arrow_type, choose, schema_of
-from codecgen.runtime.arrow.primitives.memory import SLACK
+from codecgen.runtime.arrow.payload_inputs import PartBytes, chunked
 from codecgen.runtime.arrow.view import Column, PayloadView
 from codecgen.runtime.located_bytes import Limits
 from codecgen.runtime.payloads import PartError, PayloadRows, Unknown
@@ -104,69 +104,13 @@ def decode(
     names = set(view.parts)
     if set(parts) != names:
         raise ValueError(f"the parts are {', '.join(view.parts)}, not {', '.join(map(str, parts))}")
-    arrays = {name: _chunked(name, parts[name]) for name in view.parts}
+    arrays = {name: chunked(name, parts[name]) for name in view.parts}
     if len({len(array) for array in arrays.values()}) > 1:
         lengths = ", ".join(f"{len(array)} of {name}" for name, array in arrays.items())
         raise ValueError(f"parts of different lengths: {lengths}")
     kernels = load_kernels(view) if compiled else None
     decoder = _Decoder(view, chosen, kernels, strict, limits or Limits(), max(1, max_rows))
     return decoder.decode(pa.table(arrays), first_row)
-
-
-def _chunked(name: str, array: Any) -> pa.ChunkedArray:
-    chunked = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
-    kind = chunked.type
-    views = pa.types.is_binary_view(kind)
-    plain = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-    if not (plain or views or pa.types.is_null(kind)):
-        raise TypeError(f"{name} is {kind}, not binary")
-    return chunked
-
-
-class _Bytes:
-    """An array of bytes, as a kernel sees it."""
-
-    def __init__(self, array: pa.Array) -> None:
-        self.array = array.cast(pa.large_binary())
-        validity, offsets, data = self.array.buffers()
-        count = len(self.array)
-        self.validity = validity if self.array.null_count else None
-        self.first_bit = self.array.offset
-        self.data = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-        if count == 0 or offsets is None:
-            self.offsets = np.zeros(count + 1, np.int64)
-        else:
-            whole = np.frombuffer(offsets, np.int64)
-            self.offsets = whole[self.array.offset : self.array.offset + count + 1]
-        steps = np.diff(self.offsets)
-        if (steps < 0).any() or self.offsets[0] < 0 or self.offsets[-1] > len(self.data):
-            raise ValueError("an array whose offsets are not in order, or beyond its bytes")
-
-    def get(self, i: int) -> bytes | None:
-        """The bytes of a row."""
-        if self.validity is not None and not self.array[i].is_valid:
-            return None
-        return self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
-
-    def safe_rows(self) -> int:
-        """How many rows end so far before the end of the memory that kernels may read on behind them."""
-        return int(np.searchsorted(self.offsets[1:], len(self.data) - SLACK, side="right"))
-
-    def table(self) -> list[int]:
-        """Addresses of bytes, offsets and validity, and the first bit."""
-        validity = 0 if self.validity is None else self.validity.address
-        return [self.data.ctypes.data, self.offsets.ctypes.data, validity, self.first_bit]
-
-    def tail(self, first: int) -> _Bytes:
-        """The rows from one on, in memory that may be read on behind them."""
-        tail: _Bytes = object.__new__(_Bytes)
-        tail.array = self.array.slice(first)
-        tail.validity, tail.first_bit = self.validity, self.first_bit + first
-        begin, end = int(self.offsets[first]), int(self.offsets[-1])
-        tail.data = np.zeros(end - begin + SLACK, np.uint8)
-        tail.data[: end - begin] = self.data[begin:end]
-        tail.offsets = np.array(self.offsets[first:] - begin, np.int64)
-        return tail
 
 
 @dataclass(slots=True)
@@ -212,7 +156,7 @@ class _Decoder:
         done = 0
         for chunk in table.to_batches():
             arrays = {
-                name: _Bytes(array)
+                name: PartBytes(array)
                 for name, array in zip(self.view.parts, chunk.columns, strict=True)
             }
             bias, count = first_row + done, chunk.num_rows
@@ -229,7 +173,9 @@ class _Decoder:
 
     # ------------------------------------------------------------ the kernel
 
-    def _by_kernel(self, arrays: Mapping[str, _Bytes], count: int, bias: int) -> Iterator[Payloads]:
+    def _by_kernel(
+        self, arrays: Mapping[str, PartBytes], count: int, bias: int
+    ) -> Iterator[Payloads]:
         assert self.kernels is not None
         table = np.array([n for array in arrays.values() for n in array.table()], np.int64)
         most = min(count, self.max_rows)
@@ -279,16 +225,16 @@ class _Decoder:
         self.out[:] = 0
         self.room[:] = MAX_BYTES
 
-    def _bytes_of(self, arrays: Mapping[str, _Bytes], first: int, last: int) -> int:
+    def _bytes_of(self, arrays: Mapping[str, PartBytes], first: int, last: int) -> int:
         return sum(int(a.offsets[last] - a.offsets[first]) for a in arrays.values())
 
-    def _learn(self, arrays: Mapping[str, _Bytes], first: int, last: int) -> None:
+    def _learn(self, arrays: Mapping[str, PartBytes], first: int, last: int) -> None:
         used = self.state[: len(self.room)].astype(np.float64)
         share = used / max(1, self._bytes_of(arrays, first, last))
         share[_ROWS] = used[_ROWS] / max(1, last - first)
         self.shares = share if self.shares is None else np.maximum(share, self.shares * 0.9)
 
-    def _expected(self, arrays: Mapping[str, _Bytes], first: int, last: int) -> Any:
+    def _expected(self, arrays: Mapping[str, PartBytes], first: int, last: int) -> Any:
         room = self.shares * (self._bytes_of(arrays, first, last) * MARGIN) + SPARE
         room[_ROWS] = min(self.shares[_ROWS] * (last - first) * MARGIN + SPARE, self.max_rows)
         return np.minimum(room, MOST_BYTES).astype(np.int64)
@@ -318,7 +264,9 @@ class _Decoder:
 
     # ------------------------------------------------------------ the reference codecs
 
-    def _by_codecs(self, arrays: Mapping[str, _Bytes], count: int, bias: int) -> Iterator[Payloads]:
+    def _by_codecs(
+        self, arrays: Mapping[str, PartBytes], count: int, bias: int
+    ) -> Iterator[Payloads]:
         for first in range(0, count, self.max_rows):
             last = min(count, first + self.max_rows)
             every, none = np.arange(first + bias, last + bias), np.empty(0, np.int64)
@@ -327,7 +275,7 @@ class _Decoder:
 
     def _merged(
         self,
-        arrays: Mapping[str, _Bytes],
+        arrays: Mapping[str, PartBytes],
         batch: pa.RecordBatch,
         rows: Any,
         left: Any,
@@ -377,7 +325,7 @@ class _Decoder:
         )
 
     def _rows_of(
-        self, arrays: Mapping[str, _Bytes], number: int, bias: int, found: _Gathered
+        self, arrays: Mapping[str, PartBytes], number: int, bias: int, found: _Gathered
     ) -> list[tuple[Any, ...]]:
         """The rows of one payload; none when it is noted that it has none."""
         payload = {name: array.get(number - bias) for name, array in arrays.items()}

@@ -12,7 +12,7 @@ from codecgen.schema.model import Field
 from codecgen.schema.types import ArrayType, BytesType
 from codecgen.targets.arrow.arithmetic import Refused, Term
 from codecgen.targets.arrow.checks import Unsupported
-from codecgen.targets.arrow.code_tree import Expr, Function, Num, Pick, Var, call
+from codecgen.targets.arrow.code_tree import FALSE, Expr, Function, Num, Pick, Var, call
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs, Target
 from codecgen.targets.arrow.numba_decode.field_variables import ITEM, Variables
@@ -242,6 +242,8 @@ class PayloadRowsKernel:
             self.gives.null(target)
             if leaf.column.type in (*BYTES_LIKE, "list"):
                 self.gives.close(target)
+            else:  # what lies there is read by some
+                self.gives.number(leaf, Num(0), None, FALSE)
         elif leaf.column.type in BYTES_LIKE:
             part, f = self.field(value, case)
             n, start = self.variables.of(part, f.name), self.places.bytes[part, f.name]
