@@ -66,6 +66,8 @@ class PayloadMaker(ViewMaker):
         for i, case in enumerate(cases):
             if i == 0 or not d.chance(4):
                 self.payload(i, case, decided)
+                if d.chance(4):  # others of the same, where the first ones are not
+                    self.payload(10 + i, case, decided)
         if not self.columns:
             self.add(Source("row", "int64"), 0)
             self.rows[0]["columns"] = {self.columns[0].name: "row"}

@@ -102,17 +102,19 @@ class PayloadModule(RowModule):
 
     def cases(self) -> list[Code]:
         """The cases, each with all payloads that it is the same for."""
-        out: list[tuple[list[tuple[str, Code]], list[Code]]] = []
+        out: list[tuple[int, list[tuple[str, Code]], list[Code]]] = []
+        order = {id(rows): i for i, rows in enumerate(self.payloads.view.rows)}
         for combination in self.payloads.combinations:
             of = self.combination(combination)
             for case in combination.cases:
-                items = self.items(case, combination)
-                known = next((ofs for before, ofs in out if before == items), None)
+                at, items = order[id(case.rows)], self.items(case, combination)
+                known = next((ofs for i, known, ofs in out if (i, known) == (at, items)), None)
                 if known is None:
-                    out.append((items, [of]))
+                    out.append((at, items, [of]))
                 else:
                     known.append(of)
-        return [Call("Case", (("", _tuple(ofs)), *items)) for items, ofs in out]
+        out.sort(key=lambda group: group[0])  # of some payload the first that hold are its rows
+        return [Call("Case", (("", _tuple(ofs)), *items)) for _, items, ofs in out]
 
     def combination(self, combination: Combination) -> Code:
         layouts: list[Code] = [
