@@ -31,6 +31,8 @@ def payload_program(plan: Plan, view: View) -> Iterator[str]:
             yield _title(combination)
         for case in combinations[0].cases:
             yield from _case(case)
+        if not combinations[0].cases:
+            yield "  no row"
 
 
 def _alike(combinations: tuple[Combination, ...]) -> list[list[Combination]]:
@@ -59,10 +61,10 @@ def _layout(plan: LayoutPlan | None) -> str:
 
 
 def _case(case: PayloadCase) -> Iterator[str]:
-    if case.never:
-        yield "  no row"
-        return
-    rows = "a row" if case.array is None else f"each of {case.of}.{case.array.name} a row"
+    if case.empty:
+        rows = "no row"
+    else:
+        rows = "a row" if case.array is None else f"each of {case.of}.{case.array.name} a row"
     yield f"  {rows}" + ("" if case.when is None else f", if {said(case.when)}")
     for name, value in case.values.items():
         text = f"    {name:<{_NAME - 1}} {said(value)}"

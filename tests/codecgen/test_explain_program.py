@@ -111,7 +111,6 @@ def test_a_view_into_payloads(capsys: pytest.CaptureFixture[str]) -> None:
         "tags null",
         "level null",
         "urgent null",
-        "no row",
         "",
         "4: key forgotten_key",
         "a row",

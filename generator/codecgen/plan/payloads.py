@@ -83,7 +83,7 @@ class PayloadCase:
     """Rows of a payload whose parts are all known: the elements of ``array``, which lies in the part ``of``, or (None) one row.
 
     ``values`` is what the columns are made of, ``when`` the condition of the rows: what is known of null parts and of versions
-    is settled in them. With ``never`` there are no rows, whatever the fields say.
+    is settled in them. ``empty`` ones have no rows: there is no such array.
     """
 
     number: int
@@ -93,7 +93,7 @@ class PayloadCase:
     element: LayoutPlan | None = None
     values: Mapping[str, Value] = field(default_factory=dict)
     when: Value | None = None
-    never: bool = False
+    empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +147,10 @@ def plan_payloads(plan: Plan, view: View) -> PayloadPlan:
     for number, layouts, rows in combined(plan, view):
         cases = []
         for one in rows:
-            cases.append(_case(plan, view, one, layouts, count))
-            count += 1
+            case = _case(plan, view, one, layouts, count)
+            if case is not None:
+                cases.append(case)
+                count += 1
         combinations.append(Combination(number, layouts, tuple(cases)))
     kinds = part_kinds(plan.model, view)
     return PayloadPlan(view, kinds, tuple(combinations), tuple(leaves_of(view)))
@@ -212,20 +214,22 @@ def part_scopes(
 
 def _case(
     plan: Plan, view: View, rows: Rows, layouts: Mapping[str, LayoutPlan | None], number: int
-) -> PayloadCase:
+) -> PayloadCase | None:
+    """What some rows are of a payload; None where their condition never holds."""
     parts = part_scopes(plan.model, view, rows, layouts)
     scope = payload_scope(plan.model, view, rows, parts)
 
     when = condition_of(rows, scope, parts)
     assert when is not None
     if is_known(when) and not truth(when):
-        return PayloadCase(number, rows, never=True)
+        return None
+    when = None if is_known(when) else when
     scope = scope_of_rows(scope, rows, parts)
     of, _, name = (rows.each or "").partition(".")
     around = layouts.get(of)
     array = None if around is None else around.field(name)
     if rows.each is not None and array is None:
-        return PayloadCase(number, rows, never=True)  # it is null, or not there in this version
+        return PayloadCase(number, rows, when=when, empty=True)
     element = None
     if array is not None and around is not None and isinstance(array.field.type, ArrayType):
         inner = array.field.type.element
@@ -237,4 +241,4 @@ def _case(
         return fold(found, lambda one: null_parts(one, parts))
 
     values = {name: value(expression) for name, expression in rows.values.items()}
-    return PayloadCase(number, rows, of, array, element, values, None if is_known(when) else when)
+    return PayloadCase(number, rows, of, array, element, values, when)

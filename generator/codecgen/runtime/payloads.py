@@ -54,13 +54,13 @@ Value = Callable[..., Any]
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
     """Rows of payloads that are one of ``of``: by the number that decides (None: nothing does), what their parts are. The rows
-    are the elements of the array ``each`` (part and field), or (None) one, where ``when`` holds. With ``never`` there are none."""
+    are the elements of the array ``each`` (part and field), or (None) one, where ``when`` holds. ``empty`` ones have none."""
 
     of: tuple[tuple[int | None, Layouts], ...]
     columns: Mapping[str, Value]
     each: tuple[str, str] | None = None
     when: Value | None = None
-    never: bool = False
+    empty: bool = False
 
 
 class PayloadRows:
@@ -126,8 +126,10 @@ class PayloadRows:
                 raise PartError(name, error) from None
         wanted = self.columns if columns is None else columns
         for case in self._cases.get((number, tuple(layouts)), ()):
-            if case.never or not (case.when is None or case.when(*values, None, row)):
+            if not (case.when is None or case.when(*values, None, row)):
                 continue
+            if case.empty:
+                return
             functions = [case.columns[name] for name in wanted]
             for item in self._items(case, values):
                 yield tuple([value(*values, item, row) for value in functions])

@@ -123,17 +123,17 @@ class PayloadModule(RowModule):
         return _tuple([str(combination.number), _tuple(layouts)])
 
     def items(self, case: PayloadCase, combination: Combination) -> list[tuple[str, Code]]:
-        if case.never:
-            return [("", mapping([])), ("never=", "True")]
         scope = PayloadExpressions(self, combination, case)
         values: list[tuple[str, Code]] = []
-        for column in self.payloads.view.columns:
+        for column in () if case.empty else self.payloads.view.columns:
             values.append((string(column.name), self.of_column(column, case, scope)))
         items: list[tuple[str, Code]] = [("", mapping(values))]
         if case.array is not None:
             items.append(("each=", _tuple([string(case.of), string(case.array.name)])))
         if case.when is not None:
             items.append(("when=", f"lambda {self.parameters}: {scope.text(case.when)}"))
+        if case.empty:
+            items.append(("empty=", "True"))
         self.helpers |= scope.helpers
         return items
 

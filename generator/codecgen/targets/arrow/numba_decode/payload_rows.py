@@ -68,8 +68,6 @@ class PayloadRowsKernel:
             reader.layout(plan, name, self.ends[name], self.asked(name))
             reader.fail(self.p.ne(self.ends[name]), plan.fields[-1].field)
         for case in self.combination.cases:
-            if case.never:
-                continue
             if case.when is None:
                 self.rows(case)
                 break
@@ -100,8 +98,6 @@ class PayloadRowsKernel:
         """Find the fields that values ask for, and what is noted for columns."""
         self.used: set[tuple[str, str]] = set()
         for case in self.combination.cases:
-            if case.never:
-                continue
             if case.array is not None:
                 if case.element is None:
                     raise Unsupported("rows from an array of what is no layout", case.array.field)
@@ -191,6 +187,8 @@ class PayloadRowsKernel:
 
     def rows(self, case: PayloadCase) -> None:
         code = self.code
+        if case.empty:
+            return
         code.assign(self.at, call("load_i64_le", self.state + self.kernels.state["ROWS"]))
         code.assign(self.rows_room, call("load_i64_le", self.room + self.kernels.state["ROWS"]))
         self.gives.load(self.out, self.state, self.room, list(self.kernels.view.leaves))
