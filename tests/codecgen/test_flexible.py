@@ -22,7 +22,6 @@ from tests.codecgen.schemas import model_of
 SCHEMA = """
 layout: log
 versions: 0-3
-version_is: version
 flexible: 2+
 accepts: [negative_null]
 fields:

@@ -24,6 +24,7 @@ from tests.laws.world import (
     literal,
     parsed,
     reach,
+    version_field,
 )
 
 
@@ -75,10 +76,10 @@ def _section(tags: dict[int, bytes]) -> bytes:
 
 def tag_default(facts: Facts, spec: Tree) -> Any:
     """What a tagged field holds where it is left out."""
-    given = spec.get("none", spec.get("default", 0))
+    given = spec.get("absent", spec.get("default", 0))
     if given is None or given == "null" or "present" in spec:
         return None
-    if "default" in spec or "none" in spec:
+    if "default" in spec or "absent" in spec:
         return literal(spec, given, facts.values(spec["enum"]) if "enum" in spec else {})
     if "bits" in spec:
         return {name: bit.get("default", 0) for name, bit in spec["members"].items()}
@@ -220,7 +221,7 @@ def _held(facts: Facts, reference: str, holder: int | None, value: Any) -> bytes
 def version_of(facts: Facts, reference: str, holder: int | None, value: Any) -> int | None:
     """The version that a value of a held layout is in."""
     name = reference.partition("@")[0]
-    own = facts.layouts[name].get("version_is")
+    own = version_field(facts.layouts[name])
     if own is not None and "@" not in reference:
         return int(value[own])
     return facts.held(reference, holder)[0]
@@ -278,7 +279,7 @@ def codec_of(
     number = look_in(values, version)(path)
     known = words_of(facts, layout)[path]
     name = next((n for n, v in known.items() if v == number), None)
-    if name is None or name in compressed.get("refuses", ()):
+    if name is None or name in compressed.get("except", ()):
         raise Unfit("a codec that is refused")
     variant = compressed.get("variants", {}).get(name)
     if variant is not None and not in_range(variant.get("versions"), version):

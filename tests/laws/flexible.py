@@ -144,7 +144,8 @@ class Flexibles:
             return True
         if "flexible" not in held:
             return False
-        if at or "version_is" in held or "versions" not in held or versions is None:
+        says = any(isinstance(f, dict) and "is" in f for f in held["fields"].values())
+        if at or says or "versions" not in held or versions is None:
             return True
         low, _, high = str(held["versions"]).partition("-")
         both = range(max(self.low, int(low)), min(self.high, int(high or low)) + 1)
@@ -234,8 +235,7 @@ class Flexibles:
             if d.chance(2):
                 out["default"] = d.pick((0, 5, 100))
             elif out["type"] in ("i8", "i64", "varlong", "i32") and d.chance(2):
-                out["none"] = -1
-            out.pop("none", None)
+                out["absent"] = -1
             return out
         if kind == 4:
             return {"type": "bool"} | ({"default": True} if d.chance(2) else {})
@@ -244,7 +244,7 @@ class Flexibles:
         if kind == 6:
             return {
                 "bits": "u8",
-                "members": {"low": {"at": "0..2", "default": 3}, "high": {"at": "3..7"}},
+                "members": {"low": {"at": "0-2", "default": 3}, "high": {"at": "3-7"}},
             }
         if kind == 7:
             return {"array": d.pick(("string", "i32", "bytes", "u8", "uvarint"))}

@@ -22,7 +22,7 @@ from codecgen.spans import place
 HIGHEST = (1 << 31) - 1
 _NOT_TAGGED = (
     *("when", "const", "is", "measures", "counts", "checksum", "covers"),
-    *("valid", "refuse", "compressed", "until", "length", "nesting", "at_least", "none"),
+    *("valid", "refuse", "compressed", "until", "length", "nesting", "at_least", "absent"),
 )
 """Keys of a field that lies in the order of the bytes."""
 

@@ -14,8 +14,8 @@ from codecgen.schema.types import FLOATS, INTEGERS, VARINTS, BitsType, BytesType
 def default_number(fp: FieldPlan) -> int | None:
     """The default of a field that is a whole number, or a word of bits; None for others."""
     f = fp.field
-    if f.none is not None:
-        return f.none
+    if f.absent is not None:
+        return f.absent
     if isinstance(f.type, BitsType):
         word = 0
         for m in f.type.members:
