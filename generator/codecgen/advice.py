@@ -72,5 +72,9 @@ ADVICE: Mapping[str, str] = {
     "directories make the same package.",
     "C050": "Where a type differs between versions, each version that has the field has exactly one: ranges do not overlap, "
     "leave none out, and name no other versions. The values stay of one kind, so that a field is one column.",
+    "C054": "A choice `by` a field of its cases decides by itself. Any other needs `given`: a value that was read before, of the "
+    "enum that the choice names, or a number where it names a type.",
+    "C055": "`version` tells which version a layout, or the case of a choice, is in. It is a number that was read before, and "
+    "what is held has versions, none of which is named.",
 }
 """Number -> why it is reported, and what helps. Plain text."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from codecgen.check import (
     bits,
     choices,
+    chosen,
     example_trials,
     examples,
     expressions,
@@ -39,7 +40,16 @@ class Pass:
     after: tuple[str, ...] = ()
 
 
-_SOUND = ("references", "versions", "bits", "relations", "recursion", "expressions", "texts")
+_SOUND = (
+    "references",
+    "versions",
+    "bits",
+    "relations",
+    "recursion",
+    "expressions",
+    "chosen",
+    "texts",
+)
 
 PASSES: tuple[Pass, ...] = (
     Pass("manifest", manifest.check),
@@ -53,6 +63,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("nulls", nulls.check),
     Pass("recursion", recursion.check),
     Pass("expressions", expressions.check),
+    Pass("chosen", chosen.check),
     Pass("texts", texts.check),
     Pass("tolerances", tolerances.check, _SOUND),
     Pass("open_ended", open_ended.check, _SOUND),

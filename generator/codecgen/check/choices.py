@@ -20,8 +20,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
     for choice in model.choices.values():
         if not choice.cases:
             yield Diagnostic("C017", f'"{choice.name}" has no cases', place(choice, "cases"))
-        elif choice.by is not None:
-            yield from _twice(choice)
+            continue
+        yield from _twice(choice)
+        if choice.by is not None:
             yield from once(_one_place(choice.by, list(_cases(choice, plan))))
         elif choice.given is not None:
             yield from _complete(choice, model.enums[choice.given])

@@ -49,6 +49,7 @@ RUNTIME = frozenset(
         "boolean",
         "bytes",
         "choice",
+        "chosen",
         "compressed",
         "container",
         "decimal",

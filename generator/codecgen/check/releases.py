@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from codecgen.diagnostics import Diagnostic, did_you_mean
 from codecgen.plan.as_of import release_key
 from codecgen.schema.declarations import is_used
-from codecgen.schema.lookup import field_of, reference_of
+from codecgen.schema.lookup import choice_of, field_of, references_of
 from codecgen.schema.model import Field, Layout, Manifest, Model
-from codecgen.schema.types import BitsType, Formerly, Misprint, Since, Span
+from codecgen.schema.types import BitsType, Formerly, Misprint, Reference, Since, Span
 from codecgen.spans import place
 
 
@@ -158,9 +158,13 @@ def _ends(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 def _held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
     """A layout that is there while one that it holds is not."""
-    ref = reference_of(f)
-    held = model.layouts.get(ref.layout) if ref is not None else None
-    if ref is None or held is None or layout.draft is not None or is_used(ref.layout):
+    for ref in references_of(f) if choice_of(f) is None else ():
+        yield from _held_layout(ref, f, layout, model)
+
+
+def _held_layout(ref: Reference, f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    held = model.layouts.get(ref.layout)
+    if held is None or layout.draft is not None or is_used(ref.layout):
         return
     if held.draft is not None:
         message = f'"{held.name}" is a draft that never shipped, and "{layout.name}" is none'

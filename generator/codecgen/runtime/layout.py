@@ -221,9 +221,7 @@ def _least(codec: Codec) -> int:
         return sum(_least(number) for number in (codec.count, codec.length) if number is not None)
     if isinstance(codec, Nullable):
         return _least(codec.present)
-    if isinstance(codec, Layout | Choice):
-        return codec.least
-    return 0 if isinstance(codec, Lazy) else 1
+    return 0 if isinstance(codec, Lazy) else int(getattr(codec, "least", 1))
 
 
 class Choice(Codec):

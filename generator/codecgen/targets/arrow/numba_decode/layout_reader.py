@@ -72,6 +72,9 @@ class Reader(FieldReader):
                 case read_ops.Elements(field) | read_ops.Struct(field) | read_ops.Absent(field):
                     if field.name in wanted:
                         return True
+                case read_ops.Choose(field):
+                    if field.name in wanted:
+                        return True
         return False
 
     def skip(self, layout: LayoutPlan) -> Expr:
