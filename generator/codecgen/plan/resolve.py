@@ -9,7 +9,7 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.plan import nodes
 from codecgen.plan.narrowing import Facts, after, decided
 from codecgen.plan.nodes import Value
-from codecgen.plan.scope import Scope, bytes_without_case, element_kind, layout_with
+from codecgen.plan.scope import Scope, element_kind, layout_with, may_be_null
 from codecgen.plan.types import BOOL, INT, NULL, Type, bit_type, bytes_type, scalar_type
 from codecgen.schema import expression
 from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Null, Number, Path
@@ -283,9 +283,7 @@ class Resolver:
         holds it may not be there."""
         self.use(f.name, f.since, path)
         versions = tuple(versions)
-        nullable = (
-            nullable or f.when is not None or f.nullable or (bool(names) and bytes_without_case(f))
-        )
+        nullable = nullable or may_be_null(f, inside=bool(names))
         f = f.in_versions(versions)
         match f.type:
             case holder if names and (ref := layout_with(holder, names[0])) is not None:

@@ -62,9 +62,10 @@ def layout_with(type_: FieldType, name: str) -> Reference | None:
     return type_.layout if isinstance(type_, StructType) else None
 
 
-def bytes_without_case(f: Field) -> bool:
-    """Whether a field can be bytes in the place of a layout."""
-    return isinstance(f.type, ChoiceType) and f.type.unknown
+def may_be_null(f: Field, *, inside: bool) -> bool:
+    """Whether a field, or what is ``inside`` it, may not be there: bytes without a case have no fields."""
+    bare = isinstance(f.type, ChoiceType) and f.type.unknown
+    return f.when is not None or f.nullable or (inside and bare)
 
 
 def element_kind(element: Element) -> str:

@@ -81,6 +81,8 @@ class Chosen(Codec):
     ) -> Layout | Choice | str:
         """The layout in the version that is told, or why there is none."""
         version = self.around if self.version is None else self.version(this)
+        if isinstance(found, Mapping) and len(found) == 1 and self.version is None:
+            return next(iter(found.values()))
         if isinstance(found, Mapping):
             if version is None:
                 return "nothing says which version it is in"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from codecgen.schema.key_types import (
     DOC,
     SINCE,
+    ByVersion,
     Code,
     Declared,
     Either,
@@ -35,7 +36,10 @@ ELEMENT_OF_CHOICE: Mapping[str, Key] = {
     "choice": Key(Declared(), "Each is one of the layouts of a choice."),
     "given": _GIVEN,
     "version": Key(Code(), "The version of each case, of a field before the array."),
-    "length": Key(OneOf(BYTE_LENGTHS), "Type of the length in bytes before each."),
+    "length": Key(
+        Either((OneOf(BYTE_LENGTHS), ByVersion(OneOf(BYTE_LENGTHS)))),
+        "Type of the length in bytes before each.",
+    ),
     "unknown": _UNKNOWN,
 }
 
