@@ -8,11 +8,16 @@ from typing import Any
 
 import pytest
 
+from codecgen.diff import Side, diff
+from codecgen.explain import UnknownName, explain
+from codecgen.explain_program import explain_program
 from codecgen.plan import make_plan
 from codecgen.plan.as_of import as_of
 from codecgen.plan.encoded_sizes import encoded_size
 from codecgen.plan.size_bounds import bounds
 from codecgen.runtime.errors import BuildError, CodecError, LimitError, ParseError
+from codecgen.targets.registry import TARGETS
+from codecgen.targets.template import emit_kaitai
 from tests.codecgen.generated import package_of
 from tests.codecgen.schemas import model_of
 
@@ -346,3 +351,51 @@ def test_commands(made: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixtur
             line.split()[-len(words.split()) - 1 :] == [path, *words.split()]
             for line in shown.splitlines()
         )
+
+
+def test_what_the_commands_say_of_choices() -> None:
+    model = model_of(SCHEMA)
+    assert "one of body (topic, broker), by kind" in explain(model, "record.body")
+    assert "in the version that version says" in " ".join(explain(model, "record.body").split())
+    assert "pair.key" in explain(model, "commit")
+    assert "a number, i16" in explain(model, "value")
+    with pytest.raises(UnknownName, match="is one of several: ask for topic, broker"):
+        explain(model, "record.body.id")
+    program = explain_program(model, "pair")
+    assert "choose    key" in program
+    assert "one of key by its version length=varint null=-1" in program
+    assert "case      1                       commit@1" in program
+
+
+def test_diff_says_which_cases_changed() -> None:
+    before = model_of(SCHEMA)
+    text = SCHEMA.replace(
+        "{-1: nothing, 0-1: rest, 2: broker}", "{0-1: broker, 2: broker, 3: rest}"
+    )
+    after = model_of(text)
+    said = diff("pair", Side("old", before, None), Side("new", after, None))
+    assert "- value: case -1, nothing, is removed" in said
+    assert "~ value: case 1 is rest, becomes broker" in said
+    assert "+ value: case 3, rest, is added" in said
+
+
+def test_pages_link_the_cases() -> None:
+    page = next(
+        text
+        for name, text in TARGETS["docs"](make_plan(model_of(SCHEMA))).files.items()
+        if name.endswith("case.md")
+    )
+    assert "one of [body](#body) ([topic](#topic), [broker](#broker)), by kind" in page
+    assert "body: topic | broker | bytes (by kind)" in page
+    assert "| `body` | a value that has no case | kept as bytes | kept as bytes |" in page
+    assert "Decided by: a number that lies elsewhere, int16." in page
+
+
+def test_kaitai_leaves_them_out_and_says_so() -> None:
+    plain = "---\nlayout: plain\nfields: {number: u8, topic: {layout: topic, version: number}}\n"
+    warnings = emit_kaitai(make_plan(model_of(SCHEMA + plain)), {}).warnings
+    for words in (
+        "record: .ksy leaves out body: it is one of the layouts of body",
+        "plain: .ksy leaves out topic: it is in the version that number says",
+    ):
+        assert any(words in line for line in warnings)

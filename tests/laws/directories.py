@@ -84,6 +84,7 @@ class Directory:
                 self.documents.append((kind, document))
         else:
             self.choices()
+            self.pin()
         if d.chance(6):
             self.overhead()
         for _ in range(d.number(0, 2) if d.chance(4) else 0):
@@ -304,6 +305,7 @@ class Directory:
                 key = "120-127"
             several.cases.append(made)
             cases[key] = f"{made.name}@0" if versions and not made.in_band else made.name
+            several.pinned = several.pinned or "@" in cases[key]
         assert low <= 0 and high >= 127
         choice: Tree = {"choice": several.name, "by": by, "cases": cases}
         if d.chance(3):
