@@ -228,4 +228,4 @@ def _cases(name: str, old: ChoiceType | None, new: ChoiceType | None) -> Iterato
 
 
 def _place(m: BitMember) -> str:
-    return f"bit {m.low}" if m.low == m.high else f"bits {m.low}..{m.high}"
+    return f"bit {m.low}" if m.low == m.high else f"bits {m.low}-{m.high}"

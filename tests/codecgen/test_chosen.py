@@ -33,7 +33,7 @@ fields:
 ---
 layout: strict
 fields:
-  flags: {bits: u8, members: {kind: {at: 0..3, enum: kind}, others: {reserved: keep}}}
+  flags: {bits: u8, members: {kind: {at: 0-3, enum: kind}, others: {reserved: keep}}}
   held: u8
   body: {choice: body, given: flags.kind, version: held}
   spare: {choice: body, given: flags.kind, version: held, when: held > 0}
@@ -67,7 +67,6 @@ cases: {-1: nothing, 0-1: rest, 2: broker}
 ---
 layout: commit
 versions: 0-1
-version_is: version
 fields: {version: {type: i16, is: version}, name: {string: u8}}
 ---
 layout: group

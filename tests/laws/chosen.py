@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.laws.meaning import Meaning, look_in, words_of
-from tests.laws.world import Facts, Tree
+from tests.laws.world import Facts, Tree, version_field
 
 
 def choice_in(spec: Tree) -> Tree | None:
@@ -89,7 +89,7 @@ def case_of(
         return None
     name = reference.partition("@")[0]
     there = versions_of(facts, layout, spec, reference, fields, version)
-    own = facts.layouts[name].get("version_is")
+    own = version_field(facts.layouts[name])
     if own is not None:
         there = [one for one in there if one == value[own]]
     return (name, there[0]) if there else None
