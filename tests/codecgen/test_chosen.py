@@ -352,6 +352,38 @@ def test_commands(made: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixtur
         )
 
 
+def test_who_holds_a_choice_that_came_later_came_with_it() -> None:
+    text = SCHEMA.replace("choice: value\n", "choice: value\nsince: {app: 2.0}\n")
+    assert "pair" not in as_of(model_of(text), "1.0").layouts
+    assert "pair" in as_of(model_of(text), "2.0").layouts
+
+
+def test_a_layout_of_one_version_needs_none_told(tmp_path: Path) -> None:
+    text = """
+layout: holder
+fields: {number: u8, a: {choice: own}, b: {choice: told, given: number}, c: {choice: told, given: number, version: number}}
+---
+choice: own
+by: number
+cases: {0: only}
+---
+choice: told
+given: u8
+cases: {0: only, 3: only_3}
+---
+layout: only
+versions: 0
+fields: {number: u8}
+---
+layout: only_3
+versions: 3
+fields: {number: u8}
+"""
+    made = package_of(text, tmp_path, "made_of_one_version")
+    for data in (b"\0\0\1\2", b"\3\0\1\2"):
+        assert made.HOLDER.build(made.HOLDER.parse(data)) == data
+
+
 def test_what_the_commands_say_of_choices() -> None:
     model = model_of(SCHEMA)
     assert "one of body (topic, broker), by kind" in explain(model, "record.body")

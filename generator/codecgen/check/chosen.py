@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from codecgen.check.expressions import newer
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan.resolve import Resolver
 from codecgen.plan.scope import Scope
@@ -21,7 +22,8 @@ def check(model: Model) -> Iterator[Diagnostic]:
         for i, f in enumerate(layout.fields):
             for version in versions_of(layout, f.versions):
                 one = f.in_versions((version,))
-                scope = Scope(model, layout, version, before=i, owner=f.name)
+                since = f.since or layout.since
+                scope = Scope(model, layout, version, before=i, owner=f.name, since=since)
                 choice = choice_of(one)
                 if choice is not None and choice.choice in model.choices:
                     found += _given(one, choice, scope)
@@ -90,4 +92,5 @@ def _value(expression: Expression, scope: Scope, found: list[Diagnostic]) -> Typ
     resolver = Resolver(expression, scope)
     value = resolver.value()
     found += resolver.found
+    found += newer(resolver)
     return None if value is None else value.type

@@ -8,7 +8,7 @@ from codecgen.diagnostics import Diagnostic, did_you_mean
 from codecgen.plan.as_of import release_key
 from codecgen.schema.declarations import is_used
 from codecgen.schema.lookup import choice_of, field_of, references_of
-from codecgen.schema.model import Field, Layout, Manifest, Model
+from codecgen.schema.model import Choice, Field, Layout, Manifest, Model
 from codecgen.schema.types import BitsType, Formerly, Misprint, Reference, Since, Span
 from codecgen.spans import place
 
@@ -158,8 +158,13 @@ def _ends(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 def _held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
     """A layout that is there while one that it holds is not."""
-    for ref in references_of(f) if choice_of(f) is None else ():
-        yield from _held_layout(ref, f, layout, model)
+    used = choice_of(f)
+    if used is None:
+        for ref in references_of(f):
+            yield from _held_layout(ref, f, layout, model)
+    elif used.choice in model.choices and not is_used(used.choice) and layout.draft is None:
+        # Which of its layouts are cases goes by what is there.
+        yield from _held_since(model.choices[used.choice], used.span, f, layout)
 
 
 def _held_layout(ref: Reference, f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
@@ -170,9 +175,15 @@ def _held_layout(ref: Reference, f: Field, layout: Layout, model: Model) -> Iter
         message = f'"{held.name}" is a draft that never shipped, and "{layout.name}" is none'
         yield Diagnostic("C028", message, ref.span, help=f"see {place(held, 'draft')}")
         return
+    yield from _held_since(held, ref.span, f, layout)
+
+
+def _held_since(
+    held: Layout | Choice, where: Span, f: Field, layout: Layout
+) -> Iterator[Diagnostic]:
     since = f.since or layout.since
     if since is not None and since.release is not None:
         newer = held.since.release if held.since is not None else None
         if newer is not None and release_key(newer) > release_key(since.release):
             message = f'"{held.name}" exists since {newer}, but is held since {since.release}'
-            yield Diagnostic("C028", message, ref.span, help=f"see {place(held, 'since')}")
+            yield Diagnostic("C028", message, where, help=f"see {place(held, 'since')}")

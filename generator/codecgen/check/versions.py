@@ -213,14 +213,9 @@ def _case(choice: Choice, key: int | str, ref: Reference, model: Model) -> Itera
     if layout is None:
         return
     v = layout.versions
-    if choice.by is None:
-        several = v is not None and v.low != v.high
-        if (
-            several
-            and ref.version is None
-            and layout.version_is is None
-            and not _used(choice, model)
-        ):
+    open_ = v is not None and v.low != v.high and ref.version is None and layout.version_is is None
+    if choice.by is None or open_:
+        if open_ and (choice.by is not None or not _used(choice, model)):
             message = f'"{layout.name}" has versions {v}: which one is meant is open'
             help = f'name one: "{layout.name}@{v.low if v else 0}" ({layout.span})'
             yield Diagnostic("C020", message, ref.span, help=help)

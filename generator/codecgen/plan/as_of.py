@@ -63,7 +63,7 @@ def as_of(model: Model, release: str | None) -> Model:
             and _version_exists(layout, release)
         ):
             layouts[name] = _layout(layout, release, known, model.manifest)
-    kept = _closed(_with_values(layouts, known, model), used)
+    kept = _closed(_with_values(layouts, known, model, release), used)
     there = Declarations(kept, used)
     kept = {name: _compared(layout, there) for name, layout in kept.items()}
     every = Declarations(kept, used)
@@ -198,11 +198,13 @@ def _with_cases(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
 
 
 def _with_values(
-    layouts: dict[str, Layout], known: Mapping[str, set[str]], model: Model
+    layouts: dict[str, Layout], known: Mapping[str, set[str]], model: Model, release: str
 ) -> dict[str, Layout]:
-    """Without the cases of choices for values of an enum that are gone."""
+    """Without the cases of choices that are gone, or are for values of an enum that are."""
 
     def there(choice: ChoiceType) -> ChoiceType:
+        if not exists(model.choices[choice.choice].since, release):
+            return replace(choice, cases=())
         if choice.enum is None:
             return choice
         values = model.enums[choice.enum].values

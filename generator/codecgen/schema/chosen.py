@@ -14,8 +14,8 @@ from codecgen.schema.types import ArrayType, ChoiceType, FieldType, Reference, S
 def with_numbers(
     choice: Choice, layouts: Mapping[str, Layout], enums: Mapping[str, Enum]
 ) -> Choice:
-    """The choice with numbers for the values of an enum that the field has which decides, and with the version of a case
-    whose cases are all of its versions."""
+    """The choice with numbers for the values of an enum that the field has which decides, and with the versions of layouts that
+    have one only, or of which each version is a case."""
     if choice.by is None:
         return choice
     cases: list[tuple[int | str, Reference]] = []
@@ -27,6 +27,9 @@ def with_numbers(
         number = number_of(key, name, enums) if isinstance(key, str) else None
         if number is not None:
             places[f"cases.{number}"] = places[f"cases.{key}"]
+        v = None if layout is None else layout.versions
+        if v is not None and v.low == v.high and ref.version is None and not layout.version_is:  # type: ignore[union-attr]
+            ref = replace(ref, version=v.low)
         every = {key for key, other in choice.cases if other == ref}
         if field is not None and field.is_version and ref.version is None and len(every) > 1:
             assert layout is not None

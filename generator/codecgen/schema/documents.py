@@ -168,6 +168,9 @@ class ModelBuilder:
             for case in self.keys_of_case(key, entry.span):
                 cases.append((case, ref))
                 places[f"cases.{case}"] = entry.span
+            if len(cases) > MOST:
+                self.reader.report("C006", f"more than {MOST} cases", entry.span)
+                break
         self.choices[name] = Choice(
             name=name,
             doc=r.text("doc"),

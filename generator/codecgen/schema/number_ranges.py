@@ -8,7 +8,7 @@ from codecgen.schema.key_types import MapOf
 from codecgen.schema.other_words import NAME
 
 MOST = 1000
-"""The most numbers of one range: each is a case by itself."""
+"""The most cases of a choice, and so the most numbers of one range: each is a case by itself."""
 
 INTEGER = re.compile(r"-?([0-9]{1,20}|0x[0-9a-fA-F]{1,16})\Z", re.ASCII)
 _NUMBERS = re.compile(r"([0-9]{1,9})-([0-9]{1,9})\Z", re.ASCII)
