@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from codecgen.cli import main
 from codecgen.diff import Side, diff
 from codecgen.explain import UnknownName, explain
 from codecgen.explain_program import explain_program
@@ -335,8 +336,6 @@ fields: {b: u8}
 
 
 def test_commands(made: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from codecgen.cli import main
-
     schemas = tmp_path / "schemas"
     schemas.mkdir()
     (schemas / "codecgen.yaml").write_text("language: 1\npackage: some\ntitle: A case\n", "utf-8")
@@ -420,6 +419,26 @@ def test_pages_link_the_cases() -> None:
     assert "body: topic | broker | bytes (by kind)" in page
     assert "| `body` | a value that has no case | kept as bytes | kept as bytes |" in page
     assert "Decided by: a number that lies elsewhere, int16." in page
+
+
+def test_text_says_the_bytes_of_what_has_no_case(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Bytes that are text are printed so, and build again."""
+    text = SCHEMA.replace(
+        "---\nlayout: strict",
+        "examples: [{name: newer, hex: 0900 6162, values: {kind: 9, version: 0, body: ab}}]\n---\nlayout: strict",
+    )
+    schemas = tmp_path / "schemas"
+    schemas.mkdir()
+    (schemas / "codecgen.yaml").write_text("language: 1\npackage: some\ntitle: A case\n", "utf-8")
+    (schemas / "case.yaml").write_text(text, "utf-8")
+    assert main(["check", str(schemas)]) == 0
+    (tmp_path / "values.yaml").write_text("{kind: 9, version: 0, body: ab}", "utf-8")
+    out = tmp_path / "built"
+    arguments = ["build", "record", str(tmp_path / "values.yaml"), "--schemas", str(schemas)]
+    assert main([*arguments, "--out", str(out)]) == 0
+    assert out.read_bytes() == b"\x09\0ab"
 
 
 def test_kaitai_leaves_them_out_and_says_so() -> None:

@@ -162,7 +162,7 @@ class _Example:
     ) -> None:
         """One of several layouts; what has no case may be bytes."""
         choice = choice_of(fp.field)
-        if choice is not None and choice.unknown and isinstance(value, bytes):
+        if choice is not None and choice.unknown and isinstance(value, bytes | str):
             return
         if not isinstance(value, Mapping):
             self.wrong(value, "a mapping of fields", path)

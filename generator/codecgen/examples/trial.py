@@ -14,6 +14,7 @@ from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.cases import held_plan
 from codecgen.runtime.errors import CodecError
 from codecgen.schema.expression import Expression
+from codecgen.schema.lookup import choice_of
 from codecgen.schema.model import Example, Field, Layout
 from codecgen.schema.types import (
     ArrayType,
@@ -178,8 +179,11 @@ class _Meant:
         fields: Mapping[Any, object],
         path: str,
     ) -> object:
-        """One of the layouts of a choice; bytes, or what no case is known for, stay as they are."""
-        if given is None or not isinstance(given, Mapping):
+        """One of the layouts of a choice, or the bytes of what has no case, which text may say."""
+        choice = choice_of(fp.field)
+        if isinstance(given, str) and choice is not None and choice.unknown:
+            return given.encode("utf-8")
+        if not isinstance(given, Mapping):
             return given
         held = held_plan(self.plan, plan, fp, fields, given)
         return given if held is None else self.layout(held, given, path)
@@ -303,7 +307,7 @@ def _compare_value(
         if isinstance(given, Mapping) and isinstance(parsed, Mapping) and held is not None:
             _compare(meant, held, given, parsed, path, worked_out)
         else:
-            _same(meant.plan, None, given, parsed, path)
+            _same(meant.plan, None, meant.chosen(plan, fp, given, fields, path), parsed, path)
 
     match type_:
         case ChoiceType() | StructType(version=Expression()):
