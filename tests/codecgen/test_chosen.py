@@ -17,6 +17,7 @@ from codecgen.plan.as_of import as_of
 from codecgen.plan.encoded_sizes import encoded_size
 from codecgen.plan.size_bounds import bounds
 from codecgen.runtime.errors import BuildError, CodecError, LimitError, ParseError
+from codecgen.runtime.located_bytes import Session, Source
 from codecgen.targets.registry import TARGETS
 from codecgen.targets.template import emit_kaitai
 from tests.codecgen.generated import package_of
@@ -439,6 +440,42 @@ def test_text_says_the_bytes_of_what_has_no_case(
     arguments = ["build", "record", str(tmp_path / "values.yaml"), "--schemas", str(schemas)]
     assert main([*arguments, "--out", str(out)]) == 0
     assert out.read_bytes() == b"\x09\0ab"
+
+
+VARINTS = """
+layout: holder
+fields: {a: {choice: own}, b: u8}
+---
+choice: own
+doc: By a varint behind a field of fixed size.
+by: kind
+cases: {0-299: short, 300: long}
+---
+layout: short
+accepts: [overlong_varints]
+fields: {at: u8, kind: uvarint}
+---
+layout: long
+accepts: [overlong_varints]
+fields: {at: u8, kind: uvarint, more: {string: u8}}
+"""
+
+
+def test_a_varint_decides(tmp_path: Path) -> None:
+    made = package_of(VARINTS, tmp_path, "made_of_varints")
+    for data, kind in (("07 2b 01", 43), ("07 ac02 0161 01", 300), ("00 ab02 01", 299)):
+        parsed = made.HOLDER.parse(bytes.fromhex(data))
+        assert parsed.a.kind == kind
+        assert made.HOLDER.build(parsed) == bytes.fromhex(data)
+    findings: list[ParseError] = []
+    made.HOLDER.parse(bytes.fromhex("07 8100 01"), strict=False, findings=findings)
+    assert [f.where.path for f in findings] == ["a.kind"]  # it is looked at twice, and noted once
+    assert made.OWN.frame(Source(b"\7\xac", Session())) is None
+    assert made.OWN.prefix_size == 6
+    for data in ("07", "07 ac", "07 ad02 01", "07 8100 01"):
+        with pytest.raises(ParseError) as raised:
+            made.HOLDER.parse(bytes.fromhex(data))
+        assert (raised.value.where.path or "").startswith("a")
 
 
 def test_kaitai_leaves_them_out_and_says_so() -> None:

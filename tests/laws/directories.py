@@ -275,7 +275,7 @@ class Directory:
         d = self.d
         by, type_, endian = (
             self.kit.d.pick(("kind", "x", "magic")),
-            d.pick(FIXED),
+            d.pick(FIXED if d.number(0, 3) else ALL_INTEGERS),
             d.pick(("big", "little")),
         )
         fixed = {"at_first": d.pick(FIXED)} if d.chance(2) else {}

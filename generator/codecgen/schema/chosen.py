@@ -31,7 +31,7 @@ def with_numbers(
         if v is not None and v.low == v.high and ref.version is None and not layout.version_is:  # type: ignore[union-attr]
             ref = replace(ref, version=v.low)
         every = {key for key, other in choice.cases if other == ref}
-        if field is not None and field.is_version and ref.version is None and len(every) > 1:
+        if field is not None and field.is_version and ref.version is None:
             assert layout is not None
             if isinstance(key, int) and every == set(layout.all_versions()):
                 ref = replace(ref, version=key)
