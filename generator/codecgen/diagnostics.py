@@ -48,6 +48,8 @@ CODES: Mapping[str, str] = {
     "C050": "a version in which a field has no type, or two",
     "C051": "lengths that a layout does not settle",
     "C052": "a tagged field that cannot be",
+    "C054": "what decides between the cases of a choice does not",
+    "C055": "a version that is told of what has none",
 }
 """Every number codecgen can print, and what it is about. Numbers are never used again for something else."""
 

@@ -15,7 +15,14 @@ from codecgen.plan.read_program import read_program
 from codecgen.plan.write_ops import Limits
 from codecgen.plan.write_program import WriteError, WriteProgram, is_written, write_program
 from codecgen.schema.model import Model, View
-from codecgen.schema.types import ArrayType, BytesType, FieldType, ScalarType, StructType
+from codecgen.schema.types import (
+    ArrayType,
+    BytesType,
+    ChoiceType,
+    FieldType,
+    ScalarType,
+    StructType,
+)
 from codecgen.schema.uses import within
 
 _VERB, _NAME = 10, 24
@@ -36,10 +43,26 @@ def explain_program(model: Model, name: str) -> str:
     return "\n".join(printable(line).rstrip() for line in text.split("\n"))
 
 
-def _element(element: ScalarType | BytesType) -> str:
+def _element(element: ScalarType | BytesType | ChoiceType) -> str:
     if isinstance(element, ScalarType):
         return element.name
+    if isinstance(element, ChoiceType):
+        return " ".join((f"one of {element.choice}", *_chosen(element)))
     return f"{'text' if element.text else 'bytes'} {_length(element)}"
+
+
+def _chosen(type_: ChoiceType | StructType) -> Iterator[str]:
+    """What decides which layout it is."""
+    if isinstance(type_, ChoiceType):
+        yield f"by {type_.given}" if type_.given is not None else f"by its {type_.by}"
+        if type_.length is not None:
+            yield f"length={type_.length}"
+        if type_.null is not None:
+            yield f"null={type_.null}"
+        if type_.unknown:
+            yield "or bytes"
+    if type_.version is not None:
+        yield f"version={type_.version}"
 
 
 def _line(depth: int, verb: str, name: str, *words: str) -> str:
@@ -102,6 +125,11 @@ def _read(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
                 yield _line(depth + 1, "tag", tagged.name, str(tagged.field.tag))
                 for inner in inner_ops:
                     yield from _read(inner, layout, depth + 2)
+        case read_ops.Choose(fp, type_, cases):
+            what = str(type_.layout) if isinstance(type_, StructType) else f"one of {type_.choice}"
+            yield _line(depth, "choose", fp.name, what, *_chosen(type_), _marker(type_))
+            for number, held in cases:
+                yield _line(depth + 1, "case", "" if number is None else str(number), title(held))
         case read_ops.Open(length, first, last, when, _):
             to = "the end" if last is None else last
             asked = "" if when is None else f"if {said(when)}"

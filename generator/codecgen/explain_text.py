@@ -6,11 +6,20 @@ import textwrap
 from collections.abc import Iterator
 
 from codecgen.plan import FieldPlan, LayoutPlan
+from codecgen.schema.lookup import choice_of
 from codecgen.schema.model import Field
 from codecgen.schema.types import ArrayType, BitMember, FieldRange, Misprint, Span
 
 WIDTH = 100
 _KEY = 12
+
+
+def inside_words(f: Field) -> str:
+    """What is said of a field when something in it is asked for, and nothing has that name."""
+    choice = choice_of(f)
+    if choice is None or not choice.layouts:
+        return "has nothing inside"
+    return f"is one of several: ask for {', '.join(map(str, choice.layouts))}"
 
 
 def relations(fp: FieldPlan, plan: LayoutPlan) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,7 @@ from typing import Any
 import crc32c
 
 from codecgen.runtime.compression import compress
+from tests.laws.chosen import case_of
 from tests.laws.meaning import Meaning, look_in, words_of
 from tests.laws.world import (
     CHECKS,
@@ -134,13 +135,16 @@ def _part(
     for key in ("bytes", "string"):
         if key in spec:
             return _text(spec[key], spec.get("null"), value, endian)
+    if "choice" in spec:
+        return _chosen(facts, layout, spec, value, values, endian, version)
     if "layout" in spec:
-        if "present" not in spec:
-            return _held(facts, spec["layout"], version, value)
-        if value is None:
+        if "present" in spec and value is None:
             return number(spec["present"], spec["null"], endian)
-        held = _held(facts, spec["layout"], version, value)
-        return number(spec["present"], 1, endian) + held
+        if "version" in spec:
+            held = _chosen(facts, layout, {**spec, "null": None}, value, values, endian, version)
+        else:
+            held = _held(facts, spec["layout"], version, value)
+        return held if "present" not in spec else number(spec["present"], 1, endian) + held
     return _array(facts, layout, spec, value, values, endian, version)
 
 
@@ -213,6 +217,28 @@ def _text(type_: Any, null: int | None, value: Any, endian: str) -> bytes:
     return head + data
 
 
+def _chosen(
+    facts: Facts, layout: str, spec: Tree, value: Any, values: Any, endian: str, version: int | None
+) -> bytes:
+    """One of several layouts, or the bytes that stand for one."""
+    if value is None:
+        if spec.get("null") is None:
+            raise Unfit("null")
+        return number(spec["length"], spec["null"], endian)
+    if isinstance(value, bytes):
+        data = value
+    else:
+        case = case_of(facts, layout, spec, values, version, value)
+        if case is None:
+            raise Unfit("no case")
+        data = built(facts, *case, value)
+    if "length" not in spec:
+        return data
+    if len(data) == spec.get("null"):
+        raise Unfit("as long as null")
+    return number(spec["length"], len(data), endian) + data
+
+
 def _held(facts: Facts, reference: str, holder: int | None, value: Any) -> bytes:
     name, _, _ = reference.partition("@")
     return built(facts, name, version_of(facts, reference, holder, value), value)
@@ -236,7 +262,11 @@ def _array(
         return null
     if len(items) < spec.get("at_least", 0):
         raise Unfit("too few")
-    if isinstance(element, dict):
+    if isinstance(element, dict) and "choice" in element:
+        data = b"".join(
+            _chosen(facts, layout, element, item, values, endian, version) for item in items
+        )
+    elif isinstance(element, dict):
         key = "string" if "string" in element else "bytes"
         inner = element.get("null")
         data = b"".join(_text(element[key], inner, item, endian) for item in items)

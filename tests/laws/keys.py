@@ -29,12 +29,26 @@ class Made:
 
 
 @dataclass
+class Several:
+    """A choice that layouts can hold. ``told``: something has to say the versions of cases, ``pinned``: a case names its own."""
+
+    name: str
+    numbers: list[int]
+    cases: list[Made]
+    by: str | None = None
+    enum: str | None = None
+    told: bool = False
+    pinned: bool = False
+
+
+@dataclass
 class Kit:
     """What the layouts of a directory share."""
 
     d: Draw
     enums: dict[str, Tree]
     made: list[Made] = field(default_factory=list)
+    several: list[Several] = field(default_factory=list)
     releases: tuple[str, ...] = ()
     names: Names | None = None
 
@@ -181,7 +195,7 @@ class Keys:
     def default(self, spec: Tree) -> None:
         """Perhaps a constant, a default or a number for nothing."""
         d = self.d
-        if "array" in spec or "layout" in spec or "fields" in spec:
+        if {"array", "layout", "fields", "choice"} & set(spec):
             if "null" in spec and d.chance(4):
                 spec["default"] = "null"
             elif "array" in spec and d.chance(5):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.laws.chosen_fields import ChosenFields
 from tests.laws.conditions import Seen
-from tests.laws.keys import Keys, Kit, Made
+from tests.laws.keys import Kit, Made
 from tests.laws.names import Names
 from tests.laws.seen import ALL_INTEGERS, SCALARS, framed, solid
 from tests.laws.world import CHECKS, INTEGERS, VARINTS, Tree, reach
@@ -30,7 +31,7 @@ SHORT = (
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
-class Maker(Keys):
+class Maker(ChosenFields):
     """Makes one layout. ``plain``: of what the target arrow can print, most of the time."""
 
     def __init__(
@@ -255,6 +256,8 @@ class Maker(Keys):
                 spec["until"] = "end"
         else:
             spec = {kind if kind != "open" else "bytes": "rest"}
+        if not self.plain and d.chance(3):
+            spec = self.chosen(last=True) or spec
         self.fields[name] = spec
         self.see(name, spec)
         if d.chance(4) and ("bytes" in spec or "string" in spec):
@@ -339,6 +342,8 @@ class Maker(Keys):
                 spec = {"bytes": "u8"}
         else:
             spec = self.scalar(fixed)
+        if not fixed and not self.plain and self.kit.several and d.chance(3):
+            spec = self.one_of_several() or spec
         self.documents(spec)
         self.order(spec)
         if not fixed and d.chance(4):
@@ -355,6 +360,21 @@ class Maker(Keys):
         if not fixed:
             self.by_version(spec)
             self.fields[name] = self.fields[name] if isinstance(spec.get("type"), str) else spec
+
+    def one_of_several(self) -> Tree | None:
+        """A field that is one of several layouts, or an array of them, or a layout whose version is told."""
+        d = self.d
+        kind = d.number(0, 5)
+        if kind < 3:
+            return self.chosen()
+        if kind < 5:
+            element = self.chosen(element=True)
+            return None if element is None else {"array": element, "count": self.short()}
+        told = [m for m in self.kit.made if m.versions is not None and not m.open]
+        if not told:
+            return None
+        spec: Tree = {"layout": d.pick(told).name, "version": self.telling()}
+        return spec | (self.present() if d.chance(3) else {})
 
     def present(self) -> Tree:
         """A number before a layout that says whether it is there."""

@@ -63,7 +63,7 @@ def _until(scope: Scope, before: int, *, built: bool = False) -> Scope:
     return replace(scope, before=before, built=built)
 
 
-def _newer(resolver: Resolver) -> Iterator[Diagnostic]:
+def newer(resolver: Resolver) -> Iterator[Diagnostic]:
     """What an expression names is as old as what it belongs to: as of any release both are there, or neither."""
     scope = resolver.scope
     noted, _ = scope.layout.version_notes.get(scope.version or 0, (None, None))
@@ -84,7 +84,7 @@ def must_be(kind: str, expression: Expression, scope: Scope, what: str) -> Itera
     value = resolver.value()
     found = None if value is None else value.type
     yield from resolver.found
-    yield from _newer(resolver)
+    yield from newer(resolver)
     if found is not None and found.kind != kind:
         wanted = {"bool": "true or false", "enum": "a value of an enum"}[kind]
         message = f"{what} is {wanted}, not {found}"
@@ -114,7 +114,7 @@ def value_fits(
     value = resolver.value(wanted.enum)
     found = None if value is None else value.type
     yield from resolver.found
-    yield from _newer(resolver)
+    yield from newer(resolver)
     if found is None:
         return
     place = expression_span(scope.model, expression)
@@ -148,7 +148,7 @@ def _derived(d: Derived, scope: Scope) -> Iterator[Diagnostic]:
     value = resolver.value()
     found = None if value is None else value.type
     yield from resolver.found
-    yield from _newer(resolver)
+    yield from newer(resolver)
     if found is not None and found.kind not in ("int", "null"):
         place = expression_span(scope.model, d.value)
         yield Diagnostic("C022", f'"{d.name}" is a number or null, not {found}', place)

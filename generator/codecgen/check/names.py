@@ -50,6 +50,7 @@ RUNTIME = frozenset(
         "boolean",
         "bytes",
         "choice",
+        "chosen",
         "compressed",
         "container",
         "decimal",

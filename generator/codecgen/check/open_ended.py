@@ -8,9 +8,17 @@ from codecgen.check.relations import measured
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.size_bounds import scalar_bounds
-from codecgen.schema.lookup import reference_of
+from codecgen.schema.lookup import choice_of, reference_of
 from codecgen.schema.model import Model
-from codecgen.schema.types import ArrayType, BytesType, Reference, ScalarType, StructType, TagsType
+from codecgen.schema.types import (
+    ArrayType,
+    BytesType,
+    ChoiceType,
+    FieldType,
+    ScalarType,
+    StructType,
+    TagsType,
+)
 from codecgen.spans import place
 
 
@@ -43,8 +51,12 @@ class _Ends:
                 return "reaches to the end"
             case ArrayType(length=None, compression=compression) if compression is not None:
                 return "is compressed together, to the end"
-            case StructType(ref) if self.is_open(ref, layout):
+            case StructType(ref) if self.is_open(fp.field.type, layout):
                 return f'holds "{ref}", which takes what is left'
+            case ChoiceType(length=None, unknown=True):
+                return "takes what is left where no case is known"
+            case ChoiceType(choice, length=None) if self.is_open(fp.field.type, layout):
+                return f'is one of "{choice}", of which a case takes what is left'
         return ""
 
     def field_ranges(self, layout: LayoutPlan, i: int) -> list[tuple[int, bool]]:
@@ -90,8 +102,8 @@ class _Ends:
             return ", and only what is after says whether it is there"
         return ""
 
-    def is_open(self, ref: Reference, holder: LayoutPlan) -> bool:
-        return any(self.layout_open(plan) for plan in self.plan.held(ref, holder))
+    def is_open(self, type_: FieldType, holder: LayoutPlan) -> bool:
+        return any(self.layout_open(plan) for plan in self.plan.held_by(type_, holder))
 
     def layout_open(self, layout: LayoutPlan) -> bool:
         """Whether only the bytes around a layout say where it ends."""
@@ -111,16 +123,35 @@ class _Ends:
 
     def elements(self, fp: FieldPlan, layout: LayoutPlan) -> Iterator[Diagnostic]:
         ref = reference_of(fp.field)
+        where = place(fp.field, "array")
+        choice = choice_of(fp.field)
+        if choice is not None:
+            yield from self.chosen_elements(fp, choice, layout)
         if ref is None:
             return
-        where = place(fp.field, "array")
-        if self.is_open(ref, layout):
+        if self.is_open(fp.field.type, layout):
             message = f'"{ref}" takes what is left: the first element of "{fp.name}" would take all'
             help = f"let a field of it measure it; it is declared at {self.plan.model.layouts[ref.layout].span}"
             yield Diagnostic("C031", message, where, help=help)
         elif any(self.least(plan) == 0 for plan in self.plan.held(ref, layout)):
             message = f'"{ref}" can take no bytes at all: there would be no end to the elements of "{fp.name}"'
             yield Diagnostic("C031", message, where)
+
+    def chosen_elements(
+        self, fp: FieldPlan, choice: ChoiceType, layout: LayoutPlan
+    ) -> Iterator[Diagnostic]:
+        """Elements that are one of several layouts end by themselves, and take at least a byte."""
+        if choice.length is not None:
+            return
+        message = ""
+        if choice.unknown:
+            message = f'the first element of "{fp.name}" without a case would take all that is left'
+        elif self.is_open(fp.field.type, layout):
+            message = f'a case of "{choice.choice}" takes what is left: the first element of "{fp.name}" would take all'
+        elif any(self.least(plan) == 0 for plan in self.plan.held_by(fp.field.type, layout)):
+            message = f'a case of "{choice.choice}" can take no bytes at all: there would be no end to the elements of "{fp.name}"'
+        if message:
+            yield Diagnostic("C031", message, choice.span, help="give each a `length` in front")
 
     def least(self, layout: LayoutPlan) -> int:
         """The fewest bytes that a layout can take."""
@@ -146,7 +177,17 @@ class _Ends:
                 return 1
             case StructType(_, str(present)):
                 return scalar_bounds(present)[0]
-            case StructType(ref):
-                return min((self.least(plan) for plan in self.plan.held(ref, layout)), default=0)
+            case ChoiceType(length=str(length), null=null):
+                before = scalar_bounds(length)[0]
+                return before if null is not None else before + self.fewest(fp, layout)
+            case StructType() | ChoiceType():
+                return self.fewest(fp, layout)
             case _:
                 return 0
+
+    def fewest(self, fp: FieldPlan, layout: LayoutPlan) -> int:
+        """The fewest bytes of what a field holds."""
+        if isinstance(fp.field.type, ChoiceType) and fp.field.type.unknown:
+            return 0
+        held = self.plan.held_by(fp.field.type, layout)
+        return min((self.least(plan) for plan in held), default=0)

@@ -19,6 +19,7 @@ from codecgen.schema.types import (
     BitMember,
     BitsType,
     BytesType,
+    ChoiceType,
     Reference,
     ScalarType,
     StructType,
@@ -52,6 +53,11 @@ def encoded_size(plan: Plan, layout: LayoutPlan, value: Fields) -> int:
     """The length in bytes of a value in a layout. The value is what a builder takes: mappings of fields, of which
     those that the builder works out may be left out. Raises :class:`SizeError`."""
     return _Sizer(plan, layout, value).total()
+
+
+def evaluated(plan: Plan, layout: LayoutPlan, fields: Fields, value: Value) -> object:
+    """What an expression gives for the values of the fields. Raises :class:`SizeError`."""
+    return _Sizer(plan, layout, fields).evaluate(value)
 
 
 class _Sizer:
@@ -107,12 +113,14 @@ class _Sizer:
                 return self.array(array, value, fp)
             case StructType(ref, present, null):
                 if present is None or null is None:
-                    return self.held(ref, value)
+                    return self.held(ref, value, fp.held_version)
                 if value is None:
                     return length_size(present, null)
-                return length_size(present, 1) + self.held(ref, value)
+                return length_size(present, 1) + self.held(ref, value, fp.held_version)
             case TagsType():
                 return self.tags(value)
+            case ChoiceType() as choice:
+                return self.chosen(choice, value, fp)
 
     def count(self, name: str) -> int:
         """The number of elements of an array, or the one that means null."""
@@ -171,6 +179,8 @@ class _Sizer:
             size = sum(self.held(element, item) for item in items)
         elif isinstance(element, BytesType):
             size = sum(self.bytes(element, item) for item in items)
+        elif isinstance(element, ChoiceType):
+            size = sum(self.chosen(element, item, fp) for item in items)
         elif element.name in VARINTS:
             size = sum(self.scalar(element, item) for item in items)
         else:
@@ -225,10 +235,34 @@ class _Sizer:
             return scalar_bounds(type_.name)[0]
         return self.field(fp)
 
-    def held(self, ref: Reference, value: object) -> int:
+    def held(self, ref: Reference, value: object, version: Value | None = None) -> int:
         if not isinstance(value, Mapping):
             raise SizeError(f"{ref.layout}: a mapping is needed, not {value!r}")
+        if version is not None:
+            number = self.evaluate(version)
+            for found in self.plan.of(ref):
+                if found.version in (number, None):
+                    return encoded_size(self.plan, found, value)
         return encoded_size(self.plan, self.plan_of(ref, value), value)
+
+    def chosen(self, choice: ChoiceType, value: object, fp: FieldPlan) -> int:
+        """The length of one of the layouts of a choice, or of the bytes that stand for one."""
+        if value is None and choice.length is not None and choice.null is not None:
+            return length_size(choice.length, choice.null)
+        if isinstance(value, bytes | bytearray | memoryview):
+            size = len(value)
+        else:
+            size = self.held(self.case_of(choice, value, fp), value, fp.held_version)
+        return size if choice.length is None else size + length_size(choice.length, size)
+
+    def case_of(self, choice: ChoiceType, value: object, fp: FieldPlan) -> Reference:
+        number = None if fp.given is None else self.evaluate(fp.given)
+        if choice.by is not None and isinstance(value, Mapping):
+            number = value.get(choice.by)
+        found = next((ref for key, ref in choice.cases if key == number), None)
+        if found is None:
+            raise SizeError(f"{choice.choice}: the value does not say which case it is")
+        return found
 
     def plan_of(self, ref: Reference, value: Fields) -> LayoutPlan:
         plans = self.plan.held(ref, self.layout)

@@ -14,6 +14,7 @@ from codecgen.plan.resolve_rows import derived_value
 from codecgen.plan.scope import Scope
 from codecgen.plan.texts import TextPlan, text_plan
 from codecgen.schema.declarations import Declarations, used_of
+from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import field_of, spread
 from codecgen.schema.model import Declared, Field, Layout, Manifest, Model
 from codecgen.schema.types import (
@@ -22,11 +23,15 @@ from codecgen.schema.types import (
     ArrayType,
     BitsType,
     BytesType,
+    ChoiceType,
     FieldRange,
+    FieldType,
     Reference,
     ScalarType,
     StructType,
     TagsType,
+    choosing,
+    held_layouts,
 )
 
 T = TypeVar("T")
@@ -41,7 +46,8 @@ class FieldPlan:
     that is fixed. ``measures`` and ``covers`` have their first field filled in (``rest`` is spelled out).
 
     ``when``, ``valid``, ``refuse``, ``default`` and ``codec`` (what names it) are settled in this version, and so are the
-    defaults of bits, by the name of the member.
+    defaults of bits, by the name of the member; ``given`` and ``held_version`` give the case and the version of what it
+    holds.
     """
 
     field: Field
@@ -55,6 +61,8 @@ class FieldPlan:
     default: Value | None = None
     codec: Value | None = None
     bit_defaults: Mapping[str, Value] = dataclass_field(default_factory=dict)
+    given: Value | None = None
+    held_version: Value | None = None
 
     @property
     def name(self) -> str:
@@ -149,6 +157,16 @@ class Plan:
             return tuple(p for p in plans if p.version in (around.version, None)) or plans
         return plans
 
+    def held_by(self, type_: FieldType, around: LayoutPlan) -> tuple[LayoutPlan, ...]:
+        """The plans that may stand in the place of a field, or as its elements."""
+        inner = type_.element if isinstance(type_, ArrayType) else type_
+        told = isinstance(inner, StructType | ChoiceType) and inner.version is not None
+        return tuple(
+            plan
+            for ref in held_layouts(type_)
+            for plan in (self.of(ref) if told else self.held(ref, around))
+        )
+
     def expected(self, ref: Reference, around: LayoutPlan) -> LayoutPlan:
         """The plan that a reference inside a layout means where no bytes say otherwise: the version of what is around."""
         plans = self.of(ref)
@@ -218,15 +236,24 @@ def _plan(layout: Layout, version: int | None, model: Model, plan_of: object) ->
 def _settled(
     layout: Layout, f: Field, version: int | None, model: Model
 ) -> tuple[
-    Value | None, Value | None, Value | None, Value | None, Value | None, Mapping[str, Value]
+    Value | None,
+    Value | None,
+    Value | None,
+    Value | None,
+    Value | None,
+    Mapping[str, Value],
+    Value | None,
+    Value | None,
 ]:
-    """What the expressions of a field mean: when, valid, refuse, default, codec, and the defaults of bits."""
+    """What the expressions of a field mean: when, valid, refuse, default, codec, the defaults of bits, and what gives the
+    case and the version of what it holds."""
     at = next(i for i, other in enumerate(layout.fields) if other.name == f.name)
     scope = Scope(model, layout, version, owner=f.name)
     before, itself = replace(scope, before=at), replace(scope, before=at + 1)
     built = replace(before, built=True)
     bits = f.type.members if isinstance(f.type, BitsType) else ()
     compression = f.type.compression if isinstance(f.type, ArrayType) else None
+    given, held_version = choosing(f.type)
     return (
         None if f.when is None else settled(f.when, before),
         None if f.valid is None else settled(f.valid, itself),
@@ -234,6 +261,8 @@ def _settled(
         None if f.default is None else settled(f.default, built, getattr(f.type, "enum", None)),
         None if compression is None else settled(compression.by, before),
         {m.name: settled(m.default, built, m.enum) for m in bits if m.default is not None},
+        None if given is None else settled(given, before),
+        None if held_version is None else settled(held_version, before),
     )
 
 
@@ -274,7 +303,7 @@ def _size(f: Field, version: int | None, plan_of: object) -> int | None:
             return INTEGERS[base][0]
         case BytesType(length):
             return length if isinstance(length, int) else None
-        case StructType(_, str()):
+        case StructType(_, str()) | StructType(version=Expression()) | ChoiceType():
             return None
         case StructType(ref):
             plans = plan_of(ref.layout)  # type: ignore[operator]

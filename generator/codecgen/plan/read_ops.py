@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from codecgen.plan import nodes
 from codecgen.plan.layouts import FieldPlan, LayoutPlan
 from codecgen.plan.nodes import Value
-from codecgen.schema.types import ArrayType, BytesType, ScalarType
+from codecgen.schema.types import ArrayType, BytesType, ChoiceType, ScalarType, StructType
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Elements:
 
     field: FieldPlan
     type: ArrayType
-    element: LayoutPlan | ScalarType | BytesType
+    element: LayoutPlan | ScalarType | BytesType | ChoiceType
     any_version: bool = False
 
 
@@ -55,6 +55,16 @@ class Tags:
     field: FieldPlan
     known: tuple[tuple[FieldPlan, tuple[ReadOp, ...]], ...]
     other: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """Read one of several layouts in the place of a field: by the number that ``given`` of the field gives or, without it, that
+    the field ``by`` of a choice holds, in the version that ``held_version`` gives. ``cases`` has them by number (None: any)."""
+
+    field: FieldPlan
+    type: ChoiceType | StructType
+    cases: tuple[tuple[int | None, LayoutPlan], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +129,7 @@ class Absent:
 
 
 ReadOp = (
-    Number | Bytes | Elements | Struct | Tags | Open | Close | Mark | Verify | Require | When | Absent
+    Number | Bytes | Elements | Struct | Choose | Tags | Open | Close | Mark | Verify | Require | When | Absent
 )  # fmt: skip
 
 
@@ -144,6 +154,16 @@ def fields_needed(ops: tuple[ReadOp, ...], *, checks: bool) -> set[str]:
                     out.add(type_.counted_by)
                 if field.codec is not None:
                     out |= _named(field.codec)
+                out |= _choosing(field)
+            case Choose(field):
+                out |= _choosing(field)
+    return out
+
+
+def _choosing(field: FieldPlan) -> set[str]:
+    out: set[str] = set()
+    for value in (field.given, field.held_version):
+        out |= set() if value is None else _named(value)
     return out
 
 
@@ -154,6 +174,7 @@ def _named(value: Value) -> set[str]:
 __all__ = [
     "Absent",
     "Bytes",
+    "Choose",
     "Close",
     "Elements",
     "Mark",

@@ -15,6 +15,7 @@ from codecgen.plan.nodes import negated
 from codecgen.plan.read_ops import (
     Absent,
     Bytes,
+    Choose,
     Close,
     Elements,
     Mark,
@@ -28,11 +29,13 @@ from codecgen.plan.read_ops import (
     When,
 )
 from codecgen.plan.types import INT, bit_type, bytes_type, scalar_type
+from codecgen.schema.expression import Expression
 from codecgen.schema.types import (
     ArrayType,
     BitMember,
     BitsType,
     BytesType,
+    ChoiceType,
     ScalarType,
     StructType,
     TagsType,
@@ -50,7 +53,9 @@ class ReadProgram:
         """The operations before a field is read; what begins with the field has begun."""
         out = []
         for op in self.ops:
-            reading = isinstance(op, Number | Bytes | Elements | Struct | Tags | When | Absent)
+            reading = isinstance(
+                op, Number | Bytes | Elements | Struct | Choose | Tags | When | Absent
+            )
             if reading and op.field.name == field:  # type: ignore[union-attr]
                 break
             out.append(op)
@@ -156,10 +161,20 @@ def _read_one(plan: Plan, layout: LayoutPlan, fp: FieldPlan, after: int | None) 
         case BytesType() as type_:
             return Bytes(fp, type_, after)
         case ArrayType(element) as array:
-            if isinstance(element, ScalarType | BytesType):
+            if isinstance(element, ScalarType | BytesType | ChoiceType):
                 return Elements(fp, array, element)
             other = element.layout != layout.name and len(plan.held(element, layout)) > 1
             return Elements(fp, array, plan.expected(element, layout), other)
+        case ChoiceType() as choice:
+            told = choice.version is not None
+            cases = tuple(
+                (number, held)
+                for number, ref in choice.cases
+                for held in (plan.of(ref) if told else plan.held(ref, layout))
+            )
+            return Choose(fp, choice, cases)
+        case StructType(version=Expression()) as struct:
+            return Choose(fp, struct, tuple((None, p) for p in plan.of(struct.layout)))
         case StructType(ref):
             return Struct(fp, plan.expected(ref, layout))
         case TagsType():

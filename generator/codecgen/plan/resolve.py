@@ -9,7 +9,7 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.plan import nodes
 from codecgen.plan.narrowing import Facts, after, decided
 from codecgen.plan.nodes import Value
-from codecgen.plan.scope import Scope
+from codecgen.plan.scope import Scope, element_kind, layout_with, may_be_null
 from codecgen.plan.types import BOOL, INT, NULL, Type, bit_type, bytes_type, held_type, scalar_type
 from codecgen.schema import expression
 from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Null, Number, Path
@@ -24,8 +24,6 @@ from codecgen.schema.types import (
     ScalarType,
     Since,
     Span,
-    StructType,
-    TagsType,
 )
 from codecgen.spans import expression_span, hint
 
@@ -285,12 +283,12 @@ class Resolver:
         holds it may not be there."""
         self.use(f.name, f.since, path)
         versions = tuple(versions)
-        nullable = nullable or f.when is not None or f.nullable
+        nullable = nullable or may_be_null(f, inside=bool(names))
         f = f.in_versions(versions)
         match f.type:
-            case StructType(ref) if names:
+            case holder if names and (ref := layout_with(holder, names[0])) is not None:
                 inner = self.field_in(ref, names, path)
-                held = self.scope.versions_of(ref)
+                held = self.scope.versions_in(holder, ref)
                 nullable = nullable or not all(exists_in(inner, v) for v in held)
                 return self.inside(inner, names[1:], owner, (*holders, f), held, path, nullable)
             case BitsType():
@@ -302,7 +300,7 @@ class Resolver:
                 type_ = scalar_type(f.type)
             case BytesType():
                 type_ = bytes_type(f.type).not_null()
-            case ArrayType() | StructType() | TagsType():
+            case _:
                 type_ = held_type(f.type)
         value = nodes.FieldValue(f, type_, owner, holders)
         nullable = nullable and not self.facts.there(value)
@@ -360,14 +358,14 @@ class Resolver:
             absent = not all(exists_in(f, v) for v in versions)
             there = [v for v in versions if exists_in(f, v)]
             return self.inside(f, names[1:], owner, (), there, path, absent)
-        if isinstance(element, Reference):
-            return nodes.ElementValue(Type("layout"), owner)
         if names:
-            message = f'the elements are {getattr(element, "name", "bytes or text")}: they have no "{names[0]}"'
+            message = f'the elements are {element_kind(element)}: they have no "{names[0]}"'
             raise self.fail("C014", message, path)
         if isinstance(element, BytesType):
             return nodes.ElementValue(bytes_type(element), owner)
-        return nodes.ElementValue(scalar_type(element), owner)
+        if isinstance(element, ScalarType):
+            return nodes.ElementValue(scalar_type(element), owner)
+        return nodes.ElementValue(Type("layout"), owner)
 
     def item(self, path: Path) -> Value:
         if self.scope.item is None:

@@ -12,6 +12,7 @@ from codecgen.schema.types import (
     ArrayType,
     BitsType,
     BytesType,
+    ChoiceType,
     Element,
     FieldType,
     Reference,
@@ -86,8 +87,13 @@ def type_pieces(type_: FieldType) -> Iterator[str | Reference]:
             yield _bytes_words(type_)
         case ArrayType(element, count, counted_by, length):
             yield "array of "
-            yield element if isinstance(element, Reference) else element_words(element)
-            if isinstance(element, BytesType) and (count is not None or length is not None):
+            if isinstance(element, ChoiceType):
+                yield from _choice_pieces(element)
+            else:
+                yield element if isinstance(element, Reference) else element_words(element)
+            if isinstance(element, BytesType | ChoiceType) and (
+                count is not None or length is not None
+            ):
                 yield ","
             if count is not None:
                 yield f" with {scalar_name(count).replace(' length', '')} count"
@@ -103,6 +109,40 @@ def type_pieces(type_: FieldType) -> Iterator[str | Reference]:
             yield ref
             if present is not None:
                 yield f" after {scalar_name(present)} 1, or null as {null}"
+            yield from _told(type_)
+        case ChoiceType():
+            yield from _choice_pieces(type_)
+
+
+_FEW = 3
+"""So many cases of a choice are named where a field is one of them."""
+
+
+def _choice_pieces(type_: ChoiceType) -> Iterator[str | Reference]:
+    """One of the layouts of a choice."""
+    yield "one of "
+    yield Reference(type_.choice, None, type_.span)
+    if len(type_.layouts) <= _FEW:
+        for i, ref in enumerate(type_.layouts):
+            yield ", " if i else " ("
+            yield ref
+        yield ")"
+    if type_.given is not None:
+        yield f", by {type_.given}"
+    elif type_.by is not None:
+        yield f", by its {type_.by}"
+    yield from _told(type_)
+    if type_.length is not None:
+        yield f", with {scalar_name(type_.length)} length in bytes"
+    if type_.null is not None:
+        yield f", null as {type_.null}"
+    if type_.unknown:
+        yield ", or bytes where no case is known"
+
+
+def _told(type_: StructType | ChoiceType) -> Iterator[str]:
+    if type_.version is not None:
+        yield f", in the version that {type_.version} says"
 
 
 def _bytes_words(type_: BytesType) -> str:
@@ -120,9 +160,11 @@ def _bytes_words(type_: BytesType) -> str:
 
 
 def element_words(element: Element) -> str:
-    """``int32``, ``text (UTF-8) with int16 length``, the name of a layout."""
+    """``int32``, ``text (UTF-8) with int16 length``, the name of a layout or ``one of`` a choice."""
     if isinstance(element, BytesType):
         return _bytes_words(element)
+    if isinstance(element, ChoiceType):
+        return f"one of {element.choice}"
     return scalar_name(element.name) if isinstance(element, ScalarType) else str(element)
 
 
@@ -147,7 +189,7 @@ def size_words(fp: FieldPlan) -> str:
             return ", + ".join([*prefixes, "elements"])
         case TagsType():
             return f"{span_words(*scalar_bounds('uvarint'))}, + tagged fields"
-        case StructType(_, str(present)):
+        case StructType(_, str(present)) | ChoiceType(length=str(present)):
             return f"{span_words(*scalar_bounds(present))}, + what it holds"
         case _:
             return "varies"

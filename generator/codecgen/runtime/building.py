@@ -9,11 +9,9 @@ import construct
 
 from codecgen.runtime.arrays import Array
 from codecgen.runtime.bits import Bits
-from codecgen.runtime.byte_strings import Bytes
 from codecgen.runtime.errors import BuildError
 from codecgen.runtime.fields import Field, Fields, contain
 from codecgen.runtime.located_bytes import Session
-from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.primitives import EnumField
 from codecgen.runtime.tags import Tags, default_of, value_of
 
@@ -164,4 +162,4 @@ class Build:
 
 def nullable(f: Field) -> bool:
     """Whether a field can be null."""
-    return isinstance(f.codec, Array | Bytes | Nullable) and f.codec.null is not None
+    return f.codec.null is not None

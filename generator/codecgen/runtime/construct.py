@@ -3,6 +3,7 @@
 from codecgen.runtime.arrays import Array, Compressed
 from codecgen.runtime.bits import Bit, Bits
 from codecgen.runtime.byte_strings import Bytes, Text
+from codecgen.runtime.chosen import Chosen
 from codecgen.runtime.enums import Enumeration
 from codecgen.runtime.fields import Field, Rule, end_of, minus, ordered, plus, value_at
 from codecgen.runtime.layout import Choice, Layout, Lazy
@@ -31,6 +32,7 @@ __all__ = [
     "Boolean",
     "Bytes",
     "Choice",
+    "Chosen",
     "Codec",
     "Compressed",
     "Decimal",

@@ -149,9 +149,9 @@ def end_of(items: Any, index: int, *names: str) -> Any:
 
 
 def value_at(value: Any, *names: str) -> Any:
-    """What lies at the end of a path of fields; None when something on the way is not there."""
+    """What lies at the end of a path of fields; None when something on the way is not there, or bytes without a case."""
     for name in names:
-        if value is None:
+        if not isinstance(value, dict):
             return None
         value = value.get(name)
     return value

@@ -18,13 +18,14 @@ from codecgen.runtime.errors import (
     LengthError,
     ParseError,
     TrailingError,
+    TruncatedError,
     ValueRefused,
 )
 from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.located_bytes import Limits, Session, Source
 from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.parsing import Opened, Parse
-from codecgen.runtime.primitives import Codec, EnumField, Integer
+from codecgen.runtime.primitives import Codec, EnumField, Integer, Varint
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,9 +223,7 @@ def _least(codec: Codec) -> int:
         return sum(_least(number) for number in (codec.count, codec.length) if number is not None)
     if isinstance(codec, Nullable):
         return _least(codec.present)
-    if isinstance(codec, Layout | Choice):
-        return codec.least
-    return 0 if isinstance(codec, Lazy) else 1
+    return 0 if isinstance(codec, Lazy) else int(getattr(codec, "least", 1))
 
 
 class Choice(Codec):
@@ -265,7 +264,8 @@ class Choice(Codec):
     def prefix_size(self) -> int:
         """The first bytes that it takes to know which layout it is, and how long."""
         ends = (layout.length.end for layout in self.cases.values() if layout.length is not None)
-        return max([self.offset + (self.codec.size or 0), *ends])
+        longest = self.codec.most if isinstance(self.codec, Varint) else self.codec.size or 0
+        return max([self.offset + longest, *ends])
 
     @cached_property
     def length(self) -> Length | None:
@@ -285,10 +285,13 @@ class Choice(Codec):
             inner=source.inner,
             pending=source.pending,
         )
+        noticed = len(source.session.findings)
         try:
             return int(self.codec.read(at, None))
         except CodecError as error:
             raise prefixed(error, self.by).located(schema=self.source_file) from None
+        finally:
+            del source.session.findings[noticed:]  # whoever reads it notices it again
 
     def case(self, source: Source) -> Layout:
         """The layout of the bytes at the head of a source."""
@@ -306,7 +309,11 @@ class Choice(Codec):
         """See :meth:`Layout.frame`; None also when the value that decides is not there as a whole."""
         if source.left < self.offset + (self.codec.size or 1):
             return None
-        layout = self.cases.get(self.peek(source)) or next(iter(self.cases.values()))
+        try:
+            number = self.peek(source)
+        except TruncatedError:  # a varint that goes on
+            return None
+        layout = self.cases.get(number) or next(iter(self.cases.values()))
         return layout.frame(source)
 
     def read(self, source: Source, this: Any) -> construct.Container:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from codecgen.schema import forms, grammar, literals, text_forms, yaml_tree
 from codecgen.schema.by_version import ranges_of, types_of
+from codecgen.schema.chosen import with_cases, with_numbers
 from codecgen.schema.declarations import Declarations
 from codecgen.schema.expression import Expression
 from codecgen.schema.flexible import (
@@ -16,7 +17,7 @@ from codecgen.schema.flexible import (
     section,
     with_lengths,
 )
-from codecgen.schema.inference import complete, with_numbers
+from codecgen.schema.inference import complete
 from codecgen.schema.key_types import FLEXIBLE
 from codecgen.schema.local_layouts import local_layout, settled, with_counts
 from codecgen.schema.model import (
@@ -30,6 +31,7 @@ from codecgen.schema.model import (
     Model,
     View,
 )
+from codecgen.schema.number_ranges import MOST, numbers_of
 from codecgen.schema.reader import Reader, Record, Value, integer
 from codecgen.schema.texts import Text
 from codecgen.schema.types import (
@@ -74,13 +76,17 @@ class ModelBuilder:
         layouts = Declarations(
             {n: complete(one, every, enums) for n, one in found.items()}, used.layouts
         )
+        choices = Declarations(
+            {n: with_numbers(c, layouts, enums) for n, c in self.choices.items()}, used.choices
+        )
+        layouts = Declarations(
+            {n: with_cases(one, choices, enums) for n, one in layouts.items()}, used.layouts
+        )
         return Model(
             manifest=self.manifest,
             layouts=layouts,
             enums=enums,
-            choices=Declarations(
-                {n: with_numbers(c, layouts, enums) for n, c in self.choices.items()}, used.choices
-            ),
+            choices=choices,
             files=dict(files),
             broken=frozenset(self.broken - set(self.declared)) | used.broken,
             views=self.views,
@@ -166,24 +172,40 @@ class ModelBuilder:
         name = str(r["choice"])
         if not self.declare(name, r.at("choice")):
             return
+        given = cast(str | None, r["given"])
         cases: list[tuple[int | str, Reference]] = []
         places = r.places()
         for key, entry in cast(dict[str, Value], r["cases"]).items():
             inner = cast(Any, entry.value)[1]
-            number = integer(key)
-            case = key if number is None else number
-            cases.append((case, forms.reference(inner.value, inner.span)))
-            places[f"cases.{case}"] = entry.span
+            ref = forms.reference(inner.value, inner.span)
+            for case in self.keys_of_case(key, entry.span):
+                cases.append((case, ref))
+                places[f"cases.{case}"] = entry.span
+            if len(cases) > MOST:
+                self.reader.report("C006", f"more than {MOST} cases", entry.span)
+                break
         self.choices[name] = Choice(
             name=name,
             doc=r.text("doc"),
             span=r.at("choice"),
             by=cast(str | None, r["by"]),
-            given=cast(str | None, r["given"]),
+            given=None if given in grammar.NUMBERS else given,
             cases=tuple(cases),
+            given_type=given if given in grammar.NUMBERS else None,
             since=cast(Since | None, r["since"]),
             places=places,
         )
+
+    def keys_of_case(self, key: str, span: Span) -> Sequence[int | str]:
+        """The values of a case: a word, a number, or all numbers of a range."""
+        number = integer(key)
+        if number is not None or not key[:1].isdecimal():
+            return [key if number is None else number]
+        numbers = numbers_of(key)
+        if numbers is None:
+            message = f'"{key}" is no range of at most {MOST} numbers'
+            self.reader.report("C006", message, span, help="write the lower number first")
+        return numbers or ()
 
     def view(self, r: Record) -> None:
         name = str(r["view"])
@@ -332,6 +354,8 @@ class ModelBuilder:
             return forms.bytes_type(r)
         if "layout" in r:
             return StructType(forms.reference(r["layout"], r.at("layout")), *_present(r))
+        if "choice" in r:
+            return forms.choice_type(r)
         if "fields" in r:
             return StructType(self.local(r, span, accepts), *_present(r))
         compressed = r["compressed"]
@@ -351,6 +375,8 @@ class ModelBuilder:
                 return ScalarType(name)
             case Record() as inner if "fields" in inner:
                 return self.local(inner, span, accepts)
+            case Record() as inner if "choice" in inner:
+                return forms.choice_type(inner)
             case Record() as inner:
                 return forms.bytes_type(inner)
             case name:
@@ -374,8 +400,10 @@ class ModelBuilder:
         return out
 
 
-def _present(r: Record) -> tuple[str | None, int | None]:
-    """The type of the number before a layout that says whether it is there, and the number that means null."""
+def _present(r: Record) -> tuple[str | None, int | None, Expression | None]:
+    """The type of the number before a layout that says whether it is there, the number that means null, and what gives
+    the version."""
+    version = cast(Expression | None, r["version"])
     if "nullable" in r and "null" not in r:  # not in this version
-        return None, None
-    return cast(str | None, r["present"]), cast(int | None, r["null"])
+        return None, None, version
+    return cast(str | None, r["present"]), cast(int | None, r["null"]), version

@@ -13,6 +13,7 @@ from codecgen.schema.reader import Record, Value, hex_bytes, integer
 from codecgen.schema.types import (
     BitMember,
     BytesType,
+    ChoiceType,
     Compression,
     FieldRange,
     Formerly,
@@ -81,6 +82,19 @@ def bytes_type(r: Record) -> BytesType:
     key = "string" if "string" in r else "bytes"
     length, null = cast(str | int, r[key]), cast(int | None, r["null"])
     return BytesType(length, key == "string", null)
+
+
+def choice_type(r: Record) -> ChoiceType:
+    """One of the layouts of a choice, in the place of a field or as the elements of an array."""
+    return ChoiceType(
+        choice=str(r["choice"]),
+        span=r.at("choice"),
+        given=cast(Expression | None, r["given"]),
+        version=cast(Expression | None, r["version"]),
+        length=cast(str | None, r["length"]),
+        null=cast(int | None, r["null"]),
+        unknown=r["unknown"] == "bytes",
+    )
 
 
 def absent_default(r: Record) -> Expression | None:

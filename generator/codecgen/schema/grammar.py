@@ -7,6 +7,13 @@ from dataclasses import replace
 
 from codecgen.runtime.checksums import CHECKSUMS
 from codecgen.runtime.version import LANGUAGE
+from codecgen.schema.grammar_of_choices import (
+    BYTE_LENGTHS,
+    CHOICES,
+    ELEMENT_OF_CHOICE,
+    FIELD_OF_CHOICE,
+    TOGETHER,
+)
 from codecgen.schema.grammar_of_examples import EXAMPLES
 from codecgen.schema.grammar_of_texts import TEXTS
 from codecgen.schema.grammar_of_views import VIEWS
@@ -40,7 +47,7 @@ from codecgen.schema.key_types import (
     Word,
 )
 from codecgen.schema.model import FREEDOMS
-from codecgen.schema.types import INTEGERS, LENGTHS, SCALARS
+from codecgen.schema.types import INTEGERS, LENGTHS, SCALARS, VARINTS
 
 
 def _versioned(*kinds: Kind) -> Either:
@@ -162,13 +169,14 @@ FORMS: Mapping[str, Form] = {
             ),
             "layout": Key(LayoutName(), "Another layout."),
             "fields": _FIELDS,
+            **FIELD_OF_CHOICE,
             "members": Key(MapOf(Use("bit")), "The bits, the least significant is 0."),
             "count": Key(
                 _versioned(OneOf(LENGTHS)), "Type of the number of elements before an array."
             ),
             "length": Key(
-                _versioned(OneOf(tuple(n for n in LENGTHS if n != "compact"))),
-                "Type of the length in bytes before an array.",
+                _versioned(OneOf(BYTE_LENGTHS)),
+                "Type of the length in bytes before an array or a choice.",
             ),
             "until": Key(
                 OneOf(("end",)), "The array reaches to the end of the range that it stands in."
@@ -177,7 +185,7 @@ FORMS: Mapping[str, Form] = {
             "nesting": Key(Integer(), "How deep the array may hold its own layout."),
             "at_least": Key(Integer(), "The fewest elements."),
             "present": Key(
-                _versioned(OneOf(tuple(n for n in LENGTHS if n != "compact"))),
+                _versioned(OneOf(BYTE_LENGTHS)),
                 "Type of the number before a layout that says whether it is there: 1, or that of `null`.",
             ),
             "null": Key(
@@ -221,18 +229,20 @@ FORMS: Mapping[str, Form] = {
             "misprint": _MISPRINT,
             "hidden": Key(Boolean(), "Left out of summaries."),
         },
-        one_of=(("type", "bits", "bytes", "string", "array", "layout", "fields"),),
+        one_of=(("type", "bits", "bytes", "string", "array", "layout", "fields", "choice"),),
         together={
             "members": ("bits",),
             "bits": ("members",),
-            "null": ("bytes", "string", "array", "present"),
+            "null": ("bytes", "string", "array", "present", "length"),
             "present": ("layout", "fields"),
             "enum": ("type",),
             "only": ("enum",),
             "covers": ("checksum",),
             "checksum": ("covers",),
             "count": ("array",),
-            "length": ("array",),
+            "length": ("array", "choice"),
+            "version": ("layout", "choice"),
+            **TOGETHER,
             "until": ("array",),
             "compressed": ("array",),
             "nesting": ("array",),
@@ -249,9 +259,15 @@ FORMS: Mapping[str, Form] = {
             "string": Key(_versioned(OneOf(LENGTHS), Integer()), "Text in UTF-8, likewise."),
             "null": Key(_versioned(Integer()), "The length that means null."),
             "fields": _FIELDS,
+            **ELEMENT_OF_CHOICE,
         },
-        one_of=(("bytes", "string", "fields"),),
-        together={"null": ("bytes", "string")},
+        one_of=(("bytes", "string", "fields", "choice"),),
+        together={
+            "null": ("bytes", "string", "length"),
+            "length": ("choice",),
+            "version": ("choice",),
+            **TOGETHER,
+        },
     ),
     "bit": Form(
         "One bit, or a few beside each other.",
@@ -328,20 +344,7 @@ FORMS: Mapping[str, Form] = {
         },
     ),
     **EXAMPLES,
-    "choice": Form(
-        "One of several layouts.",
-        {
-            "choice": Key(Name(), "Its name.", True),
-            "doc": DOC,
-            "since": SINCE,
-            "by": Key(Name(), "The field, at the same byte in all of them, whose value decides."),
-            "given": Key(
-                Declared(), "The enum whose value, which the caller has from elsewhere, decides."
-            ),
-            "cases": Key(MapOf(LayoutName(), numbers=True), "The layout for each value.", True),
-        },
-        one_of=(("by", "given"),),
-    ),
+    **CHOICES,
     **VIEWS,
     **TEXTS,
     "enums": Form("Names for numbers.", {"enums": Key(MapOf(Use("enum")), "The enums.", True)}),
@@ -368,6 +371,9 @@ FORMS: Mapping[str, Form] = {
     "since": Form("A release, and documents to read. The keys are those of the manifest.", {}),
 }
 """Every mapping of the language. ``since`` takes the release line of the manifest and its links as keys."""
+
+NUMBERS = (*INTEGERS, *VARINTS)
+"""The types of the number that a choice can be given."""
 
 DOCUMENTS = ("layout", "text", "choice", "enums", "view")
 """What a YAML document can be: it has the key of that name."""

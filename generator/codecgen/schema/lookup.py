@@ -15,12 +15,14 @@ from codecgen.schema.types import (
     BitMember,
     BitsType,
     BytesType,
+    ChoiceType,
     Reference,
     ScalarType,
     Span,
     StructType,
     TagsType,
     Versions,
+    held_layouts,
 )
 
 MAX_VERSIONS = 100
@@ -59,12 +61,23 @@ def members(f: Field) -> tuple[BitMember, ...]:
 
 
 def reference_of(f: Field) -> Reference | None:
-    """The layout that a field holds."""
+    """The one layout that a field holds."""
     if isinstance(f.type, StructType):
         return f.type.layout
     if isinstance(f.type, ArrayType) and isinstance(f.type.element, Reference):
         return f.type.element
     return None
+
+
+def references_of(f: Field) -> tuple[Reference, ...]:
+    """The layouts that a field can hold."""
+    return held_layouts(f.type)
+
+
+def choice_of(f: Field) -> ChoiceType | None:
+    """The choice that a field is, or that its elements are."""
+    found = f.type.element if isinstance(f.type, ArrayType) else f.type
+    return found if isinstance(found, ChoiceType) else None
 
 
 def bytes_of(f: Field) -> BytesType | None:
@@ -81,10 +94,10 @@ def number_types(f: Field) -> list[str]:
         case BytesType(length):
             return [length] if isinstance(length, str) else []
         case ArrayType(element, count, _, length):
-            inner = element.length if isinstance(element, BytesType) else None
+            inner = element.length if isinstance(element, BytesType | ChoiceType) else None
             inner = element.name if isinstance(element, ScalarType) else inner
             return [name for name in (count, length, inner) if isinstance(name, str)]
-        case StructType(_, str(present)):
+        case StructType(_, str(present)) | ChoiceType(length=str(present)):
             return [present]
         case TagsType():
             return ["uvarint"]

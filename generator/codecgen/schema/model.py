@@ -13,7 +13,6 @@ from typing import Any, Literal
 from codecgen.schema.expression import Expression
 from codecgen.schema.texts import Text
 from codecgen.schema.types import (
-    ArrayType,
     FieldRange,
     FieldType,
     Formerly,
@@ -21,8 +20,8 @@ from codecgen.schema.types import (
     Reference,
     Since,
     Span,
-    StructType,
     Versions,
+    held_layouts,
 )
 
 FREEDOMS: Mapping[str, str] = {
@@ -212,8 +211,8 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of several layouts: by a field that lies at the same byte in all (``by``), or by an enum value that the
-    caller has from elsewhere (``given``)."""
+    """One of several layouts: by a field that lies at the same byte in all (``by``), or by a value that the caller has
+    from elsewhere: of an enum (``given``), or a number of a type (``given_type``)."""
 
     name: str
     doc: str
@@ -221,6 +220,7 @@ class Choice:
     by: str | None
     given: str | None
     cases: tuple[tuple[int | str, Reference], ...]
+    given_type: str | None = None
     since: Since | None = None
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
@@ -377,10 +377,7 @@ class Model:
     def references(self, layout: Layout) -> Iterator[Reference]:
         """The layouts that a layout holds."""
         for f in layout.fields:
-            if isinstance(f.type, StructType):
-                yield f.type.layout
-            elif isinstance(f.type, ArrayType) and isinstance(f.type.element, Reference):
-                yield f.type.element
+            yield from held_layouts(f.type)
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,7 +189,34 @@ class Compression:
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
 
-Element = Reference | ScalarType | BytesType
+@dataclass(frozen=True, slots=True)
+class ChoiceType:
+    """One of the layouts of a choice.
+
+    ``given`` gives the value that decides, from what was read before (None: a field of the cases decides, ``by``).
+    ``version`` gives the version of the case, ``length`` is the type of a length in bytes before it and ``null`` the one
+    that means null. With ``unknown`` what has no case is bytes. ``cases`` has the layouts by number, and ``enum`` is
+    that of the numbers of a choice that is given one: both are found in the choice.
+    """
+
+    choice: str
+    span: Span
+    given: Expression | None = None
+    version: Expression | None = None
+    length: str | None = None
+    null: int | None = None
+    unknown: bool = False
+    by: str | None = None
+    enum: str | None = None
+    cases: tuple[tuple[int, Reference], ...] = ()
+
+    @property
+    def layouts(self) -> tuple[Reference, ...]:
+        """The layouts that it can be, each once."""
+        return tuple({(ref.layout, ref.version): ref for _, ref in self.cases}.values())
+
+
+Element = Reference | ScalarType | BytesType | ChoiceType
 """What an array holds."""
 
 
@@ -216,12 +243,14 @@ class ArrayType:
 class StructType:
     """Another layout in the place of a field.
 
-    ``present`` is the type of a number before it that says whether it is there: 1, or ``null``.
+    ``present`` is the type of a number before it that says whether it is there: 1, or ``null``. ``version`` gives the
+    version that it is in, from what was read before.
     """
 
     layout: Reference
     present: str | None = None
     null: int | None = None
+    version: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,4 +258,28 @@ class TagsType:
     """The section of tagged fields that ends a layout. Its value is the list of those that the layout does not name."""
 
 
-FieldType = ScalarType | BitsType | BytesType | ArrayType | StructType | TagsType
+FieldType = ScalarType | BitsType | BytesType | ArrayType | StructType | ChoiceType | TagsType
+
+
+def held_layouts(type_: FieldType) -> tuple[Reference, ...]:
+    """The layouts that a field can hold, in its own place or as elements."""
+    found = type_.element if isinstance(type_, ArrayType) else type_
+    match found:
+        case Reference():
+            return (found,)
+        case StructType(layout):
+            return (layout,)
+        case ChoiceType():
+            return found.layouts
+    return ()
+
+
+def choosing(type_: FieldType) -> tuple[Expression | None, Expression | None]:
+    """What gives the case of a choice that a field is, or its elements are, and the version of what it holds."""
+    found = type_.element if isinstance(type_, ArrayType) else type_
+    match found:
+        case ChoiceType():
+            return found.given, found.version
+        case StructType():
+            return None, found.version
+    return None, None

@@ -17,6 +17,7 @@ from codecgen.schema.types import (
     BitMember,
     BitsType,
     BytesType,
+    ChoiceType,
     Compression,
     Reference,
     ScalarType,
@@ -104,7 +105,9 @@ class FieldCodecs:
             case BytesType():
                 return self.bytes(f.type, f.endian, accepts)
             case StructType():
-                return self.struct(f.type, plan, f.endian, accepts)
+                return self.struct(f.type, plan, index, accepts)
+            case ChoiceType():
+                return self.chosen(f.type, plan, index, accepts)
             case ArrayType():
                 return self.array(f.type, plan, index, accepts)
             case TagsType():
@@ -200,11 +203,41 @@ class FieldCodecs:
             return call(self.use("Lazy"), f"lambda: {name}")
         return name
 
+    def chosen(
+        self, type_: ChoiceType, plan: LayoutPlan, index: int, accepts: frozenset[str]
+    ) -> Code:
+        """The codec of one of the layouts of a choice."""
+        fp = plan.fields[index]
+        layouts = self.plan.model.layouts
+        held = [layouts[ref.layout] for ref in type_.layouts if ref.version is None]
+        outside = any(one.versions is not None and one.version_is is None for one in held)
+        around = plan.version if outside and type_.version is None else None
+        negative = "negative_null" in accepts and type_.null is not None and type_.null < 0
+        return call(
+            self.use("Chosen"),
+            f"lambda: {self.refer(type_.choice, symbol(type_.choice))}",
+            given=self.function(fp.given),
+            version=self.function(fp.held_version),
+            around=None if around is None else str(around),
+            length=None
+            if type_.length is None
+            else self.scalar(type_.length, fp.field.endian, accepts),
+            null=None if type_.null is None else str(type_.null),
+            any_negative="True" if negative else None,
+            unknown="True" if type_.unknown else None,
+        )
+
     def struct(
-        self, type_: StructType, plan: LayoutPlan, endian: str, accepts: frozenset[str]
+        self, type_: StructType, plan: LayoutPlan, index: int, accepts: frozenset[str]
     ) -> Code:
         """The codec of a layout in the place of a field, which may be null."""
-        layout = self.reference(type_.layout, plan)
+        endian = plan.fields[index].field.endian
+        if type_.version is None:
+            layout = self.reference(type_.layout, plan)
+        else:
+            name = self.refer(type_.layout.layout, symbol(type_.layout.layout))
+            version = self.function(plan.fields[index].held_version)
+            layout = call(self.use("Chosen"), f"lambda: {name}", version=version)
         if type_.present is None or type_.null is None:
             return layout
         return call(
@@ -231,6 +264,8 @@ class FieldCodecs:
             )
         elif isinstance(element, BytesType):
             inner = self.bytes(element, endian, accepts)
+        elif isinstance(element, ChoiceType):
+            inner = self.chosen(element, plan, index, accepts)
         else:
             inner = self.scalar(element.name, endian, accepts)
         count, plus = (None, None)

@@ -13,6 +13,7 @@ from codecgen.schema.types import (
     BitMember,
     BitsType,
     BytesType,
+    ChoiceType,
     Reference,
     ScalarType,
     StructType,
@@ -42,6 +43,12 @@ def type_name(plan: Plan, ref: Reference) -> str:
     if plan.manifest.spelling == "camel":
         name = name[:1].upper() + name[1:]
     return name if ref.version is None else f"{name} (version {ref.version})"
+
+
+def choice_name(plan: Plan, choice: ChoiceType) -> str:
+    """``TopicRecord | BrokerRecord``, with what has no case."""
+    names = [type_name(plan, ref) for ref in choice.layouts]
+    return " | ".join([*names, *(["bytes"] if choice.unknown else [])])
 
 
 def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
@@ -86,11 +93,12 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
                     own = f"{name}{_suffix(plan, what)}"
                     yield _line(own, scalar_name(prefix), null_note + notes)
             element = array.element
-            inner = (
-                type_name(plan, element)
-                if isinstance(element, Reference)
-                else element_words(element)
-            )
+            if isinstance(element, Reference):
+                inner = type_name(plan, element)
+            elif isinstance(element, ChoiceType):
+                inner = choice_name(plan, element)
+            else:
+                inner = element_words(element)
             if array.compression is not None:
                 notes.append(f"compressed by {source(array.compression.by.node)}")
             yield _line(name, f"[{inner}]", notes)
@@ -103,6 +111,14 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
                 mark = [f"1, or {null}, which is null"]
                 yield _line(f"{name}{_suffix(plan, 'present')}", scalar_name(present), mark + notes)
             yield _line(name, type_name(plan, ref), notes)
+        case ChoiceType() as choice:
+            if choice.length is not None:
+                mark = [] if choice.null is None else [f"{choice.null} is null"]
+                own = f"{name}{_suffix(plan, 'length')}"
+                yield _line(own, scalar_name(choice.length), mark + notes)
+            if choice.given is not None:
+                notes.append(f"by {source(choice.given.node)}")
+            yield _line(name, choice_name(plan, choice), notes)
 
 
 def _line(name: str, type_: str, notes: list[str], depth: int = 0) -> str:

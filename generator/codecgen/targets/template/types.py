@@ -29,6 +29,10 @@ _NOTHING = view.Type(
     rest=False,
     element=None,
     layout=None,
+    choice=None,
+    given=None,
+    version=None,
+    unknown=False,
     versions=(),
     at_least=0,
     nesting=None,
@@ -59,7 +63,21 @@ def type_of(plan: Plan, around: LayoutPlan, type_: field_types.FieldType) -> vie
             return replace(_NOTHING, kind="tags", count=number("uvarint"))
         case field_types.StructType(ref, present, null):
             before = number(present) if present is not None else None
-            return replace(_layout(plan, around, ref), present=before, null=null)
+            names = tuple(version_name(p) for p in plan.held_by(type_, around))
+            held = replace(_layout(plan, around, ref), present=before, null=null, versions=names)
+            return replace(held, version=expression(type_.version))
+        case field_types.ChoiceType() as choice:
+            return replace(
+                _NOTHING,
+                kind="choice",
+                choice=choice.choice,
+                given=expression(choice.given),
+                version=expression(choice.version),
+                length=number(choice.length) if choice.length is not None else None,
+                null=choice.null,
+                rest=choice.length is None and choice.unknown,
+                unknown=choice.unknown,
+            )
 
 
 def _array(plan: Plan, around: LayoutPlan, array: field_types.ArrayType) -> view.Type:

@@ -177,6 +177,7 @@ class Choice:
     by: Annotated[str | None, "The field that decides, which lies at the same byte of each layout."]
     offset: Annotated[int | None, "That byte."]
     given: Annotated[str | None, "The enum whose value decides, which lies elsewhere."]
+    given_type: Annotated[Type | None, "The type of the number that decides, which lies elsewhere."]
     cases: Annotated[tuple[Case, ...], "The layouts."]
     place: Annotated[Place, "Where it is declared."]
 

@@ -110,7 +110,8 @@ class Type:
 
     kind: Annotated[
         str,
-        "`integer`, `varint`, `float`, `bool`, `uuid`, `bits`, `bytes`, `string`, `array`, `layout` or `tags` (a number of tagged fields, `count`, and of each the tag, the size and the bytes).",
+        "`integer`, `varint`, `float`, `bool`, `uuid`, `bits`, `bytes`, `string`, `array`, `layout`, `choice` or `tags` "
+        "(a number of tagged fields, `count`, and of each the tag, the size and the bytes).",
     ]
     name: Annotated[
         str | None, "The type's name in the schema language (`i32`, `varint`), if it has one."
@@ -123,7 +124,7 @@ class Type:
     bits: Annotated[tuple[Bit, ...], "The bits, lowest first (`bits`)."]
     length: Annotated[
         Type | None,
-        "The number in front that says how many bytes follow (`bytes`, `string`, `array`).",
+        "The number in front that says how many bytes follow (`bytes`, `string`, `array`, `choice`).",
     ]
     count: Annotated[
         Type | None, "The number in front that says how many elements follow (`array`)."
@@ -141,6 +142,15 @@ class Type:
     rest: Annotated[bool, "Whether it takes all that is left of what is around it."]
     element: Annotated[Type | None, "What the elements are (`array`)."]
     layout: Annotated[str | None, "The layout that stands here (`layout`)."]
+    choice: Annotated[str | None, "The choice of whose layouts one stands here (`choice`)."]
+    given: Annotated[
+        Expression | None,
+        "The value that decides which of them, where no field of theirs does (`choice`).",
+    ]
+    version: Annotated[
+        Expression | None, "The version in which it is, where it is told (`layout`, `choice`)."
+    ]
+    unknown: Annotated[bool, "Whether what has no case is bytes (`choice`)."]
     versions: Annotated[
         tuple[str, ...],
         "The versions of it that can stand here, by `name`: one, if that is settled.",

@@ -9,7 +9,7 @@ from codecgen.plan.read_ops import fields_needed
 from codecgen.plan.read_program import read_program
 from codecgen.plan.size_bounds import bounds
 from codecgen.schema.model import Field
-from codecgen.schema.types import ArrayType, BitsType, BytesType, ScalarType
+from codecgen.schema.types import ArrayType, BitsType, BytesType, ChoiceType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused
 from codecgen.targets.arrow.checks import Unsupported, integer_of
 from codecgen.targets.arrow.code_tree import (
@@ -110,6 +110,8 @@ class ArrayOpener:
             raise Unsupported("an array of rows that may be null, with a length or `at_least`", f)
         if isinstance(type_.element, BytesType):
             raise Unsupported("rows from an array of bytes or text", f)
+        if isinstance(type_.element, ChoiceType):
+            raise Unsupported("rows from an array of a choice", f)
         other = type_.element.layout != case.entry.name
         if other and len(self.kernels.plan.held(type_.element, case.entry)) > 1:
             raise Unsupported("an array of layouts whose bytes say which version they are", f)

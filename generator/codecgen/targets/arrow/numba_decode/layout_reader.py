@@ -75,6 +75,9 @@ class Reader(TaggedReader):
                 case read_ops.Tags(known=known):
                     if any(fp.name in wanted for fp, _ in known):
                         return True
+                case read_ops.Choose(field):
+                    if field.name in wanted:
+                        return True
         return False
 
     def skip(self, layout: LayoutPlan) -> Expr:
