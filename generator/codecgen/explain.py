@@ -12,11 +12,13 @@ from codecgen.explain_text import (
     WIDTH,
     array_rows,
     bits_words,
+    given_words,
     inside_words,
     misprint_row,
     paragraph,
     relations,
     row,
+    tag_words,
     title,
     types_in,
     wrapped,
@@ -124,6 +126,7 @@ class _Explainer:
         if layout.versions is not None:
             held = f"; the field {layout.version_is} holds it" if layout.version_is else ""
             yield from row("versions", f"{layout.versions}{held}")
+        yield from row("flexible", str(layout.flexible or ""))
         for version, (since, until) in layout.version_notes.items():
             ends = f", until {self.since(until)}" if until is not None else ""
             yield from row(f"version {version}", f"since {self.since(since)}{ends}")
@@ -144,7 +147,7 @@ class _Explainer:
     def table(self, plan: LayoutPlan, heading: str) -> Iterator[str]:
         rows = [("at", "bytes", "name", "type")]
         for fp in plan.fields:
-            at = "" if fp.offset is None else str(fp.offset)
+            at = tag_words(fp) if fp.offset is None else str(fp.offset)
             words = self.type(fp.field)
             if fp.field.when is not None:
                 words += f"; only when {fp.field.when}"
@@ -168,10 +171,8 @@ class _Explainer:
             for f in layout.fields:
                 if any(ref.layout == name for ref in references_of(f)):
                     out.append(f"{layout.name}.{f.name}")
-        for choice in self.model.choices.values():
-            if any(ref.layout == name for _, ref in choice.cases):
-                out.append(choice.name)
-        return out
+        choices = self.model.choices.values()
+        return out + [c.name for c in choices if any(ref.layout == name for _, ref in c.cases)]
 
     # ------------------------------------------------------------ fields
 
@@ -226,7 +227,7 @@ class _Explainer:
     def where(self, fp: FieldPlan) -> str:
         size = size_words(fp)
         if fp.offset is None:
-            return f"no fixed byte; size {size}"
+            return f"{tag_words(fp) or 'no fixed byte'}; size {size}"
         if fp.size is None:
             return f"from byte {fp.offset}; size {size}"
         last = fp.offset + fp.size - 1
@@ -355,8 +356,7 @@ class _Explainer:
             at = f", at byte {fp.offset} of all of them" if fp is not None else ""
             yield from row("by", f"the field {choice.by}{at}")
         else:
-            what = f"value of {choice.given}" if choice.given else f"number, {choice.given_type}"
-            yield from row("by", f"a {what}, which the caller has from elsewhere")
+            yield from row("by", f"{given_words(choice)}, which the caller has from elsewhere")
         yield from self.since_rows(choice.since, None)
         for key, ref in choice.cases:
             yield from row(str(key), str(ref))

@@ -7,11 +7,16 @@ from collections.abc import Iterator
 
 from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.schema.lookup import choice_of
-from codecgen.schema.model import Field
+from codecgen.schema.model import Choice, Field
 from codecgen.schema.types import ArrayType, BitMember, FieldRange, Misprint, Span
 
 WIDTH = 100
 _KEY = 12
+
+
+def given_words(choice: Choice) -> str:
+    """What decides for a choice that does not decide by itself."""
+    return f"a value of {choice.given}" if choice.given else f"a number ({choice.given_type})"
 
 
 def inside_words(f: Field) -> str:
@@ -35,6 +40,11 @@ def relations(fp: FieldPlan, plan: LayoutPlan) -> Iterator[tuple[str, str]]:
             yield "measured by", other.name
         if other.covers is not None and fp in plan.field_range(other.covers):
             yield "covered by", f"{other.name} ({other.field.checksum})"
+
+
+def tag_words(fp: FieldPlan) -> str:
+    """The number of a tagged field: ``tag 3``; nothing for others."""
+    return "" if fp.field.tag is None else f"tag {fp.field.tag}"
 
 
 def range_words(field_range: FieldRange, plan: LayoutPlan) -> str:

@@ -27,6 +27,7 @@ from codecgen.schema.types import (
     ScalarType,
     Span,
     StructType,
+    TagsType,
 )
 from codecgen.spans import hint
 
@@ -130,6 +131,8 @@ class _Example:
                 return
             case ChoiceType() | StructType(version=Expression()):
                 self.chosen(value, fp, holder, values, path)
+            case TagsType():
+                self.tags(value, path)
             case StructType(ref):
                 self.inside(value, ref, holder, path)
             case ArrayType(element):
@@ -146,6 +149,18 @@ class _Example:
                             self.chosen(item, fp, holder, values, f"{path}[{i}]")
                     else:
                         self.scalar(item, element, f"{path}[{i}]")
+
+    def tags(self, value: object, path: str) -> None:
+        """Tagged fields that the layout does not name, with their tags and bytes."""
+        if not isinstance(value, list):
+            self.wrong(value, "a list", path)
+            return
+        for i, item in enumerate(value):
+            if not isinstance(item, Mapping) or set(item) != {"tag", "data"}:
+                self.wrong(item, "a mapping of tag and data", f"{path}[{i}]")
+                continue
+            self.whole(item["tag"], (0, (1 << 31) - 1), "a tag", f"{path}[{i}].tag")
+            self.data(item["data"], BytesType("uvarint"), f"{path}[{i}].data")
 
     def wrong(self, value: object, wanted: str, path: str) -> None:
         shown = repr(value)

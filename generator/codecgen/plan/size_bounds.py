@@ -16,6 +16,7 @@ from codecgen.schema.types import (
     ChoiceType,
     ScalarType,
     StructType,
+    TagsType,
     held_layouts,
 )
 
@@ -53,7 +54,7 @@ def bounds(plan: Plan, layout: LayoutPlan, inside: frozenset[str] = frozenset())
     most: int | None = 0
     payload = []
     before: _FieldBounds | None = None
-    for fp in layout.fields:
+    for fp in layout.in_order:
         low, high, carries = _field_bounds(plan, layout, fp, inside)
         if fp.field.when is not None:
             if before is not None and opposite(before.when, fp.field.when.node):
@@ -133,3 +134,5 @@ def _field_bounds(
             least = before if held_type.null is not None else before + min(b.least for b in held)
             most = None if most is None else most + longest
             return least, most, any(b.payload for b in held)
+        case TagsType():
+            return 1, scalar_bounds("uvarint")[1], True

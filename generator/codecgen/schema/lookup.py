@@ -20,6 +20,7 @@ from codecgen.schema.types import (
     ScalarType,
     Span,
     StructType,
+    TagsType,
     Versions,
     held_layouts,
 )
@@ -98,6 +99,8 @@ def number_types(f: Field) -> list[str]:
             return [name for name in (count, length, inner) if isinstance(name, str)]
         case StructType(_, str(present)) | ChoiceType(length=str(present)):
             return [present]
+        case TagsType():
+            return ["uvarint"]
         case _:
             return []
 

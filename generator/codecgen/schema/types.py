@@ -253,7 +253,12 @@ class StructType:
     version: Expression | None = None
 
 
-FieldType = ScalarType | BitsType | BytesType | ArrayType | StructType | ChoiceType
+@dataclass(frozen=True, slots=True)
+class TagsType:
+    """The section of tagged fields that ends a layout. Its value is the list of those that the layout does not name."""
+
+
+FieldType = ScalarType | BitsType | BytesType | ArrayType | StructType | ChoiceType | TagsType
 
 
 def held_layouts(type_: FieldType) -> tuple[Reference, ...]:

@@ -19,6 +19,7 @@ from codecgen.schema.types import (
     ScalarType,
     Since,
     StructType,
+    TagsType,
     choosing,
 )
 from codecgen.targets.docs.expression_phrases import condition
@@ -95,6 +96,7 @@ def _one_touches(freedom: str, f: Field) -> bool:
             lengths += [t.present] if isinstance(t, StructType) and t.present else []
             found = choice_of(f)
             lengths += [found.length] if found is not None and found.length is not None else []
+            lengths += ["uvarint"] if isinstance(t, TagsType) else []
             return any(name in VARINTS or name == "compact" for name in lengths)
         case "negative_null":
             inner = bytes_of(f)
@@ -108,6 +110,8 @@ def _one_touches(freedom: str, f: Field) -> bool:
             return inner is not None and inner.text
         case "trailing_bytes":
             return False
+        case "loose_tags":
+            return isinstance(t, TagsType)
         case _:
             return isinstance(t, ArrayType)
 
@@ -143,6 +147,8 @@ def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
                 yield from _enum_rule(site.plan, where, m.enum, m.only)
     if isinstance(f.type, ArrayType):
         yield from _array_rules(f.type, here)
+    if f.tag is not None:
+        yield here, "its default, which is not written", REFUSED, NOTED
     choice = choice_of(f)
     if choice is not None:
         kept = said("kept as bytes") if choice.unknown else REFUSED

@@ -15,6 +15,7 @@ from codecgen.schema.types import (
     ChoiceType,
     ScalarType,
     StructType,
+    TagsType,
 )
 from codecgen.targets.docs.examples import Worked, WorkedText
 from codecgen.targets.docs.notes import Change, TypeRow, changes, scalar_glossary
@@ -200,6 +201,8 @@ def _types_in_use(plan: Plan) -> set[str]:
                     out |= {element.name} if isinstance(element, ScalarType) else set()
                 case StructType(_, str(present)) | ChoiceType(length=str(present)):
                     out.add(present)
+                case TagsType():
+                    out.add("uvarint")
                 case _:
                     pass
     # The words about one type lean on those about another.

@@ -59,6 +59,8 @@ def type_of(plan: Plan, around: LayoutPlan, type_: field_types.FieldType) -> vie
             )
         case field_types.ArrayType():
             return _array(plan, around, type_)
+        case field_types.TagsType():
+            return replace(_NOTHING, kind="tags", count=number("uvarint"))
         case field_types.StructType(ref, present, null):
             before = number(present) if present is not None else None
             names = tuple(version_name(p) for p in plan.held_by(type_, around))
