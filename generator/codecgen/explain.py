@@ -12,6 +12,7 @@ from codecgen.explain_text import (
     WIDTH,
     array_rows,
     bits_words,
+    given_words,
     inside_words,
     misprint_row,
     paragraph,
@@ -170,10 +171,8 @@ class _Explainer:
             for f in layout.fields:
                 if any(ref.layout == name for ref in references_of(f)):
                     out.append(f"{layout.name}.{f.name}")
-        for choice in self.model.choices.values():
-            if any(ref.layout == name for _, ref in choice.cases):
-                out.append(choice.name)
-        return out
+        choices = self.model.choices.values()
+        return out + [c.name for c in choices if any(ref.layout == name for _, ref in c.cases)]
 
     # ------------------------------------------------------------ fields
 
@@ -357,8 +356,7 @@ class _Explainer:
             at = f", at byte {fp.offset} of all of them" if fp is not None else ""
             yield from row("by", f"the field {choice.by}{at}")
         else:
-            what = f"value of {choice.given}" if choice.given else f"number, {choice.given_type}"
-            yield from row("by", f"a {what}, which the caller has from elsewhere")
+            yield from row("by", f"{given_words(choice)}, which the caller has from elsewhere")
         yield from self.since_rows(choice.since, None)
         for key, ref in choice.cases:
             yield from row(str(key), str(ref))

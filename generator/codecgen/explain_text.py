@@ -7,11 +7,16 @@ from collections.abc import Iterator
 
 from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.schema.lookup import choice_of
-from codecgen.schema.model import Field
+from codecgen.schema.model import Choice, Field
 from codecgen.schema.types import ArrayType, BitMember, FieldRange, Misprint, Span
 
 WIDTH = 100
 _KEY = 12
+
+
+def given_words(choice: Choice) -> str:
+    """What decides for a choice that does not decide by itself."""
+    return f"a value of {choice.given}" if choice.given else f"a number ({choice.given_type})"
 
 
 def inside_words(f: Field) -> str:

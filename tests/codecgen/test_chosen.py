@@ -389,7 +389,7 @@ def test_what_the_commands_say_of_choices() -> None:
     assert "one of body (topic, broker), by kind" in explain(model, "record.body")
     assert "in the version that version says" in " ".join(explain(model, "record.body").split())
     assert "pair.key" in explain(model, "commit")
-    assert "a number, i16" in explain(model, "value")
+    assert "a number (i16)" in explain(model, "value")
     with pytest.raises(UnknownName, match="is one of several: ask for topic, broker"):
         explain(model, "record.body.id")
     program = explain_program(model, "pair")

@@ -109,18 +109,6 @@ class Values:
                     raise NoValue(field)
         return out
 
-    def tags(self, taken: list[int]) -> list[Any]:
-        """Tagged fields that a layout does not name."""
-        r = self.r
-        tags = {
-            r.choice((0, 1, 4, 5, 127, 128, 500, (1 << 31) - 1))
-            for _ in range(r.choice((0, 0, 1, 3)))
-        }
-        return [
-            {"tag": tag, "data": r.randbytes(r.choice((0, 1, 3, 130)))}
-            for tag in sorted(tags - set(taken))
-        ]
-
     def asked(self, fields: list[tuple[str, Tree]]) -> dict[str, list[int]]:
         """What decides for choices, and tells versions: values that there is something for."""
         out: dict[str, list[int]] = {}
@@ -214,6 +202,18 @@ class Values:
         value = self.layout(reference.partition("@")[0], wanted, deep + 1, forced)
         value.left -= {own, by}
         return value
+
+    def tags(self, taken: list[int]) -> list[Any]:
+        """Tagged fields that a layout does not name."""
+        r = self.r
+        tags = {
+            r.choice((0, 1, 4, 5, 127, 128, 500, (1 << 31) - 1))
+            for _ in range(r.choice((0, 0, 1, 3)))
+        }
+        return [
+            {"tag": tag, "data": r.randbytes(r.choice((0, 1, 3, 130)))}
+            for tag in sorted(tags - set(taken))
+        ]
 
     def kept(self, spec: Tree, meaning: Meaning) -> bool:
         """Whether the rules about a field hold."""

@@ -127,12 +127,12 @@ class _Example:
                 self.data(value, f.type, path)
             case StructType(_, str()) | ArrayType(null=int()) if value is None:
                 return
-            case TagsType():
-                self.tags(value, path)
             case ChoiceType(length=str(), null=int()) if value is None:
                 return
             case ChoiceType() | StructType(version=Expression()):
                 self.chosen(value, fp, holder, values, path)
+            case TagsType():
+                self.tags(value, path)
             case StructType(ref):
                 self.inside(value, ref, holder, path)
             case ArrayType(element):

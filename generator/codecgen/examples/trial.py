@@ -218,12 +218,12 @@ class _Meant:
                         f"{path}: text is needed, not {given!r}; put it into quotes", path
                     )
                 return given if text else given.encode("utf-8")
-            case TagsType() if isinstance(given, list):
-                return [self.tagged(item, f"{path}[{i}]") for i, item in enumerate(given)]
             case ChoiceType():
                 return self.chosen(plan, fp, given, fields, path)
             case StructType(version=Expression()):
                 return self.chosen(plan, fp, given, fields, path)
+            case TagsType() if isinstance(given, list):
+                return [self.tagged(item, f"{path}[{i}]") for i, item in enumerate(given)]
             case StructType(ref):
                 return self.layout(self.version(ref, plan, given), given, path)
             case ArrayType(element):

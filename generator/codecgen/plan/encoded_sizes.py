@@ -117,10 +117,10 @@ class _Sizer:
                 if value is None:
                     return length_size(present, null)
                 return length_size(present, 1) + self.held(ref, value, fp.held_version)
-            case TagsType():
-                return self.tags(value)
             case ChoiceType() as choice:
                 return self.chosen(choice, value, fp)
+            case TagsType():
+                return self.tags(value)
 
     def count(self, name: str) -> int:
         """The number of elements of an array, or the one that means null."""

@@ -47,6 +47,16 @@ class Struct:
 
 
 @dataclass(frozen=True, slots=True)
+class Choose:
+    """Read one of several layouts in the place of a field: by the number that ``given`` of the field gives or, without it, that
+    the field ``by`` of a choice holds, in the version that ``held_version`` gives. ``cases`` has them by number (None: any)."""
+
+    field: FieldPlan
+    type: ChoiceType | StructType
+    cases: tuple[tuple[int | None, LayoutPlan], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Tags:
     """Read a section of tagged fields: their number, and tag, size and bytes of each; tags ascend. ``known`` has what reads
     each tagged field of the layout where it is there, by its tag; others are passed over, but those of ``other`` versions
@@ -55,16 +65,6 @@ class Tags:
     field: FieldPlan
     known: tuple[tuple[FieldPlan, tuple[ReadOp, ...]], ...]
     other: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Choose:
-    """Read one of several layouts in the place of a field: by the number that ``given`` of the field gives or, without it, that
-    the field ``by`` of a choice holds, in the version that ``held_version`` gives. ``cases`` has them by number (None: any)."""
-
-    field: FieldPlan
-    type: ChoiceType | StructType
-    cases: tuple[tuple[int | None, LayoutPlan], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,19 @@ class Absent:
 
 
 ReadOp = (
-    Number | Bytes | Elements | Struct | Choose | Tags | Open | Close | Mark | Verify | Require | When | Absent
+    Number
+    | Bytes
+    | Elements
+    | Struct
+    | Choose
+    | Tags
+    | Open
+    | Close
+    | Mark
+    | Verify
+    | Require
+    | When
+    | Absent
 )  # fmt: skip
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from codecgen.schema import forms, grammar, literals, text_forms, yaml_tree
+from codecgen.schema import choice_forms, forms, grammar, literals, text_forms, yaml_tree
 from codecgen.schema.by_version import ranges_of, types_of
 from codecgen.schema.chosen import with_cases, with_numbers
 from codecgen.schema.declarations import Declarations
@@ -31,8 +31,7 @@ from codecgen.schema.model import (
     Model,
     View,
 )
-from codecgen.schema.number_ranges import MOST, numbers_of
-from codecgen.schema.reader import Reader, Record, Value, integer
+from codecgen.schema.reader import Reader, Record, Value
 from codecgen.schema.texts import Text
 from codecgen.schema.types import (
     ArrayType,
@@ -172,40 +171,7 @@ class ModelBuilder:
         name = str(r["choice"])
         if not self.declare(name, r.at("choice")):
             return
-        given = cast(str | None, r["given"])
-        cases: list[tuple[int | str, Reference]] = []
-        places = r.places()
-        for key, entry in cast(dict[str, Value], r["cases"]).items():
-            inner = cast(Any, entry.value)[1]
-            ref = forms.reference(inner.value, inner.span)
-            for case in self.keys_of_case(key, entry.span):
-                cases.append((case, ref))
-                places[f"cases.{case}"] = entry.span
-            if len(cases) > MOST:
-                self.reader.report("C006", f"more than {MOST} cases", entry.span)
-                break
-        self.choices[name] = Choice(
-            name=name,
-            doc=r.text("doc"),
-            span=r.at("choice"),
-            by=cast(str | None, r["by"]),
-            given=None if given in grammar.NUMBERS else given,
-            cases=tuple(cases),
-            given_type=given if given in grammar.NUMBERS else None,
-            since=cast(Since | None, r["since"]),
-            places=places,
-        )
-
-    def keys_of_case(self, key: str, span: Span) -> Sequence[int | str]:
-        """The values of a case: a word, a number, or all numbers of a range."""
-        number = integer(key)
-        if number is not None or not key[:1].isdecimal():
-            return [key if number is None else number]
-        numbers = numbers_of(key)
-        if numbers is None:
-            message = f'"{key}" is no range of at most {MOST} numbers'
-            self.reader.report("C006", message, span, help="write the lower number first")
-        return numbers or ()
+        self.choices[name] = choice_forms.choice(self.reader, r)
 
     def view(self, r: Record) -> None:
         name = str(r["view"])

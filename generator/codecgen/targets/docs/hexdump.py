@@ -180,10 +180,10 @@ class _Dumper:
                     yield Piece(start, after, path, "present")
                 held = held_plan(self.plan, plan, fp, obj, value)
                 yield from self.pieces(held or self.version(ref, plan, value), value, path, data)
-            case TagsType():
-                yield from self.tags(plan, obj, value, path, start, data)
             case ChoiceType() as choice:
                 yield from self.chosen(plan, fp, choice, obj, value, path, start, end, data)
+            case TagsType():
+                yield from self.tags(plan, obj, value, path, start, data)
             case BitsType():
                 yield Piece(start, end, path, bits_words(f.type, value))
             case ScalarType():

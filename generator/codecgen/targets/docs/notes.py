@@ -94,9 +94,9 @@ def _one_touches(freedom: str, f: Field) -> bool:
                 lengths += [name for name in (t.count, t.length) if name]
                 lengths += [t.element.name] if isinstance(t.element, ScalarType) else []
             lengths += [t.present] if isinstance(t, StructType) and t.present else []
-            lengths += ["uvarint"] if isinstance(t, TagsType) else []
             found = choice_of(f)
             lengths += [found.length] if found is not None and found.length is not None else []
+            lengths += ["uvarint"] if isinstance(t, TagsType) else []
             return any(name in VARINTS or name == "compact" for name in lengths)
         case "negative_null":
             inner = bytes_of(f)
