@@ -72,5 +72,6 @@ ADVICE: Mapping[str, str] = {
     "directories make the same package.",
     "C050": "Where a type differs between versions, each version that has the field has exactly one: ranges do not overlap, "
     "leave none out, and name no other versions. The values stay of one kind, so that a field is one column.",
+    "C062": "An array that always has as many elements has one at least, and no more than a reader takes.",
 }
 """Number -> why it is reported, and what helps. Plain text."""

@@ -137,7 +137,8 @@ def _length(type_: BytesType) -> str:
 
 
 def _count(type_: ArrayType) -> str:
-    words = [f"count={type_.count or type_.counted_by}"] if type_.count or type_.counted_by else []
+    count = type_.fixed or type_.count or type_.counted_by
+    words = [f"count={count}"] if count else []
     words += [f"length={type_.length}"] if type_.length else []
     words += [] if words else ["to the end"]
     words += [f"at_least={type_.at_least}"] if type_.at_least else []

@@ -134,6 +134,20 @@ def test_modbus() -> None:
     assert caught.value.where.path == "check"
 
 
+# ---------------------------------------------------------------- the first sector of a disk
+
+
+def test_master_boot_record() -> None:
+    first = struct.pack("<B3sB3sII", 0x80, b"\x20\x21\0", 0x83, b"\xfe\xff\xff", 2048, 41940992)
+    data = bytes(440) + struct.pack("<IH", 0x1234ABCD, 0) + first + bytes(48) + b"\x55\xaa"
+    record = codecs("mbr").MASTER_BOOT_RECORD
+    parsed = record.parse(data)
+    assert (record.size, len(parsed.partitions)) == (512, 4)
+    assert (parsed.partitions[0].type, parsed.partitions[0].sectors) == (0x83, 41940992)
+    assert parsed.partitions[0].first_place == [0x20, 0x21, 0]
+    assert record.build(parsed) == data
+
+
 # ---------------------------------------------------------------- RocketMQ
 
 

@@ -198,6 +198,9 @@ def _array(
         return null
     if len(items) < spec.get("at_least", 0):
         raise Unfit("too few")
+    always = isinstance(spec.get("count"), int)
+    if always and len(items) != spec["count"]:
+        raise Unfit("another number")
     if isinstance(element, dict):
         key = "string" if "string" in element else "bytes"
         inner = element.get("null")
@@ -213,7 +216,7 @@ def _array(
     head = b""
     if "length" in spec:
         head = number(spec["length"], len(data), endian)
-    if "count" in spec:
+    if "count" in spec and not always:
         head = length(spec["count"], len(items), endian)
     if "null" in spec and (head == null if head else len(items) == spec["null"]):
         raise Unfit("as many as null")

@@ -249,7 +249,7 @@ class Maker(Keys):
                 by = self.codecs()
                 spec["compressed"] = self.compressed(d.pick(by).path)
                 if d.chance(2):
-                    spec["count"] = self.short()
+                    spec["count"] = d.number(1, 3) if d.chance(6) else self.short()
                 else:
                     spec["until"] = "end"
             else:
@@ -314,8 +314,11 @@ class Maker(Keys):
                 else {"length": self.short("compact")}
             )
             if d.chance(6):
+                spec.pop("length", None)
+                spec["count"] = d.number(1, 3)
+            elif d.chance(6):
                 spec["at_least"] = d.number(0, 2)
-            if not self.plain or d.chance(3):
+            if not isinstance(spec.get("count"), int) and (not self.plain or d.chance(3)):
                 self.null(spec, spec.get("count") or spec["length"])
         elif kind in (11, 13):
             holds = [m for m in self.kit.made if not m.open and self.may_hold(m)]

@@ -295,6 +295,8 @@ class Values:
         number = least + r.choice((0, 0, 1, 1, 2, most))
         if "nesting" in spec and deep >= spec["nesting"]:
             number = least
+        if isinstance(spec.get("count"), int):
+            number = spec["count"]
         element = spec["array"]
         if isinstance(element, dict):
             items = [self.plain(element) for _ in range(number)]

@@ -10,7 +10,14 @@ from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.size_bounds import scalar_bounds
 from codecgen.schema.lookup import reference_of
 from codecgen.schema.model import Model
-from codecgen.schema.types import ArrayType, BytesType, Reference, ScalarType, StructType
+from codecgen.schema.types import (
+    ArrayType,
+    BytesType,
+    Element,
+    Reference,
+    ScalarType,
+    StructType,
+)
 from codecgen.spans import place
 
 
@@ -39,7 +46,7 @@ class _Ends:
         match fp.field.type:
             case BytesType("rest"):
                 return "takes what is left"
-            case ArrayType(count=None, counted_by=None, length=None):
+            case ArrayType(to_the_end=True):
                 return "reaches to the end"
             case ArrayType(length=None, compression=compression) if compression is not None:
                 return "is compressed together, to the end"
@@ -130,6 +137,15 @@ class _Ends:
             self.leasts[key] = sum(self.min_size_of(fp, layout) for fp in layout.fields)
         return self.leasts[key]
 
+    def least_element(self, element: Element, layout: LayoutPlan) -> int:
+        """The fewest bytes that an element of an array can take."""
+        if isinstance(element, Reference):
+            return min((self.least(plan) for plan in self.plan.held(element, layout)), default=0)
+        if isinstance(element, BytesType):
+            length = element.length
+            return length if isinstance(length, int) else scalar_bounds(length)[0]
+        return scalar_bounds(element.name)[0]
+
     def min_size_of(self, fp: FieldPlan, layout: LayoutPlan) -> int:
         if fp.field.when is not None:
             return 0
@@ -140,6 +156,8 @@ class _Ends:
                 return scalar_bounds(name)[0]
             case BytesType(length):
                 return 0 if length == "rest" else scalar_bounds(str(length))[0]
+            case ArrayType(element, fixed=int(number)):
+                return number * self.least_element(element, layout)
             case ArrayType(count=count, length=length):
                 return sum(scalar_bounds(name)[0] for name in (count, length) if name is not None)
             case StructType(_, str(present)):

@@ -31,7 +31,12 @@ def _endless(f: Field) -> bool:
     """Whether a field holds a layout whatever the bytes say, with nothing that bounds how deep."""
     if reference_of(f) is None or f.when is not None or getattr(f.type, "present", None):
         return False
-    return not (isinstance(f.type, ArrayType) and f.type.nesting is not None)
+    return not (isinstance(f.type, ArrayType) and f.type.nesting is not None and _may_be_empty(f))
+
+
+def _may_be_empty(f: Field) -> bool:
+    """Whether there may be no elements, in each version."""
+    return all(isinstance(t, ArrayType) and t.fixed is None for t in f.all_types())
 
 
 def _cycle(start: str, edges: dict[str, list[Field]]) -> list[str]:
@@ -65,6 +70,8 @@ def _endless_finding(layout: Layout, cycle: list[str], fields: list[Field]) -> D
     help = "a struct that holds itself needs `when`"
     if isinstance(f.type, ArrayType):
         help = "say how deep the array may go: `nesting: 1`"
+        if not _may_be_empty(f):
+            help = "the array is never empty: it needs `when`"
     return Diagnostic("C019", f"{way}, without end", ref.span, help=help)
 
 

@@ -169,6 +169,9 @@ class _Sizer:
             size = sum(self.scalar(element, item) for item in items)
         else:
             size = scalar_bounds(element.name)[0] * len(items)
+        if array.fixed is not None and len(items) != array.fixed:
+            wanted = f"{array.fixed} elements are needed, not {len(items)}"
+            raise SizeError(f"{self.layout.name}: {wanted}")
         if fp.codec is not None and (items or not array.counted_by):
             self.uncompressed(fp.codec)
         if array.length is not None:

@@ -259,5 +259,9 @@ def _size(f: Field, version: int | None, plan_of: object) -> int | None:
             wanted = version if ref.version is None else ref.version
             found = [p for p in plans if p.version in (wanted, None)]
             return found[0].size if found else None
+        case ArrayType(element, fixed=int(number), compression=None):
+            one = StructType(element) if isinstance(element, Reference) else element
+            size = _size(replace(f, type=one), version, plan_of)
+            return None if size is None else number * size
         case ArrayType():
             return None

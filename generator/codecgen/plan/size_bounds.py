@@ -115,6 +115,8 @@ def _field_bounds(
             if isinstance(length, int):
                 return length, length, False
             return *((0, 0) if length == "rest" else scalar_bounds(length)), True
+        case ArrayType(fixed=int()) if fp.size is not None:
+            return fp.size, fp.size, False
         case ArrayType() as array:
             prefixes = [scalar_bounds(name) for name in (array.count, array.length) if name]
             return sum(low for low, _ in prefixes), sum(high for _, high in prefixes), True

@@ -83,16 +83,18 @@ def type_pieces(type_: FieldType) -> Iterator[str | Reference]:
             yield f"{scalar_name(base)}, bits"
         case BytesType():
             yield _bytes_words(type_)
-        case ArrayType(element, count, counted_by, length):
+        case ArrayType(element, count, _, length):
             yield "array of "
             yield element if isinstance(element, Reference) else element_words(element)
             if isinstance(element, BytesType) and (count is not None or length is not None):
                 yield ","
+            if type_.fixed is not None:
+                yield f", {number(type_.fixed)} of them"
             if count is not None:
                 yield f" with {scalar_name(count).replace(' length', '')} count"
             if length is not None:
                 yield f" with {scalar_name(length)} length in bytes"
-            if count is None and counted_by is None and length is None:
+            if type_.to_the_end:
                 yield " to the end"
             if type_.null is not None:
                 yield f", null as {type_.null}"

@@ -326,7 +326,7 @@ class _Programmer:
         f = fp.field
         if array.length is not None:
             raise WriteError("an array with a length inside rows", f)
-        if array.at_least or array.null is not None:
+        if array.at_least or array.null is not None or array.fixed is not None:
             raise WriteError("an array that is not written by the kernels", f)
         if leaf is None:
             return Elements(fp, array, None, None, ())

@@ -103,10 +103,10 @@ class Compressed:
 class Array(Codec):
     """Elements one after the other.
 
-    Their number stands in front (``count``, larger by ``plus``), in the field ``counted_by`` before, or they
-    reach to the end of the section. ``length`` in front is the length of the section in bytes. ``null`` is the number, of
-    elements or of bytes, that means null, as it is written. With ``closes`` nothing may follow the last element in its
-    section.
+    Their number is always the same (``fixed``), stands in front (``count``, larger by ``plus``), in the field
+    ``counted_by`` before, or they reach to the end of the section. ``length`` in front is the length of the section in
+    bytes. ``null`` is the number, of elements or of bytes, that means null, as it is written. With ``closes`` nothing may
+    follow the last element in its section.
 
     Freedoms for lenient readers: ``bytes_after_none``, ``truncated_tail``, ``negative_null``; ``version`` with
     ``mixed_versions``.
@@ -119,6 +119,7 @@ class Array(Codec):
         count: Codec | None = None,
         plus: int = 0,
         counted_by: str | None = None,
+        fixed: int | None = None,
         length: Codec | None = None,
         compressed: Compressed | None = None,
         closes: bool = False,
@@ -133,6 +134,9 @@ class Array(Codec):
         self.count = count
         self.plus = plus
         self.counted_by = counted_by
+        self.fixed = fixed
+        if fixed is not None and compressed is None and element.size is not None:
+            self.size = fixed * element.size
         self.length = length
         self.compressed = compressed
         self.closes = closes or compressed is not None or length is not None
@@ -209,6 +213,8 @@ class Array(Codec):
     def number(self, source: Source, this: Any) -> int | None:
         """How many elements there are, None when only the end of the section tells."""
         start = source.pos
+        if self.fixed is not None:
+            return self.fixed
         if self.count is not None:
             number = self.count.read(source, this) - self.plus
         elif self.counted_by is not None:
@@ -327,6 +333,8 @@ class Array(Codec):
             return self.write_null(self.null, this, session)
         if not isinstance(value, list | tuple):
             raise BuildError(f"a list is needed, not {value!r}")
+        if self.fixed is not None and len(value) != self.fixed:
+            raise BuildError(f"{self.fixed} elements are needed, not {len(value)}")
         if len(value) < self.at_least:
             raise BuildError(f"at least {self.at_least} elements are needed")
         if self.counted_by and len(value) != this[self.counted_by]:
@@ -336,7 +344,7 @@ class Array(Codec):
         if self.length is None:
             self.not_null(len(value) + self.plus, "elements")
         data = b"".join(self.written(value, this, session))
-        counted = self.counted_by is not None or self.count is not None
+        counted = self.counted_by or self.count or self.fixed
         if self.compressed is not None and (value or not counted):
             data = self.compressed.pack(data, this, session)
             if data and self.too_deep(session):

@@ -296,10 +296,11 @@ class ModelBuilder:
             return StructType(forms.reference(r["layout"], r.at("layout")), *_present(r))
         if "fields" in r:
             return StructType(self.local(r, span, accepts), *_present(r))
-        compressed = r["compressed"]
+        compressed, count = r["compressed"], r["count"]
         return ArrayType(
             element=self.element(r, span, accepts),
-            count=cast(str | None, r["count"]),
+            count=count if isinstance(count, str) else None,
+            fixed=count if isinstance(count, int) else None,
             length=cast(str | None, r["length"]),
             compression=forms.compression(compressed) if isinstance(compressed, Record) else None,
             nesting=cast(int | None, r["nesting"]),

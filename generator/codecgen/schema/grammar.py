@@ -152,7 +152,8 @@ FORMS: Mapping[str, Form] = {
             "fields": _FIELDS,
             "members": Key(MapOf(Use("bit")), "The bits, the least significant is 0."),
             "count": Key(
-                _versioned(OneOf(LENGTHS)), "Type of the number of elements before an array."
+                _versioned(OneOf(LENGTHS), Integer()),
+                "Type of the number of elements before an array; or the number, if it is always the same.",
             ),
             "length": Key(
                 _versioned(OneOf(tuple(n for n in LENGTHS if n != "compact"))),

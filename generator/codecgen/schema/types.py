@@ -197,9 +197,9 @@ Element = Reference | ScalarType | BytesType
 class ArrayType:
     """Elements one after the other.
 
-    Their number is in front (``count``), in another field that ``counts`` them (``counted_by``), or they
-    reach to the end of the field range (neither). ``length`` is a length in bytes before them all. ``null`` is the
-    count, or the length, that means null (``None``: null is not allowed).
+    Their number is always the same (``fixed``), in front (``count``), in another field that ``counts`` them
+    (``counted_by``), or they reach to the end of the field range (none of these). ``length`` is a length in bytes before
+    them all. ``null`` is the count, or the length, that means null (``None``: null is not allowed).
     """
 
     element: Element
@@ -210,6 +210,17 @@ class ArrayType:
     nesting: int | None = None
     at_least: int = 0
     null: int | None = None
+    fixed: int | None = None
+
+    @property
+    def says_how_many(self) -> bool:
+        """Whether a number says how many elements there are."""
+        return self.fixed is not None or self.count is not None or self.counted_by is not None
+
+    @property
+    def to_the_end(self) -> bool:
+        """Whether the end of the field range is all that says where the elements end."""
+        return not self.says_how_many and self.length is None
 
 
 @dataclass(frozen=True, slots=True)

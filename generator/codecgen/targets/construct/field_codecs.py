@@ -243,6 +243,7 @@ class FieldCodecs:
             count=count,
             plus=plus,
             counted_by=None if type_.counted_by is None else string(type_.counted_by),
+            fixed=None if type_.fixed is None else str(type_.fixed),
             length=None if type_.length is None else self.scalar(type_.length, endian, accepts),
             compressed=self.compressed(type_.compression, plan, index)
             if type_.compression

@@ -86,6 +86,8 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
                 if isinstance(element, Reference)
                 else element_words(element)
             )
+            if array.fixed is not None:
+                notes.append(f"{array.fixed} of them")
             if array.compression is not None:
                 notes.append(f"compressed by {source(array.compression.by.node)}")
             yield _line(name, f"[{inner}]", notes)

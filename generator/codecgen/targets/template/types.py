@@ -23,6 +23,7 @@ _NOTHING = view.Type(
     length=None,
     count=None,
     counted_by=None,
+    fixed=None,
     compact=False,
     present=None,
     null=None,
@@ -67,8 +68,9 @@ def _array(plan: Plan, around: LayoutPlan, array: field_types.ArrayType) -> view
         kind="array",
         count=number(array.count) if array.count is not None else None,
         counted_by=array.counted_by,
+        fixed=array.fixed,
         length=number(array.length) if array.length is not None else None,
-        rest=array.count is None and array.counted_by is None and array.length is None,
+        rest=array.to_the_end,
         element=_layout(plan, around, element)
         if isinstance(element, field_types.Reference)
         else type_of(plan, around, element),

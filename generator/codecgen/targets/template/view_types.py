@@ -129,6 +129,7 @@ class Type:
         Type | None, "The number in front that says how many elements follow (`array`)."
     ]
     counted_by: Annotated[str | None, "The field before it that counts the elements (`array`)."]
+    fixed: Annotated[int | None, "How many elements there always are (`array`)."]
     compact: Annotated[
         bool, "Whether this number stands for one less, and 0 for null (`length` and `count`)."
     ]
