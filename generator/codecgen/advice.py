@@ -29,9 +29,10 @@ ADVICE: Mapping[str, str] = {
     "C014": "The layout has no field of that name. Derived values are not fields.",
     "C015": "Each bit belongs to exactly one member, and a member is wide enough for the values of its enum. "
     "`{reserved: keep}` takes all bits that nobody else has.",
-    "C016": "A length lies before the range that it measures, a count before its array, and an expression asks for "
-    "what has been read by then. A checksum does not lie in what it covers. Lengths and checksums are worked out "
-    "last, so a builder cannot make decisions by them.",
+    "C016": "A length lies before the range that it measures, or in it behind fields of fixed size alone, a count "
+    "before its array, and an expression asks for what has been read by then. A checksum does not lie in what it covers, "
+    "unless it counts as zero there. Lengths and checksums are worked out last, so a builder cannot make decisions by "
+    "them.",
     "C017": "A constant, a default, a value of an enum, a length or a limit is outside what its type can hold, or "
     "means two things at once.",
     "C018": "`since`, `until` and `as_of` name releases of the manifest's list, so that misspelt ones are noticed.",
@@ -73,5 +74,7 @@ ADVICE: Mapping[str, str] = {
     "C050": "Where a type differs between versions, each version that has the field has exactly one: ranges do not overlap, "
     "leave none out, and name no other versions. The values stay of one kind, so that a field is one column.",
     "C062": "An array that always has as many elements has one at least, and no more than a reader takes.",
+    "C063": "The ranges that a checksum covers lie apart, and what counts as zero bytes under `zero` lies in the range beside "
+    "it.",
 }
 """Number -> why it is reported, and what helps. Plain text."""

@@ -47,6 +47,7 @@ CODES: Mapping[str, str] = {
     "C040": "a schema directory that cannot be used",
     "C050": "a version in which a field has no type, or two",
     "C062": "a size in the schema that nothing can have",
+    "C063": "a checksum that does not cover what it says",
 }
 """Every number codecgen can print, and what it is about. Numbers are never used again for something else."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codecgen.diagnostics import did_you_mean, printable
 from codecgen.explain import UnknownName
-from codecgen.explain_text import WIDTH, range_words
+from codecgen.explain_text import WIDTH, covered_words, range_words
 from codecgen.explain_values import said, span
 from codecgen.plan import LayoutPlan, Plan, make_plan, read_ops, write_ops
 from codecgen.plan.columns import CasePlan, Leaf, plan_view
@@ -105,7 +105,7 @@ def _read(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
         case read_ops.Mark(checksum, end):
             yield _line(depth, "mark", checksum.name, "ends" if end else "begins")
         case read_ops.Verify(checksum, ahead):
-            how = "all that follows" if ahead else _covered(checksum, layout)
+            how = "all that follows" if ahead else covered_words(checksum, layout)
             yield _line(depth, "checksum", checksum.name, checksum.field.checksum or "", how)
         case read_ops.Require(fp, condition, why):
             yield _line(depth, "require", fp.name, f"{said(condition)} ({why})")
@@ -115,11 +115,6 @@ def _read(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
                 yield from _read(inner, layout, depth + 1)
         case read_ops.Absent(fp):
             yield _line(depth, "absent", fp.name)
-
-
-def _covered(checksum: object, layout: LayoutPlan) -> str:
-    covers = getattr(checksum, "covers", None)
-    return "" if covers is None else range_words(covers, layout)
 
 
 def _marker(type_: FieldType) -> str:

@@ -9,6 +9,7 @@ import zlib
 from functools import cache
 from typing import Any
 
+import crc32c
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -146,6 +147,57 @@ def test_master_boot_record() -> None:
     assert (parsed.partitions[0].type, parsed.partitions[0].sectors) == (0x83, 41940992)
     assert parsed.partitions[0].first_place == [0x20, 0x21, 0]
     assert record.build(parsed) == data
+
+
+def test_gpt() -> None:
+    parts = (struct.pack("<8sII", b"EFI PART", 0x10000, 92), struct.pack("<I", 0))
+    after = struct.pack("<QQQQ16sQIII", 1, 999, 34, 966, bytes(range(16)), 2, 128, 128, 0xDEADBEEF)
+    crc = zlib.crc32(parts[0] + bytes(4) + parts[1] + after)
+    data = parts[0] + struct.pack("<I", crc) + parts[1] + after
+    header = codecs("gpt").HEADER
+    parsed = header.parse(data)
+    assert (len(data), parsed.header_crc, parsed.other_sector) == (92, crc, 999)
+    assert header.build(parsed) == data
+    with pytest.raises(ChecksumError):
+        header.parse(data[:-1] + b"\0")
+
+
+# ---------------------------------------------------------------- BookKeeper
+
+
+def test_bookkeeper() -> None:
+    head = struct.pack(">qqqq", 3, 17, 16, 4096)
+    module = codecs("bookkeeper")
+    digest = crc32c.crc32c(b"payload", crc32c.crc32c(head))
+    data = head + struct.pack(">I", digest) + b"payload"
+    parsed = module.LEDGER_ENTRY.parse(data)
+    assert (parsed.entry_id, parsed.payload) == (17, b"payload")
+    assert module.LEDGER_ENTRY.build(parsed) == data
+    old = head + struct.pack(">Q", zlib.crc32(b"payload", zlib.crc32(head))) + b"payload"
+    assert module.LEDGER_ENTRY_CRC32.build(module.LEDGER_ENTRY_CRC32.parse(old)) == old
+    for at in (0, 31, 35, 36):
+        with pytest.raises(ChecksumError):
+            module.LEDGER_ENTRY.parse(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+
+
+# ---------------------------------------------------------------- Redpanda
+
+
+def test_redpanda() -> None:
+    records = b"\x10\0\0\0\x01\x04hi\0"
+    rest = struct.pack("<qbihiqqqhii", 5, 1, -77, 0, 0, 10, 10, -1, -1, -1, 1)
+    head = struct.pack("<i", 61 + len(records)) + rest
+    data = struct.pack("<I", crc32c.crc32c(head)) + head + records
+    batch = codecs("redpanda").BATCH
+    parsed = batch.parse(data)
+    assert (batch.head_size, parsed.size_bytes, parsed.records) == (61, len(data), records)
+    assert batch.build(parsed) == data
+    assert batch.parse(data[:-1] + b"\1").records[-1] == 1  # only the other checksum sees it
+    with pytest.raises(ChecksumError):
+        batch.parse(data[:16] + b"\2" + data[17:])
+    for size in (0, 8, 60, len(data) + 1):
+        with pytest.raises(ParseError):
+            batch.parse(data[:4] + struct.pack("<i", size) + data[8:])
 
 
 # ---------------------------------------------------------------- RocketMQ

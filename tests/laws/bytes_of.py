@@ -49,9 +49,21 @@ def built(facts: Facts, layout: str, version: int | None, values: Any) -> bytes:
     sums = [i for i, (name, spec) in enumerate(fields) if "checksum" in spec and there[name]]
     for i in _inner_first(sums, fields, names):
         name, spec = fields[i]
-        data = b"".join(parts[j] for j in fields_of_run(names, name, spec["covers"]))
+        data = b"".join(
+            bytes(len(parts[j])) if zero else parts[j]
+            for j, zero in covered(names, name, spec["covers"])
+        )
         parts[i] = number(spec["type"], check(spec["checksum"], data), spec.get("endian", endian))
     return b"".join(parts)
+
+
+def covered(names: list[str], own: str, covers: Any) -> list[tuple[int, bool]]:
+    """The indices of the fields that a checksum covers, and whether they count as zeros."""
+    out = []
+    for part in covers if isinstance(covers, list) else [covers]:
+        zero = part.get("zero", ()) if isinstance(part, dict) else ()
+        out += [(i, names[i] in zero) for i in fields_of_run(names, own, part)]
+    return out
 
 
 def check(name: str, data: bytes) -> int:
@@ -72,7 +84,7 @@ def _inner_first(sums: list[int], fields: list[tuple[str, Tree]], names: list[st
     out: list[int] = []
     while sums:
         for i in sums:
-            run = fields_of_run(names, names[i], fields[i][1]["covers"])
+            run = [j for j, zero in covered(names, names[i], fields[i][1]["covers"]) if not zero]
             if not any(j in run for j in sums):
                 out.append(i)
                 sums = [j for j in sums if j != i]

@@ -134,6 +134,12 @@ class Maker(Keys):
     def measured(self, parts: int, at_end: bool) -> None:
         """A length, and the run that it measures."""
         d = self.d
+        ahead = None
+        if d.chance(8):
+            self.runs += 1
+            self.one(fixed=True)  # may lie in the run, before the length
+            self.runs -= 1
+            ahead = list(self.fields)[-1]
         name = self.fresh()
         types = (
             "u16",
@@ -167,7 +173,7 @@ class Maker(Keys):
         inside = list(self.fields)[before:]
         spec["measures"] = self.run(name, inside, at_end, gap or itself)
         if itself:
-            spec["measures"]["from"] = name
+            spec["measures"]["from"] = ahead or name
         self.see(name, spec)
 
     def run(self, own: str, inside: list[str], at_end: bool, gap: bool) -> Any:
@@ -229,7 +235,43 @@ class Maker(Keys):
             spec["covers"] = {"from": inside[0]}
         if first:
             spec["covers"]["to"] = inside[-1]
+        if d.chance(8 if self.plain else 2):
+            self.covered(name, spec, inside, first)
         self.see(name, spec)
+
+    def covered(self, name: str, spec: Tree, inside: list[str], first: bool) -> None:
+        """Several ranges, or fields that count as zeros, perhaps the checksum itself among them."""
+        d = self.d
+        ranges: list[Tree] = [{"from": inside[0], "to": inside[-1]}]
+        if len(inside) > 1 and d.chance(2):
+            cut = d.number(1, len(inside) - 1)
+            ranges = [
+                {"from": inside[cut], "to": inside[-1]},
+                {"from": inside[0], "to": inside[cut - 1]},
+            ]
+        elif d.chance(2):
+            end = {"from": inside[0], "to": name} if first else {"from": name, "to": inside[-1]}
+            if len(list(self.fields)) == list(self.fields).index(name) + 1 + len(inside) * (
+                not first
+            ):
+                ranges = [end | {"zero": [name]}]
+        for part in ranges:
+            names = list(self.fields)
+            run = names[names.index(part["from"]) : names.index(part["to"]) + 1]
+            if d.chance(3):
+                part["zero"] = list(dict.fromkeys([*part.get("zero", ()), *d.some(run, 1)]))
+        earlier = [
+            other
+            for other in list(self.fields)[: list(self.fields).index(inside[0])]
+            if other != name and isinstance(self.fields[other], dict)
+            if "versions" not in self.fields[other]
+            if "checksum" not in self.fields[other] or "covers" in self.fields[other]
+            if not any(other in (part["from"], *part.get("zero", ())) for part in ranges)
+        ]
+        if earlier and d.chance(2):
+            other = d.pick(earlier)
+            ranges.insert(d.number(0, len(ranges)), {"from": other, "to": other})
+        spec["covers"] = ranges if len(ranges) > 1 or d.chance(4) else ranges[0]
 
     def tail(self, last: bool) -> None:
         """What takes all that is left, and perhaps fields of fixed size after it."""

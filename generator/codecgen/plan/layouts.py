@@ -47,23 +47,19 @@ class FieldPlan:
     offset: int | None
     size: int | None
     measures: FieldRange | None
-    covers: FieldRange | None
+    covers: tuple[FieldRange, ...]
     when: Value | None = None
     valid: Value | None = None
     refuse: Value | None = None
     default: Value | None = None
     codec: Value | None = None
     bit_defaults: Mapping[str, Value] = dataclass_field(default_factory=dict)
+    own_bytes: int = 0
+    """The bytes up to its end that a length counts: its own, and those before it in its range."""
 
     @property
     def name(self) -> str:
         return self.field.name
-
-    @property
-    def own_bytes(self) -> int:
-        """The bytes of itself that a length counts."""
-        counts = self.measures is not None and self.measures.first == self.name
-        return (self.size or 0) if counts else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +90,26 @@ class LayoutPlan:
 
     def field(self, name: str) -> FieldPlan | None:
         return next((f for f in self.fields if f.name == name), None)
+
+    def covered(self, checksum: FieldPlan) -> tuple[FieldPlan, ...]:
+        """The fields that a checksum covers."""
+        return tuple(fp for part in checksum.covers for fp in self.field_range(part))
+
+    def checksums(self) -> tuple[FieldPlan, ...]:
+        """The checksums, in an order in which they can be worked out: one that another one covers comes first."""
+        out: list[FieldPlan] = []
+
+        def add(checksum: FieldPlan) -> None:
+            for fp in self.covered(checksum):
+                if fp.field.checksum is not None and fp.name not in checksum.field.zero:
+                    add(fp)
+            if checksum not in out:
+                out.append(checksum)
+
+        for fp in self.fields:
+            if fp.field.checksum is not None:
+                add(fp)
+        return tuple(out)
 
     def field_range(self, field_range: FieldRange) -> tuple[FieldPlan, ...]:
         """The fields of a field range."""
@@ -184,13 +200,23 @@ def _plan(layout: Layout, version: int | None, model: Model, plan_of: object) ->
                 offset,
                 size,
                 _spelled_out(f.measures, following),
-                _spelled_out(f.covers, following),
+                tuple(part for c in f.covers if (part := _spelled_out(c, following)) is not None),
                 *_settled(layout, f, version, model),
             )
         )
         fixed = offset is not None and size is not None and f.when is None
         offset = offset + size if fixed else None  # type: ignore[operator]
-    return LayoutPlan(layout, version, tuple(fields), _derived(layout, version, model))
+    own = tuple(replace(fp, own_bytes=_own_bytes(fp, fields)) for fp in fields)
+    return LayoutPlan(layout, version, own, _derived(layout, version, model))
+
+
+def _own_bytes(fp: FieldPlan, fields: list[FieldPlan]) -> int:
+    """The bytes that a length counts before what follows it."""
+    before = fields[: fields.index(fp) + 1]
+    first = next(
+        (i for i, f in enumerate(before) if fp.measures and f.name == fp.measures.first), None
+    )
+    return 0 if first is None else sum(f.size or 0 for f in before[first:])
 
 
 def _settled(

@@ -27,7 +27,15 @@ from codecgen.plan.read_ops import (
     When,
 )
 from codecgen.plan.types import INT, bit_type, bytes_type, scalar_type
-from codecgen.schema.types import ArrayType, BitMember, BitsType, BytesType, ScalarType, StructType
+from codecgen.schema.types import (
+    ArrayType,
+    BitMember,
+    BitsType,
+    BytesType,
+    FieldRange,
+    ScalarType,
+    StructType,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +75,9 @@ def _ops(plan: Plan, layout: LayoutPlan) -> Iterator[ReadOp]:
                 yield Open(m, fp, last, when, _after(layout, _index(layout, last)))
                 opened.append(m)
         for c in _checksums(layout):
-            if c.covers is not None and c.covers.first == fp.name:
-                ahead = c.covers.last in (None, end) and fields.index(c) < at
-                yield Verify(c, True) if ahead else Mark(c, False)
+            for part in c.covers:
+                if part.first == fp.name:
+                    yield Verify(c, True) if _ahead(layout, c, part) else Mark(c, False)
         field_range = opened[-1].measures if opened else None
         yield from _field(
             plan, layout, at, _index(layout, None if field_range is None else field_range.last)
@@ -79,13 +87,11 @@ def _ops(plan: Plan, layout: LayoutPlan) -> Iterator[ReadOp]:
                 break
             yield Close(opened.pop(), fp)
         for c in _checksums(layout):
-            covers = c.covers
-            if covers is None:
-                continue
-            before = fields.index(c) <= at
-            if covers.last == fp.name and fp.name != end:
-                yield Verify(c, False) if before else Mark(c, True)
-            elif c is fp and covers.last is not None and _index(layout, covers.last) < at:
+            for part in c.covers:
+                if _index(layout, part.last) == at and not _ahead(layout, c, part):
+                    ends = len(c.covers) > 1 or fields.index(c) > at or fp.name == end
+                    yield from (Mark(c, True),) if ends else ()
+            if _known(layout, c) == at and not any(_ahead(layout, c, part) for part in c.covers):
                 yield Verify(c, False)
     for m in reversed(opened):
         yield Close(m, fields[-1])
@@ -97,6 +103,17 @@ def _opens_at(layout: LayoutPlan, m: FieldPlan) -> str:
     if m.own_bytes == 0:
         return m.measures.first
     return layout.fields[layout.fields.index(m) + 1].name
+
+
+def _ahead(layout: LayoutPlan, c: FieldPlan, part: FieldRange) -> bool:
+    """Whether a checksum is that of all that follows from a range on, so that it can be verified before that is read."""
+    to_end = part.last in (None, layout.fields[-1].name) and len(c.covers) == 1 and not part.zero
+    return to_end and layout.fields.index(c) < _index(layout, part.first)
+
+
+def _known(layout: LayoutPlan, c: FieldPlan) -> int:
+    """The field with which a checksum and all that it covers has been read."""
+    return max(layout.fields.index(c), *(_index(layout, part.last) for part in c.covers))
 
 
 def _checksums(layout: LayoutPlan) -> list[FieldPlan]:

@@ -123,15 +123,13 @@ class Build:
             if f.measures is not None and self.is_there(f):
                 field_range = self.fields.field_range(*f.measures)
                 self.write(f, sum(len(parts[j]) for j in field_range), parts)
-        checks = [f for f in self.fields.all if f.covers is not None and self.is_there(f)]
-        for f in sorted(checks, key=lambda f: len(self.covered(f))):
-            assert f.checksum is not None
-            self.write(f, f.checksum(b"".join(parts[j] for j in self.covered(f))), parts)
-
-    def covered(self, f: Field) -> range:
-        """The indices of the fields that a checksum covers."""
-        assert f.covers is not None
-        return self.fields.field_range(*f.covers)
+        for f in self.fields.checksums:
+            if f.checksum is not None and self.is_there(f):
+                covered = (
+                    bytes(len(parts[i])) if self.fields.names[i] in f.zero else parts[i]
+                    for i in self.fields.covered(f)
+                )
+                self.write(f, f.checksum(b"".join(covered)), parts)
 
     def is_there(self, f: Field) -> bool:
         return f.when is None or bool(f.when(self.obj))

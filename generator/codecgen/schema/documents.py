@@ -268,7 +268,7 @@ class ModelBuilder:
             measures=forms.field_range(r, "measures"),
             counts=cast(str | None, r["counts"]),
             checksum=cast(str | None, r["checksum"]),
-            covers=forms.field_range(r, "covers"),
+            covers=forms.covered(r),
             valid=cast(Expression | None, r["valid"]),
             refuse=cast(Expression | None, r["refuse"]),
             accepts=accepts | frozenset(forms.words(r["accepts"])),

@@ -191,7 +191,10 @@ FORMS: Mapping[str, Form] = {
             "measures": Key(_FIELD_RANGE, "The field is the length in bytes of a range of fields."),
             "counts": Key(Name(), "The field is the number of elements of an array."),
             "checksum": Key(OneOf(CHECKSUMS), "The field is a checksum."),
-            "covers": Key(_FIELD_RANGE, "The range of fields that the checksum is taken over."),
+            "covers": Key(
+                Either((OneOf(("rest",)), Use("covered_range"), ListOf(Use("covered_range")))),
+                "The range of fields that the checksum is taken over, or several, one after the other.",
+            ),
             "valid": Key(
                 Code(), "What the format says of the value. Strict readers refuse the rest."
             ),
@@ -259,6 +262,14 @@ FORMS: Mapping[str, Form] = {
         {
             "from": Key(Name(), "The first field.", True),
             "to": Key(Name(), "The last field; the end of the layout when it is left out."),
+        },
+    ),
+    "covered_range": Form(
+        "Consecutive fields, both ends included.",
+        {
+            "from": Key(Name(), "The first field.", True),
+            "to": Key(Name(), "The last field; the end of the layout when it is left out."),
+            "zero": Key(ListOf(Name()), "Fields of it that count as zero bytes."),
         },
     ),
     "compressed": Form(

@@ -15,6 +15,7 @@ from codecgen.schema.types import (
     BitMember,
     BitsType,
     BytesType,
+    FieldRange,
     Reference,
     ScalarType,
     Span,
@@ -87,6 +88,43 @@ def number_types(f: Field) -> list[str]:
             return [present]
         case _:
             return []
+
+
+def index_of(layout: Layout, name: str) -> int | None:
+    return next((i for i, f in enumerate(layout.fields) if f.name == name), None)
+
+
+def bounds(layout: Layout, f: Field, field_range: FieldRange) -> tuple[int, int] | None:
+    """The first and the last index of a field range in the layout's fields; None when a name is unknown."""
+    first = (
+        index_of(layout, field_range.first)
+        if field_range.first
+        else (index_of(layout, f.name) or 0) + 1
+    )
+    last = (
+        index_of(layout, field_range.last)
+        if field_range.last is not None
+        else len(layout.fields) - 1
+    )
+    return None if first is None or last is None else (first, last)
+
+
+def covered_parts(f: Field) -> Iterator[tuple[str, FieldRange]]:
+    """The ranges that a checksum covers, with the keys of their places."""
+    several = len(f.covers) > 1 or "covers.0" in f.places
+    for i, part in enumerate(f.covers):
+        yield f"covers.{i}" if several else "covers", part
+
+
+def has_fixed_size(f: Field) -> bool:
+    """Whether a number, bits, bytes or text always take as many bytes."""
+    match f.type:
+        case ScalarType(name):
+            return name not in VARINTS
+        case BytesType(length):
+            return isinstance(length, int)
+        case _:
+            return isinstance(f.type, BitsType)
 
 
 def has_order(f: Field) -> bool:

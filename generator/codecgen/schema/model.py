@@ -62,7 +62,7 @@ class Field:
     measures: FieldRange | None = None
     counts: str | None = None
     checksum: str | None = None
-    covers: FieldRange | None = None
+    covers: tuple[FieldRange, ...] = ()
     valid: Expression | None = None
     refuse: Expression | None = None
     accepts: frozenset[str] = frozenset()
@@ -85,6 +85,11 @@ class Field:
     def all_types(self) -> tuple[FieldType, ...]:
         """The types that it has."""
         return tuple(type_ for _, type_ in self.types) or (self.type,)
+
+    @property
+    def zero(self) -> tuple[str, ...]:
+        """The fields that count as zero bytes for the checksum that it is."""
+        return tuple(name for part in self.covers for name in part.zero)
 
     def variants(self) -> tuple[Field, ...]:
         """The field with each of its types by itself."""

@@ -68,11 +68,13 @@ class Misprint:
 
 @dataclass(frozen=True, slots=True)
 class FieldRange:
-    """Consecutive fields, both ends included; ``last`` None reaches to the end of the layout."""
+    """Consecutive fields, both ends included; ``last`` None reaches to the end of the layout. Those of ``zero`` count as
+    zero bytes for a checksum."""
 
     first: str
     last: str | None
     span: Span
+    zero: tuple[str, ...] = ()
 
 
 # ---------------------------------------------------------------- types of fields
