@@ -73,7 +73,8 @@ ADVICE: Mapping[str, str] = {
     "directories make the same package.",
     "C050": "Where a type differs between versions, each version that has the field has exactly one: ranges do not overlap, "
     "leave none out, and name no other versions. The values stay of one kind, so that a field is one column.",
-    "C062": "An array that always has as many elements has one at least, and no more than a reader takes.",
+    "C062": "An array that always has as many elements has one at least, and no more than a reader takes. Padding goes up to "
+    "a multiple of 2 or more.",
     "C063": "The ranges that a checksum covers lie apart, and what counts as zero bytes under `zero` lies in the range beside "
     "it.",
 }

@@ -15,7 +15,14 @@ from codecgen.plan.read_program import read_program
 from codecgen.plan.write_ops import Limits
 from codecgen.plan.write_program import WriteError, WriteProgram, is_written, write_program
 from codecgen.schema.model import Model, View
-from codecgen.schema.types import ArrayType, BytesType, FieldType, ScalarType, StructType
+from codecgen.schema.types import (
+    ZERO_TERMINATED,
+    ArrayType,
+    BytesType,
+    FieldType,
+    ScalarType,
+    StructType,
+)
 from codecgen.schema.uses import within
 
 _VERB, _NAME = 10, 24
@@ -93,6 +100,8 @@ def _read(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
             what = title(element) if isinstance(element, LayoutPlan) else _element(element)
             codec = "" if fp.codec is None else f"decompress by {said(fp.codec)}"
             yield _line(depth, "loop", fp.name, what, _count(type_), codec)
+        case read_ops.Padding(fp, multiple):
+            yield _line(depth, "padding", fp.name, f"to a multiple of {multiple}")
         case read_ops.Struct(fp, held):
             yield _line(depth, "call", fp.name, title(held), _marker(fp.field.type))
         case read_ops.Open(length, first, last, when, _):
@@ -127,7 +136,9 @@ def _marker(type_: FieldType) -> str:
 def _length(type_: BytesType) -> str:
     if type_.length == "rest":
         return "to the end"
-    words = f"size={type_.length}"
+    if type_.length == ZERO_TERMINATED:
+        return "to a zero byte"
+    words = f"size={type_.length}" + (" without zeros at the end" if type_.padded else "")
     return words if type_.null is None else f"{words} null={type_.null}"
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import ssl
 import struct
+import tarfile
 import uuid
 import zlib
 from functools import cache
@@ -153,13 +156,70 @@ def test_gpt() -> None:
     parts = (struct.pack("<8sII", b"EFI PART", 0x10000, 92), struct.pack("<I", 0))
     after = struct.pack("<QQQQ16sQIII", 1, 999, 34, 966, bytes(range(16)), 2, 128, 128, 0xDEADBEEF)
     crc = zlib.crc32(parts[0] + bytes(4) + parts[1] + after)
-    data = parts[0] + struct.pack("<I", crc) + parts[1] + after
+    data = parts[0] + struct.pack("<I", crc) + parts[1] + after + bytes(420)
     header = codecs("gpt").HEADER
     parsed = header.parse(data)
-    assert (len(data), parsed.header_crc, parsed.other_sector) == (92, crc, 999)
+    assert (header.size, parsed.header_crc, parsed.other_sector) == (512, crc, 999)
     assert header.build(parsed) == data
     with pytest.raises(ChecksumError):
-        header.parse(data[:-1] + b"\0")
+        header.parse(data[:91] + b"\0" + data[92:])
+    with pytest.raises(ValueRefused) as caught:
+        header.parse(data[:-1] + b"\1")
+    assert (caught.value.where.path, caught.value.where.position) == ("unused", 511)
+
+
+# ---------------------------------------------------------------- tar
+
+
+@pytest.mark.parametrize("name", ["a", "x" * 100, "folder/of/some/\u00e4\u20ac.txt"])
+def test_tar(name: str) -> None:
+    info = tarfile.TarInfo(name)
+    info.size, info.mtime, info.uname = 1234, 1700000000, "me"
+    data = info.tobuf(tarfile.USTAR_FORMAT)
+    header = codecs("tar").HEADER
+    parsed = header.parse(data)
+    assert (header.size, len(data)) == (512, 512)
+    assert (parsed.name, parsed.owner_name, int(parsed.size, 8)) == (name, "me", 1234)
+    assert header.build(parsed) == data
+    ours = tarfile.TarInfo.frombuf(header.build(parsed), "utf-8", "strict")
+    assert (ours.name, ours.mtime) == (name, 1700000000)
+
+
+# ---------------------------------------------------------------- gzip
+
+
+@given(st.text("abc\u00e4 .", max_size=80).filter(lambda name: not name.endswith(".gz")))
+def test_gzip(name: str) -> None:
+    out = io.BytesIO()
+    with gzip.GzipFile(name, "wb", fileobj=out, mtime=1700000000) as file:
+        file.write(b"content")
+    member = codecs("gzip").MEMBER
+    parsed = member.parse(out.getvalue())
+    assert parsed.name == (name.encode("latin-1") if name else None)
+    assert (parsed.flags.has_name, parsed.modified) == (bool(name), 1700000000)
+    assert member.build(parsed) == out.getvalue()
+    flags = {"has_name": True, "has_comment": True}
+    values = {"flags": flags, "name": b"n", "comment": b"", "content": parsed.content}
+    assert gzip.decompress(member.build({"modified": 0} | values)) == b"content"
+
+
+# ---------------------------------------------------------------- SCTP
+
+
+def test_sctp() -> None:
+    head = struct.pack(">HHI", 5000, 5001, 0xCAFE)
+    chunks = struct.pack(">BBH", 10, 0, 7) + b"abc\0" + struct.pack(">BBH", 11, 0, 4)
+    sum_ = crc32c.crc32c(head + bytes(4) + chunks)
+    data = head + struct.pack("<I", sum_) + chunks
+    packet = codecs("sctp").PACKET
+    parsed = packet.parse(data)
+    assert [(c.type, c.length, c.value) for c in parsed.chunks] == [(10, 7, b"abc"), (11, 4, b"")]
+    assert packet.build(parsed) == data
+    for at in (0, 8, 18):
+        with pytest.raises(ChecksumError):
+            packet.parse(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+    with pytest.raises(ParseError):
+        packet.parse(data[:15] + b"\3" + data[16:])
 
 
 # ---------------------------------------------------------------- BookKeeper

@@ -37,10 +37,14 @@ def built(facts: Facts, layout: str, version: int | None, values: Any) -> bytes:
     endian = facts.layouts[layout].get("endian", "big")
     meaning = Meaning(look_in(values, version), words_of(facts, layout))
     there = {name: "when" not in spec or meaning.holds(spec["when"]) for name, spec in fields}
-    parts = [
-        _part(facts, layout, spec, name, values, endian, version) if there[name] else b""
-        for name, spec in fields
-    ]
+    parts: list[bytes] = []
+    for name, spec in fields:
+        if "padding" in spec and there[name]:
+            parts.append(bytes(-sum(map(len, parts)) % spec["padding"]))
+        elif there[name]:
+            parts.append(_part(facts, layout, spec, name, values, endian, version))
+        else:
+            parts.append(b"")
     for i in reversed(range(len(fields))):
         name, spec = fields[i]
         if "measures" in spec and there[name]:
@@ -107,7 +111,7 @@ def _part(
         return number(spec["bits"], _signed(spec["bits"], bits(spec, value, version)), endian)
     for key in ("bytes", "string"):
         if key in spec:
-            return _text(spec[key], spec.get("null"), value, endian)
+            return _text(spec, key, value, endian)
     if "layout" in spec:
         if "present" not in spec:
             return _held(facts, spec["layout"], version, value)
@@ -169,7 +173,8 @@ def length(type_: str, value: int, endian: str) -> bytes:
     )
 
 
-def _text(type_: Any, null: int | None, value: Any, endian: str) -> bytes:
+def _text(spec: Tree, key: str, value: Any, endian: str) -> bytes:
+    type_, null = spec[key], spec.get("null")
     if value is None:
         if null is None:
             raise Unfit("null")
@@ -177,12 +182,18 @@ def _text(type_: Any, null: int | None, value: Any, endian: str) -> bytes:
     data = value.encode() if isinstance(value, str) else bytes(value)
     if type_ == "rest":
         return data
+    if type_ == "zero_terminated":
+        if b"\0" in data:
+            raise Unfit("a zero inside")
+        return data + b"\0"
+    if spec.get("padded") and not data.endswith(b"\0"):
+        data += bytes(type_ - len(data))
     if isinstance(type_, int):
         if len(data) != type_:
             raise Unfit("another length")
         return data
     head = length(type_, len(data), endian)
-    if null is not None and head == _text(type_, null, None, endian):
+    if null is not None and head == _text(spec, key, None, endian):
         raise Unfit("as long as null")
     return head + data
 
@@ -215,8 +226,7 @@ def _array(
         raise Unfit("another number")
     if isinstance(element, dict):
         key = "string" if "string" in element else "bytes"
-        inner = element.get("null")
-        data = b"".join(_text(element[key], inner, item, endian) for item in items)
+        data = b"".join(_text(element, key, item, endian) for item in items)
     elif element.partition("@")[0] in facts.layouts:
         data = b"".join(_held(facts, element, version, item) for item in items)
     else:

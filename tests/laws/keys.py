@@ -226,6 +226,8 @@ class Keys:
         d = self.d
         text = d.pick(("x", "", "Obj\x01", "null", 'a "b" \\ {0}', "\u00e9\u20ac"))
         size = spec[key] if isinstance(spec[key], int) else None
+        if "padded" in spec or spec[key] == "zero_terminated":
+            return Quoted("~}x"[: size or 3])
         if key == "string":
             return Quoted(text if size is None else "{~}x"[:size])
         if size is not None or d.chance(2):

@@ -50,6 +50,7 @@ class Maker(Keys):
         self.names = Names(kit.d)
         self.seen: list[Seen] = []
         self.made = Made(name, {"layout": name}, versions=versions, plain=plain)
+        self.may_pad = True  # no length before has a size that varies
         self.runs = 0  # how many runs are open here: the ends of them are there in all versions
         self.ends: set[str] = set()
 
@@ -156,6 +157,7 @@ class Maker(Keys):
             "uvarlong",
         )
         spec: Tree = {"type": d.pick(types[:4] if self.plain else types)}
+        self.may_pad = self.may_pad and spec["type"] in INTEGERS
         self.fields[name] = spec
         if not self.plain and d.chance(12):
             self.condition(spec)
@@ -344,10 +346,17 @@ class Maker(Keys):
             spec = self.bits()
         elif kind == 5:
             spec = {d.pick(("bytes", "string")): d.number(1, 4)}
+            if d.chance(16 if self.plain else 4):
+                spec["padded"] = True
         elif kind <= 8:
             length = self.short()
             spec = {d.pick(("string", "bytes")): length}
             self.null(spec, length)
+            if d.chance(16 if self.plain else 6):
+                spec = {d.pick(("string", "bytes")): "zero_terminated"}
+            elif d.chance(16 if self.plain else 6) and self.may_pad:
+                self.padding(name)
+                return
         elif kind <= 10:
             spec = {"array": self.element()}
             spec |= (
@@ -402,6 +411,13 @@ class Maker(Keys):
             self.by_version(spec)
             self.fields[name] = self.fields[name] if isinstance(spec.get("type"), str) else spec
 
+    def padding(self, name: str) -> None:
+        """Zeros up to a multiple."""
+        spec: Tree = {"padding": self.d.pick((2, 4, 8, 3))}
+        if self.d.chance(4):
+            self.condition(spec)
+        self.fields[name] = spec
+
     def present(self) -> Tree:
         """A number before a layout that says whether it is there."""
         d = self.d
@@ -437,6 +453,10 @@ class Maker(Keys):
     def text_element(self) -> Tree:
         """Bytes or text in an array."""
         d = self.d
+        if d.chance(8):
+            return {d.pick(("string", "bytes")): d.number(1, 3), "padded": True}
+        if d.chance(8):
+            return {d.pick(("string", "bytes")): "zero_terminated"}
         spec: Tree = {
             d.pick(("string", "bytes")): self.short() if d.number(0, 3) else d.number(1, 3)
         }

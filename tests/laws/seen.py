@@ -35,6 +35,8 @@ def solid(spec: Any) -> bool:
         return False
     if "layout" in spec or "fields" in spec:
         return "present" in spec
+    if "padding" in spec:
+        return False
     if "array" in spec:
         return bool({"count", "length"} & set(spec))
     return spec.get("bytes", spec.get("string")) != "rest"

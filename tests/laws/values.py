@@ -126,6 +126,9 @@ class Values:
             if value is not None or "null" in spec:
                 out.left.add(name)
                 return value
+        if "padding" in spec:
+            out.left.add(name)
+            return None
         if "array" in spec:
             return self.array(name, spec, out, made, version, deep)
         if "bits" in spec:
@@ -204,7 +207,8 @@ class Values:
         key = "bytes" if "bytes" in spec else "string"
         length = spec[key]
         if isinstance(length, int):
-            data = bytes(r.choice(b"ab~0") for _ in range(length))
+            number = r.randint(0, length) if spec.get("padded") else length
+            data = bytes(r.choice(b"ab~0") for _ in range(number))
             return data.decode() if key == "string" else data
         if "null" in spec and r.random() < 0.25:
             return None
@@ -214,8 +218,10 @@ class Values:
             if key == "string"
             else bytes(r.choices(range(256), k=r.choice((0, 1, 2, 3, 9))))
         )
+        if length == "zero_terminated":
+            data = data.replace(b"\0", b"")
         size = len(data)
-        other = length in ("rest", "compact")
+        other = length in ("rest", "compact", "zero_terminated")
         if not other and (size > reach(length)[1] or size == spec.get("null")):
             data = b"z" if spec.get("null") == 0 else b""
         return data.decode() if key == "string" else data

@@ -142,9 +142,14 @@ class _Ends:
         if isinstance(element, Reference):
             return min((self.least(plan) for plan in self.plan.held(element, layout)), default=0)
         if isinstance(element, BytesType):
-            length = element.length
-            return length if isinstance(length, int) else scalar_bounds(length)[0]
+            return self.least_bytes(element)
         return scalar_bounds(element.name)[0]
+
+    def least_bytes(self, type_: BytesType) -> int:
+        """The fewest bytes that bytes or text take."""
+        if type_.prefix is not None:
+            return scalar_bounds(type_.prefix)[0]
+        return type_.length if isinstance(type_.length, int) else int(type_.length != "rest")
 
     def min_size_of(self, fp: FieldPlan, layout: LayoutPlan) -> int:
         if fp.field.when is not None:
@@ -154,8 +159,8 @@ class _Ends:
         match fp.field.type:
             case ScalarType(name):
                 return scalar_bounds(name)[0]
-            case BytesType(length):
-                return 0 if length == "rest" else scalar_bounds(str(length))[0]
+            case BytesType() as type_:
+                return self.least_bytes(type_)
             case ArrayType(element, fixed=int(number)):
                 return number * self.least_element(element, layout)
             case ArrayType(count=count, length=length):

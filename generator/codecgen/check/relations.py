@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.check import checksums
+from codecgen.check import checksums, sizes
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.runtime.checksums import CRCS
 from codecgen.schema.lookup import (
@@ -24,9 +24,6 @@ from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.types import INTEGERS, ArrayType, FieldRange, ScalarType, Span
 from codecgen.spans import hint, place
 
-MOST_ELEMENTS = 1 << 20
-"""The most elements that an array may always have."""
-
 
 def check(model: Model) -> Iterator[Diagnostic]:
     for layout in model.layouts.values():
@@ -39,6 +36,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
             found += checksums.overlap(f, layout)
             found += _counts(f, layout)
             found += _array(f)
+            found += sizes.check_field(f, layout)
             found += _codec(f, layout)
         if not found:
             for version in all_versions(layout):
@@ -229,20 +227,6 @@ def _array(f: Field) -> Iterator[Diagnostic]:
         message = f'nothing says how many elements "{f.name}" has'
         help = "give it `count`, `length` or `until: end`, or let a field before it `counts` it"
         yield Diagnostic("C005", message, f.span, help=help)
-    for type_ in f.all_types():
-        if isinstance(type_, ArrayType) and type_.fixed is not None:
-            yield from _fixed(f, type_.fixed)
-
-
-def _fixed(f: Field, number: int) -> Iterator[Diagnostic]:
-    """What is wrong with a number of elements that is always the same."""
-    if not 1 <= number <= MOST_ELEMENTS:
-        message = f'"{f.name}" cannot always have {number} elements'
-        help = f"write 1 to {MOST_ELEMENTS}, or the type of a count before them"
-        yield Diagnostic("C062", message, place(f, "count"), help=help)
-    elif "at_least" in f.places and not f.types:
-        message = f'"{f.name}" always has {number} elements'
-        yield Diagnostic("C011", message, place(f, "at_least"), help='take out "at_least"')
 
 
 def _codec(f: Field, layout: Layout) -> Iterator[Diagnostic]:

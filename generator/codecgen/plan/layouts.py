@@ -23,6 +23,7 @@ from codecgen.schema.types import (
     BitsType,
     BytesType,
     FieldRange,
+    PaddingType,
     Reference,
     ScalarType,
     StructType,
@@ -193,6 +194,8 @@ def _plan(layout: Layout, version: int | None, model: Model, plan_of: object) ->
     for i, f in enumerate(there):
         f = _in_version(f, version, model)
         size = _size(f, version, plan_of)
+        if isinstance(f.type, PaddingType) and offset is not None:
+            size = -offset % f.type.multiple
         following = there[i + 1].name if i + 1 < len(there) else f.name
         fields.append(
             FieldPlan(
@@ -278,6 +281,8 @@ def _size(f: Field, version: int | None, plan_of: object) -> int | None:
             return INTEGERS[base][0]
         case BytesType(length):
             return length if isinstance(length, int) else None
+        case PaddingType():
+            return None
         case StructType(_, str()):
             return None
         case StructType(ref):

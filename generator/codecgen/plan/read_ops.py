@@ -28,6 +28,14 @@ class Bytes:
 
 
 @dataclass(frozen=True, slots=True)
+class Padding:
+    """Pass over zero bytes up to the next ``multiple``, counted from the start of the layout."""
+
+    field: FieldPlan
+    multiple: int
+
+
+@dataclass(frozen=True, slots=True)
 class Elements:
     """Read the elements of an array, one after the other (a loop). ``any_version``: each says which version it is of, and
     that may be another one than ``element``."""
@@ -108,7 +116,7 @@ class Absent:
 
 
 ReadOp = (
-    Number | Bytes | Elements | Struct | Open | Close | Mark | Verify | Require | When | Absent
+    Number | Bytes | Padding | Elements | Struct | Open | Close | Mark | Verify | Require | When | Absent
 )  # fmt: skip
 
 
@@ -145,6 +153,7 @@ __all__ = [
     "Mark",
     "Number",
     "Open",
+    "Padding",
     "ReadOp",
     "Require",
     "Struct",

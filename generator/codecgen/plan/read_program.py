@@ -20,6 +20,7 @@ from codecgen.plan.read_ops import (
     Mark,
     Number,
     Open,
+    Padding,
     ReadOp,
     Require,
     Struct,
@@ -33,6 +34,7 @@ from codecgen.schema.types import (
     BitsType,
     BytesType,
     FieldRange,
+    PaddingType,
     ScalarType,
     StructType,
 )
@@ -49,7 +51,7 @@ class ReadProgram:
         """The operations before a field is read; what begins with the field has begun."""
         out = []
         for op in self.ops:
-            reading = isinstance(op, Number | Bytes | Elements | Struct | When | Absent)
+            reading = isinstance(op, Number | Bytes | Padding | Elements | Struct | When | Absent)
             if reading and op.field.name == field:  # type: ignore[union-attr]
                 break
             out.append(op)
@@ -166,6 +168,8 @@ def _read(plan: Plan, layout: LayoutPlan, at: int, last: int) -> ReadOp:
             return Elements(fp, array, plan.expected(element, layout), other)
         case StructType(ref):
             return Struct(fp, plan.expected(ref, layout))
+        case PaddingType(multiple):
+            return Padding(fp, multiple)
 
 
 def _rules(plan: Plan, layout: LayoutPlan, fp: FieldPlan) -> Iterator[Require]:

@@ -20,6 +20,7 @@ from codecgen.schema.types import (
     BitsType,
     BytesType,
     Element,
+    PaddingType,
     Reference,
     ScalarType,
     Since,
@@ -305,6 +306,8 @@ class Resolver:
                 type_ = Type("array")
             case StructType():
                 type_ = Type("layout")
+            case PaddingType():
+                raise self.fail("C022", f'"{f.name}" is padding: it has no value', path)
         value = nodes.FieldValue(f, type_, owner, holders)
         nullable = nullable and not self.facts.there(value)
         value = replace(value, type=type_.or_null(nullable))

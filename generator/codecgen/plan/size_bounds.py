@@ -13,6 +13,7 @@ from codecgen.schema.types import (
     ArrayType,
     BitsType,
     BytesType,
+    PaddingType,
     ScalarType,
     StructType,
 )
@@ -114,7 +115,11 @@ def _field_bounds(
         case BytesType(length):
             if isinstance(length, int):
                 return length, length, False
-            return *((0, 0) if length == "rest" else scalar_bounds(length)), True
+            if fp.field.type.prefix is None:
+                return *((0, 0) if length == "rest" else (1, 1)), True
+            return *scalar_bounds(fp.field.type.prefix), True
+        case PaddingType(multiple):
+            return *((0, multiple - 1) if fp.size is None else (fp.size, fp.size)), False
         case ArrayType(fixed=int()) if fp.size is not None:
             return fp.size, fp.size, False
         case ArrayType() as array:

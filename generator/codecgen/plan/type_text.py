@@ -14,6 +14,7 @@ from codecgen.schema.types import (
     BytesType,
     Element,
     FieldType,
+    PaddingType,
     Reference,
     ScalarType,
     StructType,
@@ -83,6 +84,8 @@ def type_pieces(type_: FieldType) -> Iterator[str | Reference]:
             yield f"{scalar_name(base)}, bits"
         case BytesType():
             yield _bytes_words(type_)
+        case PaddingType(multiple):
+            yield f"zero bytes to the next multiple of {multiple}"
         case ArrayType(element, count, _, length):
             yield "array of "
             yield element if isinstance(element, Reference) else element_words(element)
@@ -108,7 +111,11 @@ def _bytes_words(type_: BytesType) -> str:
     what = "text (UTF-8)" if type_.text else "bytes"
     match type_.length:
         case int(length):
-            return f"text (UTF-8) of {byte_count(length)}" if type_.text else byte_count(length)
+            tail = ", filled up with zeros" if type_.padded else ""
+            words = f"text (UTF-8) of {byte_count(length)}" if type_.text else byte_count(length)
+            return words + tail
+        case "zero_terminated":
+            return f"{what} up to a zero byte"
         case "rest":
             return f"{what}, all that is left"
         case "compact":
@@ -137,10 +144,14 @@ def size_words(fp: FieldPlan) -> str:
     match fp.field.type:
         case ScalarType(name):
             return span_words(*scalar_bounds(name))
-        case BytesType(length) if isinstance(length, str) and length != "rest":
-            return f"{span_words(*scalar_bounds(length))}, + length"
+        case BytesType(prefix=str(prefix)):
+            return f"{span_words(*scalar_bounds(prefix))}, + length"
+        case BytesType("zero_terminated"):
+            return "1 or more"
         case BytesType():
             return "the rest"
+        case PaddingType(multiple):
+            return span_words(0, multiple - 1)
         case ArrayType(_, count, _, length):
             prefixes = [span_words(*scalar_bounds(n)) for n in (count, length) if n]
             return ", + ".join([*prefixes, "elements"])

@@ -15,6 +15,7 @@ from codecgen.runtime.fields import Field, Fields, contain
 from codecgen.runtime.located_bytes import Session
 from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.primitives import EnumField
+from codecgen.runtime.zero_bytes import Padding
 
 
 class Build:
@@ -34,7 +35,10 @@ class Build:
         parts: list[bytes] = []
         for f in self.fields.all:
             try:
-                parts.append(self.part(f))
+                if isinstance(f.codec, Padding):
+                    parts.append(self.padding(f, f.codec, sum(map(len, parts))))
+                else:
+                    parts.append(self.part(f))
             except BuildError as error:
                 raise self.fields.at(error, f) from None
         for f in self.fields.all:
@@ -60,6 +64,11 @@ class Build:
             if f.name not in obj and isinstance(f.codec, Array) and f.when is None:
                 obj[f.name] = construct.ListContainer() if f.default is None else None
         return obj
+
+    def padding(self, f: Field, codec: Padding, before: int) -> bytes:
+        value = self.obj.get(f.name)
+        self.obj[f.name] = None
+        return codec.padding(value, before if self.is_there(f) else 0)
 
     def part(self, f: Field) -> bytes:
         if not self.is_there(f):

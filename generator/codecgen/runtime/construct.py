@@ -21,6 +21,7 @@ from codecgen.runtime.primitives import (
 )
 from codecgen.runtime.properties_file import PropertiesFile, Property
 from codecgen.runtime.text_values import Base64Uuid, Decimal, RestOfLine, Word
+from codecgen.runtime.zero_bytes import Padding, ZeroFilled, ZeroTerminated
 
 __all__ = [
     "Array",
@@ -45,6 +46,7 @@ __all__ = [
     "LineValue",
     "LinesFile",
     "Nullable",
+    "Padding",
     "PropertiesFile",
     "Property",
     "RestOfLine",
@@ -54,6 +56,8 @@ __all__ = [
     "Uuid",
     "Varint",
     "Word",
+    "ZeroFilled",
+    "ZeroTerminated",
     "end_of",
     "minus",
     "ordered",

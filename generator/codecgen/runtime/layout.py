@@ -25,6 +25,7 @@ from codecgen.runtime.located_bytes import Limits, Session, Source
 from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.parsing import Opened, Parse
 from codecgen.runtime.primitives import Codec, EnumField, Integer
+from codecgen.runtime.zero_bytes import Padding
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +72,20 @@ class Layout(Codec):
         self.source_file = source
         self.version = version
         self.trailing = trailing
-        fixed = all(f.codec.size is not None and f.when is None for f in fields)
-        self.size = sum(f.codec.size or 0 for f in fields) if fixed else None
-        self.least = sum(_least(f.codec) for f in fields if f.when is None)
         self._offsets: dict[str, int] = {}
         at = 0
         for f in fields:
             self._offsets[f.name] = at
+            if isinstance(f.codec, Padding):
+                f.codec.size = f.codec.number(at)
             if f.codec.size is None or f.when is not None:
                 break
             at += f.codec.size
         self.head_size = at
         """The bytes of all fields at fixed places: what lies before the first one that varies."""
+        fixed = all(f.codec.size is not None and f.when is None for f in fields)
+        self.size = sum(f.codec.size or 0 for f in fields) if fixed else None
+        self.least = sum(_least(f.codec) for f in fields if f.when is None)
 
     # ------------------------------------------------------------ places
 
@@ -225,7 +228,7 @@ def _least(codec: Codec) -> int:
         return _least(codec.present)
     if isinstance(codec, Layout | Choice):
         return codec.least
-    return 0 if isinstance(codec, Lazy) else 1
+    return 0 if isinstance(codec, Lazy | Padding) else 1
 
 
 class Choice(Codec):

@@ -19,6 +19,7 @@ from codecgen.runtime.errors import (
 )
 from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.located_bytes import Source
+from codecgen.runtime.zero_bytes import Padding
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +41,24 @@ class Parse:
     With ``trailing`` lenient readers pass over bytes after the last field of the layout called ``name``.
     """
 
-    __slots__ = ("fields", "name", "obj", "source", "starts", "trailing", "verified", "windows")
+    __slots__ = (
+        "fields",
+        "name",
+        "obj",
+        "source",
+        "start",
+        "starts",
+        "trailing",
+        "verified",
+        "windows",
+    )
 
     def __init__(self, name: str, fields: Fields, trailing: bool, source: Source) -> None:
         self.name = name
         self.fields = fields
         self.trailing = trailing
         self.source = source
+        self.start = source.pos
         self.obj = construct.Container()
         self.windows: list[
             tuple[Source, str | None]
@@ -112,7 +124,11 @@ class Parse:
         if session.trace is not None:
             session.prefix.append(f.name)
         try:
-            value = f.codec.read(source, obj) if f.tail is None else self.rest(f)
+            if isinstance(f.codec, Padding):
+                value = None
+                f.codec.take(source, f.codec.number(start - self.start))
+            else:
+                value = f.codec.read(source, obj) if f.tail is None else self.rest(f)
             obj[f.name] = value
             self.starts[f.name] = (start, source.pos)
             if f.const is not None and value != f.const:

@@ -29,6 +29,7 @@ from codecgen.schema.types import (
     BitsType,
     Element,
     FieldType,
+    PaddingType,
     Reference,
     ScalarType,
     Since,
@@ -292,6 +293,8 @@ class ModelBuilder:
             return BitsType(str(r["bits"]), members)
         if "bytes" in r or "string" in r:
             return forms.bytes_type(r)
+        if "padding" in r:
+            return PaddingType(cast(int, r["padding"]))
         if "layout" in r:
             return StructType(forms.reference(r["layout"], r.at("layout")), *_present(r))
         if "fields" in r:

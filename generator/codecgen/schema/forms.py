@@ -80,7 +80,7 @@ def bytes_type(r: Record) -> BytesType:
     """Bytes or text, of a field or of the elements of an array."""
     key = "string" if "string" in r else "bytes"
     length, null = cast(str | int, r[key]), cast(int | None, r["null"])
-    return BytesType(length, key == "string", null)
+    return BytesType(length, key == "string", null, bool(r["padded"]))
 
 
 def none_default(r: Record) -> Expression | None:

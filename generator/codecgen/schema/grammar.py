@@ -39,7 +39,7 @@ from codecgen.schema.key_types import (
     Word,
 )
 from codecgen.schema.model import FREEDOMS
-from codecgen.schema.types import INTEGERS, LENGTHS, SCALARS
+from codecgen.schema.types import INTEGERS, LENGTHS, SCALARS, ZERO_TERMINATED
 
 
 def _versioned(*kinds: Kind) -> Either:
@@ -60,6 +60,7 @@ _FIELDS = Key(
     MapOf(Either((OneOf(SCALARS), Use("field")))),
     "The fields, in the order of the bytes. A bare word is a type.",
 )
+_PADDED = Key(Boolean(), "Zero bytes fill up the fixed size; they are no part of the value.")
 _ORDER = OneOf(("big", "little"))
 _ENUM = Key(Declared(), "The enum whose values the number stands for.")
 _ONLY = Key(ListOf(Name()), "The values of the enum that may stand here.")
@@ -138,11 +139,17 @@ FORMS: Mapping[str, Form] = {
                 OneOf(tuple(INTEGERS)), "An integer whose bits have meanings of their own."
             ),
             "bytes": Key(
-                _versioned(OneOf((*LENGTHS, "rest")), Integer()),
-                "Bytes, by the type of their length, a number, or the rest.",
+                _versioned(OneOf((*LENGTHS, "rest", ZERO_TERMINATED)), Integer()),
+                "Bytes, by the type of their length, a number, the rest, or a zero byte that ends them.",
             ),
             "string": Key(
-                _versioned(OneOf((*LENGTHS, "rest")), Integer()), "Text in UTF-8, likewise."
+                _versioned(OneOf((*LENGTHS, "rest", ZERO_TERMINATED)), Integer()),
+                "Text in UTF-8, likewise.",
+            ),
+            "padded": _PADDED,
+            "padding": Key(
+                Integer(),
+                "Zero bytes up to the next multiple of this number, counted from the start of the layout.",
             ),
             "array": Key(
                 Either((OneOf(SCALARS), Use("element"), LayoutName())),
@@ -206,8 +213,9 @@ FORMS: Mapping[str, Form] = {
             "misprint": _MISPRINT,
             "hidden": Key(Boolean(), "Left out of summaries."),
         },
-        one_of=(("type", "bits", "bytes", "string", "array", "layout", "fields"),),
+        one_of=(("type", "bits", "bytes", "string", "array", "layout", "fields", "padding"),),
         together={
+            "padded": ("bytes", "string"),
             "members": ("bits",),
             "bits": ("members",),
             "null": ("bytes", "string", "array", "present"),
@@ -228,15 +236,19 @@ FORMS: Mapping[str, Form] = {
         "What an array holds, where that is no number and no layout with a name.",
         {
             "bytes": Key(
-                _versioned(OneOf(LENGTHS), Integer()),
-                "Bytes, by the type of their length or a number.",
+                _versioned(OneOf((*LENGTHS, ZERO_TERMINATED)), Integer()),
+                "Bytes, by the type of their length, a number, or a zero byte that ends them.",
             ),
-            "string": Key(_versioned(OneOf(LENGTHS), Integer()), "Text in UTF-8, likewise."),
+            "string": Key(
+                _versioned(OneOf((*LENGTHS, ZERO_TERMINATED)), Integer()),
+                "Text in UTF-8, likewise.",
+            ),
+            "padded": _PADDED,
             "null": Key(_versioned(Integer()), "The length that means null."),
             "fields": _FIELDS,
         },
         one_of=(("bytes", "string", "fields"),),
-        together={"null": ("bytes", "string")},
+        together={"null": ("bytes", "string"), "padded": ("bytes", "string")},
     ),
     "bit": Form(
         "One bit, or a few beside each other.",

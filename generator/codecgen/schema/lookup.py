@@ -78,12 +78,12 @@ def number_types(f: Field) -> list[str]:
     match f.type:
         case ScalarType(name) | BitsType(name):
             return [name]
-        case BytesType(length):
-            return [length] if isinstance(length, str) else []
+        case BytesType(prefix=prefix):
+            return [prefix] if prefix is not None else []
         case ArrayType(element, count, _, length):
-            inner = element.length if isinstance(element, BytesType) else None
+            inner = element.prefix if isinstance(element, BytesType) else None
             inner = element.name if isinstance(element, ScalarType) else inner
-            return [name for name in (count, length, inner) if isinstance(name, str)]
+            return [name for name in (count, length, inner) if name is not None]
         case StructType(_, str(present)):
             return [present]
         case _:

@@ -108,6 +108,9 @@ SCALARS = (*INTEGERS, *VARINTS, *FLOATS, "bool", "uuid")
 LENGTHS = (*INTEGERS, *VARINTS, "compact")
 """What can hold a length or a count. ``compact`` is an unsigned varint of the number plus one; 0 is null."""
 
+ZERO_TERMINATED = "zero_terminated"
+"""What stands in the place of a length where a zero byte ends bytes or text."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScalarType:
@@ -154,13 +157,28 @@ class BitsType:
 class BytesType:
     """Bytes, or text in UTF-8.
 
-    ``length`` is the type of the length before them, a number for a fixed size, or ``"rest"`` for all
-    that is left. ``null`` is the length that means null (``None``: null is not allowed).
+    ``length`` is the type of the length before them, a number for a fixed size, ``"rest"`` for all
+    that is left, or ``"zero_terminated"``. ``null`` is the length that means null (``None``: null is not
+    allowed). With ``padded`` zero bytes fill up a fixed size, and are no part of the value.
     """
 
     length: str | int
     text: bool = False
     null: int | None = None
+    padded: bool = False
+
+    @property
+    def prefix(self) -> str | None:
+        """The type of the length before them, where there is one."""
+        known = isinstance(self.length, int) or self.length in ("rest", ZERO_TERMINATED)
+        return None if known else str(self.length)
+
+
+@dataclass(frozen=True, slots=True)
+class PaddingType:
+    """Zero bytes up to the next ``multiple``, counted from the start of the layout."""
+
+    multiple: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,4 +255,4 @@ class StructType:
     null: int | None = None
 
 
-FieldType = ScalarType | BitsType | BytesType | ArrayType | StructType
+FieldType = ScalarType | BitsType | BytesType | ArrayType | StructType | PaddingType

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.columns import ViewPlan
-from codecgen.schema.lookup import reference_of
+from codecgen.schema.lookup import bytes_of, reference_of
+from codecgen.schema.types import ZERO_TERMINATED, PaddingType
 from codecgen.targets.arrow.checks import Unsupported
 
 
@@ -36,6 +37,13 @@ def _layouts(plan: Plan, entry: LayoutPlan) -> Iterator[LayoutPlan]:
 
 def _beyond(fp: FieldPlan) -> str:
     f = fp.field
+    if isinstance(f.type, PaddingType):
+        return "padding"
+    content = bytes_of(f)
+    if content is not None and content.length == ZERO_TERMINATED:
+        return "ended by a zero byte"
+    if content is not None and content.padded:
+        return "filled up with zero bytes"
     if fp.own_bytes > (fp.size or 0):
         return "a length that counts bytes before it"
     if len(f.covers) > 1:

@@ -13,11 +13,13 @@ from codecgen.schema.types import (
     FLOATS,
     INTEGERS,
     VARINTS,
+    ZERO_TERMINATED,
     ArrayType,
     BitMember,
     BitsType,
     BytesType,
     Compression,
+    PaddingType,
     Reference,
     ScalarType,
     StructType,
@@ -102,6 +104,8 @@ class FieldCodecs:
                 return call(self.use("Bits"), base, *bits)
             case BytesType():
                 return self.bytes(f.type, f.endian, accepts)
+            case PaddingType(multiple):
+                return call(self.use("Padding"), str(multiple))
             case StructType():
                 return self.struct(f.type, plan, f.endian, accepts)
             case ArrayType():
@@ -168,14 +172,14 @@ class FieldCodecs:
 
     def bytes(self, type_: BytesType, endian: str, accepts: frozenset[str]) -> Code:
         plus: str | None = None
-        if type_.length == "rest":
-            length: Code = "None"
-        elif isinstance(type_.length, int):
+        if type_.prefix is not None:
+            length, plus = self.length(type_.prefix, endian, accepts)
+        elif isinstance(type_.length, int) and not type_.padded:
             length = str(type_.length)
         else:
-            length, plus = self.length(type_.length, endian, accepts)
+            length = "None"
         negative = "negative_null" in accepts and type_.null is not None and type_.null < 0
-        return call(
+        content = call(
             self.use("Text" if type_.text else "Bytes"),
             length,
             null=None if type_.null is None else str(type_.null),
@@ -183,6 +187,11 @@ class FieldCodecs:
             any_negative="True" if negative else None,
             lossy="True" if type_.text and "invalid_utf8" in accepts else None,
         )
+        if type_.length == ZERO_TERMINATED:
+            return call(self.use("ZeroTerminated"), content)
+        if type_.padded:
+            return call(self.use("ZeroFilled"), content, str(type_.length))
+        return content
 
     def reference(self, ref: Reference, plan: LayoutPlan) -> Code:
         """The Python name of a layout that stands in another."""

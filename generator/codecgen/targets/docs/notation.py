@@ -9,10 +9,12 @@ from codecgen.plan.type_text import byte_count, constant_words, element_words, s
 from codecgen.schema.expression import Expression, source
 from codecgen.schema.model import Enum, EnumValue, Field
 from codecgen.schema.types import (
+    ZERO_TERMINATED,
     ArrayType,
     BitMember,
     BitsType,
     BytesType,
+    PaddingType,
     Reference,
     ScalarType,
     StructType,
@@ -63,15 +65,21 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
                 yield from _bits(plan, m)
         case BytesType(length, text, null):
             kind = "string" if text else "bytes"
+            if f.type.padded:
+                notes.append("filled up with zero bytes")
+            if length == ZERO_TERMINATED:
+                notes.append("a zero byte ends it")
             if isinstance(length, int):
                 yield _line(
                     name, f"{byte_count(length)} of text" if text else byte_count(length), notes
                 )
                 return
-            if length != "rest":
+            if f.type.prefix is not None:
                 null_note = [] if null is None else [f"{null} is null"]
                 yield _line(
-                    f"{name}{_suffix(plan, 'length')}", scalar_name(length), null_note + notes
+                    f"{name}{_suffix(plan, 'length')}",
+                    scalar_name(f.type.prefix),
+                    null_note + notes,
                 )
             yield _line(name, kind, notes)
         case ArrayType() as array:
@@ -91,6 +99,8 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
             if array.compression is not None:
                 notes.append(f"compressed by {source(array.compression.by.node)}")
             yield _line(name, f"[{inner}]", notes)
+        case PaddingType(multiple):
+            yield _line(name, f"zero bytes to a multiple of {multiple}", notes)
         case StructType(ref, present, null):
             if present is not None:
                 mark = [f"1, or {null}, which is null"]

@@ -212,6 +212,7 @@ def _below(fp: FieldPlan) -> str:
         words += " bytes" if words != "1" else " byte"
     elif isinstance(fp.field.type, BytesType):
         words = words.replace(", + length", " bytes, + length")
+        words += " bytes" if words.endswith("or more") else ""
     return words + (", not always" if fp.field.when is not None else "")
 
 

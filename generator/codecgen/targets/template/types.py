@@ -28,6 +28,9 @@ _NOTHING = view.Type(
     present=None,
     null=None,
     rest=False,
+    zero_terminated=False,
+    padded=False,
+    multiple=None,
     element=None,
     layout=None,
     versions=(),
@@ -51,9 +54,13 @@ def type_of(plan: Plan, around: LayoutPlan, type_: field_types.FieldType) -> vie
                 kind="string" if text else "bytes",
                 size=length if isinstance(length, int) else None,
                 rest=length == "rest",
-                length=number(length) if isinstance(length, str) and length != "rest" else None,
+                length=None if type_.prefix is None else number(type_.prefix),
                 null=null,
+                zero_terminated=length == field_types.ZERO_TERMINATED,
+                padded=type_.padded,
             )
+        case field_types.PaddingType(multiple):
+            return replace(_NOTHING, kind="padding", multiple=multiple)
         case field_types.ArrayType():
             return _array(plan, around, type_)
         case field_types.StructType(ref, present, null):

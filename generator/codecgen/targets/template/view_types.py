@@ -110,7 +110,7 @@ class Type:
 
     kind: Annotated[
         str,
-        "`integer`, `varint`, `float`, `bool`, `uuid`, `bits`, `bytes`, `string`, `array` or `layout`.",
+        "`integer`, `varint`, `float`, `bool`, `uuid`, `bits`, `bytes`, `string`, `array`, `layout` or `padding`.",
     ]
     name: Annotated[
         str | None, "The type's name in the schema language (`i32`, `varint`), if it has one."
@@ -140,6 +140,9 @@ class Type:
         int | None, "The number of `length`, `count`, `counted_by` or `present` that means null."
     ]
     rest: Annotated[bool, "Whether it takes all that is left of what is around it."]
+    zero_terminated: Annotated[bool, "Whether a zero byte ends it (`bytes`, `string`)."]
+    padded: Annotated[bool, "Whether zero bytes fill up its size (`bytes`, `string`)."]
+    multiple: Annotated[int | None, "What it goes up to a multiple of (`padding`)."]
     element: Annotated[Type | None, "What the elements are (`array`)."]
     layout: Annotated[str | None, "The layout that stands here (`layout`)."]
     versions: Annotated[
