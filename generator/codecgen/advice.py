@@ -77,5 +77,7 @@ ADVICE: Mapping[str, str] = {
     "a multiple of 2 or more.",
     "C063": "The ranges that a checksum covers lie apart, and what counts as zero bytes under `zero` lies in the range beside "
     "it.",
+    "C064": "`until` is a condition on `item`, the element that was read: the first one for which it holds is the last. One "
+    "that asks for nothing of it would hold for each element, or for none.",
 }
 """Number -> why it is reported, and what helps. Plain text."""

@@ -146,6 +146,7 @@ def _count(type_: ArrayType) -> str:
     count = type_.fixed or type_.count or type_.counted_by
     words = [f"count={count}"] if count else []
     words += [f"length={type_.length}"] if type_.length else []
+    words += [f"until {type_.until}"] if type_.until is not None else []
     words += [] if words else ["to the end"]
     words += [f"at_least={type_.at_least}"] if type_.at_least else []
     words += [f"null={type_.null}"] if type_.null is not None else []

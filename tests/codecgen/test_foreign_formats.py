@@ -13,13 +13,14 @@ from functools import cache
 from typing import Any
 
 import crc32c
+import fastavro
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen.examples import live
 from codecgen.plan import make_plan
-from codecgen.runtime.errors import ChecksumError, ParseError, ValueRefused
+from codecgen.runtime.errors import ChecksumError, ParseError, TrailingError, ValueRefused
 from codecgen.schema import loader
 from tests.codecgen.schemas import checked
 from tests.paths import ROOT
@@ -57,20 +58,24 @@ def test_png() -> None:
     png = codecs("png").PNG_FILE
     parsed = png.parse(PICTURE)
     assert (parsed.header.width, parsed.header.color_type.label) == (2, "grayscale")
-    assert [c.type for c in parsed.chunks] == [b"tEXt", b"IDAT", b"IEND"]
+    assert [c.type.label for c in parsed.chunks] == ["tEXt", "IDAT", "IEND"]
     assert zlib.decompress(parsed.chunks[1].data) == PIXELS
     assert png.build(parsed) == PICTURE
     ours = png.build(
         {
             "header": {"width": 2, "height": 2, "bit_depth": 8, "color_type": "grayscale"},
             "chunks": [
-                {"type": b"tEXt", "data": b"Title\0made here"},
-                {"type": b"IDAT", "data": zlib.compress(PIXELS)},
-                {"type": b"IEND", "data": b""},
+                {"type": "text", "data": b"Title\0made here"},
+                {"type": "IDAT", "data": zlib.compress(PIXELS)},
+                {"type": "end", "data": b""},
             ],
         }
     )
     assert ours == PICTURE
+    with pytest.raises(ParseError):
+        png.parse(PICTURE[:-12])  # the last chunk is missing
+    with pytest.raises(TrailingError):
+        png.parse(PICTURE + chunk(b"IEND", b""))
 
 
 @pytest.mark.parametrize(
@@ -220,6 +225,34 @@ def test_sctp() -> None:
             packet.parse(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
     with pytest.raises(ParseError):
         packet.parse(data[:15] + b"\3" + data[16:])
+
+
+# ---------------------------------------------------------------- Avro
+
+
+@given(
+    st.sampled_from(("null", "deflate")),
+    st.dictionaries(st.text(max_size=4), st.text(max_size=4), max_size=3),
+    st.lists(st.integers(-5, 5), max_size=9),
+)
+def test_avro(codec: str, metadata: dict[str, str], numbers: list[int]) -> None:
+    schema = {"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}]}
+    out = io.BytesIO()
+    rows = [{"n": n} for n in numbers]
+    fastavro.writer(out, schema, rows, codec, 2, {f"x.{k}": v for k, v in metadata.items()})
+    data = out.getvalue()
+    container = codecs("avro").OBJECT_CONTAINER
+    parsed = container.parse(data)
+    found = {e.key: e.value for part in parsed.metadata for e in part.entries}
+    assert found["avro.codec"] == codec.encode()
+    assert {k[2:]: v.decode() for k, v in found.items() if k[:2] == "x."} == metadata
+    assert sum(block.count for block in parsed.blocks) == len(numbers)
+    assert {block.sync for block in parsed.blocks} <= {parsed.sync}
+    assert container.build(parsed) == data
+    entries = [{"key": key, "value": value} for key, value in found.items()]
+    parts = [{"entries": [entry]} for entry in entries] + [{"entries": []}]
+    ours = container.build(dict(parsed) | {"metadata": parts})
+    assert list(fastavro.reader(io.BytesIO(ours))) == rows
 
 
 # ---------------------------------------------------------------- BookKeeper

@@ -5,12 +5,13 @@ from __future__ import annotations
 import struct
 import uuid
 import zlib
+from functools import partial
 from typing import Any
 
 import crc32c
 
 from codecgen.runtime.compression import compress
-from tests.laws.meaning import Meaning, look_in, words_of
+from tests.laws.meaning import Meaning, look_at, look_in, words_of
 from tests.laws.world import (
     CHECKS,
     INTEGERS,
@@ -221,6 +222,10 @@ def _array(
         return null
     if len(items) < spec.get("at_least", 0):
         raise Unfit("too few")
+    if spec.get("until", "end") != "end":
+        ends = [Meaning(partial(look_at, item), {}).holds(spec["until"]) for item in items]
+        if ends != [False] * (len(items) - 1) + [True]:
+            raise Unfit("another last element")
     always = isinstance(spec.get("count"), int)
     if always and len(items) != spec["count"]:
         raise Unfit("another number")

@@ -364,12 +364,15 @@ class Maker(Keys):
                 if self.plain or d.chance(2)
                 else {"length": self.short("compact")}
             )
-            if d.chance(6):
+            if d.chance(16 if self.plain else 6):
+                spec = self.until(name)
+            elif d.chance(6):
                 spec.pop("length", None)
                 spec["count"] = d.number(1, 3)
             elif d.chance(6):
                 spec["at_least"] = d.number(0, 2)
-            if not isinstance(spec.get("count"), int) and (not self.plain or d.chance(3)):
+            fixed = isinstance(spec.get("count"), int) or "until" in spec
+            if not fixed and (not self.plain or d.chance(3)):
                 self.null(spec, spec.get("count") or spec["length"])
         elif kind in (11, 13):
             holds = [m for m in self.kit.made if not m.open and self.may_hold(m)]
@@ -440,6 +443,27 @@ class Maker(Keys):
         return d.pick(
             [s for s in SCALARS if s not in (*VARINTS, "i24", "u24")] if self.plain else SCALARS
         )
+
+    def until(self, name: str) -> Tree:
+        """An array up to an element that says that it is the last."""
+        d = self.d
+        kind = d.number(0, 3)
+        if kind == 0:
+            type_ = d.pick(("u8", "i16", "uvarint", "i64"))
+            return {"array": type_, "until": d.pick(("item == 0", "item > 1", "not item != 1"))}
+        names = Names(d)
+        last, other = names.fresh(), names.fresh()
+        fields: Tree = {other: d.pick(SCALARS)}
+        if kind == 1:
+            fields |= {last: {"type": "u8", "counts": other}, other: {"array": d.pick(SCALARS)}}
+            fields = {last: fields[last], other: fields[other]}
+            return {"array": {"fields": fields}, "until": f"item.{last} == 0"}
+        if kind == 2:
+            fields[last] = "bool"
+            return {"array": {"fields": fields}, "until": f"item.{last}"}
+        fields[last] = {"type": d.pick(("i8", "u16", "varint")), "default": 2}
+        operator = d.pick(("==", "<", ">="))
+        return {"array": {"fields": fields}, "until": f"item.{last} {operator} {d.number(0, 2)}"}
 
     def varies(self) -> bool:
         """Whether there is more than one version."""

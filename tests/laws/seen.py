@@ -38,7 +38,7 @@ def solid(spec: Any) -> bool:
     if "padding" in spec:
         return False
     if "array" in spec:
-        return bool({"count", "length"} & set(spec))
+        return bool({"count", "length"} & set(spec)) or spec.get("until", "end") != "end"
     return spec.get("bytes", spec.get("string")) != "rest"
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 import struct
 import uuid
+from functools import partial
 from typing import Any
 
 from codecgen.schema.expression import EndOf
 from tests.laws.bytes_of import version_of
-from tests.laws.meaning import Meaning, look_in, words_of
+from tests.laws.meaning import Meaning, look_at, look_in, words_of
 from tests.laws.world import (
     Facts,
     Quoted,
@@ -314,8 +315,23 @@ class Values:
             ]
         else:
             items = [self.scalar(element) for _ in range(number)]
+        if spec.get("until", "end") != "end":
+            items = self.up_to_the_last(spec["until"], spec, version, deep)
         made[name] = items
         return list(items)
+
+    def up_to_the_last(self, until: str, spec: Tree, version: int | None, deep: int) -> list[Any]:
+        """Elements of which the last fulfils a condition, and no other."""
+        most = self.r.choice((1, 1, 2, 4))
+        items: list[Any] = []
+        for _ in range(100):
+            element = spec["array"]
+            held = element.partition("@")[0] in self.facts.layouts
+            item = self.held(element, version, deep) if held else self.scalar(element)
+            if Meaning(partial(look_at, item), {}).holds(until):
+                return [*items, item]
+            items = [*items, item][: most - 1]
+        raise NoValue("no last element")
 
 
 def _owner(facts: Facts, spec: Tree) -> str | None:

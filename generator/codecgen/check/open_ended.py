@@ -161,8 +161,8 @@ class _Ends:
                 return scalar_bounds(name)[0]
             case BytesType() as type_:
                 return self.least_bytes(type_)
-            case ArrayType(element, fixed=int(number)):
-                return number * self.least_element(element, layout)
+            case ArrayType(element, fixed=number, until=until) if number or until is not None:
+                return (number or 1) * self.least_element(element, layout)
             case ArrayType(count=count, length=length):
                 return sum(scalar_bounds(name)[0] for name in (count, length) if name is not None)
             case StructType(_, str(present)):

@@ -36,7 +36,8 @@ def _endless(f: Field) -> bool:
 
 def _may_be_empty(f: Field) -> bool:
     """Whether there may be no elements, in each version."""
-    return all(isinstance(t, ArrayType) and t.fixed is None for t in f.all_types())
+    types = f.all_types()
+    return all(isinstance(t, ArrayType) and t.fixed is None and t.until is None for t in types)
 
 
 def _cycle(start: str, edges: dict[str, list[Field]]) -> list[str]:

@@ -57,6 +57,8 @@ class FieldPlan:
     bit_defaults: Mapping[str, Value] = dataclass_field(default_factory=dict)
     own_bytes: int = 0
     """The bytes up to its end that a length counts: its own, and those before it in its range."""
+    until: Value | None = None
+    """The condition that holds for the last element of an array, and for no other."""
 
     @property
     def name(self) -> str:
@@ -209,7 +211,14 @@ def _plan(layout: Layout, version: int | None, model: Model, plan_of: object) ->
         )
         fixed = offset is not None and size is not None and f.when is None
         offset = offset + size if fixed else None  # type: ignore[operator]
-    own = tuple(replace(fp, own_bytes=_own_bytes(fp, fields)) for fp in fields)
+    own = tuple(
+        replace(
+            fp,
+            own_bytes=_own_bytes(fp, fields),
+            until=_until(layout, fp.field, version, model),
+        )
+        for fp in fields
+    )
     return LayoutPlan(layout, version, own, _derived(layout, version, model))
 
 
@@ -220,6 +229,13 @@ def _own_bytes(fp: FieldPlan, fields: list[FieldPlan]) -> int:
         (i for i, f in enumerate(before) if fp.measures and f.name == fp.measures.first), None
     )
     return 0 if first is None else sum(f.size or 0 for f in before[first:])
+
+
+def _until(layout: Layout, f: Field, version: int | None, model: Model) -> Value | None:
+    if not isinstance(f.type, ArrayType) or f.type.until is None:
+        return None
+    at = next(i for i, other in enumerate(layout.fields) if other.name == f.name)
+    return settled(f.type.until, Scope(model, layout, version, at, f.name, f.type.element))
 
 
 def _settled(

@@ -134,6 +134,7 @@ def fields_needed(ops: tuple[ReadOp, ...], *, checks: bool) -> set[str]:
             case Require(_, condition) if checks:
                 out |= _named(condition)
             case Elements(field, type_):
+                out |= set() if field.until is None else _named(field.until)
                 if type_.counted_by is not None:
                     out.add(type_.counted_by)
                 if field.codec is not None:

@@ -99,6 +99,8 @@ def type_pieces(type_: FieldType) -> Iterator[str | Reference]:
                 yield f" with {scalar_name(length)} length in bytes"
             if type_.to_the_end:
                 yield " to the end"
+            if type_.until is not None:
+                yield f" up to one for which {type_.until}"
             if type_.null is not None:
                 yield f", null as {type_.null}"
         case StructType(ref, present, null):

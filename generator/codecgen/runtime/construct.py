@@ -1,8 +1,9 @@
 """What generated Construct codecs import: one name for all of it."""
 
-from codecgen.runtime.arrays import Array, Compressed
+from codecgen.runtime.arrays import Array, Until
 from codecgen.runtime.bits import Bit, Bits
 from codecgen.runtime.byte_strings import Bytes, Text
+from codecgen.runtime.compressed_section import Compressed
 from codecgen.runtime.enums import Enumeration
 from codecgen.runtime.fields import Field, Rule, end_of, minus, ordered, plus, value_at
 from codecgen.runtime.layout import Choice, Layout, Lazy
@@ -53,6 +54,7 @@ __all__ = [
     "Rule",
     "Text",
     "TextLine",
+    "Until",
     "Uuid",
     "Varint",
     "Word",

@@ -221,8 +221,8 @@ def _least(codec: Codec) -> int:
     if isinstance(codec, Bytes):
         return _least(codec.length) if isinstance(codec.length, Codec) else 0
     if isinstance(codec, Array):
-        if codec.fixed is not None and codec.compressed is None:
-            return codec.fixed * _least(codec.element)
+        if codec.compressed is None and (codec.fixed is not None or codec.until is not None):
+            return (codec.fixed or 1) * _least(codec.element)
         return sum(_least(number) for number in (codec.count, codec.length) if number is not None)
     if isinstance(codec, Nullable):
         return _least(codec.present)

@@ -309,6 +309,7 @@ class ModelBuilder:
             nesting=cast(int | None, r["nesting"]),
             at_least=cast(int, r["at_least"] or 0),
             null=cast(int | None, r["null"]),
+            until=until if isinstance(until := r["until"], Expression) else None,
         )
 
     def element(self, r: Record, span: Span, accepts: frozenset[str]) -> Element:

@@ -167,7 +167,8 @@ FORMS: Mapping[str, Form] = {
                 "Type of the length in bytes before an array.",
             ),
             "until": Key(
-                OneOf(("end",)), "The array reaches to the end of the range that it stands in."
+                Either((OneOf(("end",)), Code())),
+                "The array reaches to the end of the range that it stands in, or to the first element, `item`, for which this holds.",
             ),
             "compressed": Key(Use("compressed"), "The array is compressed."),
             "nesting": Key(Integer(), "How deep the array may hold its own layout."),

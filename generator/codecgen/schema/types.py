@@ -218,8 +218,9 @@ class ArrayType:
     """Elements one after the other.
 
     Their number is always the same (``fixed``), in front (``count``), in another field that ``counts`` them
-    (``counted_by``), or they reach to the end of the field range (none of these). ``length`` is a length in bytes before
-    them all. ``null`` is the count, or the length, that means null (``None``: null is not allowed).
+    (``counted_by``), or they reach to the end of the field range (none of these), or to the first element for which
+    ``until`` holds. ``length`` is a length in bytes before them all. ``null`` is the count, or the length, that means
+    null (``None``: null is not allowed).
     """
 
     element: Element
@@ -231,6 +232,7 @@ class ArrayType:
     at_least: int = 0
     null: int | None = None
     fixed: int | None = None
+    until: Expression | None = None
 
     @property
     def says_how_many(self) -> bool:
@@ -240,7 +242,7 @@ class ArrayType:
     @property
     def to_the_end(self) -> bool:
         """Whether the end of the field range is all that says where the elements end."""
-        return not self.says_how_many and self.length is None
+        return not self.says_how_many and self.length is None and self.until is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,8 @@ def _beyond(fp: FieldPlan) -> str:
     f = fp.field
     if isinstance(f.type, PaddingType):
         return "padding"
+    if fp.until is not None:
+        return "an array whose elements say which one is the last"
     content = bytes_of(f)
     if content is not None and content.length == ZERO_TERMINATED:
         return "ended by a zero byte"

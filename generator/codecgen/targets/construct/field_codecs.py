@@ -259,11 +259,22 @@ class FieldCodecs:
             else None,
             closes="True" if measured and index == len(plan.fields) - 1 else None,
             nesting=None if type_.nesting is None else str(type_.nesting),
+            until=self.until(type_, plan.fields[index].until),
             at_least=str(type_.at_least) if type_.at_least else None,
             null=None if type_.null is None else str(type_.null),
             version=str(plan.version) if mixed else None,
             accepts=call("frozenset", listing([string(f) for f in freedoms])) if freedoms else None,
         )
+
+    def until(self, type_: ArrayType, value: Value | None) -> Code | None:
+        """The condition for the last element."""
+        if value is None:
+            return None
+        expressions = self.expressions()
+        text = expressions.text(value)
+        self.runtime |= expressions.helpers
+        this = "this" if "this." in text else "_"
+        return call(self.use("Until"), string(str(type_.until)), f"lambda {this}, item: {text}")
 
     def compressed(self, c: Compression, plan: LayoutPlan, index: int) -> Code:
         by = plan.fields[index].codec

@@ -94,6 +94,8 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
                 if isinstance(element, Reference)
                 else element_words(element)
             )
+            if array.until is not None:
+                notes.append(f"up to one for which {plain(array.until)}")
             if array.fixed is not None:
                 notes.append(f"{array.fixed} of them")
             if array.compression is not None:

@@ -24,6 +24,7 @@ _NOTHING = view.Type(
     count=None,
     counted_by=None,
     fixed=None,
+    until=None,
     compact=False,
     present=None,
     null=None,
@@ -76,6 +77,7 @@ def _array(plan: Plan, around: LayoutPlan, array: field_types.ArrayType) -> view
         count=number(array.count) if array.count is not None else None,
         counted_by=array.counted_by,
         fixed=array.fixed,
+        until=expression(array.until),
         length=number(array.length) if array.length is not None else None,
         rest=array.to_the_end,
         element=_layout(plan, around, element)

@@ -130,6 +130,9 @@ class Type:
     ]
     counted_by: Annotated[str | None, "The field before it that counts the elements (`array`)."]
     fixed: Annotated[int | None, "How many elements there always are (`array`)."]
+    until: Annotated[
+        Expression | None, "What holds for the last element, and for no other (`array`)."
+    ]
     compact: Annotated[
         bool, "Whether this number stands for one less, and 0 for null (`length` and `count`)."
     ]
