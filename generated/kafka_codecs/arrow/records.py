@@ -145,13 +145,13 @@ RECORDS = View(
     row_size=192,
     kind=Kind(16, 1, True, "big"),
     checks=(
-        Place("message_size", "records/message.yaml", 19),
-        Place("magic", "records/message.yaml", 26),
-        Place("attributes", "records/message.yaml", 27),
-        Place("key", "records/message.yaml", 39),
-        Place("value", "records/message.yaml", 44),
-        Place("messages", "records/message.yaml", 49),
-        Place("crc", "records/message.yaml", 20),
+        Place("message_size", "records/message.yaml", 18),
+        Place("magic", "records/message.yaml", 25),
+        Place("attributes", "records/message.yaml", 26),
+        Place("key", "records/message.yaml", 38),
+        Place("value", "records/message.yaml", 43),
+        Place("messages", "records/message.yaml", 48),
+        Place("crc", "records/message.yaml", 19),
         Place("message", "records/message.yaml", 1),
         Place("batch_length", "records/record_batch.yaml", 7),
         Place("full_check", "views/records.yaml", 29),
@@ -176,4 +176,4 @@ RECORDS = View(
 __all__ = ["RECORDS"]
 
 
-__made_for__ = {"language": 1, "runtime": (1, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -7,23 +7,23 @@ from codecgen.runtime.construct import Array, Choice, Field, Integer, Layout
 # What a broker knows of one producer.
 PRODUCER_SNAPSHOT_ENTRY = Layout(
     "producer_snapshot_entry",
-    Field("producer_id", Integer(8), line=44, spelled="producerId"),
-    Field("producer_epoch", Integer(2), line=45, spelled="epoch"),
-    Field("last_sequence", Integer(4), line=46, default=lambda _: -1, spelled="lastSequence"),
-    Field("last_offset", Integer(8), line=47, default=lambda _: -1, spelled="lastOffset"),
-    Field("offset_delta", Integer(4), line=48, default=lambda _: 0, spelled="offsetDelta"),
-    Field("timestamp", Integer(8), line=49),
+    Field("producer_id", Integer(8), line=43, spelled="producerId"),
+    Field("producer_epoch", Integer(2), line=44, spelled="epoch"),
+    Field("last_sequence", Integer(4), line=45, default=lambda _: -1, spelled="lastSequence"),
+    Field("last_offset", Integer(8), line=46, default=lambda _: -1, spelled="lastOffset"),
+    Field("offset_delta", Integer(4), line=47, default=lambda _: 0, spelled="offsetDelta"),
+    Field("timestamp", Integer(8), line=48),
     Field(
         "coordinator_epoch",
         Integer(4),
-        line=50,
+        line=49,
         default=lambda _: -1,
         spelled="coordinatorEpoch",
     ),
     Field(
         "current_txn_first_offset",
         Integer(8),
-        line=51,
+        line=50,
         default=lambda _: -1,
         spelled="currentTxnFirstOffset",
     ),
@@ -35,19 +35,19 @@ PRODUCER_SNAPSHOT_ENTRY = Layout(
 # that of the next record. A partition without such producers has one without entries.
 PRODUCER_SNAPSHOT_V1 = Layout(
     "producer_snapshot",
-    Field("version", Integer(2), line=11, version=1),
+    Field("version", Integer(2), line=10, version=1),
     Field(
         "crc",
         Integer(4, signed=False),
-        line=12,
+        line=11,
         checksum="crc32c",
         covers=("entry_count", None),
     ),
-    Field("entry_count", Integer(4), line=13, counts="entries", spelled="entryCount"),
+    Field("entry_count", Integer(4), line=12, counts="entries", spelled="entryCount"),
     Field(
         "entries",
         Array(PRODUCER_SNAPSHOT_ENTRY, counted_by="entry_count"),
-        line=14,
+        line=13,
         spelled="producerEntries",
     ),
     source="files/producer_snapshot.yaml",
@@ -62,4 +62,4 @@ PRODUCER_SNAPSHOT: Choice = Choice(
 )
 
 
-__made_for__ = {"language": 1, "runtime": (1, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -45,7 +45,7 @@ def _field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
     type_ = f.in_versions((scope.version,)).type
     if isinstance(type_, ArrayType) and type_.until is not None:
         yield from _last(f, type_.until, replace(before, item=type_.element))
-    if f.default is not None and f.none is None:
+    if f.default is not None and f.absent is None:
         yield from _default(f, f.default, _until(scope, index, built=True))
     for m in members(f):
         if m.default is not None and exists_in(m, scope.version):

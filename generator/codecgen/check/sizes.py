@@ -16,7 +16,7 @@ MOST_ELEMENTS = 1 << 20
 MOST_PADDING = 1 << 16
 """The largest number to a multiple of which padding goes."""
 
-_VALUE_KEYS = ("default", "none", "const", "valid", "refuse", "unit", "is", "measures", "counts")
+_VALUE_KEYS = ("default", "absent", "const", "valid", "refuse", "unit", "is", "measures", "counts")
 
 
 def check_field(f: Field, layout: Layout) -> Iterator[Diagnostic]:
