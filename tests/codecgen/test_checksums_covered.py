@@ -98,6 +98,17 @@ def test_the_order_is_that_of_what_covers_what(codecs: Any) -> None:
     assert codecs.CHAINED.build(codecs.CHAINED.parse(data)) == data
 
 
+def test_many_checksums_over_each_other() -> None:
+    """Each covers all that follow it."""
+    sums = [f"  s{i}: {{type: u16, checksum: crc16_arc, covers: rest}}" for i in range(30)]
+    text = "\n".join(["layout: many", "fields:", *sums, "  end: u8"])
+    found, _ = live.load(make_plan(model_of(text)))
+    assert found is not None
+    many = found.module("case.yaml").MANY
+    data = many.build({"end": 1})
+    assert (len(data), many.parse(data).end) == (61, 1)
+
+
 @pytest.mark.parametrize("at", [0, 2, 5, 6, 8])
 def test_damage_is_seen_in_each_range(codecs: Any, at: int) -> None:
     data = bytearray(codecs.TWO.build({"head": 7, "body": b"abc"}))

@@ -25,14 +25,14 @@ def check_field(f: Field, layout: Layout) -> Iterator[Diagnostic]:
         match type_:
             case ArrayType(fixed=int(number)):
                 yield from _fixed(f, number)
-            case BytesType(padded=True) if not isinstance(type_.length, int):
+            case BytesType(length=str(), padded=True):
                 yield _padded(f, "padded")
             case PaddingType(multiple):
                 yield from _padding(f, multiple)
                 yield from _place(f, layout)
-            case ArrayType(BytesType(padded=True) as element):
-                if not isinstance(element.length, int):
-                    yield _padded(f, "array.padded")
+        match type_:
+            case ArrayType(BytesType(length=str(), padded=True)):
+                yield _padded(f, "array.padded")
 
 
 def _fixed(f: Field, number: int) -> Iterator[Diagnostic]:

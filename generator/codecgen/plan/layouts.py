@@ -104,13 +104,13 @@ class LayoutPlan:
 
         def add(checksum: FieldPlan) -> None:
             for fp in self.covered(checksum):
-                if fp.field.checksum is not None and fp.name not in checksum.field.zero:
+                counts = fp.name not in checksum.field.zero and fp not in out
+                if counts and fp.field.checksum is not None:
                     add(fp)
-            if checksum not in out:
-                out.append(checksum)
+            out.append(checksum)
 
         for fp in self.fields:
-            if fp.field.checksum is not None:
+            if fp.field.checksum is not None and fp not in out:
                 add(fp)
         return tuple(out)
 

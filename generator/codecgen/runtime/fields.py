@@ -124,13 +124,12 @@ class Fields:
 
         def add(f: Field) -> None:
             for inner in (self.all[i] for i in self.covered(f)):
-                if inner.covers and inner.name not in f.zero:
+                if inner.covers and inner.name not in f.zero and inner not in out:
                     add(inner)
-            if f not in out:
-                out.append(f)
+            out.append(f)
 
         for f in self.all:
-            if f.covers:
+            if f.covers and f not in out:
                 add(f)
         return tuple(out)
 
