@@ -76,7 +76,7 @@ ADVICE: Mapping[str, str] = {
     "C062": "An array that always has as many elements has one at least, and no more than a reader takes. Padding goes up to "
     "a multiple of 2 or more.",
     "C063": "The ranges that a checksum covers lie apart, and what counts as zero bytes under `zero` lies in the range beside "
-    "it.",
+    "it. A `mask` keeps bits that the checksum has.",
     "C064": "`until` is a condition on `item`, the element that was read: the first one for which it holds is the last. One "
     "that asks for nothing of it would hold for each element, or for none.",
 }

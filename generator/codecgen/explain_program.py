@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codecgen.diagnostics import did_you_mean, printable
 from codecgen.explain import UnknownName
-from codecgen.explain_text import WIDTH, covered_words, range_words
+from codecgen.explain_text import WIDTH, checksum_words, covered_words, range_words
 from codecgen.explain_values import said, span
 from codecgen.plan import LayoutPlan, Plan, make_plan, read_ops, write_ops
 from codecgen.plan.columns import CasePlan, Leaf, plan_view
@@ -115,7 +115,7 @@ def _read(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
             yield _line(depth, "mark", checksum.name, "ends" if end else "begins")
         case read_ops.Verify(checksum, ahead):
             how = "all that follows" if ahead else covered_words(checksum, layout)
-            yield _line(depth, "checksum", checksum.name, checksum.field.checksum or "", how)
+            yield _line(depth, "checksum", checksum.name, checksum_words(checksum.field), how)
         case read_ops.Require(fp, condition, why):
             yield _line(depth, "require", fp.name, f"{said(condition)} ({why})")
         case read_ops.When(fp, condition, then):

@@ -20,7 +20,7 @@ def relations(fp: FieldPlan, plan: LayoutPlan) -> Iterator[tuple[str, str]]:
     if f.counts is not None:
         yield "counts", f.counts
     if f.checksum is not None:
-        yield "checksum", f"{f.checksum} over {covered_words(fp, plan)}"
+        yield "checksum", f"{checksum_words(f)} over {covered_words(fp, plan)}"
     for other in plan.fields:
         if other.measures is not None and fp in plan.field_range(other.measures):
             yield "measured by", other.name
@@ -34,6 +34,11 @@ def covered_words(checksum: FieldPlan, plan: LayoutPlan) -> str:
     words = ", then ".join(range_words(part, plan) for part in checksum.covers)
     zero = ", ".join(checksum.field.zero)
     return f"{words}, with zeros for {zero}" if zero else words
+
+
+def checksum_words(f: Field) -> str:
+    """``crc32``, ``crc32 & 0x7fffffff``."""
+    return f"{f.checksum}" if f.mask is None else f"{f.checksum} & {f.mask:#x}"
 
 
 def range_words(field_range: FieldRange, plan: LayoutPlan) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from codecgen.diff import Side, diff
 from codecgen.examples import live
 from codecgen.explain import explain
 from codecgen.explain_program import explain_program
@@ -31,6 +32,11 @@ fields:
   flags: {type: u8, versions: 0+}
   body: {bytes: rest}
 versions: 0
+---
+layout: bits
+fields:
+  sum: {type: u32, checksum: crc32, covers: rest, mask: 0x7FFF00FF}
+  body: {bytes: rest}
 ---
 layout: chained
 fields:
@@ -91,6 +97,14 @@ def test_what_counts_as_zeros(codecs: Any) -> None:
     assert masked.parse(data[:6] + b"\6abc").flags == 6  # no checksum sees it
 
 
+def test_some_bits_are_kept(codecs: Any) -> None:
+    data = codecs.BITS.build({"body": b"abc"})
+    assert data == (zlib.crc32(b"abc") & 0x7FFF00FF).to_bytes(4, "big") + b"abc"
+    assert codecs.BITS.parse(data).body == b"abc"
+    with pytest.raises(ChecksumError):
+        codecs.BITS.parse(b"\xff" + data[1:])
+
+
 def test_the_order_is_that_of_what_covers_what(codecs: Any) -> None:
     data = codecs.CHAINED.build({"x": 1, "y": 2})
     one = zlib.crc32(b"\1\2").to_bytes(4, "big")
@@ -143,6 +157,7 @@ def test_a_length_that_begins_before_itself(codecs: Any) -> None:
         ("rest", "[{from: k, to: k}, {from: n, to: n}]", "a checksum of several ranges"),
         ("rest", "{from: n, zero: [sum]}", "a checksum for which fields count as zero bytes"),
         ("{from: k}", "{from: n, to: n}", "a length that counts bytes before it"),
+        ("rest", "{from: n, to: n}, mask: 1", "a checksum of which only some bits are kept"),
     ],
 )
 def test_kernels_refuse_it(measures: str, covers: str, reason: str) -> None:
@@ -156,6 +171,7 @@ def test_words() -> None:
     plan = make_plan(model)
     assert "crc32 over body, then head" in explain(model, "two.sum")
     assert "sum (crc32, as zero bytes)" in explain(model, "masked.flags")
+    assert "crc32 & 0x7fff00ff over body" in explain(model, "bits.sum")
     program = explain_program(model, "masked")
     assert "head to the end, with zeros for sum, flags" in program
     assert "size=size - 4" in explain_program(model, "framed")
@@ -164,3 +180,15 @@ def test_words() -> None:
     page = "".join(emit_docs(plan).files.values())
     assert "CRC-32 of `body`, then `head`" in page
     assert "with zeros for `sum` and `flags`" in page
+
+
+def test_what_changed() -> None:
+    before = model_of(TEXT)
+    after = model_of(
+        TEXT.replace("zero: [sum, flags]", "zero: [sum]").replace("0x7FFF00FF", "0xFF")
+    )
+    changed = diff("masked", Side("1", before, None), Side("2", after, None))
+    zeros = "with zeros for sum, flags becomes crc32 of head to the end, with zeros for sum"
+    assert zeros in changed
+    changed = diff("bits", Side("1", before, None), Side("2", after, None))
+    assert "the checksum crc32 & 0x7fff00ff of the next field to the end becomes" in changed

@@ -328,6 +328,8 @@ def test_rocketmq() -> None:
     assert (parsed.total_size, parsed.body, parsed.topic) == (len(data), b"hello", "orders")
     assert (parsed.born_host.port, parsed.physical_offset) == (10911, 4096)
     assert module.LOG_ENTRY.build(parsed) == data
+    with pytest.raises(ChecksumError):
+        module.LOG_ENTRY.parse(data.replace(b"hello", b"hellO"))
     blank = struct.pack(">iI", 20, 0xCBD43194) + bytes(12)
     assert module.LOG_ENTRY.parse(blank).unused == bytes(12)
     assert module.BLANK.build({"unused": bytes(12)}) == blank

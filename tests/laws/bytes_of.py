@@ -59,7 +59,8 @@ def built(facts: Facts, layout: str, version: int | None, values: Any) -> bytes:
             bytes(len(parts[j])) if zero else parts[j]
             for j, zero in covered(names, name, spec["covers"])
         )
-        parts[i] = number(spec["type"], check(spec["checksum"], data), spec.get("endian", endian))
+        value = check(spec["checksum"], data) & spec.get("mask", -1)
+        parts[i] = number(spec["type"], value, spec.get("endian", endian))
     return b"".join(parts)
 
 

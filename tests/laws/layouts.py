@@ -238,6 +238,8 @@ class Maker(Keys):
             spec["covers"]["to"] = inside[-1]
         if d.chance(8 if self.plain else 2):
             self.covered(name, spec, inside, first)
+        if d.chance(16 if self.plain else 6):
+            spec["mask"] = d.pick((0x7F, 0x7FFF, 1, 0xF0F0))
         self.see(name, spec)
 
     def covered(self, name: str, spec: Tree, inside: list[str], first: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic
+from codecgen.runtime.checksums import CRCS
 from codecgen.schema.lookup import bounds, covered_parts, exists_in, field_spans, index_of
 from codecgen.schema.model import Field, Layout
 from codecgen.schema.types import FieldRange
@@ -25,6 +26,16 @@ def zero(
             message = f'"{name}" does not lie in the range that "{f.name}" covers here'
             help = f"it is declared at {layout.fields[index].span}"
             yield Diagnostic("C063", message, where, help=help)
+
+
+def mask(f: Field) -> Iterator[Diagnostic]:
+    """Some bits of a checksum are kept, and no others than it has."""
+    crc = None if f.checksum is None else CRCS[f.checksum]
+    if crc is None or f.mask is None or 0 < f.mask < 1 << crc.width:
+        return
+    message = f'the mask of "{f.name}" is {f.mask:#x}, but {f.checksum} has {crc.width} bits'
+    help = f"write a number from 1 to {(1 << crc.width) - 1:#x}"
+    yield Diagnostic("C063", message, place(f, "mask"), help=help)
 
 
 def overlap(f: Field, layout: Layout) -> Iterator[Diagnostic]:

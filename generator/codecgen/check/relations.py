@@ -34,6 +34,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
             for key, part in covered_parts(f):
                 found += _run(f, part, key, layout)
             found += checksums.overlap(f, layout)
+            found += checksums.mask(f)
             found += _counts(f, layout)
             found += _array(f)
             found += sizes.check_field(f, layout)

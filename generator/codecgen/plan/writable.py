@@ -41,5 +41,7 @@ def see_writable(f: Field) -> None:
         raise WriteError("a checksum of several ranges, which kernels do not write", f)
     if f.zero:
         raise WriteError("a checksum for which fields count as zero bytes", f)
+    if f.mask is not None:
+        raise WriteError("a checksum of which only some bits are kept", f)
     if f.checksum is not None and f.checksum not in KERNEL_CHECKSUMS:
         raise WriteError(f"a checksum that kernels lack, {f.checksum}", f)

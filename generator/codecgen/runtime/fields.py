@@ -11,6 +11,7 @@ import construct
 from codecgen.runtime.arrays import E, prefixed
 from codecgen.runtime.byte_strings import Bytes
 from codecgen.runtime.checksums import checksum as checksum_function
+from codecgen.runtime.checksums import masked
 from codecgen.runtime.located_bytes import Condition, Source
 from codecgen.runtime.primitives import Codec
 
@@ -38,7 +39,8 @@ class Field:
     end of the layout, and a range that begins with the field itself, or before it, counts its ``own_bytes`` too.
     ``counts``: it is the number of elements of that array. ``checksum`` and ``covers``: it is a
     checksum over that field range, or over several, one after the other; fields of ``zero`` count as
-    zero bytes there. What the builder can work out of these it fills in; the parser verifies them.
+    zero bytes there, and only the bits of ``mask`` are kept. What the builder can work out of these
+    it fills in; the parser verifies them.
     ``valid`` and ``refuse`` are rules about the fields so far. ``spelled`` is the name in the format's
     own documents, ``hidden`` fields are left out where people read.
     """
@@ -58,6 +60,7 @@ class Field:
         checksum: str | None = None,
         covers: tuple[str, str | None] | list[tuple[str, str | None]] | None = None,
         zero: Iterable[str] = (),
+        mask: int | None = None,
         valid: Rule | None = None,
         refuse: Rule | None = None,
         spelled: str | None = None,
@@ -74,7 +77,7 @@ class Field:
         self.is_version = version is not None
         self.measures = measures
         self.counts = counts
-        self.checksum = None if checksum is None else checksum_function(checksum)
+        self.checksum = None if checksum is None else masked(checksum_function(checksum), mask)
         self.covers = tuple(covers) if isinstance(covers, list) else () if not covers else (covers,)
         self.zero = frozenset(zero)
         self.valid = valid

@@ -199,6 +199,7 @@ FORMS: Mapping[str, Form] = {
             "measures": Key(_FIELD_RANGE, "The field is the length in bytes of a range of fields."),
             "counts": Key(Name(), "The field is the number of elements of an array."),
             "checksum": Key(OneOf(CHECKSUMS), "The field is a checksum."),
+            "mask": Key(Integer(), "The bits of the checksum that are kept; the others are 0."),
             "covers": Key(
                 Either((OneOf(("rest",)), Use("covered_range"), ListOf(Use("covered_range")))),
                 "The range of fields that the checksum is taken over, or several, one after the other.",
@@ -225,6 +226,7 @@ FORMS: Mapping[str, Form] = {
             "only": ("enum",),
             "covers": ("checksum",),
             "checksum": ("covers",),
+            "mask": ("checksum",),
             "count": ("array",),
             "length": ("array",),
             "until": ("array",),

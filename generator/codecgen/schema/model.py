@@ -63,6 +63,7 @@ class Field:
     counts: str | None = None
     checksum: str | None = None
     covers: tuple[FieldRange, ...] = ()
+    mask: int | None = None
     valid: Expression | None = None
     refuse: Expression | None = None
     accepts: frozenset[str] = frozenset()

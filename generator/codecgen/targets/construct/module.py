@@ -135,6 +135,7 @@ class Module(TextCodecs):
             checksum=None if f.checksum is None else string(f.checksum),
             covers=_covered(fp, plan),
             zero=listing([string(name) for name in f.zero]) if f.zero else None,
+            mask=None if f.mask is None else f"{f.mask:#x}",
             valid=self.rule(f.valid, fp.valid),
             refuse=self.rule(f.refuse, fp.refuse),
             spelled=self.spelled(f.name, f.spelled),

@@ -205,7 +205,8 @@ def _relations(plan: LayoutPlan, fp: FieldPlan) -> list[Phrase]:
             names = listed(map(field_name, fp.field.zero))
             covered = phrase(covered, ", with zeros for ", names)
         name = CHECKSUMS.get(fp.field.checksum, fp.field.checksum)
-        out.append(phrase(name, " of ", covered))
+        bits = "" if fp.field.mask is None else phrase(" & ", code(f"{fp.field.mask:#x}"))
+        out.append(phrase(name, " of ", covered, bits))
     if isinstance(fp.field.type, ArrayType) and fp.field.type.counted_by is not None:
         out.append(phrase(field_name(fp.field.type.counted_by), " of them"))
     return out

@@ -234,7 +234,7 @@ def _checksum(p: LayoutPlan, fp: FieldPlan) -> view.Checksum | None:
     if fp.field.checksum is None:
         return None
     ranges = tuple(part for c in fp.covers if (part := _range(p, c)) is not None)
-    return view.Checksum(fp.field.checksum, ranges, fp.field.zero)
+    return view.Checksum(fp.field.checksum, ranges, fp.field.zero, fp.field.mask)
 
 
 def _derived(plan: Plan, d: model.Derived) -> view.Derived:

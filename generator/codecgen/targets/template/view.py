@@ -42,6 +42,7 @@ class Checksum:
         "The fields whose bytes it is the checksum of: those of one range after the other.",
     ]
     zero: Annotated[tuple[str, ...], "The fields of them that count as zero bytes."]
+    mask: Annotated[int | None, "The bits of it that are kept, if not all are."]
 
 
 @dataclass(frozen=True, slots=True)
