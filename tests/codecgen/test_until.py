@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from codecgen.examples import live
 from codecgen.explain import explain
 from codecgen.explain_program import explain_program
-from codecgen.plan import make_plan
+from codecgen.plan import Plan, make_plan
 from codecgen.plan.encoded_sizes import encoded_size
 from codecgen.runtime.errors import BuildError, LimitError, ParseError, TrailingError
 from codecgen.runtime.located_bytes import Limits
@@ -71,9 +72,14 @@ rows: [{of: entry, columns: {n: n}}]
 """
 
 
+@cache
+def the_plan() -> Plan:
+    return make_plan(model_of(TEXT))
+
+
 @pytest.fixture(scope="module")
 def codecs() -> Any:
-    found, refused = live.load(make_plan(model_of(TEXT)))
+    found, refused = live.load(the_plan())
     assert found is not None and not refused
     return found.module("case.yaml")
 
@@ -88,7 +94,7 @@ def test_names_of_dns(codecs: Any, labels: list[str]) -> None:
     assert [label.text for label in parsed.labels] == [*labels, ""]
     assert codecs.DOMAIN.build(parsed) == data
     assert given["labels"] == [{"text": text} for text in [*labels, ""]]  # as they were given
-    plan = make_plan(model_of(TEXT))
+    plan = the_plan()
     assert encoded_size(plan, plan.versions["domain"][0], given) == len(data)
 
 

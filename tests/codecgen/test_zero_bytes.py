@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from codecgen.examples import live
 from codecgen.explain import explain
 from codecgen.explain_program import explain_program
-from codecgen.plan import make_plan
+from codecgen.plan import Plan, make_plan
 from codecgen.plan.encoded_sizes import encoded_size
 from codecgen.runtime.errors import BuildError, ParseError, TruncatedError, ValueRefused
 from codecgen.targets import arrow
@@ -65,9 +66,14 @@ rows: [{of: entry, columns: {n: n}}]
 """
 
 
+@cache
+def the_plan() -> Plan:
+    return make_plan(model_of(TEXT))
+
+
 @pytest.fixture(scope="module")
 def codecs() -> Any:
-    found, refused = live.load(make_plan(model_of(TEXT)))
+    found, refused = live.load(the_plan())
     assert found is not None and not refused
     return found.module("case.yaml")
 
@@ -153,7 +159,7 @@ def test_padding_goes_up_to_a_multiple(codecs: Any, text: str, tail: bytes) -> N
     parsed = codecs.PADDED.parse(data)
     assert parsed == {"size": len(raw), "end": None} | values
     assert codecs.PADDED.build(parsed) == data
-    plan = make_plan(model_of(TEXT))
+    plan = the_plan()
     assert encoded_size(plan, plan.versions["padded"][0], values) == len(data)
 
 
