@@ -113,6 +113,8 @@ class _Diff:
 
     def words(self, side: int, fp: FieldPlan) -> str:
         words = self.type(side, fp)
+        if fp.field.tag is not None:
+            return f"{words}, tag {fp.field.tag}"
         return words if fp.offset is None else f"{words}, at byte {fp.offset}"
 
     def field(self, old: FieldPlan, new: FieldPlan) -> Iterator[str]:
@@ -180,6 +182,7 @@ def _rules(old: Field, new: Field) -> Iterator[tuple[str, str, str]]:
     yield "`valid`", _text(old.valid), _text(new.valid)
     if has_order(old) and has_order(new):
         yield "`endian`", old.endian, new.endian
+    yield "`tag`", _tag(old), _tag(new)
     yield "`const`", _constant(old), _constant(new)
     yield "the checksum", _checksum(old), _checksum(new)
 
@@ -191,6 +194,10 @@ def _checksum(f: Field) -> str:
     ranges = [f"{part.first or 'the next field'} to {part.last or 'the end'}" for part in f.covers]
     zero = f", with zeros for {', '.join(f.zero)}" if f.zero else ""
     return f"{checksum_words(f)} of {', then '.join(ranges)}{zero}"
+
+
+def _tag(f: Field) -> str:
+    return "" if f.tag is None else str(f.tag)
 
 
 def _constant(f: Field) -> str:

@@ -41,6 +41,11 @@ def checksum_words(f: Field) -> str:
     return f"{f.checksum}" if f.mask is None else f"{f.checksum} & {f.mask:#x}"
 
 
+def tag_words(fp: FieldPlan) -> str:
+    """The number of a tagged field: ``tag 3``; nothing for others."""
+    return "" if fp.field.tag is None else f"tag {fp.field.tag}"
+
+
 def range_words(field_range: FieldRange, plan: LayoutPlan) -> str:
     fields = plan.field_range(field_range)
     first, last = fields[0].name, fields[-1].name

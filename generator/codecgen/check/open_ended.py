@@ -17,6 +17,7 @@ from codecgen.schema.types import (
     Reference,
     ScalarType,
     StructType,
+    TagsType,
 )
 from codecgen.spans import place
 
@@ -34,7 +35,7 @@ class _Ends:
         self.leasts: dict[tuple[str, int | None], int] = {}
 
     def findings(self, layout: LayoutPlan) -> Iterator[Diagnostic]:
-        for i, fp in enumerate(layout.fields):
+        for i, fp in enumerate(layout.in_order):
             what = self.takes_the_rest(fp, layout)
             if what:
                 yield from self.followers(layout, i, what)
@@ -75,7 +76,7 @@ class _Ends:
         else:
             lasts.append(len(layout.fields) - 1)
         f = layout.fields[i].field
-        for follower in layout.fields[i + 1 : max(lasts) + 1]:
+        for follower in layout.in_order[i + 1 : max(lasts) + 1]:
             why = self.in_the_way(layout, i, follower)
             if why:
                 message = f'"{f.name}" {what}, but "{follower.name}" follows{why}'
@@ -110,7 +111,7 @@ class _Ends:
             self.opens[key] = any(
                 self.takes_the_rest(fp, layout)
                 and not any(always for _, always in self.field_ranges(layout, i))
-                for i, fp in enumerate(layout.fields)
+                for i, fp in enumerate(layout.in_order)
             )
         return self.opens[key]
 
@@ -134,7 +135,7 @@ class _Ends:
         key = (layout.name, layout.version)
         if key not in self.leasts:
             self.leasts[key] = 0
-            self.leasts[key] = sum(self.min_size_of(fp, layout) for fp in layout.fields)
+            self.leasts[key] = sum(self.min_size_of(fp, layout) for fp in layout.in_order)
         return self.leasts[key]
 
     def least_element(self, element: Element, layout: LayoutPlan) -> int:
@@ -165,6 +166,8 @@ class _Ends:
                 return (number or 1) * self.least_element(element, layout)
             case ArrayType(count=count, length=length):
                 return sum(scalar_bounds(name)[0] for name in (count, length) if name is not None)
+            case TagsType():
+                return 1
             case StructType(_, str(present)):
                 return scalar_bounds(present)[0]
             case StructType(ref):

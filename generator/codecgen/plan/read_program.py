@@ -24,6 +24,7 @@ from codecgen.plan.read_ops import (
     ReadOp,
     Require,
     Struct,
+    Tags,
     Verify,
     When,
 )
@@ -37,6 +38,7 @@ from codecgen.schema.types import (
     PaddingType,
     ScalarType,
     StructType,
+    TagsType,
 )
 
 
@@ -51,7 +53,9 @@ class ReadProgram:
         """The operations before a field is read; what begins with the field has begun."""
         out = []
         for op in self.ops:
-            reading = isinstance(op, Number | Bytes | Padding | Elements | Struct | When | Absent)
+            reading = isinstance(
+                op, Number | Bytes | Padding | Elements | Struct | Tags | When | Absent
+            )
             if reading and op.field.name == field:  # type: ignore[union-attr]
                 break
             out.append(op)
@@ -64,7 +68,7 @@ def read_program(plan: Plan, layout: LayoutPlan) -> ReadProgram:
 
 
 def _ops(plan: Plan, layout: LayoutPlan) -> Iterator[ReadOp]:
-    fields = layout.fields
+    fields = layout.in_order
     if not fields:
         return
     end = fields[-1].name
@@ -104,18 +108,19 @@ def _opens_at(layout: LayoutPlan, m: FieldPlan) -> str:
     assert m.measures is not None
     if m.own_bytes == 0:
         return m.measures.first
-    return layout.fields[layout.fields.index(m) + 1].name
+    return layout.in_order[layout.in_order.index(m) + 1].name
 
 
 def _ahead(layout: LayoutPlan, c: FieldPlan, part: FieldRange) -> bool:
     """Whether a checksum is that of all that follows from a range on, so that it can be verified before that is read."""
-    to_end = part.last in (None, layout.fields[-1].name) and len(c.covers) == 1 and not part.zero
-    return to_end and layout.fields.index(c) < _index(layout, part.first)
+    last = layout.in_order[-1].name
+    to_end = part.last in (None, last) and len(c.covers) == 1 and not part.zero
+    return to_end and layout.in_order.index(c) < _index(layout, part.first)
 
 
 def _known(layout: LayoutPlan, c: FieldPlan) -> int:
     """The field with which a checksum and all that it covers has been read."""
-    return max(layout.fields.index(c), *(_index(layout, part.last) for part in c.covers))
+    return max(layout.in_order.index(c), *(_index(layout, part.last) for part in c.covers))
 
 
 def _checksums(layout: LayoutPlan) -> list[FieldPlan]:
@@ -124,14 +129,14 @@ def _checksums(layout: LayoutPlan) -> list[FieldPlan]:
 
 def _index(layout: LayoutPlan, name: str | None) -> int:
     if name is None:
-        return len(layout.fields) - 1
-    return next(i for i, fp in enumerate(layout.fields) if fp.name == name)
+        return len(layout.in_order) - 1
+    return next(i for i, fp in enumerate(layout.in_order) if fp.name == name)
 
 
 def _after(layout: LayoutPlan, at: int, last: int | None = None) -> int | None:
     """The bytes of the fields that follow one, up to the ``last`` (None: of the layout); None when they vary."""
     total = 0
-    for fp in layout.fields[at + 1 : None if last is None else last + 1]:
+    for fp in layout.in_order[at + 1 : None if last is None else last + 1]:
         type_ = fp.field.type
         if isinstance(type_, BytesType) and type_.length == "rest" and fp.when is not None:
             continue  # of two fields that reach to the end one is there
@@ -143,7 +148,7 @@ def _after(layout: LayoutPlan, at: int, last: int | None = None) -> int | None:
 
 def _field(plan: Plan, layout: LayoutPlan, at: int, last: int) -> Iterator[ReadOp]:
     """A field of a field range that ends with the field ``last``."""
-    fp = layout.fields[at]
+    fp = layout.in_order[at]
     ops = (_read(plan, layout, at, last), *_rules(plan, layout, fp))
     when = None if fp.when is None else fold(fp.when)
     if when is None or (is_known(when) and truth(when)):
@@ -155,12 +160,16 @@ def _field(plan: Plan, layout: LayoutPlan, at: int, last: int) -> Iterator[ReadO
 
 
 def _read(plan: Plan, layout: LayoutPlan, at: int, last: int) -> ReadOp:
-    fp = layout.fields[at]
+    return _read_one(plan, layout, layout.in_order[at], _after(layout, at, last))
+
+
+def _read_one(plan: Plan, layout: LayoutPlan, fp: FieldPlan, after: int | None) -> ReadOp:
+    """What reads a field that has ``after`` bytes behind it."""
     match fp.field.type:
         case ScalarType(name) | BitsType(name):
             return Number(fp, name)
         case BytesType() as type_:
-            return Bytes(fp, type_, _after(layout, at, last))
+            return Bytes(fp, type_, after)
         case ArrayType(element) as array:
             if isinstance(element, ScalarType | BytesType):
                 return Elements(fp, array, element)
@@ -170,6 +179,12 @@ def _read(plan: Plan, layout: LayoutPlan, at: int, last: int) -> ReadOp:
             return Struct(fp, plan.expected(ref, layout))
         case PaddingType(multiple):
             return Padding(fp, multiple)
+        case TagsType():
+            known = (
+                (f, (_read_one(plan, layout, f, 0), *_rules(plan, layout, f)))
+                for f in layout.tagged
+            )
+            return Tags(fp, tuple(known), layout.other_tags)
 
 
 def _rules(plan: Plan, layout: LayoutPlan, fp: FieldPlan) -> Iterator[Require]:

@@ -21,6 +21,7 @@ from codecgen.runtime.primitives import (
     wrap,
 )
 from codecgen.runtime.properties_file import PropertiesFile, Property
+from codecgen.runtime.tags import Tags
 from codecgen.runtime.text_values import Base64Uuid, Decimal, RestOfLine, Word
 from codecgen.runtime.zero_bytes import Padding, ZeroFilled, ZeroTerminated
 
@@ -52,6 +53,7 @@ __all__ = [
     "Property",
     "RestOfLine",
     "Rule",
+    "Tags",
     "Text",
     "TextLine",
     "Until",

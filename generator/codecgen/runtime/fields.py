@@ -40,9 +40,10 @@ class Field:
     ``counts``: it is the number of elements of that array. ``checksum`` and ``covers``: it is a
     checksum over that field range, or over several, one after the other; fields of ``zero`` count as
     zero bytes there, and only the bits of ``mask`` are kept. What the builder can work out of these
-    it fills in; the parser verifies them.
-    ``valid`` and ``refuse`` are rules about the fields so far. ``spelled`` is the name in the format's
-    own documents, ``hidden`` fields are left out where people read.
+    it fills in; the parser verifies them. ``valid`` and ``refuse`` are rules about the fields so far.
+    ``spelled`` is the name in the format's own documents, ``hidden`` fields are left out where people
+    read. ``tag`` is the number of a tagged field: it has no bytes of its own, but lies in the section of
+    them.
     """
 
     def __init__(
@@ -65,12 +66,15 @@ class Field:
         refuse: Rule | None = None,
         spelled: str | None = None,
         hidden: bool = False,
+        tag: int | None = None,
     ) -> None:
         self.name = name
         self.codec = codec
         self.line = line
         self.spelled = spelled or name
         self.hidden = hidden
+        self.tag = tag
+        self.default_bytes: bytes | None = None  # of a tagged field, once somebody asked for them
         self.when = when
         self.default = default
         self.const = const if version is None else version
@@ -96,20 +100,24 @@ class Fields:
         self.all = tuple(fields)
         self.names = [f.name for f in self.all]
         self.by_name = {f.name: f for f in self.all}
+        self.tagged = tuple(f for f in self.all if f.tag is not None)
         self.source_file = source_file
         for f in self.all:
             if f.measures is not None:
                 first, own = self.names.index(f.measures[0]), self.names.index(f.name)
                 if first <= own:  # it counts itself, and what it measures goes on with the next
-                    f.own_bytes = sum(g.codec.size or 0 for g in self.all[first : own + 1])
-                    first = own + 1
+                    before = (g for g in self.all[first : own + 1] if g.tag is None)
+                    f.own_bytes = sum(g.codec.size or 0 for g in before)
+                    first = next(
+                        i for i in range(own + 1, len(self.all)) if self.all[i].tag is None
+                    )
                 self.all[first].opened_by += (f,)
             if len(f.covers) == 1 and f.covers[0][1] is None and not f.zero:
                 self.by_name[f.covers[0][0]].checked_by += (f,)
         self.checksums = self._inner_first()
         for i, f in enumerate(self.all):
             if isinstance(f.codec, Bytes) and f.codec.length is None:  # all that is left
-                f.tail = self.all[i + 1 :]
+                f.tail = tuple(g for g in self.all[i + 1 :] if g.tag is None)
 
     def field_range(self, first: str, last: str | None) -> range:
         """The indices of the fields of a field range."""

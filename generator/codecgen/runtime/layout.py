@@ -72,9 +72,10 @@ class Layout(Codec):
         self.source_file = source
         self.version = version
         self.trailing = trailing
+        in_order = tuple(f for f in fields if f.tag is None)
         self._offsets: dict[str, int] = {}
         at = 0
-        for f in fields:
+        for f in in_order:
             self._offsets[f.name] = at
             if isinstance(f.codec, Padding):
                 f.codec.size = f.codec.number(at)
@@ -83,9 +84,9 @@ class Layout(Codec):
             at += f.codec.size
         self.head_size = at
         """The bytes of all fields at fixed places: what lies before the first one that varies."""
-        fixed = all(f.codec.size is not None and f.when is None for f in fields)
-        self.size = sum(f.codec.size or 0 for f in fields) if fixed else None
-        self.least = sum(_least(f.codec) for f in fields if f.when is None)
+        fixed = all(f.codec.size is not None and f.when is None for f in in_order)
+        self.size = sum(f.codec.size or 0 for f in in_order) if fixed else None
+        self.least = sum(_least(f.codec) for f in in_order if f.when is None)
 
     # ------------------------------------------------------------ places
 

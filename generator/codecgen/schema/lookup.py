@@ -20,6 +20,7 @@ from codecgen.schema.types import (
     ScalarType,
     Span,
     StructType,
+    TagsType,
     Versions,
 )
 
@@ -86,6 +87,8 @@ def number_types(f: Field) -> list[str]:
             return [name for name in (count, length, inner) if name is not None]
         case StructType(_, str(present)):
             return [present]
+        case TagsType():
+            return ["uvarint"]
         case _:
             return []
 

@@ -257,4 +257,9 @@ class StructType:
     null: int | None = None
 
 
-FieldType = ScalarType | BitsType | BytesType | ArrayType | StructType | PaddingType
+@dataclass(frozen=True, slots=True)
+class TagsType:
+    """The section of tagged fields that ends a layout. Its value is the list of those that the layout does not name."""
+
+
+FieldType = ScalarType | BitsType | BytesType | ArrayType | StructType | TagsType | PaddingType

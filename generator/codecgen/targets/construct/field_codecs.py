@@ -23,6 +23,7 @@ from codecgen.schema.types import (
     Reference,
     ScalarType,
     StructType,
+    TagsType,
 )
 from codecgen.targets.construct.expressions import PythonExpressions
 from codecgen.targets.construct.homes import Aliases, Home, class_name, symbol
@@ -110,6 +111,8 @@ class FieldCodecs:
                 return self.struct(f.type, plan, f.endian, accepts)
             case ArrayType():
                 return self.array(f.type, plan, index, accepts)
+            case TagsType():
+                return self.tags(plan, accepts)
 
     def scalar(self, name: str, endian: str, accepts: frozenset[str]) -> Code:
         order = string("little") if endian == "little" else None
@@ -275,6 +278,16 @@ class FieldCodecs:
         self.runtime |= expressions.helpers
         this = "this" if "this." in text else "_"
         return call(self.use("Until"), string(str(type_.until)), f"lambda {this}, item: {text}")
+
+    def tags(self, plan: LayoutPlan, accepts: frozenset[str]) -> Code:
+        """The codec of a section of tagged fields."""
+        other = plan.other_tags
+        return call(
+            self.use("Tags"),
+            other=f"({', '.join(map(str, other))},)" if other else None,
+            overlong="True" if "overlong_varints" in accepts else None,
+            loose="True" if "loose_tags" in accepts else None,
+        )
 
     def compressed(self, c: Compression, plan: LayoutPlan, index: int) -> Code:
         by = plan.fields[index].codec
