@@ -218,8 +218,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of several layouts: by a field that lies at the same byte in all (``by``), or by an enum value that the
-    caller has from elsewhere (``given``)."""
+    """One of several layouts: by a field at the same byte in all (``by``), or by an enum value from elsewhere (``given``)."""
 
     name: str
     doc: str
