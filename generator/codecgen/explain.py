@@ -144,6 +144,7 @@ class _Explainer:
         rows = [("at", "bytes", "name", "type")]
         for fp in plan.fields:
             at = "" if fp.offset is None else str(fp.offset)
+            at = f"tag {fp.field.tag}" if fp.field.tag is not None else at
             words = self.type(fp.field)
             if fp.field.when is not None:
                 words += f"; only when {fp.field.when}"
@@ -226,7 +227,8 @@ class _Explainer:
     def where(self, fp: FieldPlan) -> str:
         size = size_words(fp)
         if fp.offset is None:
-            return f"no fixed byte; size {size}"
+            tag = fp.field.tag
+            return f"{'no fixed byte' if tag is None else f'tag {tag}'}; size {size}"
         if fp.size is None:
             return f"from byte {fp.offset}; size {size}"
         last = fp.offset + fp.size - 1

@@ -75,6 +75,10 @@ class FieldReader:
         """Print the program of a layout, up to (not with) the field ``stop``. The end of the bytes that are open then."""
         raise NotImplementedError
 
+    def tags(self, op: read_ops.Tags, fields: Fields, end: Expr, wanted: set[str]) -> None:
+        """Print what reads a section of tagged fields."""
+        raise NotImplementedError
+
     # ------------------------------------------------------------ refusing
 
     def failing(self, f: Field) -> Expr:
@@ -112,6 +116,8 @@ class FieldReader:
                 self.bytes(fp.field, type_, after, fields, end)
             case read_ops.Elements():
                 self.array(op, fields, end)
+            case read_ops.Tags():
+                self.tags(op, fields, end, wanted)
             case read_ops.Struct(fp):
                 raise Unsupported("a layout in the place of a field", fp.field)
             case _:
