@@ -238,9 +238,9 @@ class LayoutFacts:
         """Null where it is not allowed."""
         given = {e.name: e for e in entries(field.value)}
         type_ = given.get("type") or given.get("array")
-        if self.is_flexible and type_ is not None and "nullable" not in given:
-            if "array" in given or word(type_.value) in ("string", "bytes"):
-                yield self.editor.add(f"{place}.nullable", "sentinel", type_, "nullable: 0+")
+        settled = "array" in given or type_ is not None and word(type_.value) in ("string", "bytes")
+        if self.is_flexible and type_ is not None and settled and "nullable" not in given:
+            yield self.editor.add(f"{place}.nullable", "sentinel", type_, "nullable: 0+")
         lead = given.get("bytes") or given.get("string")
         if lead is not None and "null" not in given and word(lead.value) in words.NULLS:
             null = words.NULLS[str(word(lead.value))]
