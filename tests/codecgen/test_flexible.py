@@ -22,7 +22,6 @@ from tests.codecgen.schemas import model_of
 SCHEMA = """
 layout: log
 versions: 0-3
-version_is: version
 flexible: 2+
 accepts: [negative_null]
 fields:
@@ -295,6 +294,8 @@ def test_people_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     (schemas / "case.yaml").write_text(SCHEMA, "utf-8")
     assert main(["explain", "log.producer", "--schemas", str(schemas)]) == GOOD
     assert "tag 0; size 8" in capsys.readouterr().out
+    assert main(["explain", "log", "--schemas", str(schemas)]) == GOOD
+    assert "flexible     2+" in capsys.readouterr().out
     assert main(["explain", "--program", "log@2", "--schemas", str(schemas)]) == GOOD
     program = capsys.readouterr().out
     assert "tags      unknown_tags" in program

@@ -32,6 +32,9 @@ KERNEL_CHECKSUMS = ("crc32", "crc32c")
 """The checksums that kernels compute."""
 
 
+TAGGED = "a tagged field of rows that are written"
+
+
 def see_untagged(case: CasePlan) -> None:
     """See that no value is given for a tagged field: they keep their defaults."""
     own = case.element if case.array is None else case.entry
@@ -45,7 +48,7 @@ def see_untagged(case: CasePlan) -> None:
 def see_writable(f: Field) -> None:
     """See that kernels have a way of writing a field."""
     if f.tag is not None:
-        raise WriteError("a tagged field, which kernels do not write", f)
+        raise WriteError(TAGGED, f)
     if {"i24", "u24"} & set(number_types(f)):
         raise WriteError("a number of 3 bytes, which kernels do not write", f)
     if f.measures is not None and f.measures.first == f.name:

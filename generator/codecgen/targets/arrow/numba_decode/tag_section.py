@@ -23,12 +23,16 @@ class TaggedReader(FieldReader):
         """Print one operation of those that read a field."""
         raise NotImplementedError
 
+    def place(self, part: str, name: str) -> Var:
+        """The variable of something about a part."""
+        raise NotImplementedError
+
     def tags(self, op: read_ops.Tags, fields: Fields, end: Expr, wanted: set[str]) -> None:
         code, f = self.code, op.field.field
         part = fields.part
         there = {fp.name: self.before(fp, part) for fp, _ in op.known}
         number, tag, last, size, after = (
-            self.variables.of(part, f"{f.name} {word}")
+            self.place(part, f"{word} of {f.name}")
             for word in ("number", "tag", "last", "size", "after")
         )
         self.covered = 0
@@ -68,7 +72,7 @@ class TaggedReader(FieldReader):
             self.code.assign(variable, -1 if data is None else len(data))
         if self.gives.target(part, f.name) is None:
             return None
-        there = self.variables.of(part, f"{f.name} is there")
+        there = self.place(part, f"{f.name} is there")
         self.code.assign(there, 0)
         return there
 
