@@ -238,7 +238,9 @@ class LayoutFacts:
         """Null where it is not allowed."""
         given = {e.name: e for e in entries(field.value)}
         type_ = given.get("type") or given.get("array")
-        settled = "array" in given or type_ is not None and word(type_.value) in ("string", "bytes")
+        settled = "array" in given or (
+            type_ is not None and word(type_.value) in ("string", "bytes")
+        )
         if self.is_flexible and type_ is not None and settled and "nullable" not in given:
             yield self.editor.add(f"{place}.nullable", "sentinel", type_, "nullable: 0+")
         lead = given.get("bytes") or given.get("string")
