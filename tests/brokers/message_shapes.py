@@ -92,17 +92,12 @@ def prefix(message: str, version: int) -> bytes:
     if message == "EndTxnMarker":
         return b"\0\0"
     first = in_version(message, version).fields[0].field
-    if first.is_version:
-        return version.to_bytes(2, "big")
-    if first.const is None:
+    number = version if first.is_version else first.const
+    if number is None:
         return b""
-    assert isinstance(first.const, int) and first.type == ScalarType("i16", *_enum(first.type))
-    return first.const.to_bytes(2, "big")
-
-
-def _enum(type_: object) -> tuple[Any, ...]:
-    assert isinstance(type_, ScalarType)
-    return (type_.enum, type_.only)
+    assert isinstance(number, int) and isinstance(first.type, ScalarType)
+    assert (first.type.name, first.endian) == ("i16", "big")
+    return number.to_bytes(2, "big")
 
 
 # ---------------------------------------------------------------- ours

@@ -149,7 +149,7 @@ class Values:
             words = self.facts.values(spec["enum"]) if "enum" in spec else {}
             return literal(spec, spec.get("const", version), words)
         default = spec.get("absent", spec.get("default"))
-        may = "absent" in spec or "default" in spec and default != {}
+        may = "absent" in spec or ("default" in spec and default != {})
         if default == "null" and "array" in spec and name in made:
             may = False  # another field has counted it
         if isinstance(default, list) and "null" in spec:
