@@ -116,9 +116,9 @@ def shape(message: str, version: int) -> list[Shape]:
 
 def _fields(layout: LayoutPlan) -> Iterator[Shape]:
     for fp in layout.in_order:
-        if not isinstance(fp.field.type, TagsType) and fp.name != "tagged_fields":
-            if fp.field.counts is None:
-                yield (plan().spelling(fp.name, fp.field.spelled), *_words(fp, layout))
+        tags = isinstance(fp.field.type, TagsType) or fp.name == "tagged_fields"
+        if not tags and fp.field.counts is None:
+            yield (plan().spelling(fp.name, fp.field.spelled), *_words(fp, layout))
     for fp in layout.tagged:
         spelled = plan().spelling(fp.name, fp.field.spelled)
         yield (fp.field.tag, spelled, *_words(fp, layout))

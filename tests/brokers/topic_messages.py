@@ -42,8 +42,7 @@ def topic_messages(every: dict[str, dict[str, Any]]) -> list[str]:
     return sorted(
         name
         for name, message in every.items()
-        if (message["class"].rpartition(".")[0] in PACKAGES and name not in FILES)
-        or name in OTHERS
+        if (message["class"].rpartition(".")[0] in PACKAGES and name not in FILES) or name in OTHERS
     )
 
 
@@ -121,7 +120,9 @@ def _examples(every: dict[str, Any], names: list[str]) -> dict[str, dict[str, li
     found: dict[str, dict[str, list[str]]] = {name: {} for name in names}
     for request, answer in zip(asked, answers(asked), strict=True):
         kept = found[request["message"]].setdefault(str(request["version"]), [])
-        if "hex" in answer:  # Kafka's Schema writes a tagged structure so that its class cannot read it
+        if (
+            "hex" in answer
+        ):  # Kafka's Schema writes a tagged structure so that its class cannot read it
             kept.append(answer["hex"])
     return {
         name: {version: list(_kept(made)) for version, made in versions.items()}
@@ -131,7 +132,7 @@ def _examples(every: dict[str, Any], names: list[str]) -> dict[str, dict[str, li
 
 def _kept(made: list[str]) -> Iterator[str]:
     """The longest that are not too long."""
-    short = sorted({one for one in made if len(one) <= LONGEST}, key=len)
+    short = sorted({one for one in made if len(one) <= LONGEST}, key=lambda one: (len(one), one))
     yield from short[-EXAMPLES:]
 
 

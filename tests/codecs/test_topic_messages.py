@@ -341,3 +341,31 @@ def test_which_fields_have_enums() -> None:
             assert first.type.enum == f"{topic}_record_type"
             expected = ENUMS[first.type.enum][layout_of(name).removesuffix("_key").upper()]
             assert first.const == layout_of(name).removesuffix("_key") or first.const == expected
+
+
+CHOICES = {
+    "consumer_offsets_key": ("consumer_offsets_record_type", "_key"),
+    "consumer_offsets_value": ("consumer_offsets_record_type", "_value"),
+    "transaction_state_key": ("transaction_state_record_type", "_key"),
+    "transaction_state_value": ("transaction_state_record_type", "_value"),
+    "share_group_state_key": ("share_group_state_record_type", "_key"),
+    "share_group_state_value": ("share_group_state_record_type", "_value"),
+    "metadata_body": ("metadata_record_type", ""),
+    "remote_log_metadata_body": ("remote_log_metadata_record_type", ""),
+}
+"""The enum whose values are the cases of a choice, and what the names of the layouts add to theirs."""
+
+
+def test_a_type_of_record_is_that_of_its_layout() -> None:
+    found = {
+        name: choice
+        for name, choice in plan().model.choices.items()
+        if choice.span.file.startswith(FOLDERS)
+    }
+    assert set(found) == set(CHOICES)
+    for name, choice in found.items():
+        enum, suffix = CHOICES[name]
+        values = {v.name: v.value for v in plan().model.enums[enum].values}
+        cases = {values.get(str(case), case): ref.layout for case, ref in choice.cases}
+        assert cases == {number: value + suffix for value, number in values.items()}
+        assert (choice.by, choice.given) == (("type", None) if suffix == "_key" else (None, enum))

@@ -22,11 +22,11 @@ from tests.brokers.message_shapes import plan
 from tests.codecs.test_topic_messages import FOLDERS
 
 TEXT = "@@@"
+FRAMES = ("metadata_record", "remote_log_metadata_record")
 PLANS = [
     found
     for name, layout in plan().model.layouts.items()
-    if layout.span.file.startswith(FOLDERS) and not layout.is_local and "metadata_record" != name
-    if name != "remote_log_metadata_record"
+    if layout.span.file.startswith(FOLDERS) and not layout.is_local and name not in FRAMES
     for found in plan().versions[name]
 ]
 NAMED = [f"{p.name}-{p.version}" for p in PLANS]

@@ -148,25 +148,25 @@ CONSUMER_PROTOCOL_SUBSCRIPTION: Choice = Choice(
 
 CONSUMER_PROTOCOL_ASSIGNMENT_ASSIGNED_PARTITIONS = Layout(
     "consumer_protocol_assignment_assigned_partitions",
-    Field("topic", Text(Integer(2), lossy=True), line=48),
-    Field("partitions", Array(Integer(4), count=Integer(4)), line=49),
+    Field("topic", Text(Integer(2), lossy=True), line=64),
+    Field("partitions", Array(Integer(4), count=Integer(4)), line=65),
     source="coordinator/consumer_protocol.yaml",
 )
 
 # What the leader of a group of the classic protocol gives a consumer.
 CONSUMER_PROTOCOL_ASSIGNMENT_V0 = Layout(
     "consumer_protocol_assignment",
-    Field("version", Integer(2), line=43, version=0),
+    Field("version", Integer(2), line=59, version=0),
     Field(
         "assigned_partitions",
         Array(CONSUMER_PROTOCOL_ASSIGNMENT_ASSIGNED_PARTITIONS, count=Integer(4)),
-        line=44,
+        line=60,
         spelled="assignedPartitions",
     ),
     Field(
         "user_data",
         Bytes(Integer(4), null=-1, any_negative=True),
-        line=50,
+        line=66,
         default=lambda _: None,
         spelled="userData",
     ),
@@ -177,17 +177,17 @@ CONSUMER_PROTOCOL_ASSIGNMENT_V0 = Layout(
 
 CONSUMER_PROTOCOL_ASSIGNMENT_V1 = Layout(
     "consumer_protocol_assignment",
-    Field("version", Integer(2), line=43, version=1),
+    Field("version", Integer(2), line=59, version=1),
     Field(
         "assigned_partitions",
         Array(CONSUMER_PROTOCOL_ASSIGNMENT_ASSIGNED_PARTITIONS, count=Integer(4)),
-        line=44,
+        line=60,
         spelled="assignedPartitions",
     ),
     Field(
         "user_data",
         Bytes(Integer(4), null=-1, any_negative=True),
-        line=50,
+        line=66,
         default=lambda _: None,
         spelled="userData",
     ),
@@ -198,17 +198,17 @@ CONSUMER_PROTOCOL_ASSIGNMENT_V1 = Layout(
 
 CONSUMER_PROTOCOL_ASSIGNMENT_V2 = Layout(
     "consumer_protocol_assignment",
-    Field("version", Integer(2), line=43, version=2),
+    Field("version", Integer(2), line=59, version=2),
     Field(
         "assigned_partitions",
         Array(CONSUMER_PROTOCOL_ASSIGNMENT_ASSIGNED_PARTITIONS, count=Integer(4)),
-        line=44,
+        line=60,
         spelled="assignedPartitions",
     ),
     Field(
         "user_data",
         Bytes(Integer(4), null=-1, any_negative=True),
-        line=50,
+        line=66,
         default=lambda _: None,
         spelled="userData",
     ),
@@ -219,17 +219,17 @@ CONSUMER_PROTOCOL_ASSIGNMENT_V2 = Layout(
 
 CONSUMER_PROTOCOL_ASSIGNMENT_V3 = Layout(
     "consumer_protocol_assignment",
-    Field("version", Integer(2), line=43, version=3),
+    Field("version", Integer(2), line=59, version=3),
     Field(
         "assigned_partitions",
         Array(CONSUMER_PROTOCOL_ASSIGNMENT_ASSIGNED_PARTITIONS, count=Integer(4)),
-        line=44,
+        line=60,
         spelled="assignedPartitions",
     ),
     Field(
         "user_data",
         Bytes(Integer(4), null=-1, any_negative=True),
-        line=50,
+        line=66,
         default=lambda _: None,
         spelled="userData",
     ),

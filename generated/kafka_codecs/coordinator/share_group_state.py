@@ -34,19 +34,19 @@ SHARE_SNAPSHOT_KEY = Layout(
 
 SHARE_SNAPSHOT_VALUE_STATE_BATCHES = Layout(
     "share_snapshot_value_state_batches",
-    Field("first_offset", Integer(8), line=51, spelled="firstOffset"),
-    Field("last_offset", Integer(8), line=52, spelled="lastOffset"),
+    Field("first_offset", Integer(8), line=56, spelled="firstOffset"),
+    Field("last_offset", Integer(8), line=57, spelled="lastOffset"),
     Field(
         "delivery_state",
         EnumField(Integer(1), DeliveryState, keep_unknown=True),
-        line=53,
+        line=58,
         spelled="deliveryState",
     ),
-    Field("delivery_count", Integer(2), line=54, spelled="deliveryCount"),
+    Field("delivery_count", Integer(2), line=59, spelled="deliveryCount"),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=47,
+        line=52,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -57,13 +57,13 @@ SHARE_SNAPSHOT_VALUE_STATE_BATCHES = Layout(
 # them.
 SHARE_SNAPSHOT_VALUE_V0 = Layout(
     "share_snapshot_value",
-    Field("version", Integer(2), line=40, version=0),
-    Field("snapshot_epoch", Integer(4), line=41, spelled="snapshotEpoch"),
-    Field("state_epoch", Integer(4), line=42, spelled="stateEpoch"),
-    Field("leader_epoch", Integer(4), line=43, spelled="leaderEpoch"),
-    Field("start_offset", Integer(8), line=44, spelled="startOffset"),
-    Field("create_timestamp", Integer(8), line=45, spelled="createTimestamp"),
-    Field("write_timestamp", Integer(8), line=46, spelled="writeTimestamp"),
+    Field("version", Integer(2), line=45, version=0),
+    Field("snapshot_epoch", Integer(4), line=46, spelled="snapshotEpoch"),
+    Field("state_epoch", Integer(4), line=47, spelled="stateEpoch"),
+    Field("leader_epoch", Integer(4), line=48, spelled="leaderEpoch"),
+    Field("start_offset", Integer(8), line=49, spelled="startOffset"),
+    Field("create_timestamp", Integer(8), line=50, spelled="createTimestamp"),
+    Field("write_timestamp", Integer(8), line=51, spelled="writeTimestamp"),
     Field(
         "state_batches",
         Array(
@@ -71,13 +71,13 @@ SHARE_SNAPSHOT_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=47,
+        line=52,
         spelled="stateBatches",
     ),
     Field(
         "delivery_complete_count",
         Integer(4),
-        line=57,
+        line=62,
         default=lambda _: -1,
         spelled="deliveryCompleteCount",
         tag=0,
@@ -85,7 +85,7 @@ SHARE_SNAPSHOT_VALUE_V0 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=36,
+        line=41,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -107,31 +107,31 @@ SHARE_UPDATE_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ShareGroupStateRecordType, keep_unknown=True),
-        line=72,
+        line=95,
         const=1,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=73, spelled="groupId"),
-    Field("topic_id", Uuid(), line=74, spelled="topicId"),
-    Field("partition", Integer(4), line=75),
+    Field("group_id", Text(Integer(2), lossy=True), line=96, spelled="groupId"),
+    Field("topic_id", Uuid(), line=97, spelled="topicId"),
+    Field("partition", Integer(4), line=98),
     source="coordinator/share_group_state.yaml",
     trailing=True,
 )
 
 SHARE_UPDATE_VALUE_STATE_BATCHES = Layout(
     "share_update_value_state_batches",
-    Field("first_offset", Integer(8), line=94, spelled="firstOffset"),
-    Field("last_offset", Integer(8), line=95, spelled="lastOffset"),
+    Field("first_offset", Integer(8), line=122, spelled="firstOffset"),
+    Field("last_offset", Integer(8), line=123, spelled="lastOffset"),
     Field(
         "delivery_state",
         EnumField(Integer(1), DeliveryState, keep_unknown=True),
-        line=96,
+        line=124,
         spelled="deliveryState",
     ),
-    Field("delivery_count", Integer(2), line=97, spelled="deliveryCount"),
+    Field("delivery_count", Integer(2), line=125, spelled="deliveryCount"),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=90,
+        line=118,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -141,10 +141,10 @@ SHARE_UPDATE_VALUE_STATE_BATCHES = Layout(
 # A change of the share state of a group and a partition, since the last snapshot.
 SHARE_UPDATE_VALUE_V0 = Layout(
     "share_update_value",
-    Field("version", Integer(2), line=86, version=0),
-    Field("snapshot_epoch", Integer(4), line=87, spelled="snapshotEpoch"),
-    Field("leader_epoch", Integer(4), line=88, spelled="leaderEpoch"),
-    Field("start_offset", Integer(8), line=89, spelled="startOffset"),
+    Field("version", Integer(2), line=114, version=0),
+    Field("snapshot_epoch", Integer(4), line=115, spelled="snapshotEpoch"),
+    Field("leader_epoch", Integer(4), line=116, spelled="leaderEpoch"),
+    Field("start_offset", Integer(8), line=117, spelled="startOffset"),
     Field(
         "state_batches",
         Array(
@@ -152,13 +152,13 @@ SHARE_UPDATE_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=90,
+        line=118,
         spelled="stateBatches",
     ),
     Field(
         "delivery_complete_count",
         Integer(4),
-        line=100,
+        line=128,
         default=lambda _: -1,
         spelled="deliveryCompleteCount",
         tag=0,
@@ -166,7 +166,7 @@ SHARE_UPDATE_VALUE_V0 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=82,
+        line=110,
         spelled="unknownTags",
         hidden=True,
     ),

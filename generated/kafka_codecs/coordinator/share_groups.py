@@ -34,23 +34,23 @@ SHARE_GROUP_MEMBER_METADATA_KEY = Layout(
 # A member of a share group: who it is, and what it subscribes to.
 SHARE_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
     "share_group_member_metadata_value",
-    Field("version", Integer(2), line=21, version=0),
+    Field("version", Integer(2), line=26, version=0),
     Field(
         "rack_id",
         Text(Varint(32, signed=False, overlong=True), null=0, plus=1, lossy=True),
-        line=22,
+        line=27,
         spelled="rackId",
     ),
     Field(
         "client_id",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=23,
+        line=28,
         spelled="clientId",
     ),
     Field(
         "client_host",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=24,
+        line=29,
         spelled="clientHost",
     ),
     Field(
@@ -60,13 +60,13 @@ SHARE_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=25,
+        line=30,
         spelled="subscribedTopicNames",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=17,
+        line=22,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -88,10 +88,10 @@ SHARE_GROUP_METADATA_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=35,
+        line=46,
         const=11,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=36, spelled="groupId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=47, spelled="groupId"),
     source="coordinator/share_groups.yaml",
     trailing=True,
 )
@@ -99,13 +99,13 @@ SHARE_GROUP_METADATA_KEY = Layout(
 # The epoch of a share group.
 SHARE_GROUP_METADATA_VALUE_V0 = Layout(
     "share_group_metadata_value",
-    Field("version", Integer(2), line=47, version=0),
-    Field("epoch", Integer(4), line=48),
-    Field("metadata_hash", Integer(8), line=49, spelled="metadataHash"),
+    Field("version", Integer(2), line=63, version=0),
+    Field("epoch", Integer(4), line=64),
+    Field("metadata_hash", Integer(8), line=65, spelled="metadataHash"),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=43,
+        line=59,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -127,10 +127,10 @@ SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=59,
+        line=81,
         const=12,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=60, spelled="groupId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=82, spelled="groupId"),
     source="coordinator/share_groups.yaml",
     trailing=True,
 )
@@ -138,13 +138,13 @@ SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Layout(
 # The epoch of the target assignment of a share group.
 SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0 = Layout(
     "share_group_target_assignment_metadata_value",
-    Field("version", Integer(2), line=71, version=0),
-    Field("assignment_epoch", Integer(4), line=72, spelled="assignmentEpoch"),
-    Field("assignment_timestamp", Integer(8), line=75, spelled="assignmentTimestamp", tag=0),
+    Field("version", Integer(2), line=98, version=0),
+    Field("assignment_epoch", Integer(4), line=99, spelled="assignmentEpoch"),
+    Field("assignment_timestamp", Integer(8), line=102, spelled="assignmentTimestamp", tag=0),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=67,
+        line=94,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -166,27 +166,27 @@ SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=85,
+        line=118,
         const=13,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=86, spelled="groupId"),
-    Field("member_id", Text(Integer(2), lossy=True), line=87, spelled="memberId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=119, spelled="groupId"),
+    Field("member_id", Text(Integer(2), lossy=True), line=120, spelled="memberId"),
     source="coordinator/share_groups.yaml",
     trailing=True,
 )
 
 SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_TOPIC_PARTITIONS = Layout(
     "share_group_target_assignment_member_value_topic_partitions",
-    Field("topic_id", Uuid(), line=103, spelled="topicId"),
+    Field("topic_id", Uuid(), line=141, spelled="topicId"),
     Field(
         "partitions",
         Array(Integer(4), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=104,
+        line=142,
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=99,
+        line=137,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -196,7 +196,7 @@ SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_TOPIC_PARTITIONS = Layout(
 # What a member of a share group is to have.
 SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0 = Layout(
     "share_group_target_assignment_member_value",
-    Field("version", Integer(2), line=98, version=0),
+    Field("version", Integer(2), line=136, version=0),
     Field(
         "topic_partitions",
         Array(
@@ -204,13 +204,13 @@ SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=99,
+        line=137,
         spelled="topicPartitions",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=94,
+        line=132,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -232,27 +232,27 @@ SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=114,
+        line=158,
         const=14,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=115, spelled="groupId"),
-    Field("member_id", Text(Integer(2), lossy=True), line=116, spelled="memberId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=159, spelled="groupId"),
+    Field("member_id", Text(Integer(2), lossy=True), line=160, spelled="memberId"),
     source="coordinator/share_groups.yaml",
     trailing=True,
 )
 
 SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_ASSIGNED_PARTITIONS = Layout(
     "share_group_current_member_assignment_value_assigned_partitions",
-    Field("topic_id", Uuid(), line=135, spelled="topicId"),
+    Field("topic_id", Uuid(), line=184, spelled="topicId"),
     Field(
         "partitions",
         Array(Integer(4), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=136,
+        line=185,
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=131,
+        line=180,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -262,10 +262,10 @@ SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_ASSIGNED_PARTITIONS = Layout(
 # What a member of a share group has at present.
 SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
     "share_group_current_member_assignment_value",
-    Field("version", Integer(2), line=127, version=0),
-    Field("member_epoch", Integer(4), line=128, spelled="memberEpoch"),
-    Field("previous_member_epoch", Integer(4), line=129, spelled="previousMemberEpoch"),
-    Field("state", EnumField(Integer(1), ConsumerMemberState, keep_unknown=True), line=130),
+    Field("version", Integer(2), line=176, version=0),
+    Field("member_epoch", Integer(4), line=177, spelled="memberEpoch"),
+    Field("previous_member_epoch", Integer(4), line=178, spelled="previousMemberEpoch"),
+    Field("state", EnumField(Integer(1), ConsumerMemberState, keep_unknown=True), line=179),
     Field(
         "assigned_partitions",
         Array(
@@ -273,13 +273,13 @@ SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=131,
+        line=180,
         spelled="assignedPartitions",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=123,
+        line=172,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -301,10 +301,10 @@ SHARE_GROUP_STATE_PARTITION_METADATA_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=146,
+        line=206,
         const=15,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=147, spelled="groupId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=207, spelled="groupId"),
     source="coordinator/share_groups.yaml",
     trailing=True,
 )
@@ -312,22 +312,22 @@ SHARE_GROUP_STATE_PARTITION_METADATA_KEY = Layout(
 # A topic, and partitions of it.
 SHARE_GROUP_STATE_TOPIC_V0 = Layout(
     "share_group_state_topic",
-    Field("topic_id", Uuid(), line=177, spelled="topicId"),
+    Field("topic_id", Uuid(), line=252, spelled="topicId"),
     Field(
         "topic_name",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=178,
+        line=253,
         spelled="topicName",
     ),
     Field(
         "partitions",
         Array(Integer(4), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=179,
+        line=254,
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=173,
+        line=248,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -339,17 +339,17 @@ SHARE_GROUP_STATE_TOPIC = {0: SHARE_GROUP_STATE_TOPIC_V0}
 
 SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_DELETING_TOPICS = Layout(
     "share_group_state_partition_metadata_value_deleting_topics",
-    Field("topic_id", Uuid(), line=165, spelled="topicId"),
+    Field("topic_id", Uuid(), line=230, spelled="topicId"),
     Field(
         "topic_name",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=166,
+        line=231,
         spelled="topicName",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=161,
+        line=226,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -359,17 +359,17 @@ SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_DELETING_TOPICS = Layout(
 # Of which partitions a share group has a share state, which lies in the topic __share_group_state.
 SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_V0 = Layout(
     "share_group_state_partition_metadata_value",
-    Field("version", Integer(2), line=158, version=0),
+    Field("version", Integer(2), line=223, version=0),
     Field(
         "initializing_topics",
         Array(SHARE_GROUP_STATE_TOPIC_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=159,
+        line=224,
         spelled="initializingTopics",
     ),
     Field(
         "initialized_topics",
         Array(SHARE_GROUP_STATE_TOPIC_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=160,
+        line=225,
         spelled="initializedTopics",
     ),
     Field(
@@ -379,13 +379,13 @@ SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=161,
+        line=226,
         spelled="deletingTopics",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=154,
+        line=219,
         spelled="unknownTags",
         hidden=True,
     ),

@@ -32,12 +32,12 @@ STREAMS_GROUP_METADATA_KEY = Layout(
 
 STREAMS_GROUP_METADATA_VALUE_LAST_ASSIGNMENT_CONFIGS = Layout(
     "streams_group_metadata_value_last_assignment_configs",
-    Field("key", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=38),
-    Field("value", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=39),
+    Field("key", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=43),
+    Field("value", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=44),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=31,
+        line=36,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -47,13 +47,13 @@ STREAMS_GROUP_METADATA_VALUE_LAST_ASSIGNMENT_CONFIGS = Layout(
 # The epoch of a streams group, and what was last done for it.
 STREAMS_GROUP_METADATA_VALUE_V0 = Layout(
     "streams_group_metadata_value",
-    Field("version", Integer(2), line=20, version=0),
-    Field("epoch", Integer(4), line=21),
-    Field("metadata_hash", Integer(8), line=22, spelled="metadataHash"),
+    Field("version", Integer(2), line=25, version=0),
+    Field("epoch", Integer(4), line=26),
+    Field("metadata_hash", Integer(8), line=27, spelled="metadataHash"),
     Field(
         "validated_topology_epoch",
         Integer(4),
-        line=25,
+        line=30,
         default=lambda _: -1,
         spelled="validatedTopologyEpoch",
         tag=0,
@@ -66,14 +66,14 @@ STREAMS_GROUP_METADATA_VALUE_V0 = Layout(
             plus=1,
             null=0,
         ),
-        line=31,
+        line=36,
         spelled="lastAssignmentConfigs",
         tag=1,
     ),
     Field(
         "stored_description_topology_epoch",
         Integer(4),
-        line=40,
+        line=45,
         default=lambda _: -1,
         spelled="storedDescriptionTopologyEpoch",
         tag=2,
@@ -81,7 +81,7 @@ STREAMS_GROUP_METADATA_VALUE_V0 = Layout(
     Field(
         "failed_description_topology_epoch",
         Integer(4),
-        line=46,
+        line=51,
         default=lambda _: -1,
         spelled="failedDescriptionTopologyEpoch",
         tag=3,
@@ -89,7 +89,7 @@ STREAMS_GROUP_METADATA_VALUE_V0 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=16,
+        line=21,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -111,23 +111,23 @@ STREAMS_GROUP_MEMBER_METADATA_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=61,
+        line=78,
         const=19,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=62, spelled="groupId"),
-    Field("member_id", Text(Integer(2), lossy=True), line=63, spelled="memberId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=79, spelled="groupId"),
+    Field("member_id", Text(Integer(2), lossy=True), line=80, spelled="memberId"),
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
 
 STREAMS_GROUP_MEMBER_METADATA_VALUE_USER_ENDPOINT = Layout(
     "streams_group_member_metadata_value_user_endpoint",
-    Field("host", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=87),
-    Field("port", Integer(2, signed=False), line=88),
+    Field("host", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=109),
+    Field("port", Integer(2, signed=False), line=110),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=82,
+        line=104,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -136,12 +136,12 @@ STREAMS_GROUP_MEMBER_METADATA_VALUE_USER_ENDPOINT = Layout(
 
 STREAMS_GROUP_MEMBER_METADATA_VALUE_CLIENT_TAGS = Layout(
     "streams_group_member_metadata_value_client_tags",
-    Field("key", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=93),
-    Field("value", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=94),
+    Field("key", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=115),
+    Field("value", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=116),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=89,
+        line=111,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -151,43 +151,43 @@ STREAMS_GROUP_MEMBER_METADATA_VALUE_CLIENT_TAGS = Layout(
 # A member of a streams group: who it is, and where it runs.
 STREAMS_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
     "streams_group_member_metadata_value",
-    Field("version", Integer(2), line=74, version=0),
+    Field("version", Integer(2), line=96, version=0),
     Field(
         "instance_id",
         Text(Varint(32, signed=False, overlong=True), null=0, plus=1, lossy=True),
-        line=75,
+        line=97,
         spelled="instanceId",
     ),
     Field(
         "rack_id",
         Text(Varint(32, signed=False, overlong=True), null=0, plus=1, lossy=True),
-        line=76,
+        line=98,
         spelled="rackId",
     ),
     Field(
         "client_id",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=77,
+        line=99,
         spelled="clientId",
     ),
     Field(
         "client_host",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=78,
+        line=100,
         spelled="clientHost",
     ),
     Field(
         "rebalance_timeout_ms",
         Integer(4),
-        line=79,
+        line=101,
         default=lambda _: -1,
         spelled="rebalanceTimeoutMs",
     ),
-    Field("topology_epoch", Integer(4), line=80, spelled="topologyEpoch"),
+    Field("topology_epoch", Integer(4), line=102, spelled="topologyEpoch"),
     Field(
         "process_id",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=81,
+        line=103,
         spelled="processId",
     ),
     Field(
@@ -199,7 +199,7 @@ STREAMS_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
             any_negative=True,
             any_present=True,
         ),
-        line=82,
+        line=104,
         default=lambda _: None,
         spelled="userEndpoint",
     ),
@@ -210,13 +210,13 @@ STREAMS_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=89,
+        line=111,
         spelled="clientTags",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=70,
+        line=92,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -238,10 +238,10 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=104,
+        line=142,
         const=20,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=105, spelled="groupId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=143, spelled="groupId"),
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
@@ -249,13 +249,13 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Layout(
 # The epoch of the target assignment of a streams group.
 STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0 = Layout(
     "streams_group_target_assignment_metadata_value",
-    Field("version", Integer(2), line=116, version=0),
-    Field("assignment_epoch", Integer(4), line=117, spelled="assignmentEpoch"),
-    Field("assignment_timestamp", Integer(8), line=120, spelled="assignmentTimestamp", tag=0),
+    Field("version", Integer(2), line=159, version=0),
+    Field("assignment_epoch", Integer(4), line=160, spelled="assignmentEpoch"),
+    Field("assignment_timestamp", Integer(8), line=163, spelled="assignmentTimestamp", tag=0),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=112,
+        line=155,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -277,11 +277,11 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=130,
+        line=179,
         const=21,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=131, spelled="groupId"),
-    Field("member_id", Text(Integer(2), lossy=True), line=132, spelled="memberId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=180, spelled="groupId"),
+    Field("member_id", Text(Integer(2), lossy=True), line=181, spelled="memberId"),
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
@@ -292,18 +292,18 @@ STREAMS_GROUP_TARGET_TASKS_V0 = Layout(
     Field(
         "subtopology_id",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=157,
+        line=221,
         spelled="subtopologyId",
     ),
     Field(
         "partitions",
         Array(Integer(4), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=158,
+        line=222,
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=153,
+        line=217,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -316,29 +316,29 @@ STREAMS_GROUP_TARGET_TASKS = {0: STREAMS_GROUP_TARGET_TASKS_V0}
 # What a member of a streams group is to run.
 STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0 = Layout(
     "streams_group_target_assignment_member_value",
-    Field("version", Integer(2), line=143, version=0),
+    Field("version", Integer(2), line=197, version=0),
     Field(
         "active_tasks",
         Array(STREAMS_GROUP_TARGET_TASKS_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=144,
+        line=198,
         spelled="activeTasks",
     ),
     Field(
         "standby_tasks",
         Array(STREAMS_GROUP_TARGET_TASKS_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=145,
+        line=199,
         spelled="standbyTasks",
     ),
     Field(
         "warmup_tasks",
         Array(STREAMS_GROUP_TARGET_TASKS_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=146,
+        line=200,
         spelled="warmupTasks",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=139,
+        line=193,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -360,11 +360,11 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=168,
+        line=232,
         const=22,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=169, spelled="groupId"),
-    Field("member_id", Text(Integer(2), lossy=True), line=170, spelled="memberId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=233, spelled="groupId"),
+    Field("member_id", Text(Integer(2), lossy=True), line=234, spelled="memberId"),
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
@@ -375,25 +375,25 @@ STREAMS_GROUP_CURRENT_TASKS_V0 = Layout(
     Field(
         "subtopology_id",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=201,
+        line=286,
         spelled="subtopologyId",
     ),
     Field(
         "partitions",
         Array(Integer(4), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=202,
+        line=287,
     ),
     Field(
         "assignment_epochs",
         Array(Integer(4), count=Varint(32, signed=False, overlong=True), plus=1, null=0),
-        line=205,
+        line=290,
         spelled="assignmentEpochs",
         tag=0,
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=197,
+        line=282,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -406,10 +406,10 @@ STREAMS_GROUP_CURRENT_TASKS = {0: STREAMS_GROUP_CURRENT_TASKS_V0}
 # What a member of a streams group runs at present, and what it has to give up.
 STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
     "streams_group_current_member_assignment_value",
-    Field("version", Integer(2), line=181, version=0),
-    Field("member_epoch", Integer(4), line=182, spelled="memberEpoch"),
-    Field("previous_member_epoch", Integer(4), line=183, spelled="previousMemberEpoch"),
-    Field("state", EnumField(Integer(1), StreamsMemberState, keep_unknown=True), line=184),
+    Field("version", Integer(2), line=250, version=0),
+    Field("member_epoch", Integer(4), line=251, spelled="memberEpoch"),
+    Field("previous_member_epoch", Integer(4), line=252, spelled="previousMemberEpoch"),
+    Field("state", EnumField(Integer(1), StreamsMemberState, keep_unknown=True), line=253),
     Field(
         "active_tasks",
         Array(
@@ -417,7 +417,7 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=185,
+        line=254,
         spelled="activeTasks",
     ),
     Field(
@@ -427,7 +427,7 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=186,
+        line=255,
         spelled="standbyTasks",
     ),
     Field(
@@ -437,7 +437,7 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=187,
+        line=256,
         spelled="warmupTasks",
     ),
     Field(
@@ -447,7 +447,7 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=188,
+        line=257,
         spelled="activeTasksPendingRevocation",
     ),
     Field(
@@ -457,7 +457,7 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=189,
+        line=258,
         spelled="standbyTasksPendingRevocation",
     ),
     Field(
@@ -467,13 +467,13 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=190,
+        line=259,
         spelled="warmupTasksPendingRevocation",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=177,
+        line=246,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -495,22 +495,22 @@ STREAMS_GROUP_TOPOLOGY_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=222,
+        line=307,
         const=23,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=223, spelled="groupId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=308, spelled="groupId"),
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
 
 STREAMS_GROUP_TOPIC_TOPIC_CONFIGS = Layout(
     "streams_group_topic_topic_configs",
-    Field("key", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=270),
-    Field("value", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=271),
+    Field("key", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=374),
+    Field("value", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=375),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=266,
+        line=370,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -520,9 +520,9 @@ STREAMS_GROUP_TOPIC_TOPIC_CONFIGS = Layout(
 # A topic that a streams application made.
 STREAMS_GROUP_TOPIC_V0 = Layout(
     "streams_group_topic",
-    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=263),
-    Field("partitions", Integer(4), line=264),
-    Field("replication_factor", Integer(2), line=265, spelled="replicationFactor"),
+    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=367),
+    Field("partitions", Integer(4), line=368),
+    Field("replication_factor", Integer(2), line=369, spelled="replicationFactor"),
     Field(
         "topic_configs",
         Array(
@@ -530,13 +530,13 @@ STREAMS_GROUP_TOPIC_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=266,
+        line=370,
         spelled="topicConfigs",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=259,
+        line=363,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -551,25 +551,25 @@ STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_COPARTITION_GROUPS = Layout(
     Field(
         "source_topics",
         Array(Integer(2), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=250,
+        line=340,
         spelled="sourceTopics",
     ),
     Field(
         "source_topic_regex",
         Array(Integer(2), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=251,
+        line=341,
         spelled="sourceTopicRegex",
     ),
     Field(
         "repartition_source_topics",
         Array(Integer(2), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=252,
+        line=342,
         spelled="repartitionSourceTopics",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=246,
+        line=336,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -581,7 +581,7 @@ STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0 = Layout(
     Field(
         "subtopology_id",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=240,
+        line=330,
         spelled="subtopologyId",
     ),
     Field(
@@ -591,7 +591,7 @@ STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=241,
+        line=331,
         spelled="sourceTopics",
     ),
     Field(
@@ -601,13 +601,13 @@ STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=242,
+        line=332,
         spelled="sourceTopicRegex",
     ),
     Field(
         "state_changelog_topics",
         Array(STREAMS_GROUP_TOPIC_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=243,
+        line=333,
         spelled="stateChangelogTopics",
     ),
     Field(
@@ -617,13 +617,13 @@ STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=244,
+        line=334,
         spelled="repartitionSinkTopics",
     ),
     Field(
         "repartition_source_topics",
         Array(STREAMS_GROUP_TOPIC_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=245,
+        line=335,
         spelled="repartitionSourceTopics",
     ),
     Field(
@@ -633,13 +633,13 @@ STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=246,
+        line=336,
         spelled="copartitionGroups",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=236,
+        line=326,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -652,8 +652,8 @@ STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES = {0: STREAMS_GROUP_TOPOLOGY_VALUE_SU
 # The topology of a streams group: what its members read and write.
 STREAMS_GROUP_TOPOLOGY_VALUE_V0 = Layout(
     "streams_group_topology_value",
-    Field("version", Integer(2), line=234, version=0),
-    Field("epoch", Integer(4), line=235),
+    Field("version", Integer(2), line=324, version=0),
+    Field("epoch", Integer(4), line=325),
     Field(
         "subtopologies",
         Array(
@@ -661,12 +661,12 @@ STREAMS_GROUP_TOPOLOGY_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=236,
+        line=326,
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=230,
+        line=320,
         spelled="unknownTags",
         hidden=True,
     ),

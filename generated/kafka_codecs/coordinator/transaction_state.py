@@ -31,25 +31,25 @@ TRANSACTION_LOG_KEY = Layout(
 
 TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V0 = Layout(
     "transaction_log_value_transaction_partitions",
-    Field("topic", Text(Integer(2), lossy=True), line=49),
-    Field("partition_ids", Array(Integer(4), count=Integer(4)), line=50, spelled="partitionIds"),
+    Field("topic", Text(Integer(2), lossy=True), line=54),
+    Field("partition_ids", Array(Integer(4), count=Integer(4)), line=55, spelled="partitionIds"),
     source="coordinator/transaction_state.yaml",
     version=0,
 )
 
 TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V1 = Layout(
     "transaction_log_value_transaction_partitions",
-    Field("topic", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=49),
+    Field("topic", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=54),
     Field(
         "partition_ids",
         Array(Integer(4), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=50,
+        line=55,
         spelled="partitionIds",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=44,
+        line=49,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -65,14 +65,14 @@ TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS = {
 # The state of a transactional id: its producer, and the transaction that is open or was last.
 TRANSACTION_LOG_VALUE_V0 = Layout(
     "transaction_log_value",
-    Field("version", Integer(2), line=39, version=0),
-    Field("producer_id", Integer(8), line=40, spelled="producerId"),
-    Field("producer_epoch", Integer(2), line=41, spelled="producerEpoch"),
-    Field("transaction_timeout_ms", Integer(4), line=42, spelled="transactionTimeoutMs"),
+    Field("version", Integer(2), line=44, version=0),
+    Field("producer_id", Integer(8), line=45, spelled="producerId"),
+    Field("producer_epoch", Integer(2), line=46, spelled="producerEpoch"),
+    Field("transaction_timeout_ms", Integer(4), line=47, spelled="transactionTimeoutMs"),
     Field(
         "transaction_status",
         EnumField(Integer(1), TransactionStatus, keep_unknown=True),
-        line=43,
+        line=48,
         spelled="transactionStatus",
     ),
     Field(
@@ -83,19 +83,19 @@ TRANSACTION_LOG_VALUE_V0 = Layout(
             null=-1,
             accepts=frozenset(["negative_null"]),
         ),
-        line=44,
+        line=49,
         spelled="transactionPartitions",
     ),
     Field(
         "transaction_last_update_timestamp_ms",
         Integer(8),
-        line=51,
+        line=56,
         spelled="transactionLastUpdateTimestampMs",
     ),
     Field(
         "transaction_start_timestamp_ms",
         Integer(8),
-        line=52,
+        line=57,
         spelled="transactionStartTimestampMs",
     ),
     source="coordinator/transaction_state.yaml",
@@ -105,14 +105,14 @@ TRANSACTION_LOG_VALUE_V0 = Layout(
 
 TRANSACTION_LOG_VALUE_V1 = Layout(
     "transaction_log_value",
-    Field("version", Integer(2), line=39, version=1),
-    Field("producer_id", Integer(8), line=40, spelled="producerId"),
-    Field("producer_epoch", Integer(2), line=41, spelled="producerEpoch"),
-    Field("transaction_timeout_ms", Integer(4), line=42, spelled="transactionTimeoutMs"),
+    Field("version", Integer(2), line=44, version=1),
+    Field("producer_id", Integer(8), line=45, spelled="producerId"),
+    Field("producer_epoch", Integer(2), line=46, spelled="producerEpoch"),
+    Field("transaction_timeout_ms", Integer(4), line=47, spelled="transactionTimeoutMs"),
     Field(
         "transaction_status",
         EnumField(Integer(1), TransactionStatus, keep_unknown=True),
-        line=43,
+        line=48,
         spelled="transactionStatus",
     ),
     Field(
@@ -123,25 +123,25 @@ TRANSACTION_LOG_VALUE_V1 = Layout(
             plus=1,
             null=0,
         ),
-        line=44,
+        line=49,
         spelled="transactionPartitions",
     ),
     Field(
         "transaction_last_update_timestamp_ms",
         Integer(8),
-        line=51,
+        line=56,
         spelled="transactionLastUpdateTimestampMs",
     ),
     Field(
         "transaction_start_timestamp_ms",
         Integer(8),
-        line=52,
+        line=57,
         spelled="transactionStartTimestampMs",
     ),
     Field(
         "previous_producer_id",
         Integer(8),
-        line=55,
+        line=60,
         default=lambda _: -1,
         spelled="previousProducerId",
         tag=0,
@@ -149,7 +149,7 @@ TRANSACTION_LOG_VALUE_V1 = Layout(
     Field(
         "next_producer_id",
         Integer(8),
-        line=62,
+        line=67,
         default=lambda _: -1,
         spelled="nextProducerId",
         tag=1,
@@ -157,14 +157,14 @@ TRANSACTION_LOG_VALUE_V1 = Layout(
     Field(
         "client_transaction_version",
         Integer(2),
-        line=69,
+        line=74,
         spelled="clientTransactionVersion",
         tag=2,
     ),
     Field(
         "next_producer_epoch",
         Integer(2),
-        line=75,
+        line=80,
         default=lambda _: -1,
         spelled="nextProducerEpoch",
         tag=3,
@@ -172,7 +172,7 @@ TRANSACTION_LOG_VALUE_V1 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=35,
+        line=40,
         spelled="unknownTags",
         hidden=True,
     ),

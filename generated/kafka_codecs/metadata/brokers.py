@@ -19,19 +19,19 @@ from kafka_codecs.metadata.enums import ControlledShutdownChange, FencingChange,
 # A listener of a broker or a controller.
 REGISTERED_ENDPOINT_V0 = Layout(
     "registered_endpoint",
-    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=44),
-    Field("host", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=45),
-    Field("port", Integer(2, signed=False), line=46),
+    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=74),
+    Field("host", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=75),
+    Field("port", Integer(2, signed=False), line=76),
     Field(
         "security_protocol",
         EnumField(Integer(2), SecurityProtocol, keep_unknown=True),
-        line=47,
+        line=77,
         spelled="securityProtocol",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=40,
+        line=70,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -44,13 +44,13 @@ REGISTERED_ENDPOINT = {0: REGISTERED_ENDPOINT_V0}
 # The levels of a feature that a broker or a controller can run.
 REGISTERED_FEATURE_V0 = Layout(
     "registered_feature",
-    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=58),
-    Field("min_supported_version", Integer(2), line=59, spelled="minSupportedVersion"),
-    Field("max_supported_version", Integer(2), line=60, spelled="maxSupportedVersion"),
+    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=88),
+    Field("min_supported_version", Integer(2), line=89, spelled="minSupportedVersion"),
+    Field("max_supported_version", Integer(2), line=90, spelled="maxSupportedVersion"),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=54,
+        line=84,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -85,7 +85,14 @@ REGISTER_BROKER_RECORD_V0 = Layout(
     Field("fenced", Boolean(), line=22, default=lambda _: True),
     Field(
         "unknown_tags",
-        Tags(other=(0, 1,), overlong=True, loose=True),
+        Tags(
+            other=(
+                0,
+                1,
+            ),
+            overlong=True,
+            loose=True,
+        ),
         line=11,
         spelled="unknownTags",
         hidden=True,
@@ -125,7 +132,14 @@ REGISTER_BROKER_RECORD_V1 = Layout(
     ),
     Field(
         "unknown_tags",
-        Tags(other=(0, 1,), overlong=True, loose=True),
+        Tags(
+            other=(
+                0,
+                1,
+            ),
+            overlong=True,
+            loose=True,
+        ),
         line=11,
         spelled="unknownTags",
         hidden=True,
@@ -172,7 +186,14 @@ REGISTER_BROKER_RECORD_V2 = Layout(
     ),
     Field(
         "unknown_tags",
-        Tags(other=(0, 1,), overlong=True, loose=True),
+        Tags(
+            other=(
+                0,
+                1,
+            ),
+            overlong=True,
+            loose=True,
+        ),
         line=11,
         spelled="unknownTags",
         hidden=True,
@@ -308,12 +329,12 @@ REGISTER_BROKER_RECORD = {
 # A broker is registered no more.
 UNREGISTER_BROKER_RECORD_V0 = Layout(
     "unregister_broker_record",
-    Field("broker_id", Integer(4), line=71, spelled="brokerId"),
-    Field("broker_epoch", Integer(8), line=72, spelled="brokerEpoch"),
+    Field("broker_id", Integer(4), line=101, spelled="brokerId"),
+    Field("broker_epoch", Integer(8), line=102, spelled="brokerEpoch"),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=67,
+        line=97,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -326,13 +347,21 @@ UNREGISTER_BROKER_RECORD = {0: UNREGISTER_BROKER_RECORD_V0}
 # What changed of the registration of a broker.
 BROKER_REGISTRATION_CHANGE_RECORD_V0 = Layout(
     "broker_registration_change_record",
-    Field("broker_id", Integer(4), line=88, spelled="brokerId"),
-    Field("broker_epoch", Integer(8), line=89, spelled="brokerEpoch"),
-    Field("fenced", EnumField(Integer(1), FencingChange, keep_unknown=True), line=92, tag=0),
+    Field("broker_id", Integer(4), line=124, spelled="brokerId"),
+    Field("broker_epoch", Integer(8), line=125, spelled="brokerEpoch"),
+    Field("fenced", EnumField(Integer(1), FencingChange, keep_unknown=True), line=128, tag=0),
     Field(
         "unknown_tags",
-        Tags(other=(1, 2, 3,), overlong=True, loose=True),
-        line=84,
+        Tags(
+            other=(
+                1,
+                2,
+                3,
+            ),
+            overlong=True,
+            loose=True,
+        ),
+        line=120,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -342,20 +371,27 @@ BROKER_REGISTRATION_CHANGE_RECORD_V0 = Layout(
 
 BROKER_REGISTRATION_CHANGE_RECORD_V1 = Layout(
     "broker_registration_change_record",
-    Field("broker_id", Integer(4), line=88, spelled="brokerId"),
-    Field("broker_epoch", Integer(8), line=89, spelled="brokerEpoch"),
-    Field("fenced", EnumField(Integer(1), FencingChange, keep_unknown=True), line=92, tag=0),
+    Field("broker_id", Integer(4), line=124, spelled="brokerId"),
+    Field("broker_epoch", Integer(8), line=125, spelled="brokerEpoch"),
+    Field("fenced", EnumField(Integer(1), FencingChange, keep_unknown=True), line=128, tag=0),
     Field(
         "in_controlled_shutdown",
         EnumField(Integer(1), ControlledShutdownChange, keep_unknown=True),
-        line=93,
+        line=129,
         spelled="inControlledShutdown",
         tag=1,
     ),
     Field(
         "unknown_tags",
-        Tags(other=(2, 3,), overlong=True, loose=True),
-        line=84,
+        Tags(
+            other=(
+                2,
+                3,
+            ),
+            overlong=True,
+            loose=True,
+        ),
+        line=120,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -365,27 +401,27 @@ BROKER_REGISTRATION_CHANGE_RECORD_V1 = Layout(
 
 BROKER_REGISTRATION_CHANGE_RECORD_V2 = Layout(
     "broker_registration_change_record",
-    Field("broker_id", Integer(4), line=88, spelled="brokerId"),
-    Field("broker_epoch", Integer(8), line=89, spelled="brokerEpoch"),
-    Field("fenced", EnumField(Integer(1), FencingChange, keep_unknown=True), line=92, tag=0),
+    Field("broker_id", Integer(4), line=124, spelled="brokerId"),
+    Field("broker_epoch", Integer(8), line=125, spelled="brokerEpoch"),
+    Field("fenced", EnumField(Integer(1), FencingChange, keep_unknown=True), line=128, tag=0),
     Field(
         "in_controlled_shutdown",
         EnumField(Integer(1), ControlledShutdownChange, keep_unknown=True),
-        line=93,
+        line=129,
         spelled="inControlledShutdown",
         tag=1,
     ),
     Field(
         "log_dirs",
         Array(Uuid(), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=94,
+        line=130,
         spelled="logDirs",
         tag=2,
     ),
     Field(
         "unknown_tags",
         Tags(other=(3,), overlong=True, loose=True),
-        line=84,
+        line=120,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -395,27 +431,27 @@ BROKER_REGISTRATION_CHANGE_RECORD_V2 = Layout(
 
 BROKER_REGISTRATION_CHANGE_RECORD_V3 = Layout(
     "broker_registration_change_record",
-    Field("broker_id", Integer(4), line=88, spelled="brokerId"),
-    Field("broker_epoch", Integer(8), line=89, spelled="brokerEpoch"),
-    Field("fenced", EnumField(Integer(1), FencingChange, keep_unknown=True), line=92, tag=0),
+    Field("broker_id", Integer(4), line=124, spelled="brokerId"),
+    Field("broker_epoch", Integer(8), line=125, spelled="brokerEpoch"),
+    Field("fenced", EnumField(Integer(1), FencingChange, keep_unknown=True), line=128, tag=0),
     Field(
         "in_controlled_shutdown",
         EnumField(Integer(1), ControlledShutdownChange, keep_unknown=True),
-        line=93,
+        line=129,
         spelled="inControlledShutdown",
         tag=1,
     ),
     Field(
         "log_dirs",
         Array(Uuid(), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=94,
+        line=130,
         spelled="logDirs",
         tag=2,
     ),
     Field(
         "cordoned_log_dirs",
         Array(Uuid(), count=Varint(32, signed=False, overlong=True), plus=1, null=0),
-        line=95,
+        line=131,
         default=lambda _: None,
         spelled="cordonedLogDirs",
         tag=3,
@@ -423,7 +459,7 @@ BROKER_REGISTRATION_CHANGE_RECORD_V3 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=84,
+        line=120,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -441,12 +477,12 @@ BROKER_REGISTRATION_CHANGE_RECORD = {
 # A broker was fenced. `broker_registration_change_record` is written in its place since 3.3.
 FENCE_BROKER_RECORD_V0 = Layout(
     "fence_broker_record",
-    Field("id", Integer(4), line=112),
-    Field("epoch", Integer(8), line=113),
+    Field("id", Integer(4), line=158),
+    Field("epoch", Integer(8), line=159),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=108,
+        line=154,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -459,12 +495,12 @@ FENCE_BROKER_RECORD = {0: FENCE_BROKER_RECORD_V0}
 # A broker is fenced no more. `broker_registration_change_record` is written in its place since 3.3.
 UNFENCE_BROKER_RECORD_V0 = Layout(
     "unfence_broker_record",
-    Field("id", Integer(4), line=124),
-    Field("epoch", Integer(8), line=125),
+    Field("id", Integer(4), line=176),
+    Field("epoch", Integer(8), line=177),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=120,
+        line=172,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -477,24 +513,24 @@ UNFENCE_BROKER_RECORD = {0: UNFENCE_BROKER_RECORD_V0}
 # A controller has registered.
 REGISTER_CONTROLLER_RECORD_V0 = Layout(
     "register_controller_record",
-    Field("controller_id", Integer(4), line=136, spelled="controllerId"),
-    Field("incarnation_id", Uuid(), line=137, spelled="incarnationId"),
-    Field("zk_migration_ready", Boolean(), line=138, spelled="zkMigrationReady"),
+    Field("controller_id", Integer(4), line=194, spelled="controllerId"),
+    Field("incarnation_id", Uuid(), line=195, spelled="incarnationId"),
+    Field("zk_migration_ready", Boolean(), line=196, spelled="zkMigrationReady"),
     Field(
         "end_points",
         Array(REGISTERED_ENDPOINT_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=139,
+        line=197,
         spelled="endPoints",
     ),
     Field(
         "features",
         Array(REGISTERED_FEATURE_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=140,
+        line=198,
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=132,
+        line=190,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -507,11 +543,11 @@ REGISTER_CONTROLLER_RECORD = {0: REGISTER_CONTROLLER_RECORD_V0}
 # A controller is registered no more.
 UNREGISTER_CONTROLLER_RECORD_V0 = Layout(
     "unregister_controller_record",
-    Field("controller_id", Integer(4), line=151, spelled="controllerId"),
+    Field("controller_id", Integer(4), line=222, spelled="controllerId"),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=147,
+        line=218,
         spelled="unknownTags",
         hidden=True,
     ),

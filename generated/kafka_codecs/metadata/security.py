@@ -64,13 +64,13 @@ REMOVE_DELEGATION_TOKEN_RECORD_V0 = Layout(
     Field(
         "token_id",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=26,
+        line=39,
         spelled="tokenId",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=22,
+        line=35,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -83,26 +83,26 @@ REMOVE_DELEGATION_TOKEN_RECORD = {0: REMOVE_DELEGATION_TOKEN_RECORD_V0}
 # The password of a user, as SCRAM stores it.
 USER_SCRAM_CREDENTIAL_RECORD_V0 = Layout(
     "user_scram_credential_record",
-    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=37),
-    Field("mechanism", EnumField(Integer(1), ScramMechanism, keep_unknown=True), line=38),
-    Field("salt", Bytes(Varint(32, signed=False, overlong=True), plus=1), line=39),
+    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=56),
+    Field("mechanism", EnumField(Integer(1), ScramMechanism, keep_unknown=True), line=57),
+    Field("salt", Bytes(Varint(32, signed=False, overlong=True), plus=1), line=58),
     Field(
         "stored_key",
         Bytes(Varint(32, signed=False, overlong=True), plus=1),
-        line=40,
+        line=59,
         spelled="storedKey",
     ),
     Field(
         "server_key",
         Bytes(Varint(32, signed=False, overlong=True), plus=1),
-        line=41,
+        line=60,
         spelled="serverKey",
     ),
-    Field("iterations", Integer(4), line=42),
+    Field("iterations", Integer(4), line=61),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=33,
+        line=52,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -115,12 +115,12 @@ USER_SCRAM_CREDENTIAL_RECORD = {0: USER_SCRAM_CREDENTIAL_RECORD_V0}
 # A password of a user was removed.
 REMOVE_USER_SCRAM_CREDENTIAL_RECORD_V0 = Layout(
     "remove_user_scram_credential_record",
-    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=53),
-    Field("mechanism", EnumField(Integer(1), ScramMechanism, keep_unknown=True), line=54),
+    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=85),
+    Field("mechanism", EnumField(Integer(1), ScramMechanism, keep_unknown=True), line=86),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=49,
+        line=81,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -133,38 +133,38 @@ REMOVE_USER_SCRAM_CREDENTIAL_RECORD = {0: REMOVE_USER_SCRAM_CREDENTIAL_RECORD_V0
 # A rule of access was made.
 ACCESS_CONTROL_ENTRY_RECORD_V0 = Layout(
     "access_control_entry_record",
-    Field("id", Uuid(), line=65),
+    Field("id", Uuid(), line=103),
     Field(
         "resource_type",
         EnumField(Integer(1), AclResourceType, keep_unknown=True),
-        line=66,
+        line=104,
         spelled="resourceType",
     ),
     Field(
         "resource_name",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=67,
+        line=105,
         spelled="resourceName",
     ),
     Field(
         "pattern_type",
         EnumField(Integer(1), AclPatternType, keep_unknown=True),
-        line=68,
+        line=106,
         spelled="patternType",
     ),
-    Field("principal", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=69),
-    Field("host", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=70),
-    Field("operation", EnumField(Integer(1), AclOperation, keep_unknown=True), line=71),
+    Field("principal", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=107),
+    Field("host", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=108),
+    Field("operation", EnumField(Integer(1), AclOperation, keep_unknown=True), line=109),
     Field(
         "permission_type",
         EnumField(Integer(1), AclPermissionType, keep_unknown=True),
-        line=72,
+        line=110,
         spelled="permissionType",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=61,
+        line=99,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -177,11 +177,11 @@ ACCESS_CONTROL_ENTRY_RECORD = {0: ACCESS_CONTROL_ENTRY_RECORD_V0}
 # A rule of access was removed.
 REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0 = Layout(
     "remove_access_control_entry_record",
-    Field("id", Uuid(), line=83),
+    Field("id", Uuid(), line=135),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=79,
+        line=131,
         spelled="unknownTags",
         hidden=True,
     ),
