@@ -46,6 +46,13 @@ CODES: Mapping[str, str] = {
     "C034": "a template that takes nobody's place",
     "C040": "a schema directory that cannot be used",
     "C050": "a version in which a field has no type, or two",
+    "C051": "lengths that a layout does not settle",
+    "C052": "a tagged field that cannot be",
+    "C054": "what decides between the cases of a choice does not",
+    "C055": "a version that is told of what has none",
+    "C062": "a size in the schema that nothing can have",
+    "C063": "a checksum that does not cover what it says",
+    "C064": "an array whose elements do not say which one is the last",
     "C059": "nothing, or too much, says what the parts of a payload are",
     "C060": "rows of parts that never come together",
 }

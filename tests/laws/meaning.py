@@ -95,7 +95,8 @@ def _applied(operator: str, a: Any, b: Any) -> Any:
 def words_of(facts: Facts, layout: str) -> dict[tuple[str, ...], dict[str, int]]:
     """The enum values of each path of a layout that has an enum."""
     out = {}
-    for name, spec in facts.layouts[layout]["fields"].items():
+    tree = facts.layouts[layout]
+    for name, spec in {**tree["fields"], **tree.get("tagged", {})}.items():
         if isinstance(spec, str):
             continue
         if "enum" in spec:
@@ -104,6 +105,12 @@ def words_of(facts: Facts, layout: str) -> dict[tuple[str, ...], dict[str, int]]
             if "enum" in bit:
                 out[name, member] = facts.values(bit["enum"])
     return out
+
+
+def look_at(item: Any, names: tuple[str, ...]) -> Any:
+    """What a path of an element is: `item`, `item.size`."""
+    assert names[0] == "item"
+    return look_in(item, None)(names[1:])
 
 
 def look_in(values: Mapping[str, Any], version: int | None) -> Look:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from codecgen.check import (
     bits,
     choices,
+    chosen,
     example_trials,
     examples,
     expressions,
@@ -20,6 +21,7 @@ from codecgen.check import (
     references,
     relations,
     releases,
+    tagged,
     texts,
     tolerances,
     values,
@@ -40,7 +42,17 @@ class Pass:
     after: tuple[str, ...] = ()
 
 
-_SOUND = ("references", "versions", "bits", "relations", "recursion", "expressions", "texts")
+_SOUND = (
+    "references",
+    "versions",
+    "bits",
+    "relations",
+    "recursion",
+    "tagged",
+    "expressions",
+    "chosen",
+    "texts",
+)
 
 PASSES: tuple[Pass, ...] = (
     Pass("manifest", manifest.check),
@@ -52,8 +64,10 @@ PASSES: tuple[Pass, ...] = (
     Pass("relations", relations.check),
     Pass("values", values.check),
     Pass("nulls", nulls.check),
+    Pass("tagged", tagged.check),
     Pass("recursion", recursion.check),
     Pass("expressions", expressions.check),
+    Pass("chosen", chosen.check),
     Pass("texts", texts.check),
     Pass("tolerances", tolerances.check, _SOUND),
     Pass("open_ended", open_ended.check, _SOUND),

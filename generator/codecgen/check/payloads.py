@@ -67,7 +67,7 @@ def _parts(view: View, model: Model) -> Iterator[Diagnostic]:
         elif kind.choice is not None and not kind.decides:
             if not any(before.decides for before in kinds[:i]):
                 message = f'nothing before "{kind.name}" decides which layout of "{kind.of}" it is'
-                help = f"a part before it is a choice by a field whose values are those of {kind.choice.given}"
+                help = f"a part before it is a choice by a field whose values are those of {kind.choice.given or kind.choice.given_type}"
                 yield Diagnostic("C059", message, where, help=help)
             else:
                 yield from _same_enum(deciders[0], kind, model, view)
@@ -96,10 +96,9 @@ def _same_enum(decider: PartKind, kind: PartKind, model: Model, view: View) -> I
     for name in sorted(_layouts(decider)):
         f = field_of(model.layouts[name], decider.choice.by or "")
         enum = f.type.enum if f is not None and isinstance(f.type, ScalarType) else None
-        if enum is not None and enum != kind.choice.given:
-            message = (
-                f'"{kind.of}" is given {kind.choice.given}, but "{decider.choice.by}" is {enum}'
-            )
+        given = kind.choice.given
+        if enum is not None and given is not None and enum != given:
+            message = f'"{kind.of}" is given {given}, but "{decider.choice.by}" is {enum}'
             yield Diagnostic("C059", message, place(view, f"of.{kind.name}"))
             return
 

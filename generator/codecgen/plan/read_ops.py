@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from codecgen.plan import nodes
 from codecgen.plan.layouts import FieldPlan, LayoutPlan
 from codecgen.plan.nodes import Value
-from codecgen.schema.types import ArrayType, BytesType, ScalarType
+from codecgen.schema.types import ArrayType, BytesType, ChoiceType, ScalarType, StructType
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,21 @@ class Bytes:
 
 
 @dataclass(frozen=True, slots=True)
+class Padding:
+    """Pass over zero bytes up to the next ``multiple``, counted from the start of the layout."""
+
+    field: FieldPlan
+    multiple: int
+
+
+@dataclass(frozen=True, slots=True)
 class Elements:
     """Read the elements of an array, one after the other (a loop). ``any_version``: each says which version it is of, and
     that may be another one than ``element``."""
 
     field: FieldPlan
     type: ArrayType
-    element: LayoutPlan | ScalarType | BytesType
+    element: LayoutPlan | ScalarType | BytesType | ChoiceType
     any_version: bool = False
 
 
@@ -44,6 +52,27 @@ class Struct:
 
     field: FieldPlan
     layout: LayoutPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """Read one of several layouts in the place of a field: by the number that ``given`` of the field gives or, without it, that
+    the field ``by`` of a choice holds, in the version that ``held_version`` gives. ``cases`` has them by number (None: any)."""
+
+    field: FieldPlan
+    type: ChoiceType | StructType
+    cases: tuple[tuple[int | None, LayoutPlan], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """Read a section of tagged fields: their number, and tag, size and bytes of each; tags ascend. ``known`` has what reads
+    each tagged field of the layout where it is there, by its tag; others are passed over, but those of ``other`` versions
+    are refused."""
+
+    field: FieldPlan
+    known: tuple[tuple[FieldPlan, tuple[ReadOp, ...]], ...]
+    other: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +137,20 @@ class Absent:
 
 
 ReadOp = (
-    Number | Bytes | Elements | Struct | Open | Close | Mark | Verify | Require | When | Absent
+    Number
+    | Bytes
+    | Padding
+    | Elements
+    | Struct
+    | Choose
+    | Tags
+    | Open
+    | Close
+    | Mark
+    | Verify
+    | Require
+    | When
+    | Absent
 )  # fmt: skip
 
 
@@ -119,6 +161,9 @@ def fields_needed(ops: tuple[ReadOp, ...], *, checks: bool) -> set[str]:
         match op:
             case When(_, condition, then):
                 out |= _named(condition) | fields_needed(then, checks=checks)
+            case Tags(known=known):
+                for _, inner in known:
+                    out |= fields_needed(inner, checks=checks)
             case Open(length, when=when):
                 out |= {length.name} | (set() if when is None else _named(when))
             case Verify(checksum) if checks:
@@ -126,10 +171,21 @@ def fields_needed(ops: tuple[ReadOp, ...], *, checks: bool) -> set[str]:
             case Require(_, condition) if checks:
                 out |= _named(condition)
             case Elements(field, type_):
+                out |= set() if field.until is None else _named(field.until)
                 if type_.counted_by is not None:
                     out.add(type_.counted_by)
                 if field.codec is not None:
                     out |= _named(field.codec)
+                out |= _choosing(field)
+            case Choose(field):
+                out |= _choosing(field)
+    return out
+
+
+def _choosing(field: FieldPlan) -> set[str]:
+    out: set[str] = set()
+    for value in (field.given, field.held_version):
+        out |= set() if value is None else _named(value)
     return out
 
 
@@ -140,14 +196,17 @@ def _named(value: Value) -> set[str]:
 __all__ = [
     "Absent",
     "Bytes",
+    "Choose",
     "Close",
     "Elements",
     "Mark",
     "Number",
     "Open",
+    "Padding",
     "ReadOp",
     "Require",
     "Struct",
+    "Tags",
     "Verify",
     "When",
     "fields_needed",

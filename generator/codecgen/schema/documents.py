@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from codecgen.schema import forms, grammar, literals, text_forms, yaml_tree
+from codecgen.schema import choice_forms, forms, grammar, literals, text_forms, yaml_tree
 from codecgen.schema.by_version import ranges_of, types_of
+from codecgen.schema.chosen import with_cases, with_numbers
 from codecgen.schema.declarations import Declarations
 from codecgen.schema.expression import Expression
-from codecgen.schema.inference import complete, with_numbers
+from codecgen.schema.flexible import (
+    Flexible,
+    bare,
+    flexible_of,
+    section,
+    with_lengths,
+)
+from codecgen.schema.inference import complete
+from codecgen.schema.key_types import FLEXIBLE
 from codecgen.schema.local_layouts import local_layout, settled, with_counts
 from codecgen.schema.model import (
     Choice,
@@ -22,13 +31,14 @@ from codecgen.schema.model import (
     Model,
     View,
 )
-from codecgen.schema.reader import Reader, Record, Value, integer
+from codecgen.schema.reader import Reader, Record, Value
 from codecgen.schema.texts import Text
 from codecgen.schema.types import (
     ArrayType,
     BitsType,
     Element,
     FieldType,
+    PaddingType,
     Reference,
     ScalarType,
     Since,
@@ -57,6 +67,7 @@ class ModelBuilder:
         )  # the layout that is read, and the way to
         self.path: list[str] = []  # the field in it
         self.local_names: list[str] = []
+        self.flexible: Flexible | None = None
 
     def model(self, files: Mapping[str, str], used: Used) -> Model:
         found = settled(self.layouts, self.local_names)
@@ -65,13 +76,17 @@ class ModelBuilder:
         layouts = Declarations(
             {n: complete(one, every, enums) for n, one in found.items()}, used.layouts
         )
+        choices = Declarations(
+            {n: with_numbers(c, layouts, enums) for n, c in self.choices.items()}, used.choices
+        )
+        layouts = Declarations(
+            {n: with_cases(one, choices, enums) for n, one in layouts.items()}, used.layouts
+        )
         return Model(
             manifest=self.manifest,
             layouts=layouts,
             enums=enums,
-            choices=Declarations(
-                {n: with_numbers(c, layouts, enums) for n, c in self.choices.items()}, used.choices
-            ),
+            choices=choices,
             files=dict(files),
             broken=frozenset(self.broken - set(self.declared)) | used.broken,
             views=self.views,
@@ -116,8 +131,8 @@ class ModelBuilder:
         if not self.declare(name, r.at("layout")):
             return
         accepts = frozenset(forms.words(r["accepts"]))
-        self.around, self.path = r, [name]
-        fields = self.fields(r, accepts)
+        self.around, self.path, self.flexible = r, [name], flexible_of(r)
+        fields = self.fields(r, accepts) + self.tagged(r, accepts)
         notes: dict[int, tuple[Since | None, Since | None]] = {}
         for key, n in forms.entries(r["version_notes"]):
             if key.isdecimal():
@@ -136,12 +151,16 @@ class ModelBuilder:
             since=cast(Since | None, r["since"]),
             draft=cast(Since | None, r["draft"]),
             accepts=accepts,
+            flexible=cast(Any, r["flexible"]),
             derived=tuple(self.derived(r)),
             examples=tuple(
                 forms.example(v.value) for v in cast(tuple[Any, ...], r["examples"] or ())
             ),
             overhead=forms.overhead(overhead) if isinstance(overhead, Record) else None,
-            places=r.places("since", "draft", "endian", "versions", "version_notes", "accepts"),
+            places=r.places(
+                *("since", "draft", "endian", "versions", "version_notes"),
+                *("accepts", "flexible"),
+            ),
         )
 
     def text(self, r: Record) -> None:
@@ -153,24 +172,7 @@ class ModelBuilder:
         name = str(r["choice"])
         if not self.declare(name, r.at("choice")):
             return
-        cases: list[tuple[int | str, Reference]] = []
-        places = r.places()
-        for key, entry in cast(dict[str, Value], r["cases"]).items():
-            inner = cast(Any, entry.value)[1]
-            number = integer(key)
-            case = key if number is None else number
-            cases.append((case, forms.reference(inner.value, inner.span)))
-            places[f"cases.{case}"] = entry.span
-        self.choices[name] = Choice(
-            name=name,
-            doc=r.text("doc"),
-            span=r.at("choice"),
-            by=cast(str | None, r["by"]),
-            given=cast(str | None, r["given"]),
-            cases=tuple(cases),
-            since=cast(Since | None, r["since"]),
-            places=places,
-        )
+        self.choices[name] = choice_forms.choice(self.reader, r)
 
     def view(self, r: Record) -> None:
         name = str(r["view"])
@@ -224,7 +226,17 @@ class ModelBuilder:
         """The fields of a layout, or of one that is written in the place of a field."""
         spans = forms.key_spans(r["fields"])
         entries = forms.entries(r["fields"])
-        return with_counts(tuple(self.field(n, value, spans[n], accepts) for n, value in entries))
+        counted = frozenset(v["counts"] for _, v in entries if isinstance(v, Record))
+        return with_counts(
+            tuple(self.field(n, value, spans[n], accepts, n in counted) for n, value in entries)
+        )
+
+    def tagged(self, r: Record, accepts: frozenset[str]) -> tuple[Field, ...]:
+        """The tagged fields of a layout, and the section that they lie in."""
+        spans = forms.key_spans(r["tagged"])
+        entries = forms.entries(r["tagged"])
+        fields = [self.field(n, value, spans[n], accepts, tagged=True) for n, value in entries]
+        return (*fields, *section(self.flexible, r.at("flexible"), accepts))
 
     def local(self, r: Record, span: Span, accepts: frozenset[str]) -> Reference:
         """The layout that is written in the place of a field: its name is the way to it."""
@@ -232,17 +244,34 @@ class ModelBuilder:
         if self.declared.get(name) is span:
             return Reference(name, None, span)  # in another version
         accepts -= {"trailing_bytes"}
-        fields = self.fields(r, accepts)
+        fields = self.fields(r, accepts) + section(self.flexible, span, accepts)
         if self.declare(name, span):
             self.layouts[name] = local_layout(name, fields, span, self.around, accepts)
             self.local_names.append(name)
         return Reference(name, None, span)
 
-    def field(self, name: str, value: object, span: Span, accepts: frozenset[str]) -> Field:
+    def field(
+        self,
+        name: str,
+        value: object,
+        span: Span,
+        accepts: frozenset[str],
+        counted: bool = False,
+        tagged: bool = False,
+    ) -> Field:
         around = cast(Any, self.around["endian"] or "big")
-        if isinstance(value, str):
+        if isinstance(value, str) and value not in FLEXIBLE:
             return Field(name, ScalarType(value), span, around, accepts=accepts)
-        r = cast(Record, value)
+        given = value if isinstance(value, Record) else bare(str(value), span)
+        if tagged and "tag" not in given:
+            help = "the number that stands before its bytes: `tag: 0`"
+            self.reader.report(
+                "C005", f'"{name}" is tagged, and needs the key "tag"', span, help=help
+            )
+        elif "tag" in given and not tagged:
+            message = '"tag" goes with fields under `tagged`'
+            self.reader.report("C011", message, given.at("tag"))
+        r = with_lengths(self.reader, given, name, self.flexible, counted=counted, tagged=tagged)
         self.path.append(name)
         here = accepts | frozenset(forms.words(r["accepts"]))
         types = types_of(r, lambda one: self.type(one, span, here))
@@ -266,7 +295,8 @@ class ModelBuilder:
             measures=forms.field_range(r, "measures"),
             counts=cast(str | None, r["counts"]),
             checksum=cast(str | None, r["checksum"]),
-            covers=forms.field_range(r, "covers"),
+            covers=forms.covered(r),
+            mask=cast(int | None, r["mask"]),
             valid=cast(Expression | None, r["valid"]),
             refuse=cast(Expression | None, r["refuse"]),
             accepts=accepts | frozenset(forms.words(r["accepts"])),
@@ -275,6 +305,8 @@ class ModelBuilder:
             formerly=forms.formerly(r["formerly"]),
             misprint=forms.misprint(r["misprint"]),
             hidden=bool(r["hidden"]),
+            tag=cast(int | None, r["tag"]),
+            filled=literals.is_filled(r),
             places=r.places(),
         )
 
@@ -290,19 +322,25 @@ class ModelBuilder:
             return BitsType(str(r["bits"]), members)
         if "bytes" in r or "string" in r:
             return forms.bytes_type(r)
+        if "padding" in r:
+            return PaddingType(cast(int, r["padding"]))
         if "layout" in r:
             return StructType(forms.reference(r["layout"], r.at("layout")), *_present(r))
+        if "choice" in r:
+            return forms.choice_type(r)
         if "fields" in r:
             return StructType(self.local(r, span, accepts), *_present(r))
-        compressed = r["compressed"]
+        compressed, count = r["compressed"], r["count"]
         return ArrayType(
             element=self.element(r, span, accepts),
-            count=cast(str | None, r["count"]),
+            count=count if isinstance(count, str) else None,
+            fixed=count if isinstance(count, int) else None,
             length=cast(str | None, r["length"]),
             compression=forms.compression(compressed) if isinstance(compressed, Record) else None,
             nesting=cast(int | None, r["nesting"]),
             at_least=cast(int, r["at_least"] or 0),
             null=cast(int | None, r["null"]),
+            until=until if isinstance(until := r["until"], Expression) else None,
         )
 
     def element(self, r: Record, span: Span, accepts: frozenset[str]) -> Element:
@@ -311,6 +349,8 @@ class ModelBuilder:
                 return ScalarType(name)
             case Record() as inner if "fields" in inner:
                 return self.local(inner, span, accepts)
+            case Record() as inner if "choice" in inner:
+                return forms.choice_type(inner)
             case Record() as inner:
                 return forms.bytes_type(inner)
             case name:
@@ -334,6 +374,10 @@ class ModelBuilder:
         return out
 
 
-def _present(r: Record) -> tuple[str | None, int | None]:
-    """The type of the number before a layout that says whether it is there, and the number that means null."""
-    return cast(str | None, r["present"]), cast(int | None, r["null"])
+def _present(r: Record) -> tuple[str | None, int | None, Expression | None]:
+    """The type of the number before a layout that says whether it is there, the number that means null, and what gives
+    the version."""
+    version = cast(Expression | None, r["version"])
+    if "nullable" in r and "null" not in r:  # not in this version
+        return None, None, version
+    return cast(str | None, r["present"]), cast(int | None, r["null"]), version

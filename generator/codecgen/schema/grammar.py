@@ -7,11 +7,19 @@ from dataclasses import replace
 
 from codecgen.runtime.checksums import CHECKSUMS
 from codecgen.runtime.version import LANGUAGE
+from codecgen.schema.grammar_of_choices import (
+    BYTE_LENGTHS,
+    CHOICES,
+    ELEMENT_OF_CHOICE,
+    FIELD_OF_CHOICE,
+    TOGETHER,
+)
 from codecgen.schema.grammar_of_examples import EXAMPLES
 from codecgen.schema.grammar_of_texts import TEXTS
 from codecgen.schema.grammar_of_views import VIEWS
 from codecgen.schema.key_types import (
     DOC,
+    FLEXIBLE,
     SINCE,
     Anything,
     Bits,
@@ -39,7 +47,7 @@ from codecgen.schema.key_types import (
     Word,
 )
 from codecgen.schema.model import FREEDOMS
-from codecgen.schema.types import INTEGERS, LENGTHS, SCALARS
+from codecgen.schema.types import INTEGERS, LENGTHS, SCALARS, VARINTS, ZERO_TERMINATED
 
 
 def _versioned(*kinds: Kind) -> Either:
@@ -56,10 +64,12 @@ _ACCEPTS = Key(ListOf(OneOf(tuple(FREEDOMS))), "What lenient readers take, and s
 _VERSIONS = Key(Range(), "The versions in which it exists.")
 _MISPRINT = Key(Use("misprint"), "What a document about the format says wrongly about it.")
 _FIELD_RANGE = Either((OneOf(("rest",)), Use("field_range")))
+_WORDS = OneOf((*SCALARS, *FLEXIBLE))
 _FIELDS = Key(
-    MapOf(Either((OneOf(SCALARS), Use("field")))),
+    MapOf(Either((_WORDS, Use("field")))),
     "The fields, in the order of the bytes. A bare word is a type.",
 )
+_PADDED = Key(Boolean(), "Zero bytes fill up the fixed size; they are no part of the value.")
 _ORDER = OneOf(("big", "little"))
 _ENUM = Key(Declared(), "The enum whose values the number stands for.")
 _ONLY = Key(ListOf(Name()), "The values of the enum that may stand here.")
@@ -116,7 +126,16 @@ FORMS: Mapping[str, Form] = {
                 MapOf(Use("version_note"), numbers=True), "Which releases wrote a version."
             ),
             "accepts": _ACCEPTS,
+            "flexible": Key(
+                Either((Range(), OneOf(("never",)))),
+                "From which version on lengths are compact and tagged fields end the layout: `1+`, or `never`. Text, bytes and "
+                "arrays need no lengths of their own then.",
+            ),
             "fields": replace(_FIELDS, required=True),
+            "tagged": Key(
+                MapOf(Use("field")),
+                "Fields that are written only where they differ from their defaults, by number.",
+            ),
             "derived": Key(MapOf(Anything()), "Values worked out from the fields."),
             "examples": Key(ListOf(Use("example")), "Bytes beside what they mean."),
             "overhead": Key(
@@ -130,44 +149,61 @@ FORMS: Mapping[str, Form] = {
     "field": Form(
         "A field.",
         {
-            "type": Key(_versioned(OneOf(SCALARS)), "A number, a boolean, a uuid."),
+            "type": Key(
+                Either((_WORDS, ByVersion(OneOf(SCALARS)))),
+                "A number, a boolean, a uuid; in a flexible layout also `string` and `bytes`.",
+            ),
+            "tag": Key(Integer(), "The number of a tagged field."),
             "bits": Key(
                 OneOf(tuple(INTEGERS)), "An integer whose bits have meanings of their own."
             ),
             "bytes": Key(
-                _versioned(OneOf((*LENGTHS, "rest")), Integer()),
-                "Bytes, by the type of their length, a number, or the rest.",
+                _versioned(OneOf((*LENGTHS, "rest", ZERO_TERMINATED)), Integer()),
+                "Bytes, by the type of their length, a number, the rest, or a zero byte that ends them.",
             ),
             "string": Key(
-                _versioned(OneOf((*LENGTHS, "rest")), Integer()), "Text in UTF-8, likewise."
+                _versioned(OneOf((*LENGTHS, "rest", ZERO_TERMINATED)), Integer()),
+                "Text in UTF-8, likewise.",
+            ),
+            "padded": _PADDED,
+            "padding": Key(
+                Integer(),
+                "Zero bytes up to the next multiple of this number, counted from the start of the layout.",
             ),
             "array": Key(
-                Either((OneOf(SCALARS), Use("element"), LayoutName())),
+                Either((_WORDS, Use("element"), LayoutName())),
                 "Elements one after the other.",
             ),
             "layout": Key(LayoutName(), "Another layout."),
             "fields": _FIELDS,
+            **FIELD_OF_CHOICE,
             "members": Key(MapOf(Use("bit")), "The bits, the least significant is 0."),
             "count": Key(
-                _versioned(OneOf(LENGTHS)), "Type of the number of elements before an array."
+                _versioned(OneOf(LENGTHS), Integer()),
+                "Type of the number of elements before an array; or the number, if it is always the same.",
             ),
             "length": Key(
-                _versioned(OneOf(tuple(n for n in LENGTHS if n != "compact"))),
-                "Type of the length in bytes before an array.",
+                _versioned(OneOf(BYTE_LENGTHS)),
+                "Type of the length in bytes before an array or a choice.",
             ),
             "until": Key(
-                OneOf(("end",)), "The array reaches to the end of the range that it stands in."
+                Either((OneOf(("end",)), Code())),
+                "The array reaches to the end of the range that it stands in, or to the first element, `item`, for which this holds.",
             ),
             "compressed": Key(Use("compressed"), "The array is compressed."),
             "nesting": Key(Integer(), "How deep the array may hold its own layout."),
             "at_least": Key(Integer(), "The fewest elements."),
             "present": Key(
-                _versioned(OneOf(tuple(n for n in LENGTHS if n != "compact"))),
+                _versioned(OneOf(BYTE_LENGTHS)),
                 "Type of the number before a layout that says whether it is there: 1, or that of `null`.",
             ),
             "null": Key(
                 _versioned(Integer()),
                 "The length or the count that means null; beside `present` the number.",
+            ),
+            "nullable": Key(
+                Range(),
+                "In a flexible layout, where no length is said: the versions in which it may be null.",
             ),
             "endian": Key(
                 _ORDER, "Order of the bytes of its numbers; that of the layout by default."
@@ -190,7 +226,11 @@ FORMS: Mapping[str, Form] = {
             "measures": Key(_FIELD_RANGE, "The field is the length in bytes of a range of fields."),
             "counts": Key(Name(), "The field is the number of elements of an array."),
             "checksum": Key(OneOf(CHECKSUMS), "The field is a checksum."),
-            "covers": Key(_FIELD_RANGE, "The range of fields that the checksum is taken over."),
+            "mask": Key(Integer(), "The bits of the checksum that are kept; the others are 0."),
+            "covers": Key(
+                Either((OneOf(("rest",)), Use("covered_range"), ListOf(Use("covered_range")))),
+                "The range of fields that the checksum is taken over, or several, one after the other.",
+            ),
             "valid": Key(
                 Code(), "What the format says of the value. Strict readers refuse the rest."
             ),
@@ -202,18 +242,24 @@ FORMS: Mapping[str, Form] = {
             "misprint": _MISPRINT,
             "hidden": Key(Boolean(), "Left out of summaries."),
         },
-        one_of=(("type", "bits", "bytes", "string", "array", "layout", "fields"),),
+        one_of=(
+            ("type", "bits", "bytes", "string", "array", "layout", "fields", "choice", "padding"),
+        ),
         together={
+            "padded": ("bytes", "string"),
             "members": ("bits",),
             "bits": ("members",),
-            "null": ("bytes", "string", "array", "present"),
+            "null": ("bytes", "string", "array", "present", "length"),
             "present": ("layout", "fields"),
             "enum": ("type",),
             "only": ("enum",),
             "covers": ("checksum",),
             "checksum": ("covers",),
+            "mask": ("checksum",),
             "count": ("array",),
-            "length": ("array",),
+            "length": ("array", "choice"),
+            "version": ("layout", "choice"),
+            **TOGETHER,
             "until": ("array",),
             "compressed": ("array",),
             "nesting": ("array",),
@@ -224,15 +270,26 @@ FORMS: Mapping[str, Form] = {
         "What an array holds, where that is no number and no layout with a name.",
         {
             "bytes": Key(
-                _versioned(OneOf(LENGTHS), Integer()),
-                "Bytes, by the type of their length or a number.",
+                _versioned(OneOf((*LENGTHS, ZERO_TERMINATED)), Integer()),
+                "Bytes, by the type of their length, a number, or a zero byte that ends them.",
             ),
-            "string": Key(_versioned(OneOf(LENGTHS), Integer()), "Text in UTF-8, likewise."),
+            "string": Key(
+                _versioned(OneOf((*LENGTHS, ZERO_TERMINATED)), Integer()),
+                "Text in UTF-8, likewise.",
+            ),
+            "padded": _PADDED,
             "null": Key(_versioned(Integer()), "The length that means null."),
             "fields": _FIELDS,
+            **ELEMENT_OF_CHOICE,
         },
-        one_of=(("bytes", "string", "fields"),),
-        together={"null": ("bytes", "string")},
+        one_of=(("bytes", "string", "fields", "choice"),),
+        together={
+            "null": ("bytes", "string", "length"),
+            "padded": ("bytes", "string"),
+            "length": ("choice",),
+            "version": ("choice",),
+            **TOGETHER,
+        },
     ),
     "bit": Form(
         "One bit, or a few beside each other.",
@@ -258,6 +315,14 @@ FORMS: Mapping[str, Form] = {
         {
             "from": Key(Name(), "The first field.", True),
             "to": Key(Name(), "The last field; the end of the layout when it is left out."),
+        },
+    ),
+    "covered_range": Form(
+        "Consecutive fields, both ends included.",
+        {
+            "from": Key(Name(), "The first field.", True),
+            "to": Key(Name(), "The last field; the end of the layout when it is left out."),
+            "zero": Key(ListOf(Name()), "Fields of it that count as zero bytes."),
         },
     ),
     "compressed": Form(
@@ -309,20 +374,7 @@ FORMS: Mapping[str, Form] = {
         },
     ),
     **EXAMPLES,
-    "choice": Form(
-        "One of several layouts.",
-        {
-            "choice": Key(Name(), "Its name.", True),
-            "doc": DOC,
-            "since": SINCE,
-            "by": Key(Name(), "The field, at the same byte in all of them, whose value decides."),
-            "given": Key(
-                Declared(), "The enum whose value, which the caller has from elsewhere, decides."
-            ),
-            "cases": Key(MapOf(LayoutName(), numbers=True), "The layout for each value.", True),
-        },
-        one_of=(("by", "given"),),
-    ),
+    **CHOICES,
     **VIEWS,
     **TEXTS,
     "enums": Form("Names for numbers.", {"enums": Key(MapOf(Use("enum")), "The enums.", True)}),
@@ -349,6 +401,9 @@ FORMS: Mapping[str, Form] = {
     "since": Form("A release, and documents to read. The keys are those of the manifest.", {}),
 }
 """Every mapping of the language. ``since`` takes the release line of the manifest and its links as keys."""
+
+NUMBERS = (*INTEGERS, *VARINTS)
+"""The types of the number that a choice can be given."""
 
 DOCUMENTS = ("layout", "text", "choice", "enums", "view")
 """What a YAML document can be: it has the key of that name."""

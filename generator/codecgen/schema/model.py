@@ -13,7 +13,6 @@ from typing import Any, Literal
 from codecgen.schema.expression import Expression
 from codecgen.schema.texts import Text
 from codecgen.schema.types import (
-    ArrayType,
     FieldRange,
     FieldType,
     Formerly,
@@ -21,8 +20,8 @@ from codecgen.schema.types import (
     Reference,
     Since,
     Span,
-    StructType,
     Versions,
+    held_layouts,
 )
 
 FREEDOMS: Mapping[str, str] = {
@@ -35,6 +34,7 @@ FREEDOMS: Mapping[str, str] = {
     "truncated_tail": "a last element that is cut off, which is passed over",
     "mixed_versions": "elements of another version than that of the layout around them",
     "unchecked_elements": "elements whose own checksum is wrong",
+    "loose_tags": "tagged fields in any order, twice (the last one counts), with a wrong size, or a negative number of them",
 }
 """What lenient readers take and strict ones refuse: name -> what it is. Writers never write any of it."""
 
@@ -42,6 +42,9 @@ FREEDOMS: Mapping[str, str] = {
 @dataclass(frozen=True, slots=True)
 class Field:
     """One field of a layout, in the order of the bytes.
+
+    ``tag`` is the number of a tagged field: such fields come after all others, and their bytes lie in the section of them.
+    ``filled``: the default of such a layout is the one whose fields all hold their defaults.
 
     ``types`` has the type in each range of versions where it is not always the same (``type`` is then the last of them),
     ``ranges`` how YAML says so, by key.
@@ -62,7 +65,8 @@ class Field:
     measures: FieldRange | None = None
     counts: str | None = None
     checksum: str | None = None
-    covers: FieldRange | None = None
+    covers: tuple[FieldRange, ...] = ()
+    mask: int | None = None
     valid: Expression | None = None
     refuse: Expression | None = None
     accepts: frozenset[str] = frozenset()
@@ -71,6 +75,8 @@ class Field:
     formerly: Formerly | None = None
     misprint: Misprint | None = None
     hidden: bool = False
+    tag: int | None = None
+    filled: bool = False
     types: tuple[tuple[Versions, FieldType], ...] = ()
     ranges: Mapping[str, tuple[tuple[Versions, Span], ...]] = field(
         default_factory=dict, compare=False, repr=False
@@ -85,6 +91,11 @@ class Field:
     def all_types(self) -> tuple[FieldType, ...]:
         """The types that it has."""
         return tuple(type_ for _, type_ in self.types) or (self.type,)
+
+    @property
+    def zero(self) -> tuple[str, ...]:
+        """The fields that count as zero bytes for the checksum that it is."""
+        return tuple(name for part in self.covers for name in part.zero)
 
     def variants(self) -> tuple[Field, ...]:
         """The field with each of its types by itself."""
@@ -180,6 +191,8 @@ class Layout:
     since: Since | None = None
     draft: Since | None = None
     accepts: frozenset[str] = frozenset()
+    flexible: Versions | Literal["never"] | None = None
+    """The versions with compact lengths and a section of tagged fields; None for a layout whose fields all say their lengths."""
     derived: tuple[Derived, ...] = ()
     examples: tuple[Example, ...] = ()
     overhead: Overhead | None = None
@@ -206,8 +219,8 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of several layouts: by a field that lies at the same byte in all (``by``), or by an enum value that the
-    caller has from elsewhere (``given``)."""
+    """One of several layouts: by a field that lies at the same byte in all (``by``), or by a value that the caller has
+    from elsewhere: of an enum (``given``), or a number of a type (``given_type``)."""
 
     name: str
     doc: str
@@ -215,6 +228,7 @@ class Choice:
     by: str | None
     given: str | None
     cases: tuple[tuple[int | str, Reference], ...]
+    given_type: str | None = None
     since: Since | None = None
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
@@ -280,9 +294,7 @@ class Rows:
 
     With ``header_only`` the row is made of the fields at fixed places of the layout, and nothing else is looked at.
     ``values`` has an expression for each column that has values here. Where ``full_check`` holds, a strict reader looks
-    at more than the columns show. In a view into payloads ``parts`` has the layout of each part, ``layout`` is empty, and
-    ``each`` has the part in front: ``value.members``.
-    """
+    at more than the columns show. ``parts`` has the layouts of those of payloads; ``each`` is ``part.array`` then."""
 
     layout: str
     each: str | None
@@ -298,8 +310,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How the layouts of a choice become the rows of one table. In a view into payloads ``parts`` has what each of some
-    byte strings is, a choice or a layout, by the name of the part; ``of`` is empty then."""
+    """How the layouts of a choice, or of the ``parts`` of payloads (``of`` is empty then), become the rows of one table."""
 
     name: str
     doc: str
@@ -333,10 +344,6 @@ Declared = Enum | Layout | Text | Choice
 """What a YAML file declares for codecs."""
 
 
-def _place(thing: Declared) -> tuple[int, int]:
-    return thing.span.line, thing.span.column
-
-
 @dataclass(frozen=True, slots=True)
 class Model:
     """Everything in a schema directory. ``broken`` has the names that are declared but do not fit their form, and so
@@ -368,17 +375,15 @@ class Model:
         """What each YAML file declares, in the order of the file; files by name."""
         out: dict[str, list[Declared]] = {}
         things: list[Declared] = [*self.enums.values(), *self.layouts.values()]
-        for thing in (*things, *self.texts.values(), *self.choices.values()):
+        things += [*self.texts.values(), *self.choices.values()]
+        for thing in sorted(things, key=lambda one: (one.span.line, one.span.column)):
             out.setdefault(thing.span.file, []).append(thing)
-        return {file: tuple(sorted(out[file], key=_place)) for file in sorted(out)}
+        return {file: tuple(out[file]) for file in sorted(out)}
 
     def references(self, layout: Layout) -> Iterator[Reference]:
         """The layouts that a layout holds."""
         for f in layout.fields:
-            if isinstance(f.type, StructType):
-                yield f.type.layout
-            elif isinstance(f.type, ArrayType) and isinstance(f.type.element, Reference):
-                yield f.type.element
+            yield from held_layouts(f.type)
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,7 +164,7 @@ def _segments(layout: LayoutPlan) -> tuple[list[_Segment], list[int | None]]:
     segments: list[_Segment] = []
     end = 0
     loose: list[FieldPlan] = []
-    for fp in layout.fields:
+    for fp in layout.in_order:
         if fp.offset is None or fp.size is None or fp.field.when is not None or loose:
             loose.append(fp)
             continue
@@ -212,6 +212,7 @@ def _below(fp: FieldPlan) -> str:
         words += " bytes" if words != "1" else " byte"
     elif isinstance(fp.field.type, BytesType):
         words = words.replace(", + length", " bytes, + length")
+        words += " bytes" if words.endswith("or more") else ""
     return words + (", not always" if fp.field.when is not None else "")
 
 
@@ -237,9 +238,13 @@ def _stripes(layout: LayoutPlan) -> list[tuple[str, frozenset[str]]]:
     """What lengths measure and checksums cover: words, and the fields."""
     out = []
     for fp in layout.fields:
-        for field_range, words in ((fp.measures, "the length of"), (fp.covers, "the checksum of")):
-            if field_range is not None:
-                names = frozenset(f.name for f in layout.field_range(field_range))
+        measured = () if fp.measures is None else layout.field_range(fp.measures)
+        for fields, words in (
+            (measured, "the length of"),
+            (layout.covered(fp), "the checksum of"),
+        ):
+            if fields:
+                names = frozenset(f.name for f in fields)
                 out.append((f"{fp.name}: {words} these bytes", names))
     return out
 
@@ -247,7 +252,7 @@ def _stripes(layout: LayoutPlan) -> list[tuple[str, frozenset[str]]]:
 def byte_description(layout: LayoutPlan) -> str:
     """The picture in a sentence."""
     parts = []
-    for fp in layout.fields:
+    for fp in layout.in_order:
         size = size_words(fp)
         unit = "" if not size[-1].isdigit() else " byte" if size == "1" else " bytes"
         parts.append(f"{fp.name}: {size}{unit}")

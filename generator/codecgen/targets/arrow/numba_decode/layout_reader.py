@@ -15,15 +15,15 @@ from codecgen.targets.arrow.arithmetic import Refused, negated_condition
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Var, all_of, any_of, call
 from codecgen.targets.arrow.numba_decode.field_reader import (
-    FieldReader,
     Window,
     check_number,
     field_of,
 )
 from codecgen.targets.arrow.numba_decode.field_variables import Fields
+from codecgen.targets.arrow.numba_decode.tag_section import TaggedReader
 
 
-class Reader(FieldReader):
+class Reader(TaggedReader):
     """Prints programs: fields in their order, with the windows that lengths open and the checksums over them."""
 
     # ------------------------------------------------------------ programs
@@ -72,6 +72,12 @@ class Reader(FieldReader):
                 case read_ops.Elements(field) | read_ops.Struct(field) | read_ops.Absent(field):
                     if field.name in wanted:
                         return True
+                case read_ops.Choose(field):
+                    if field.name in wanted:
+                        return True
+                case read_ops.Tags(known=known):
+                    if any(fp.name in wanted for fp, _ in known):
+                        return True
         return False
 
     def skip(self, layout: LayoutPlan) -> Expr:
@@ -113,6 +119,12 @@ class Reader(FieldReader):
                 self.read(op, fields, end, wanted)
         return end
 
+    def one(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
+        if isinstance(op, read_ops.Require):
+            self.op(op, (op,), 0, fields, end, wanted)
+        else:
+            self.read(op, fields, end, wanted)
+
     def require(self, f: Field, condition: Value, fields: Fields) -> None:
         try:
             self.fail(negated_condition(fields.arithmetic(), condition), f)
@@ -139,11 +151,8 @@ class Reader(FieldReader):
         self.covered = 0
         loose = self.loose
         with self.code.when(test):
-            for i, op in enumerate(then):
-                if isinstance(op, read_ops.Require):
-                    self.op(op, then, i, fields, end, wanted)
-                else:
-                    self.read(op, fields, end, wanted)
+            for op in then:
+                self.one(op, fields, end, wanted)
         self.covered = 0
         self.loose = max(loose, self.loose)
         with self.code.otherwise():

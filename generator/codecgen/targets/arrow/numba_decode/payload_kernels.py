@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.payloads import Combination, PayloadPlan
+from codecgen.targets.arrow.beyond import see_layout
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Call, Expr, Function, Global, Num, Var, any_of, call
 from codecgen.targets.arrow.function_builder import Builder
@@ -24,6 +25,9 @@ def payload_kernels_of(plan: Plan, view: PayloadPlan, *doc: str) -> str:
     kernels = PayloadKernels(plan, view)
     rows = []
     for combination in view.combinations:
+        for layout in combination.layouts.values():
+            if layout is not None:
+                see_layout(plan, layout)
         kernel = PayloadRowsKernel(kernels, combination)
         kernel.emit()
         rows.append(kernel)
