@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tests.laws.column_trees import WIDTHS, column_of, names_in, number_column
 from tests.laws.conditions import Conditions, Seen
 from tests.laws.draws import Draw
 from tests.laws.keys import Kit, Made
@@ -12,8 +13,6 @@ from tests.laws.layouts import Maker
 from tests.laws.names import Names, column_allowed
 from tests.laws.seen import seen_of
 from tests.laws.world import INTEGERS, VARINTS, Tree, reach
-
-WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 
 
 @dataclass
@@ -28,13 +27,14 @@ class Column:
 
 @dataclass
 class Source:
-    """A value that a case can give: its type of column, whether it may be null, and the field that it is, if it is one."""
+    """A value that a case can give: its type of column (or of ``tree``, for structs and lists), whether it may be null, and the
+    field that it is, if it is one."""
 
     text: str
     type: str
     nullable: bool = False
     part: str = ""
-    members: Tree | None = None
+    tree: Tree | None = None
 
 
 class ViewMaker:
@@ -221,15 +221,8 @@ class ViewMaker:
             rows[key] = text
 
     def column_type(self, type_: str) -> str | None:
-        """The narrowest column that has room for an integer type."""
-        if type_ in ("u64", "uvarlong"):
-            return None
-        low, high = reach(type_)
-        return next(
-            name
-            for name, bits in WIDTHS.items()
-            if -(1 << bits - 1) <= low and high < 1 << bits - 1
-        )
+        """A column that has room for an integer type."""
+        return number_column(self.d, type_, signed=self.written)
 
     def sources(self, entry: Made, element: Made | None, array: str | None) -> Iterator[Source]:
         for name, spec in entry.tree["fields"].items():
@@ -252,6 +245,11 @@ class ViewMaker:
         if "type" in spec:
             if spec["type"] == "bool":
                 yield Source(prefix + name, "int8" if self.written else "bool", nullable, part)
+            elif spec["type"] in ("f32", "f64") and not self.written:
+                type_ = "float" if spec["type"] == "f32" else "double"
+                yield Source(prefix + name, type_, nullable, part)
+            elif spec["type"] == "uuid" and not self.written:
+                yield Source(prefix + name, "uuid", nullable, part)
             elif spec["type"] in INTEGERS or spec["type"] in VARINTS:
                 type_ = self.column_type(spec["type"])
                 if type_ == "int64" and self.d.chance(4):
@@ -275,18 +273,30 @@ class ViewMaker:
             other = "bytes" in spec or (self.d.chance(4) and not self.written)
             kind = "binary" if other else "string"
             yield Source(prefix + name, kind, nullable or "null" in spec, part)
-        elif "array" in spec and prefix and not nullable:
-            held = next((m for m in self.kit.made if m.name == spec["array"]), None)
-            members = self.members(held)
-            if members and not (self.written and "null" in spec):  # refused by C023
-                yield Source(prefix + name, "list", "null" in spec, part, members)
+        elif self.written and "array" in spec and prefix and not nullable:
+            members = self.members(self.fields_of(spec["array"]))
+            if members and "null" not in spec:  # refused by C023
+                yield Source(prefix + name, "list", False, part, {"list": members})
+        elif not self.written and {"array", "layout", "fields"} & set(spec):
+            tree = column_of(self.d, spec, self.fields_of)
+            if tree is not None:
+                type_ = "list" if "list" in tree else "struct"
+                yield Source(prefix + name, type_, "nullable" in tree, part, tree)
 
-    def members(self, held: Made | None) -> Tree:
+    def fields_of(self, name: object) -> Tree | None:
+        """The fields of a layout."""
+        if not isinstance(name, str):
+            return None
+        held = next((m for m in self.kit.made if m.name == name.partition("@")[0]), None)
+        if held is None or (self.written and held.versions) or held.in_band:
+            return None
+        fields: Tree = held.tree["fields"]
+        return fields
+
+    def members(self, fields: Tree | None) -> Tree:
         """What of an element a list can show: bytes and text."""
         out: Tree = {}
-        for name, spec in (
-            held.tree["fields"].items() if held is not None and not held.versions else ()
-        ):
+        for name, spec in (fields or {}).items():
             if isinstance(spec, dict) and ("bytes" in spec or "string" in spec):
                 out[name] = {"type": "binary" if "bytes" in spec else "string"}
                 if "null" in spec or "when" in spec:
@@ -298,7 +308,7 @@ class ViewMaker:
         d = self.d
         alone = self.written and source.text == "position"  # refused by C023 beside other values
         for column in self.columns if not alone else ():
-            same = column.tree.get("type") == source.type and "list" not in column.tree
+            same = column.tree.get("type") == source.type
             if same and case not in column.given and not column.alone and d.chance(2):
                 if source.nullable:
                     column.tree["nullable"] = True
@@ -309,12 +319,12 @@ class ViewMaker:
     def add(self, source: Source, case: int) -> Column | None:
         d = self.d
         names = Names(d, {column.name for column in self.columns})
-        inside = {f"{c.name}_{m}" for c in self.columns for m in c.tree.get("list", ())}
+        inside = {name for c in self.columns for name in names_in(c.name, c.tree)}
         name = names.fresh(d.pick(self.columns).name if self.columns else None)
-        own = {f"{name}_{m}" for m in source.members or ()}
+        tree: Tree = dict(source.tree) if source.tree is not None else {"type": source.type}
+        own = set(names_in(name, tree))
         if not column_allowed(name, self.written) or name in inside or own & names.taken:
             name = names.keep("zz" + str(len(self.columns)))
-        tree: Tree = {"list": source.members} if source.type == "list" else {"type": source.type}
         if source.nullable or (d.chance(6) and not (self.written and source.type == "list")):
             tree["nullable"] = True
         if d.chance(6):

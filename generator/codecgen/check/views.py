@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Iterator
 from dataclasses import replace
 
+from codecgen.check import view_columns
 from codecgen.diagnostics import Diagnostic, once
-from codecgen.plan.nodes import FieldValue, Value
+from codecgen.plan.nodes import FieldValue, Value, walk
 from codecgen.plan.resolve_rows import NUMBERS, RowsResolver, rows_scope
 from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type
-from codecgen.plan.value_ranges import column_range, range_of
+from codecgen.plan.value_ranges import column_range, exact_range, range_of
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import field_of, versions_of
-from codecgen.schema.model import Column, Layout, Model, Rows, View
-from codecgen.schema.types import ArrayType, BytesType, Reference
+from codecgen.schema.model import Column, Model, Rows, View
+from codecgen.schema.types import ArrayType
 from codecgen.spans import expression_span, hint, place, unknown
 
 _KINDS = {
     "binary": ("bytes", "text"),
     "string": ("text",),
     "list": ("array",),
+    "struct": ("layout",),
+    "uuid": ("uuid",),
+    "float": ("float",),
+    "double": ("float",),
     "bool": ("bool", "int"),
 }
-_WIDTHS = ("int8", "int16", "int32", "int64", "timestamp_ms")
-
-
-_MODULES = ("_kernels", "_numpy", "_writer", "_encoders")
-"""How the modules end that a view has beside the one of its own name."""
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
     for view in model.views.values():
-        found = list(_columns(view))
+        found = list(view_columns.names(view))
         choice = model.choices.get(view.of)
         if choice is None:
             if not model.is_broken(view.of):
@@ -50,27 +49,6 @@ def check(model: Model) -> Iterator[Diagnostic]:
             for rows in view.rows:
                 found += _rows(rows, view, layouts, model)
         yield from once(found)
-
-
-def _columns(view: View) -> Iterator[Diagnostic]:
-    if keyword.iskeyword(view.name) or view.name.endswith(_MODULES):
-        message = f'"{view.name}" cannot be the name of a view: modules are called after it'
-        yield Diagnostic("C027", message, view.span)
-    names: set[str] = set()
-    for column in view.columns:
-        inner = [(f"{column.name}_{m.name}", m) for m in column.members]
-        for name, c in [(column.name, column), *inner]:
-            if name in names:
-                message = f'"{name}" has a meaning of its own in the generated code'
-                yield Diagnostic("C027", message, c.span, help="give the column another name")
-            names.add(name)
-        for m in column.members:
-            if m.type not in ("binary", "string"):
-                message = f'"{m.name}" is of type {m.type}: lists hold binary and string'
-                yield Diagnostic("C032", message, m.span)
-            if m.on_request:
-                message = f'"{m.name}" is there when its list is: `on_request` is for whole columns'
-                yield Diagnostic("C032", message, place(m, "on_request"))
 
 
 def _rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[Diagnostic]:
@@ -109,7 +87,7 @@ def _rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[D
                 what = f'the column "{column.name}"'
                 yield from _typed(value, scope, what, kinds, column.nullable)
                 yield from _wide_enough(column, value, scope)
-                yield from _members(column, value, scope)
+                yield from view_columns.inside(column, RowsResolver(value, scope).value(), model)
             elif not column.nullable and column.type != "list":
                 message = f'"{column.name}" has no value here, and cannot be null'
                 help = f"give it a value, or say `nullable: true` at {column.span}"
@@ -137,41 +115,27 @@ def _typed(
 
 def _wide_enough(column: Column, expression: Expression, scope: Scope) -> Iterator[Diagnostic]:
     """A number of any size that the value can have fits its column."""
-    if column.type not in _WIDTHS:
-        return
     value = RowsResolver(expression, scope).value()
     if value is None:
         return
-    (low, high), (least, most) = range_of(value), column_range(column.type)
+    if column.type in view_columns.FLOATS:
+        yield from _exact(column, expression, value, scope)
+    if not view_columns.is_integer(column):
+        return
+    known = exact_range if isinstance(value, FieldValue) else range_of
+    (low, high), (least, most) = known(value), column_range(column.type)
     if low < least or high > most:
         message = f'"{column.name}" is {column.type}, but its value can be from {low} to {high}'
         yield Diagnostic("C032", message, expression_span(scope.model, expression))
 
 
-def _members(column: Column, expression: Expression, scope: Scope) -> Iterator[Diagnostic]:
-    """The members of a list are bytes of the elements, by their names."""
-    if not column.members:
-        return
-    element = _element(RowsResolver(expression, scope).value(), scope)
-    for m in column.members if element is not None else ():
-        assert element is not None
-        f = field_of(element, m.name)
-        kind = "" if f is None or not isinstance(f.type, BytesType) else "bytes"
-        if f is not None and isinstance(f.type, BytesType) and f.type.text:
-            kind = "text"
-        if f is None or kind not in _KINDS.get(m.type, ()):
-            message = f'"{element.name}" has no field "{m.name}" of type {m.type}'
-            yield Diagnostic(
-                "C032", message, m.span, help=f"the elements are declared at {element.span}"
-            )
-        elif (f.when is not None or f.nullable) and not m.nullable:
-            message = f'"{m.name}" can be null in "{element.name}"'
-            yield Diagnostic("C032", message, m.span, help="say `nullable: true`")
-
-
-def _element(value: Value | None, scope: Scope) -> Layout | None:
-    """The layout of the elements of an array of a row."""
-    if not isinstance(value, FieldValue) or not isinstance(value.field.type, ArrayType):
-        return None
-    element = value.field.type.element
-    return scope.model.layouts.get(element.layout) if isinstance(element, Reference) else None
+def _exact(
+    column: Column, expression: Expression, value: Value, scope: Scope
+) -> Iterator[Diagnostic]:
+    """A number with a fraction is in a column of its own size."""
+    wanted = view_columns.FLOATS[column.type]
+    for part in walk(value):
+        name = getattr(part.field.type, "name", "") if isinstance(part, FieldValue) else wanted
+        if name in view_columns.FLOATS.values() and name != wanted:
+            message = f'"{column.name}" is {column.type}, which is for {wanted}, not for {name}'
+            yield Diagnostic("C032", message, expression_span(scope.model, expression))

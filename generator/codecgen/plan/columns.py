@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -57,15 +58,27 @@ class CasePlan:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A column, or a member of a column of lists (``inside``), that has buffers of its own."""
+    """A column that has buffers of its own: one of the view, or what is ``inside`` a column of structs or lists."""
 
     index: int
     column: Column
-    inside: Column | None = None
+    inside: Leaf | None = None
 
     @property
     def name(self) -> str:
         return self.column.name if self.inside is None else f"{self.inside.name}_{self.column.name}"
+
+    @property
+    def root(self) -> Leaf:
+        """The column of the view."""
+        return self if self.inside is None else self.inside.root
+
+    @property
+    def list(self) -> Leaf | None:
+        """The lists that it is in, the innermost ones: it has a value for each of their elements (None: for each row)."""
+        if self.inside is None or self.inside.column.type == "list":
+            return self.inside
+        return self.inside.list
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +102,10 @@ class ViewPlan:
                 same.append(key)
         return out
 
+    def inside(self, leaf: Leaf) -> tuple[Leaf, ...]:
+        """What a column of structs or lists is made of."""
+        return tuple(other for other in self.leaves if other.inside is leaf)
+
     def cases_of(self, entry: LayoutPlan) -> tuple[CasePlan, ...]:
         return tuple(case for case in self.cases if case.entry is entry)
 
@@ -106,14 +123,16 @@ def plan_view(plan: Plan, view: View) -> ViewPlan:
 
 
 def _leaves(view: View) -> Iterator[Leaf]:
-    """The lists come before their members."""
-    index = 0
-    for column in view.columns:
-        yield Leaf(index, column)
-        index += 1
-        for member in column.members:
-            yield Leaf(index, member, column)
-            index += 1
+    """Structs and lists come before what is in them."""
+    numbers = itertools.count()
+
+    def leaves(columns: tuple[Column, ...], inside: Leaf | None) -> Iterator[Leaf]:
+        for column in columns:
+            leaf = Leaf(next(numbers), column, inside)
+            yield leaf
+            yield from leaves(column.parts, leaf)
+
+    yield from leaves(view.columns, None)
 
 
 def _case(plan: Plan, view: View, number: int, rows: Rows, entry: LayoutPlan) -> CasePlan:

@@ -37,8 +37,12 @@ VIEWS: Mapping[str, Form] = {
         {
             "type": Key(OneOf(COLUMN_TYPES), "The Arrow type of its values."),
             "list": Key(
+                Either((OneOf(COLUMN_TYPES), MapOf(Use("column")))),
+                "Its values are lists: of this type, or of structs with these fields, named as in the elements.",
+            ),
+            "struct": Key(
                 MapOf(Use("column")),
-                "Its values are lists of structs with these fields, named as in the elements.",
+                "Its values are structs with these fields, named as in the layout that the field holds.",
             ),
             "nullable": Key(Boolean(), "Whether a value may be null."),
             "on_request": Key(Boolean(), "Left out unless it is asked for."),
@@ -50,7 +54,7 @@ VIEWS: Mapping[str, Form] = {
             "unit": Key(Word(), "Unit of the number."),
             "doc": DOC,
         },
-        one_of=(("type", "list"),),
+        one_of=(("type", "list", "struct"),),
     ),
     "rows": Form(
         "What of a layout becomes rows.",

@@ -239,24 +239,34 @@ class Enum:
 
 # ---------------------------------------------------------------- views
 
-COLUMN_TYPES = ("int8", "int16", "int32", "int64", "bool", "timestamp_ms", "binary", "string")
-"""What the values of a column can be. ``timestamp_ms`` is in milliseconds since 1970, in UTC."""
+COLUMN_TYPES = (
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float", "double", "bool",
+    "timestamp_ms", "uuid", "binary", "string",
+)  # fmt: skip
+"""What the values of a column can be. ``timestamp_ms`` is in milliseconds since 1970, in UTC; a ``uuid`` is its 16 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a view: values of a type, or lists of structs (``members``)."""
+    """A column of a view: values of a type, structs of ``members``, or lists: of structs (``members``) or of the values of
+    ``element``."""
 
     name: str
     type: str
     span: Span
     members: tuple[Column, ...] = ()
+    element: Column | None = None
     nullable: bool = False
     on_request: bool = False
     unit: str | None = None
     doc: str = ""
     default: Expression | None = None
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def parts(self) -> tuple[Column, ...]:
+        """What is inside of a struct or a list."""
+        return self.members if self.element is None else (self.element,)
 
 
 @dataclass(frozen=True, slots=True)

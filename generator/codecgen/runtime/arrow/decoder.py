@@ -151,7 +151,7 @@ class Decoder:
                 decompress=decompress,
             )
         self.decompress = decompress
-        self.leaves = [leaf for column in view.columns for leaf in (column, *column.members)]
+        self.leaves = [leaf for column in view.columns for leaf in column.leaves()]
         self.use(
             np.zeros((ENTRIES, view.row_size // 8), np.int64),
             np.zeros(3 * len(self.leaves), np.int64),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. ``index`` is its place among the buffers of the kernels; ``members`` are those of the structs in a list."""
+    """A column. ``index`` is its place among the buffers of the kernels; ``members`` are those of structs, and of the structs
+    in a list; ``element`` is what other lists hold."""
 
     name: str
     type: str
@@ -18,6 +19,18 @@ class Column:
     nullable: bool = False
     on_request: bool = False
     doc: str = ""
+    element: Column | None = None
+
+    @property
+    def parts(self) -> tuple[Column, ...]:
+        """What is inside of a struct or a list."""
+        return self.members if self.element is None else (self.element,)
+
+    def leaves(self) -> Iterator[Column]:
+        """The column, and all that is inside of it, in the order of their buffers."""
+        yield self
+        for part in self.parts:
+            yield from part.leaves()
 
 
 @dataclass(frozen=True, slots=True)

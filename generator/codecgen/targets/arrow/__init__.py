@@ -115,13 +115,15 @@ def _description(plan: Plan, view: ViewPlan, kernels: Kernels, numpy: bool) -> s
 
 def _column(view: ViewPlan, leaf: Leaf) -> Code:
     column = leaf.column
-    members: list[Code] = [_column(view, m) for m in view.leaves if m.inside is column]
+    inside: list[Code] = [_column(view, inner) for inner in view.inside(leaf)]
+    element = column.element is not None
     return call(
         "Column",
         string(column.name),
         string(column.type),
         str(leaf.index),
-        members=tuple_of(members) if members else None,
+        members=tuple_of(inside) if inside and not element else None,
+        element=inside[0] if element else None,
         nullable="True" if column.nullable else None,
         on_request="True" if column.on_request else None,
         doc=string(column.doc) if column.doc else None,

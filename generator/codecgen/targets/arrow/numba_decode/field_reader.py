@@ -8,14 +8,29 @@ from dataclasses import dataclass, replace
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, read_ops
 from codecgen.plan.read_ops import ReadOp
 from codecgen.schema.model import Field
-from codecgen.schema.types import FLOATS, INTEGERS, ArrayType, BitsType, BytesType, ScalarType
+from codecgen.schema.types import (
+    FLOATS,
+    INTEGERS,
+    ArrayType,
+    BitsType,
+    BytesType,
+    ScalarType,
+    StructType,
+)
 from codecgen.targets.arrow.checks import Unsupported
-from codecgen.targets.arrow.code_tree import Expr, Num, Prefix, Var, any_of, call, effect
+from codecgen.targets.arrow.code_tree import Expr, Num, Prefix, Var, all_of, any_of, call, effect
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs, Target
-from codecgen.targets.arrow.numba_decode.field_variables import PART, Fields, Variables, is_number
+from codecgen.targets.arrow.numba_decode.field_variables import (
+    Fields,
+    Variables,
+    is_number,
+    is_raw,
+    part_of,
+)
 
 _FIXED = {**FLOATS, "bool": 1, "uuid": 16}
+_RAW = {"u64": "i64", "f32": "u32", "f64": "i64"}
 _LONGEST = {"varint": 5, "uvarint": 5, "varlong": 10}
 _VARINTS = {"varint": "varint", "varlong": "varlong", "uvarint": "uvarint", "compact": "uvarint"}
 
@@ -57,6 +72,8 @@ class FieldReader:
         self.covered = 0  # bytes from here on that are known to be there
         self.windows: list[Window] = []
         self.ends: dict[str, tuple[Var, Var]] = {}
+        self.held: list[str] = []
+        """The layouts that are being read, from the outermost on."""
         self.pending: list[tuple[FieldPlan, Expr]] = []
         """Checksums that are verified later, with the ends of what they cover."""
 
@@ -109,11 +126,12 @@ class FieldReader:
             case read_ops.Number(fp, name):
                 self.number_field(fp.field, name, fields, end, wanted)
             case read_ops.Bytes(fp, type_, after):
-                self.bytes(fp.field, type_, after, fields, end)
+                n, target = self.variables.of(part, fp.name), self.gives.target(part, fp.name)
+                self.bytes(fp.field, type_, after, n, target, fields.layout, end)
             case read_ops.Elements():
                 self.array(op, fields, end)
-            case read_ops.Struct(fp):
-                raise Unsupported("a layout in the place of a field", fp.field)
+            case read_ops.Struct(fp, layout):
+                self.struct(fp.field, layout, fields, end)
             case _:
                 raise TypeError(type(op).__name__)
         size = op.field.size
@@ -122,18 +140,51 @@ class FieldReader:
     def number_field(
         self, f: Field, name: str, fields: Fields, end: Expr, wanted: set[str]
     ) -> None:
-        size = INTEGERS[name][0] if name in INTEGERS else _FIXED.get(name)
+        target = self.gives.target(fields.part, f.name)
         variable = self.variables.of(fields.part, f.name)
-        if f.name in wanted and (is_number(f) or isinstance(f.type, BitsType)):
+        known = is_number(f) or is_raw(f) or isinstance(f.type, BitsType)
+        self.scalar(name, variable if f.name in wanted and known else None, target, fields, end, f)
+
+    def scalar(
+        self,
+        name: str,
+        variable: Var | None,
+        target: Target | None,
+        fields: Fields,
+        end: Expr,
+        f: Field,
+    ) -> None:
+        """A number, true or false, or a uuid: into a variable, or passed over."""
+        size = INTEGERS[name][0] if name in INTEGERS else _FIXED.get(name)
+        if target is not None and name != "uuid":
+            variable = self.variables.of(fields.part, f.name)
+        if name in _RAW and variable is not None:
+            self.raw(name, variable, end, f)
+        elif variable is not None and name != "uuid":
             self.number(name, fields.layout, variable, end, f)
         elif size is not None:
             if not self.covered:
                 self.fits(size, end, f)
             if name == "bool":
                 self.fail(call("load_u8", self.p) > 1, f)
+            if target is not None:
+                self.gives.uuid(target, self.p)
             self.code.add(self.p, size, f.name)
+            return
         else:
+            variable = self.variables.of(fields.part, f.name)
             self.number(name, fields.layout, variable, end, f)
+        if target is not None and variable is not None:
+            self.gives.value(target, variable)
+
+    def raw(self, name: str, variable: Var, end: Expr, f: Field) -> None:
+        """The bits of a number that kernels copy."""
+        size = _FIXED.get(name, 8)
+        if not self.covered:
+            self.fits(size, end, f)
+        order = "_le" if f.endian == "little" else ""
+        self.code.assign(variable, call(f"load_{_RAW[name]}{order}", self.p))
+        self.code.add(self.p, size)
 
     def number(self, name: str, layout: LayoutPlan, variable: Var, end: Expr, f: Field) -> None:
         """Read an integer into a variable, and step over it."""
@@ -143,6 +194,13 @@ class FieldReader:
                 self.fits(size, end, f)
             self.code.assign(variable, load(name, layout, self.p, f))
             self.code.add(self.p, size)
+            return
+        if name == "bool":
+            if not self.covered:
+                self.fits(1, end, f)
+            self.code.assign(variable, call("load_u8", self.p))
+            self.code.add(self.p, 1)
+            self.fail(variable > 1, f)
             return
         function = _VARINTS.get(name)
         if function is None:
@@ -160,11 +218,16 @@ class FieldReader:
     # ------------------------------------------------------------ bytes
 
     def bytes(
-        self, f: Field, type_: BytesType, after: int | None, fields: Fields, end: Expr
+        self,
+        f: Field,
+        type_: BytesType,
+        after: int | None,
+        n: Var,
+        target: Target | None,
+        layout: LayoutPlan,
+        end: Expr,
     ) -> None:
         code = self.code
-        n = self.variables.of(fields.part, f.name)
-        target = self.gives.target(fields.part, f.name)
         if type_.length == "rest":
             if after is None:
                 raise Unsupported("bytes to the end with fields after them that vary", f)
@@ -179,7 +242,7 @@ class FieldReader:
                 self.loose = 0
             code.assign(n, type_.length)
         else:
-            self.prefixed(f, type_, type_.length, n, fields, end, target)
+            self.prefixed(f, type_, type_.length, n, layout, end, target)
             return
         self.present(f, type_, n, target)
         self.gives.close(target)
@@ -190,14 +253,14 @@ class FieldReader:
         type_: BytesType,
         length: str,
         n: Var,
-        fields: Fields,
+        layout: LayoutPlan,
         end: Expr,
         target: Target | None,
     ) -> None:
         """Bytes with their length in front."""
         code = self.code
         self.covered = 0
-        self.number(length, fields.layout, n, end, f)
+        self.number(length, layout, n, end, f)
         self.fail(n > end - self.p, f)
         loose, self.loose = self.loose, 0
         null = null_of(type_, f)
@@ -238,12 +301,8 @@ class FieldReader:
         null = null_of(type_, f)
         if op.any_version:
             raise Unsupported("an array of layouts whose bytes say which version they are", f)
-        if part == PART and isinstance(element, LayoutPlan):
-            raise Unsupported("an array in an array of a row", f)
         if type_.length is not None:
             raise Unsupported("an array with a length inside rows", f)
-        if isinstance(element, BytesType):
-            raise Unsupported("an array of bytes or text", f)
         n = self.variables.of(part, f.name)
         self.covered = 0
         counted = type_.count is not None or type_.counted_by is not None
@@ -261,16 +320,14 @@ class FieldReader:
             most = self.gives.most
             self.fail(any_of([n < 0, n > end - self.p, n > most]), f)
             self.loose = 0
-        if isinstance(element, ScalarType):
-            size = INTEGERS[element.name][0] if element.name in INTEGERS else None
-            if size is None or not counted:
-                raise Unsupported("an array of numbers that vary in length", f)
+        size = element_size(element)
+        if size is not None and counted and self.gives.target(part, f.name) is None:
             self.fail(n * size > end - self.p, f)
             if type_.at_least:
                 self.fail(n < type_.at_least, f)
             self.code.add(self.p, n * size)
             return
-        self.elements(f, type_, element, part, n, end, counted)
+        self.elements(f, type_, element, fields, n, end, counted)
 
     def null_array(
         self, type_: ArrayType, n: Var, null: int, target: Target | None, f: Field
@@ -288,35 +345,104 @@ class FieldReader:
         self,
         f: Field,
         type_: ArrayType,
-        element: LayoutPlan,
-        part: str,
+        element: LayoutPlan | ScalarType | BytesType,
+        fields: Fields,
         n: Var,
         end: Expr,
         counted: bool,
     ) -> None:
         """Go through the elements of an array in a row; a column of lists may want them."""
         code = self.code
+        part = fields.part
         target = self.gives.target(part, f.name)
         if target is not None and counted:
             self.gives.list_room(target, n)
-        outer = self.gives.enter(target)
         with code.count(None, n) if counted else code.loop(self.p < end):
             if target is not None and not counted:
                 self.gives.list_room(target, Num(1))
             self.loose = 0
-            windows, covered = self.windows, self.covered
-            self.layout(element, PART, end, ())
-            self.windows, self.covered = windows, covered
+            self.element(f, element, fields, target, end)
             self.tighten(end, f)
             if not counted:
                 code.add(n, 1)
                 self.fail(n > self.gives.most, f)
             if target is not None:
                 code.add(target.at, 1)
-        self.gives.leave(outer)
         if type_.at_least:
             self.fail(n < type_.at_least, f)
         self.gives.close(target)
+
+    def element(
+        self,
+        f: Field,
+        element: LayoutPlan | ScalarType | BytesType,
+        fields: Fields,
+        target: Target | None,
+        end: Expr,
+    ) -> None:
+        """One element of an array."""
+        if isinstance(element, LayoutPlan):
+            self.nested(f, element, part_of(fields.part, f.name), target, end)
+            return
+        self.covered = 0
+        inside = next(iter(self.gives.inside(target)), None)
+        of = replace(fields, part=part_of(fields.part, f.name))
+        if isinstance(element, ScalarType):
+            self.scalar(element.name, None, inside, of, end, f)
+        else:
+            n = self.variables.of(of.part, f.name)
+            self.bytes(f, element, None, n, inside, fields.layout, end)
+
+    # ------------------------------------------------------------ layouts in rows
+
+    def nested(
+        self, f: Field, layout: LayoutPlan, part: str, target: Target | None, end: Expr
+    ) -> None:
+        """A layout inside another one."""
+        if layout.name in self.held:
+            raise Unsupported("a layout that holds itself", f)
+        kept = self.windows, self.covered, self.ends
+        self.ends = {}
+        self.gives.enter(target, part)
+        self.layout(layout, part, end, ())
+        self.windows, self.covered, self.ends = kept
+        for inner in self.gives.inside(target):
+            if layout.field(inner.leaf.column.name) is None:  # not in this version
+                self.gives.nothing(inner)
+
+    def struct(self, f: Field, layout: LayoutPlan, fields: Fields, end: Expr) -> None:
+        """A layout in the place of a field."""
+        type_ = f.type
+        assert isinstance(type_, StructType)
+        if len(self.plan.held(type_.layout, fields.layout)) > 1:
+            raise Unsupported("a layout whose bytes say which version it is", f)
+        part, target = part_of(fields.part, f.name), self.gives.target(fields.part, f.name)
+        self.covered = 0
+        if type_.present is None:
+            self.nested(f, layout, part, target, end)
+            self.covered = 0
+            return
+        there = self.variables.of(fields.part, f.name)
+        self.number(type_.present, fields.layout, there, end, f)
+        self.tighten(end, f)
+        if type_.null is None:
+            self.fail(there.ne(1), f)
+            self.nested(f, layout, part, target, end)
+        else:
+            self.fail(all_of([there.ne(1), there.ne(type_.null)]), f)
+            with self.code.when(there.eq(1)):
+                self.nested(f, layout, part, target, end)
+            if target is not None:
+                with self.code.otherwise():
+                    self.gives.nothing(target)
+        self.covered = 0
+
+
+def element_size(element: LayoutPlan | ScalarType | BytesType) -> int | None:
+    """The bytes of an element that can be passed over without a look: None where there is no telling."""
+    if not isinstance(element, ScalarType) or element.name == "bool":
+        return None
+    return INTEGERS[element.name][0] if element.name in INTEGERS else _FIXED.get(element.name)
 
 
 def null_of(type_: ArrayType | BytesType, f: Field) -> int | None:

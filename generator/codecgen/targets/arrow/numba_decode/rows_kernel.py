@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codecgen.plan import FieldPlan, nodes
-from codecgen.plan.column_sources import BYTES_LIKE
+from codecgen.plan.column_sources import BYTES_LIKE, DIRECT
 from codecgen.plan.columns import CasePlan, Leaf
 from codecgen.plan.size_bounds import bounds
 from codecgen.schema.types import ArrayType
@@ -256,8 +256,7 @@ class RowsKernel:
         fields = self.kernels.fields(self.case, self.variables)
         numbers = self.sources.numbers
         return [
-            (leaf, self.kernels.term(fields, self.case, value, leaf.name))
-            for leaf, value in numbers
+            (leaf, self.kernels.term(fields, self.case, value, leaf)) for leaf, value in numbers
         ]
 
     def varies(self, term: Term) -> bool:
@@ -269,8 +268,8 @@ class RowsKernel:
         return bool(own & read)
 
     def has_nulls_in_rows(self, leaf: Leaf) -> bool:
-        if leaf.inside is not None or leaf.column.type in (*BYTES_LIKE, "list"):
-            return leaf.column.type in (*BYTES_LIKE, "list")
+        if leaf.inside is not None or leaf.column.type in DIRECT:
+            return True
         found = [term for own, term in self.terms() if own is leaf]
         return any(term.null is not None and self.varies(term) for term in found)
 
@@ -302,7 +301,7 @@ class RowsKernel:
         code, case = self.code, self.case
         first, count = Var("first"), Var("count")
         code.assign(count, self.loaded(self.state, "ROWS") - first)
-        own = [leaf for leaf in self.kernels.view.leaves if leaf.inside is None]
+        own = [leaf for leaf in self.kernels.view.leaves if leaf.list is None]
         self.gives.load(self.out, self.state, None, own)
         for (part, name), slot in self.kernels.case_slots(case).items():
             code.assign(self.noted(part, name), call("load_i64_le", self.row + slot))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, nodes
 from codecgen.plan.column_sources import SourceError, Sources, blamed, sources
-from codecgen.plan.columns import CasePlan, ViewPlan
+from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
 from codecgen.targets.arrow.arithmetic import Refused, Term
 from codecgen.targets.arrow.checks import Unsupported, integer_of
 from codecgen.targets.arrow.code_tree import Global
@@ -97,12 +97,15 @@ class Kernels:
         """What the columns of a case ask for."""
         fields = self.fields(case, Variables())
         for leaf, value in self.sources[case.number].numbers:
-            self.term(fields, case, value, leaf.column.name)
+            self.term(fields, case, value, leaf)
         return fields
 
-    def term(self, fields: Fields, case: CasePlan, value: nodes.Value, column: str) -> Term:
+    def term(self, fields: Fields, case: CasePlan, value: nodes.Value, leaf: Leaf) -> Term:
         """A column of numbers in terms of fields."""
-        del column
+        if isinstance(value, nodes.FieldValue):
+            found = fields.raw(value, leaf.column.type)
+            if found is not None:
+                return found
         try:
             return fields.arithmetic().term(fields.folded(value))
         except Refused as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
-from codecgen.plan.column_sources import SourceError, blamed, sources
+from codecgen.plan.column_sources import SourceError, blamed, only_kernels_read, sources
 from codecgen.plan.columns import CasePlan, ViewPlan
 from codecgen.plan.constant_folding import fold
 from codecgen.plan.nodes import Value
@@ -68,6 +68,8 @@ class Readers(ElementReader):
         self.row = Var("row")
         try:
             self.sources = {case.number: sources(view, case) for case in view.cases}
+            for case in view.cases:
+                only_kernels_read(view, case, ("float", "double", "uint64"))
         except SourceError as error:
             raise Unsupported(error.reason, error.field) from None
         self.fields = {
@@ -82,8 +84,7 @@ class Readers(ElementReader):
         """What each column that has values is made of."""
         fields, found = self.fields[case.number], self.sources[case.number]
         out: list[tuple[str, Expr]] = []
-        held = {leaf.index: name for name, leaf in found.bytes.items()}
-        held |= {leaf.index: name for name, (leaf, _) in found.lists.items()}
+        held = {leaf.index: name for name, leaf in found.fields.items()}
         numbers = {leaf.index: value for leaf, value in found.numbers}
         for leaf in self.view.leaves:
             if leaf.index in held:
@@ -192,8 +193,9 @@ class Readers(ElementReader):
     def __call__(self, f: Field, element: LayoutPlan) -> str:
         members: set[str] = set()
         for found in self.sources.values():
-            if f.name in found.lists:
-                members |= set(found.lists[f.name][1])
+            leaf = found.fields.get(f.name)
+            if leaf is not None:
+                members |= {inner.column.name for inner in found.inside.get(leaf.index, ())}
         return self.reader(element, members & {p.name for p in element.fields}, part=True)
 
     # ------------------------------------------------------------ entries
