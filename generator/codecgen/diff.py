@@ -212,4 +212,4 @@ def _bits(name: str, old: Sequence[BitMember], new: Sequence[BitMember]) -> Iter
 
 
 def _place(m: BitMember) -> str:
-    return f"bit {m.low}" if m.low == m.high else f"bits {m.low}..{m.high}"
+    return f"bit {m.low}" if m.low == m.high else f"bits {m.low}-{m.high}"

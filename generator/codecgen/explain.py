@@ -237,8 +237,8 @@ class _Explainer:
             yield from row("written", "the version of the layout")
         elif f.const is not None:
             yield from row("written", f"always {constant_words(f.const)}")
-        elif f.none is not None:
-            yield from row("written", f"{f.none} when there is no value")
+        elif f.absent is not None:
+            yield from row("written", f"{f.absent} when there is no value")
         elif f.default is not None:
             yield from row("written", f"{f.default} when no value is given")
 

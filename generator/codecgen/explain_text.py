@@ -37,7 +37,7 @@ def range_words(field_range: FieldRange, plan: LayoutPlan) -> str:
 
 
 def bits_words(m: BitMember) -> str:
-    return f"bit {m.low}" if m.low == m.high else f"{m.low}..{m.high}"
+    return f"bit {m.low}" if m.low == m.high else f"{m.low}-{m.high}"
 
 
 def misprint_row(misprint: Misprint | None) -> Iterator[str]:
@@ -102,7 +102,7 @@ def array_rows(type_: ArrayType) -> Iterator[str]:
     yield from row(
         "compressed", f"by the codec that {c.by} names; at most {c.limit} bytes decompressed"
     )
-    yield from row("refuses", ", ".join(c.refuses))
+    yield from row("except", ", ".join(c.excluded))
     for codec, versions, write, read in c.variants:
         when = f"version {versions}: " if versions is not None else ""
         yield from row("variant", f"{when}{codec} is written as {write}, read as {read}")

@@ -110,7 +110,7 @@ def _kind(kind: key_types.Kind) -> Json:
         case key_types.Range():
             return _number_or(_RANGE, "integer")
         case key_types.Bits():
-            return _number_or("^[0-9]{1,2}([.][.][0-9]{1,2})?$", "integer")
+            return _number_or("^[0-9]{1,2}(-[0-9]{1,2})?$", "integer")
         case key_types.LayoutName():
             return {"type": "string", "pattern": f"^{_DECLARED}(@[0-9]{{1,5}})?$"}
         case key_types.Release():

@@ -55,6 +55,11 @@ def place(thing: Placed, key: str) -> Span:
     return thing.places.get(key, thing.span)
 
 
+def version_place(layout: Layout) -> Span:
+    """Where a layout says which field holds its version; the layout itself when none does."""
+    return next((place(f, "is") for f in layout.fields if f.is_version), layout.span)
+
+
 _INDICATOR = re.compile(r"[|>][-+0-9]*[ \t]*(#[^\n]*)?\n|[\"']")
 
 

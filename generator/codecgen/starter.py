@@ -151,7 +151,7 @@ fields:
 examples:
   - name: a greeting
     hex: 1234 {length:04x} 01{code} 05 68656c6c6f
-    is: {{kind: greeting{value}, text: hello}}
+    values: {{kind: greeting{value}, text: hello}}
 
 ---
 # Names for numbers. Strict readers refuse others, unless `unknown: keep` says that they are values too.

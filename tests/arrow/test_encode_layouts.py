@@ -48,7 +48,7 @@ fields:
   kind: {type: u8, const: 9}
   size: {type: u32, measures: rest}
   sum: {type: u32, checksum: crc32c, covers: rest}
-  flags: {bits: u8, members: {squeeze: {at: 1..3, enum: squeeze}, is_test: {at: 0}, unused: {reserved: keep}}}
+  flags: {bits: u8, members: {squeeze: {at: 1-3, enum: squeeze}, is_test: {at: 0}, unused: {reserved: keep}}}
   base: {type: varlong}
   least: {type: i32}
   total: {type: u8, counts: samples}

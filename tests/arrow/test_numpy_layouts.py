@@ -30,7 +30,7 @@ fields:
   kind: {type: u16, const: 300}
   part: {type: u8, measures: {from: hue, to: blob}}
   hue: {type: i8, enum: colour}
-  flags: {bits: u8, members: {dated: {at: 0}, named: {at: 1}, level: {at: 2..4}, unused: {reserved: keep}}}
+  flags: {bits: u8, members: {dated: {at: 0}, named: {at: 1}, level: {at: 2-4}, unused: {reserved: keep}}}
   check: {type: u32, checksum: crc32, covers: {from: date, to: name}}
   date: {type: i64, when: flags.dated}
   name: {string: u8, when: flags.named}

@@ -44,7 +44,7 @@ fields:
   kind: {type: u8, const: 9}
   size: {type: u16, measures: rest}
   sum: {type: u32, checksum: crc32c, covers: rest}
-  flags: {bits: u8, members: {squeeze: {at: 1..2, enum: squeeze}, is_test: {at: 0}, unused: {reserved: keep}}}
+  flags: {bits: u8, members: {squeeze: {at: 1-2, enum: squeeze}, is_test: {at: 0}, unused: {reserved: keep}}}
   base: {type: i32, refuse: base < 0}
   total: {type: u16, counts: samples}
   samples: {array: sample, compressed: {by: flags.squeeze, limit: 100000}}

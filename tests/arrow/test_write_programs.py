@@ -43,7 +43,7 @@ layout: many
 fields:
   kind: {type: u8, const: 2}
   size: {type: u32, measures: rest}
-  flags: {bits: u8, members: {is_test: {at: 7}, level: {at: 0..1, default: 2}, unused: {reserved: keep}}}
+  flags: {bits: u8, members: {is_test: {at: 7}, level: {at: 0-1, default: 2}, unused: {reserved: keep}}}
   span: i32
   parts: {array: item, count: uvarint}
 ---
@@ -57,7 +57,7 @@ fields:
 layout: pair
 endian: little
 fields:
-  marks: {bits: u16, members: {high: {at: 8..15, default: 3}, low: {at: 0..7, default: 1}}}
+  marks: {bits: u16, members: {high: {at: 8-15, default: 3}, low: {at: 0-7, default: 1}}}
   turn: {type: varint, const: -300}
   name: {string: u8}
 ---
@@ -204,7 +204,7 @@ def test_only_what_ranges_leave_open_is_asked() -> None:
         ("tail: number,", "tail: entry.early, ", None),
         ("after: {type: i64, default: number + 1}", "after: {type: u8, default: 256 + 1}", '"after" is written as 257, which it does not hold'),
         ("{shape: shape, tail", "{shape: 7, tail", '"shape" is written as 7, which it does not hold'),
-        ("level: {at: 0..1, default: 2}", "level: {at: 0..1}", None),
+        ("level: {at: 0-1, default: 2}", "level: {at: 0-1}", None),
         ("{is_test: first(is_test)}", "{is_test: first(is_test), level: 4}", '"flags" is made of bits level that 4 does not fit'),
         ("  pairs: {array: pair, count: u8}", "  pairs: {array: pair, count: u8}\n  rest: {array: pair, count: u8, at_least: 1}", '"rest" is an array that is not written'),
         ("is_big: item.flag, small: 0", "is_big: item.flag, small: size", '"size" is asked for where rows are written'),
@@ -235,7 +235,6 @@ def test_what_cannot_be_written_is_refused_by_the_field(
 VERSIONS = """\
 layout: note
 versions: 0-1
-version_is: kind
 fields:
   kind: {type: u8, is: version}
   size: {type: u32, measures: rest}

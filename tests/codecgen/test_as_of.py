@@ -151,13 +151,13 @@ fields:
     array: part
     until: end
     compressed:
-      {by: codec, limit: 9, refuses: [lz4, snappy], variants: {snappy: {write: xerial, read: xerial}}}
+      {by: codec, limit: 9, except: [lz4, snappy], variants: {snappy: {write: xerial, read: xerial}}}
 examples:
-  - {name: zero, version: 0, build: true, is: {codec: none, body: []}}
-  - {name: one, version: 1, build: true, is: {codec: none, body: []}}
+  - {name: zero, version: 0, build: true, values: {codec: none, body: []}}
+  - {name: one, version: 1, build: true, values: {codec: none, body: []}}
 overhead:
   sizes: [1]
-  of:
+  columns:
     - {title: Old, layout: part, each: {}}
     - {title: New, layout: later, each: {}}
 ---
@@ -179,7 +179,7 @@ def test_examples_tables_and_codecs_come_and_go() -> None:
     assert list(old.version_notes) == [0]
     compression = getattr(old.fields[1].type, "compression", None)
     assert compression is not None
-    assert (compression.refuses, compression.variants) == (("lz4",), ())
+    assert (compression.excluded, compression.variants) == (("lz4",), ())
     assert old.overhead is not None
     assert [c.title for c in old.overhead.columns] == ["Old"]
     assert as_of(model, "2.0").layouts == model.layouts

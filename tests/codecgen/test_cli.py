@@ -379,7 +379,7 @@ def test_examples_are_tried_whatever_is_asked_for(
     data: str,
     said: str,
 ) -> None:
-    example = f"examples: [{{name: one, hex: {data}, is: {{body: xy}}}}]\n"
+    example = f"examples: [{{name: one, hex: {data}, values: {{body: xy}}}}]\n"
     (schemas / "packet.yaml").write_text(GOOD + example, encoding="utf-8")
     arguments = ["generate", str(schemas), "--out", str(tmp_path / "out"), "--targets", command]
     if command == "check":

@@ -22,7 +22,7 @@ fields:
     bits: u8
     members:
       has_name: {at: 0, default: name != null}
-      shade: {at: 1..2, enum: kind, default: small}
+      shade: {at: 1-2, enum: kind, default: small}
       rest: {reserved: keep}
   end_size: {type: u8, default: last(parts).size}
   more: {type: u8, default: 9, when: kind == large}

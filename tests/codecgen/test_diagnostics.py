@@ -51,7 +51,7 @@ def test_all_findings_of_a_run_are_shown_at_once() -> None:
     files = {
         "codecgen.yaml": goldens.MANIFEST,
         "broken.yaml": "layout: broken\nfields: {a: {type: u8, colour: red}}\n",
-        "bits.yaml": "layout: bitten\nfields: {a: {bits: u8, members: {b: {at: 0..8}}}}\n",
+        "bits.yaml": "layout: bitten\nfields: {a: {bits: u8, members: {b: {at: 0-8}}}}\n",
         "not_yaml.yaml": "layout: {\n",
         "uses.yaml": "layout: uses\nfields: {a: {layout: broken}, b: {layout: brken}}\n",
         "values.yaml": "layout: valued\nfields: {a: {type: u8, const: 999}}\n",

@@ -250,7 +250,7 @@ fields:
   data: {bytes: varint, null: -1}
   inner: {array: part, count: u8}
 examples:
-  - {name: one, hex: %s, is: %s}
+  - {name: one, hex: %s, values: %s}
 ---
 layout: part
 fields: {n: i16, id: uuid}
@@ -318,15 +318,15 @@ fields:
   codec: {type: u8, enum: codec}
   parts: {array: u8, until: end, compressed: {by: codec, limit: 100}}
 examples:
-  - {name: one, build: true, is: {codec: gzip, parts: [1]}}
+  - {name: one, build: true, values: {codec: gzip, parts: [1]}}
 ---
 layout: crate
 fields:
   codec: {type: u8, enum: codec}
   parts: {array: box_part, until: end, compressed: {by: codec, limit: 100}}
 examples:
-  - {name: two, build: true, is: {codec: gzip, parts: [{n: 1}]}}
-  - {name: three, build: true, is: {codec: none, parts: [{n: 1}]}}
+  - {name: two, build: true, values: {codec: gzip, parts: [{n: 1}]}}
+  - {name: three, build: true, values: {codec: none, parts: [{n: 1}]}}
 ---
 layout: box_part
 fields: {n: u8}
@@ -339,7 +339,7 @@ def test_an_overhead_that_cannot_be_worked_out() -> None:
     text = """
 layout: box
 fields: {n: varint}
-overhead: {sizes: [1], of: [{title: Box, layout: box, each: {}}]}
+overhead: {sizes: [1], columns: [{title: Box, layout: box, each: {}}]}
 """
     (one,) = findings(text)
     assert one.code == "C023" and one.span.line == 4
@@ -394,7 +394,7 @@ def test_a_dump_shows_what_is_compressed() -> None:
 
 
 def test_a_long_field_is_shown_in_part() -> None:
-    text = "layout: box\nfields: {data: {bytes: i16}}\nexamples:\n  - {name: x, build: true, is: {data: %s}}\n"
+    text = "layout: box\nfields: {data: {bytes: i16}}\nexamples:\n  - {name: x, build: true, values: {data: %s}}\n"
     model, _ = load(
         {"codecgen.yaml": "language: 1\npackage: a_b\ntitle: T\n", "box.yaml": text % ("y" * 900)}
     )

@@ -245,11 +245,11 @@ fields:
 derived:
   twice: {{type: i64, unit: '[u](x)', doc: {doc}, is: size + size}}
 examples:
-  - {{name: {doc}, doc: {doc}, build: true, is: {{kind: one, size: 5, name: "```\\n<b>|\\u202e"}}}}
+  - {{name: {doc}, doc: {doc}, build: true, values: {{kind: one, size: 5, name: "```\\n<b>|\\u202e"}}}}
 overhead:
   doc: {doc}
   sizes: [1]
-  of: [{{title: {doc}, layout: thing, each: {{name: 3}}}}]
+  columns: [{{title: {doc}, layout: thing, each: {{name: 3}}}}]
   notes: {doc}
 ---
 choice: pick

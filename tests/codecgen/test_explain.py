@@ -62,7 +62,7 @@ def test_a_place_by_version() -> None:
 
 def test_bits_and_their_values() -> None:
     found = rows("record_batch.attributes.compression")
-    assert found["bits"] == "0..2 of attributes"
+    assert found["bits"] == "0-2 of attributes"
     assert found["type"] == "a value of compression"
     text = explain(OURS, "record_batch.attributes.compression")
     assert "4 zstd (since kafka 2.1.0, kip 110): " in text
@@ -193,7 +193,7 @@ def between(layout: str, before: str | int, after: str | int) -> list[str]:
 def test_versions_of_messages() -> None:
     assert between("message", 0, 1) == [
         "+ attributes.timestamp_type: bit 3 is added",
-        "~ attributes.unused: bits 3..7 becomes bits 4..7",
+        "~ attributes.unused: bits 3-7 becomes bits 4-7",
         "+ timestamp: int64, at byte 18 is added",
         "~ key: moved from byte 18 to byte 26",
     ]
@@ -202,7 +202,7 @@ def test_versions_of_messages() -> None:
 def test_releases_of_record_batches() -> None:
     assert between("record_batch", "0.11.0", "3.1.0") == [
         "+ attributes.has_delete_horizon: bit 6 is added",
-        "~ attributes.unused: bits 6..15 becomes bits 7..15",
+        "~ attributes.unused: bits 6-15 becomes bits 7-15",
         "~ base_timestamp: firstTimestamp is renamed to baseTimestamp",
         "enum compression: + zstd (4) is added",
     ]
@@ -237,9 +237,9 @@ fields:
   d:
     bits: u8
     members:
-      low: {at: 0..3, versions: 0}
-      lower: {at: 0..3, versions: 1}
-      rest: {at: 4..7}
+      low: {at: 0-3, versions: 0}
+      lower: {at: 0-3, versions: 1}
+      rest: {at: 4-7}
 ---
 layout: part
 versions: 0-1
@@ -258,8 +258,8 @@ def test_sizes_and_bits() -> None:
         "~ b: moved from byte 1 to byte 0",
         "+ c: uint8, at byte 3 is added",
         "~ d: moved from byte 2 to byte 4",
-        "- d.low: bits 0..3 is removed",
-        "+ d.lower: bits 0..3 is added",
+        "- d.low: bits 0-3 is removed",
+        "+ d.lower: bits 0-3 is added",
         "in part: + y: uint16, at byte 1 is added",
     ]
 
@@ -270,7 +270,7 @@ fields:
   a: {type: u8, enum: kind, when: 1 == 1}
   b: {bytes: 4}
   c: {type: u8, const: 1}
-  d: {bits: u8, members: {low: {at: 0..1, enum: kind}, high: {at: 2..7}}}
+  d: {bits: u8, members: {low: {at: 0-1, enum: kind}, high: {at: 2-7}}}
   e: {layout: part}
 ---
 layout: part
@@ -284,7 +284,7 @@ fields:
   a: {type: u8, enum: other}
   b: {bytes: 8}
   c: {type: u8, const: 2, valid: c == 2}
-  d: {bits: u8, members: {low: {at: 0, enum: kind, only: [same]}, high: {at: 1..7}}}
+  d: {bits: u8, members: {low: {at: 0, enum: kind, only: [same]}, high: {at: 1-7}}}
   e: {layout: part}
   f: {type: u8, enum: kind}
 ---
@@ -306,9 +306,9 @@ def test_every_kind_of_change() -> None:
         "~ c: `valid` nothing becomes c == 2",
         "~ c: `const` 1 becomes 2",
         "~ d: moved from no fixed byte to byte 10",
-        "~ d.low: bits 0..1 becomes bit 0",
+        "~ d.low: bits 0-1 becomes bit 0",
         "~ d.low: only all becomes same",
-        "~ d.high: bits 2..7 becomes bits 1..7",
+        "~ d.high: bits 2-7 becomes bits 1-7",
         "~ e: moved from no fixed byte to byte 11",
         "+ f: uint8, a value of kind, at byte 13 is added",
         "enum kind: - old (0) is removed",

@@ -129,15 +129,15 @@ def test_hidden_files_are_passed_over_and_yml_is_spoken_of(tmp_path: Path) -> No
         f"layout: a\nversions: 0-{'9' * 400}\nfields: {{b: u8}}\n",
         "layout: a\nversions: 0-99999\nfields: {b: u8}\n",
         "layout: a\nfields: {b: {bytes: 99999999999999999999}}\n",
-        "layout: a\nfields: {b: {bits: u8, members: {c: {at: 99..99}}}}\n",
+        "layout: a\nfields: {b: {bits: u8, members: {c: {at: 99-99}}}}\n",
         "layout: a\nfields: {__import__: u8, __class__: u8, os.system: u8}\n",
         "layout: a\nfields: {b: {layout: __import__('os')}}\n",
         "layout: ../../etc/passwd\nfields: {b: u8}\n",
         "enums: {__init__: {values: {__doc__: 1}}}\n",
         "choice: a\nby: b\ncases: {\u0663: a}\n",
         "layout: a\nversions: \u0660-\u0661\nfields: {b: u8}\n",
-        "layout: a\nfields: {b: u8}\nexamples: [{name: x, hex: zz, is: {}}]\n",
-        "layout: a\nfields: {b: {bytes: u8}}\nexamples: [{name: x, build: true, is: {b: {hex: zz}}}]\n",
+        "layout: a\nfields: {b: u8}\nexamples: [{name: x, hex: zz, values: {}}]\n",
+        "layout: a\nfields: {b: {bytes: u8}}\nexamples: [{name: x, build: true, values: {b: {hex: zz}}}]\n",
         "layout: a\nsince: {app: 1.0, rfc: [1, [2]]}\nfields: {b: u8}\n",
         "layout: a\nfields: {b: {type: u8, since: []}}\n",
         "layout: a\nversions: 0\nversion_notes: {x: {}, 99999: {}}\nfields: {b: u8}\n",
@@ -211,7 +211,7 @@ def _statements(text: str) -> dict[str, list[str]]:
             },
             "derived": {"total": {"type": "i8", "is": "1", "doc": text, "unit": word}},
             "examples": [
-                {"name": text, "doc": text, "build": True, "is": {"kind": 1, "body": text}}
+                {"name": text, "doc": text, "build": True, "values": {"kind": 1, "body": text}}
             ],
         },
         {
@@ -317,7 +317,7 @@ _yaml = st.recursive(
     | st.integers()
     | st.text(max_size=8)
     | st.sampled_from(TOKENS)
-    | st.sampled_from(["rest", "u8", "i32", "varint", "keep", "0..2", "1+", "big", "a == 1"]),
+    | st.sampled_from(["rest", "u8", "i32", "varint", "keep", "0-2", "1+", "big", "a == 1"]),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(

@@ -19,7 +19,7 @@ fields: {record: {layout: kafka.record}, compression: {type: u8, enum: kafka.com
 examples:
   - name: one
     build: true
-    is: {record: {timestamp_delta: 0, offset_delta: 1, key: null, value: a, headers: []}, compression: zstd, by: me}
+    values: {record: {timestamp_delta: 0, offset_delta: 1, key: null, value: a, headers: []}, compression: zstd, by: me}
 """
 MANIFEST = "language: 1\npackage: audit_codecs\ntitle: Audit\nuses: {kafka: kafka_codecs}\n"
 

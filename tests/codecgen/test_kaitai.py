@@ -285,7 +285,7 @@ endian: little
 fields:
   a: u8
   b: {type: i16, enum: colour}
-  c: {bits: u16, members: {low: {at: 0..2}, flag: {at: 5}, mid: {at: 6..8}, high: {at: 9..15}, unused: {reserved: keep}}}
+  c: {bits: u16, members: {low: {at: 0-2}, flag: {at: 5}, mid: {at: 6-8}, high: {at: 9-15}, unused: {reserved: keep}}}
   d: f64
   e: uuid
   f: {type: bool}

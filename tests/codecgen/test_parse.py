@@ -27,7 +27,7 @@ doc: A packet.
 fields:
   size: {type: u8, measures: rest}
   colour: {type: u8, enum: colour}
-  wait: {type: i16, unit: ms, none: -1}
+  wait: {type: i16, unit: ms, absent: -1}
   name: {string: i8, null: -1}
   points: {array: point, count: u8}
   numbers: {array: uvarint, count: compact}
@@ -44,7 +44,6 @@ fields: {a: u8, b: {type: u8, versions: 1}}
 ---
 layout: told
 versions: 0-1
-version_is: version
 fields: {version: {type: u8, is: version}, b: {type: u8, versions: 1}}
 
 ---

@@ -147,7 +147,7 @@ fields:
   flags:
     bits: u16
     members:
-      low: {at: 0..2}
+      low: {at: 0-2}
       new: {at: 3, versions: 1}
       unused: {reserved: keep}
       high: {at: 15}

@@ -22,7 +22,6 @@ from tests.codecgen.goldens import MANIFEST
 SCHEMA = """
 layout: commit
 versions: 0-4
-version_is: version
 accepts: [negative_null]
 fields:
   version: {type: i16, is: version}

@@ -40,7 +40,7 @@ examples:
   - name: fog
     since: {logbook: 2.0}
     hex: 01 00000007 02 02 6869 01 0100 0200 00 02 05
-    is: {level: high, reading: {taken_at: 7, sky: fog, text: hi, points: [{x: 1, y: 2}]}, points: [], sky: fog, fog: 5}
+    values: {level: high, reading: {taken_at: 7, sky: fog, text: hi, points: [{x: 1, y: 2}]}, points: [], sky: fog, fog: 5}
 ---
 choice: thing
 given: weather.sky
@@ -236,7 +236,7 @@ def test_directories_are_used_through_others_once(tmp_path: Path) -> None:
     directory(tmp_path, "a", "{w: ../weather}", a)
     b = (
         "layout: b\nfields: {held: {layout: a.a}, s: {type: u8, enum: weather.sky}}\n"
-        "examples:\n  - {name: one, hex: 0100 0200 02 02, is: {held: {p: {x: 1, y: 2}, s: fog}, s: fog}}\n"
+        "examples:\n  - {name: one, hex: 0100 0200 02 02, values: {held: {p: {x: 1, y: 2}, s: fog}, s: fog}}\n"
     )
     model = sound(directory(tmp_path, "b", "{a: ../a, weather: ../weather}", b))
     assert sorted(model.uses) == ["a", "weather"]
@@ -300,7 +300,7 @@ def test_a_package_is_found_and_not_imported(
     assert directories.shipped("sea_codecs") == inside
     text = (
         "layout: x\nfields: {a: {layout: sea.wave}}\n"
-        "examples: [{name: one, hex: 07, is: {a: {height: 7}}}]\n"
+        "examples: [{name: one, hex: 07, values: {a: {height: 7}}}]\n"
     )
     model = sound(directory(tmp_path, "own", "{sea: sea_codecs}", text))
     assert str(model.layouts["sea.wave"].span) == "sea_codecs:case.yaml:1"
@@ -321,7 +321,7 @@ def test_names_cannot_meet_in_generated_code(tmp_path: Path) -> None:
         "enums:\n  own_codec: {values: {b: 2}}\n---\n"
         "layout: x\n"
         "fields: {a: {type: u8, enum: enum.codec}, b: {type: u8, enum: own.codec}, c: {type: u8, enum: own_codec}}\n"
-        "examples: [{name: one, hex: 01 01 02, is: {a: a, b: a, c: b}}]\n"
+        "examples: [{name: one, hex: 01 01 02, values: {a: a, b: a, c: b}}]\n"
     )
     path = directory(tmp_path, "own", "{own: ../field}", text.replace("enum.codec", "own.codec"))
     with generated(tmp_path / "out", tmp_path / "field", path) as codecs:
@@ -334,8 +334,8 @@ layout: own
 versions: 0-1
 fields: {reading: {layout: weather.reading}}
 examples:
-  - {name: old, version: 0, hex: 00000007 00 00, is: {reading: {taken_at: 7, sky: clear, points: []}}}
-  - {name: new, version: 1, hex: 00000007 00 00 00, is: {reading: {taken_at: 7, sky: clear, text: "", points: []}}}
+  - {name: old, version: 0, hex: 00000007 00 00, values: {reading: {taken_at: 7, sky: clear, points: []}}}
+  - {name: new, version: 1, hex: 00000007 00 00 00, values: {reading: {taken_at: 7, sky: clear, text: "", points: []}}}
 ---
 layout: one
 fields: {reading: {layout: weather.reading@0}}
@@ -382,6 +382,6 @@ def test_what_the_other_directory_cannot_be_is_said_of_its_files(tmp_path: Path)
         "layout: a\nfields: {x: {layout: b}}\n---\nlayout: c\nfields: {x: u8}\n",
     )
     (far / "other.yaml").write_text("layout: b\nfields: {x: {layout: c}}\n", "utf-8")
-    text = "layout: x\nfields: {a: {layout: far.a}}\nexamples: [{name: one, hex: 01, is: {a: {x: {x: {x: 1}}}}}]\n"
+    text = "layout: x\nfields: {a: {layout: far.a}}\nexamples: [{name: one, hex: 01, values: {a: {x: {x: {x: 1}}}}}]\n"
     _, found, _ = directories.load(directory(tmp_path, "own", "{far: ../far}", text))
     assert [(d.code, d.span.file) for d in found] == [("C023", "../far/case.yaml")]

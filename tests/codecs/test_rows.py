@@ -39,14 +39,13 @@ endian: little
 fields:
   length: {type: u16, measures: rest}
   kind: {type: u8, const: 7}
-  flags: {bits: i16, members: {late: {at: 0}, colour: {at: 1..3, enum: colour}, unused: {reserved: keep}}}
+  flags: {bits: i16, members: {late: {at: 0}, colour: {at: 1-3, enum: colour}, unused: {reserved: keep}}}
   number: i64
   note: {type: i32, when: flags.late}
 ---
 layout: many
 endian: little
 versions: 8-9
-version_is: kind
 fields:
   length: {type: u16, measures: rest}
   kind: {type: u8, is: version}

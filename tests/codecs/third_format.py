@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 MAGIC = 3
-HEADER_FIELD = "  topic_epoch: {type: i32, VERSIONSnone: -1, doc: Epoch of the topic.}\n"
+HEADER_FIELD = "  topic_epoch: {type: i32, VERSIONSabsent: -1, doc: Epoch of the topic.}\n"
 RECORD_SUM = (
     "  sum: {type: u32, VERSIONSchecksum: crc32c, covers: {from: attributes}, doc: Of the rest.}\n"
 )
@@ -67,7 +67,7 @@ def add_version(schemas: Path) -> None:
     """Add it as a second version of the layouts that there are."""
     records = schemas / "records"
     batch = _without_examples(records / "record_batch.yaml")
-    batch = _replaced(batch, "fields:\n", f"versions: 2-{MAGIC}\nversion_is: magic\n\nfields:\n")
+    batch = _replaced(batch, "fields:\n", f"versions: 2-{MAGIC}\n\nfields:\n")
     batch = _replaced(batch, "const: 2", "is: version")
     extra = HEADER_FIELD.replace("VERSIONS", f"versions: {MAGIC}+, ")
     batch = _replaced(batch, _BEFORE_HEADER_FIELD, extra + _BEFORE_HEADER_FIELD)

@@ -93,8 +93,8 @@ def _changed(document: Tree, change: Callable[[str], str]) -> Tree:
     if "fields" in document:
         out["fields"] = {name: _spec(spec, change) for name, spec in document["fields"].items()}
     if "overhead" in document:
-        columns = [{**c, "layout": change(c["layout"])} for c in document["overhead"]["of"]]
-        out["overhead"] = {**document["overhead"], "of": columns}
+        columns = [{**c, "layout": change(c["layout"])} for c in document["overhead"]["columns"]]
+        out["overhead"] = {**document["overhead"], "columns": columns}
     if "cases" in document:
         out["cases"] = {key: change(ref) for key, ref in document["cases"].items()}
     if "given" in document:

@@ -23,6 +23,7 @@ from tests.laws.world import (
     in_range,
     parsed,
     reach,
+    version_field,
 )
 
 
@@ -183,7 +184,7 @@ def _held(facts: Facts, reference: str, holder: int | None, value: Any) -> bytes
 def version_of(facts: Facts, reference: str, holder: int | None, value: Any) -> int | None:
     """The version that a value of a held layout is in."""
     name = reference.partition("@")[0]
-    own = facts.layouts[name].get("version_is")
+    own = version_field(facts.layouts[name])
     if own is not None and "@" not in reference:
         return int(value[own])
     return facts.held(reference, holder)[0]
@@ -241,7 +242,7 @@ def codec_of(
     number = look_in(values, version)(path)
     known = words_of(facts, layout)[path]
     name = next((n for n, v in known.items() if v == number), None)
-    if name is None or name in compressed.get("refuses", ()):
+    if name is None or name in compressed.get("except", ()):
         raise Unfit("a codec that is refused")
     variant = compressed.get("variants", {}).get(name)
     if variant is not None and not in_range(variant.get("versions"), version):

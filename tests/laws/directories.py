@@ -298,7 +298,7 @@ class Directory:
         made.tree["overhead"] = {
             "doc": "Bytes.",
             "sizes": [1, 10],
-            "of": [column],
+            "columns": [column],
             "notes": "None.",
         }
 

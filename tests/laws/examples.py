@@ -9,7 +9,7 @@ from typing import Any
 from tests.laws import bytes_of
 from tests.laws.bytes_of import Unfit
 from tests.laws.values import Full, NoValue, Values
-from tests.laws.world import Facts, Tree, World
+from tests.laws.world import Facts, Tree, World, version_field
 
 
 def add(world: World, seed: int, released: bool) -> None:
@@ -38,7 +38,7 @@ def _example(facts: Facts, name: str, number: int, r: random.Random) -> Tree | N
     out: Tree = {"name": f"number {number}"}
     if version is not None:
         out["version"] = version
-        own = facts.layouts[name].get("version_is")
+        own = version_field(facts.layouts[name])
         if own is not None:
             full.left.discard(own)
     if r.random() < 0.3:
@@ -47,7 +47,7 @@ def _example(facts: Facts, name: str, number: int, r: random.Random) -> Tree | N
     hexed = r.random() < 0.7 or "compressed" in str(facts.layouts)
     out |= {"hex": data.hex()} if hexed else {"build": True}
     try:
-        out["is"] = _shown(facts, name, version, full)
+        out["values"] = _shown(facts, name, version, full)
     except NoValue:
         return None
     return out

@@ -85,7 +85,7 @@ class Keys:
         versioned = False
         while at < width and len(members) < 5 and not (at and d.chance(4)) and not versioned:
             size = min(d.pick((1, 1, 2, 3, 5)), width - at)
-            member: Tree = {"at": str(at) if size == 1 else f"{at}..{at + size - 1}"}
+            member: Tree = {"at": str(at) if size == 1 else f"{at}-{at + size - 1}"}
             member["at"] = int(member["at"]) if size == 1 else member["at"]
             if size > 1 and d.chance(2):
                 enum = "squeeze" if size >= 3 and d.chance(2) else d.pick(list(self.kit.enums))
@@ -103,7 +103,7 @@ class Keys:
             at += size
         if at < width:
             if d.chance(4) and not versioned:
-                members[names.fresh()] = {"at": f"{at}..{width - 1}" if width - at > 1 else at}
+                members[names.fresh()] = {"at": f"{at}-{width - 1}" if width - at > 1 else at}
             else:
                 members[names.fresh()] = {"reserved": "keep"}
         return {"bits": base, "members": members}
@@ -137,7 +137,7 @@ class Keys:
             spec["array"] = {k: v for k, v in element.items() if k != "versions"}
         d, mine = self.d, self.made.versions
         key = next((key for key in RANGED if isinstance(spec.get(key), str)), None)
-        settled = {"enum", "const", "default", "none", "nesting"} & set(spec)
+        settled = {"enum", "const", "default", "absent", "nesting"} & set(spec)
         if key is None or mine is None or settled or not (always or d.chance(2)):
             return
         first, last = span(spec["versions"]) if "versions" in spec else mine
@@ -207,7 +207,7 @@ class Keys:
                 word = d.pick(allowed)
                 spec["const"] = word if d.chance(2) else words[word]
         elif kind == 6:
-            spec["none"] = d.pick([n for n in (-1, 0, *NUMBERS) if low <= n <= high])
+            spec["absent"] = d.pick([n for n in (-1, 0, *NUMBERS) if low <= n <= high])
         elif kind == 7:
             spec["const"] = d.pick([n for n in (7, Hexed(10), *NUMBERS) if low <= n <= high])
         elif kind == 8:

@@ -76,7 +76,6 @@ class Maker(Keys):
             tree["versions"] = str(low) if low == high else f"{low}-{high}"
             if d.chance(2):
                 name = self.fresh()
-                tree["version_is"] = name
                 self.made.in_band = True
                 self.fields[name] = {"type": d.pick(("u8", "i16", "i64")), "is": "version"}
                 self.see(name, self.fields[name])
@@ -277,7 +276,7 @@ class Maker(Keys):
         d = self.d
         out: Tree = {"by": by, "limit": d.pick((1 << 16, 1 << 20, 100, 1 << 40))}
         if d.chance(3):
-            out["refuses"] = [d.pick(CODECS[1:])]
+            out["except"] = [d.pick(CODECS[1:])]
         mine = self.made.versions
         if mine is not None or d.chance(2):
             out["variants"] = {

@@ -286,7 +286,7 @@ def add_examples(world: World, seed: int, released: bool) -> None:
             example["since"] = {"doc_no": 1}
         text = built(tree, value).decode()
         example |= {"build": True} if r.random() < 0.3 else {"text": text}
-        example["is"] = _plain(value)
+        example["values"] = _plain(value)
         tree["examples"] = [example]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from types import ModuleType
 
+from codecgen.runtime.errors import LimitError
 from codecgen.values import documents, dump, writing
 from codecgen.values.inputs import Input
 from codecgen.values.named import Named
@@ -31,6 +32,8 @@ def value_laws(made: Generated, package: ModuleType, r: random.Random, mutants: 
 def built_again(named: Named, data: bytes) -> None:
     """Parsed values that are printed build to the same bytes, or, where they were compressed, to the same values."""
     reading = read_one(named, Input("law", data), 0, len(data), strict=True)
+    if isinstance(reading.error, LimitError):
+        return  # it decompresses to more than the limit of its own layout: builders do not ask
     if reading.error is not None:
         raise Broken(f"{named.name}: {data.hex()} is refused: {reading.error}")
     yaml = documents.as_yaml(reading.value)

@@ -21,6 +21,7 @@ from tests.laws.world import (
     literal,
     parsed,
     reach,
+    version_field,
 )
 
 TEXTS = ("", "a", "ab", "\u00e4", "\u20ac", "\U0001f600", "x" * 17, "null", "0")
@@ -115,8 +116,8 @@ class Values:
                 out.left.add(name)
             words = self.facts.values(spec["enum"]) if "enum" in spec else {}
             return literal(spec, spec.get("const", version), words)
-        default = spec.get("none", spec.get("default"))
-        may = "none" in spec or "default" in spec
+        default = spec.get("absent", spec.get("default"))
+        may = "absent" in spec or "default" in spec
         if default == "null" and "array" in spec and name in made:
             may = False  # another field has counted it
         if isinstance(default, list) and "null" in spec:
@@ -272,11 +273,12 @@ class Values:
         versions = self.facts.held(reference, holder)
         version = versions[0] if same else self.r.choice(versions)
         name = reference.partition("@")[0]
-        if "version_is" not in self.facts.layouts[name]:
+        own = version_field(self.facts.layouts[name])
+        if own is None:
             version = versions[0]
         value = self.layout(name, version, deep + 1)
-        if "version_is" in self.facts.layouts[name] and "@" not in reference:
-            value.left.discard(self.facts.layouts[name]["version_is"])  # nothing else says which
+        if own is not None and "@" not in reference:
+            value.left.discard(own)  # nothing else says which
             assert version_of(self.facts, reference, holder, value) == version
         return value
 

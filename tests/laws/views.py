@@ -341,7 +341,7 @@ class ViewMaker:
         """Give defaults to fields that no column gives a value. Whether all have one."""
         for name, spec in made.tree["fields"].items():
             full = spec if isinstance(spec, dict) else {"type": spec}
-            own = {"const", "measures", "counts", "checksum", "is", "default", "none", "when"}
+            own = {"const", "measures", "counts", "checksum", "is", "default", "absent", "when"}
             if name in given or name == array or own & set(full) or "bits" in full:
                 continue
             if "array" in full or "layout" in full or "null" in full:

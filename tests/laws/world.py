@@ -159,7 +159,7 @@ class Facts:
         if version:
             return [int(version)]
         there = self.versions(name)
-        if "version_is" in self.layouts[name]:
+        if version_field(self.layouts[name]):
             return sorted(there, key=lambda v: v != holder)
         return [holder] if holder in there else there
 
@@ -203,6 +203,13 @@ def with_local(layouts: dict[str, Tree]) -> dict[str, Tree]:
 _AROUND = ("endian", "versions")
 
 
+def version_field(layout: Tree) -> str | None:
+    """The field that holds the version of a layout."""
+    fields: Tree = layout.get("fields", {})
+    found = (n for n, f in fields.items() if isinstance(f, dict) and f.get("is") == "version")
+    return next(found, None)
+
+
 def _varies(layouts: dict[str, Tree], spec: Any, around: Tree) -> bool:
     """Whether a field is another one in another version of the layout around it."""
     if not isinstance(spec, dict):
@@ -214,7 +221,7 @@ def _varies(layouts: dict[str, Tree], spec: Any, around: Tree) -> bool:
         return True
     held = spec.get("layout", spec.get("array"))
     inner = layouts.get(held, {}) if isinstance(held, str) else {}
-    return "versions" in inner and "version_is" not in inner
+    return "versions" in inner and version_field(inner) is None
 
 
 def listed(value: Any) -> list[Any]:
@@ -263,7 +270,7 @@ def in_version(spec: Tree, version: int | None) -> Tree:
 
 
 def bits_of(at: Any) -> tuple[int, int]:
-    low, _, high = str(at).partition("..")
+    low, _, high = str(at).partition("-")
     return int(low), int(high or low)
 
 

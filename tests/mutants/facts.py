@@ -29,7 +29,7 @@ SIMPLE = {
 NUMBERS = {
     "const": "default",
     "default": "default",
-    "none": "sentinel",
+    "absent": "sentinel",
     "null": "sentinel",
     "nesting": "limit",
     "at_least": "limit",
@@ -153,8 +153,6 @@ class LayoutFacts:
                 yield from versions(self.editor, self.name, entry)
             elif entry.name == "accepts":
                 yield from accepts(self.editor, self.name, entry, words.LAYOUT_FREEDOMS)
-            elif entry.name == "version_is":
-                yield from self.editor.remove(f"{self.name}.version_is", "version range", entry)
             elif entry.name == "layout":
                 yield self.editor.add(self.name, "type", entry, "endian: little")
             elif entry.name == "derived":

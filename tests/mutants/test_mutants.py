@@ -78,7 +78,7 @@ layout: a
 # What is said about x.
 fields:
   n: {type: u8, counts: xs}  # how many
-  x: {type: i16, none: -1}
+  x: {type: i16, absent: -1}
   xs: {array: u8}
 """
 
@@ -93,12 +93,12 @@ def test_comments_and_all_else_are_kept() -> None:
         assert "# What is said about x.\n" in text
         assert "# how many\n" in text
     assert LAYOUT.replace("type: i16", "type: u16") in made(LAYOUT, "type")
-    assert LAYOUT.replace("none: -1", "none: 0") in made(LAYOUT, "sentinel")
+    assert LAYOUT.replace("absent: -1", "absent: 0") in made(LAYOUT, "sentinel")
     assert LAYOUT.replace(", counts: xs", "") in made(LAYOUT, "span")
 
 
 def test_fields_change_places() -> None:
-    n, x = "n: {type: u8, counts: xs}  # how many\n  ", "x: {type: i16, none: -1}"
+    n, x = "n: {type: u8, counts: xs}  # how many\n  ", "x: {type: i16, absent: -1}"
     swapped = next(t for t in made(LAYOUT, "order") if "xs}  # how many\n  n:" not in t and t.index("x: {t") < t.index("n: {t"))  # fmt: skip
     fields = list(yaml.safe_load(swapped)["fields"])
     assert fields == ["x", "n", "xs"]
@@ -111,8 +111,8 @@ def test_words() -> None:
     assert versions("0-1") == ["1", "0", "0-2"]
     assert versions("1+") == ["2+", "1", "0+"]
     assert versions("0") == ["0-1"]
-    assert bits("0..2") == ["1..3", "0..1", "0..3"]
-    assert bits("5") == ["6", "4", "5..6"]
+    assert bits("0-2") == ["1-3", "0-1", "0-3"]
+    assert bits("5") == ["6", "4", "5-6"]
     assert neighbours("b", ["a", "b", "c"]) == ["a", "c"]
 
 

@@ -67,7 +67,7 @@ def _range(first: int, last: int) -> str:
 
 def bits(text: str) -> list[str]:
     """Places of bits near one: one bit further up, one bit less, one bit more."""
-    low, _, high = text.partition("..")
+    low, _, high = text.partition("-")
     first, last = int(low), int(high or low)
     moved = [_bits(first + 1, last + 1)] + ([_bits(first - 1, last - 1)] if first else [])
     shorter = [_bits(first, last - 1)] if last > first else []
@@ -75,7 +75,7 @@ def bits(text: str) -> list[str]:
 
 
 def _bits(first: int, last: int) -> str:
-    return str(first) if first == last else f"{first}..{last}"
+    return str(first) if first == last else f"{first}-{last}"
 
 
 def neighbours(value: str, values: Sequence[str]) -> list[str]:

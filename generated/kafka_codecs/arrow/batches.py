@@ -96,7 +96,7 @@ BATCHES = View(
     row_size=80,
     kind=Kind(16, 1, True, "big"),
     checks=(
-        Place("message_size", "records/message.yaml", 19),
+        Place("message_size", "records/message.yaml", 18),
         Place("message", "records/message.yaml", 1),
         Place("batch_length", "records/record_batch.yaml", 7),
         Place("record_batch", "records/record_batch.yaml", 1),

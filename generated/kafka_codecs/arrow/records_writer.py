@@ -83,7 +83,7 @@ RECORDS_WRITER = Writer(
     },
     places=("position",),
     checks=(
-        Check(11, Place("attributes", "records/message.yaml", 27)),
+        Check(11, Place("attributes", "records/message.yaml", 26)),
         Check(11, Place("when", "views/records.yaml", 78)),
         Check(1, None),
         Check(2, None),
@@ -100,7 +100,7 @@ RECORDS_WRITER = Writer(
         Check(None, None),
         Check(11, Place("when", "views/records.yaml", 105)),
         Check(11, None),
-        Check(2, Place("attributes", "records/message.yaml", 27)),
+        Check(2, Place("attributes", "records/message.yaml", 26)),
         Check(0, None),
         Check(11, Place("attributes", "records/record_batch.yaml", 16)),
         Check(2, Place("attributes", "records/record_batch.yaml", 16)),

@@ -7,11 +7,11 @@ from codecgen.runtime.construct import Array, Choice, Field, Integer, Layout
 # An entry of a transaction index, a transaction that was aborted.
 TRANSACTION_INDEX_ENTRY_V0 = Layout(
     "transaction_index_entry",
-    Field("version", Integer(2), line=23, version=0),
-    Field("producer_id", Integer(8), line=24, spelled="producerId"),
-    Field("first_offset", Integer(8), line=25, spelled="firstOffset"),
-    Field("last_offset", Integer(8), line=26, spelled="lastOffset"),
-    Field("last_stable_offset", Integer(8), line=27, spelled="lastStableOffset"),
+    Field("version", Integer(2), line=22, version=0),
+    Field("producer_id", Integer(8), line=23, spelled="producerId"),
+    Field("first_offset", Integer(8), line=24, spelled="firstOffset"),
+    Field("last_offset", Integer(8), line=25, spelled="lastOffset"),
+    Field("last_stable_offset", Integer(8), line=26, spelled="lastStableOffset"),
     source="files/transaction_index.yaml",
     version=0,
 )

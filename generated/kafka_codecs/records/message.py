@@ -26,16 +26,16 @@ from kafka_codecs.records.enums import Compression, TimestampType
 # compressed message set.
 MESSAGE_V0 = Layout(
     "message",
-    Field("offset", Integer(8), line=13, default=lambda _: 0),
+    Field("offset", Integer(8), line=12, default=lambda _: 0),
     Field(
         "message_size",
         Integer(4),
-        line=19,
+        line=18,
         measures=("crc", None),
         refuse=Rule("message_size < 14", lambda this: this.message_size < 14),
     ),
-    Field("crc", Integer(4, signed=False), line=20, checksum="crc32", covers=("magic", None)),
-    Field("magic", Integer(1), line=26, version=0, spelled="magic_byte"),
+    Field("crc", Integer(4, signed=False), line=19, checksum="crc32", covers=("magic", None)),
+    Field("magic", Integer(1), line=25, version=0, spelled="magic_byte"),
     Field(
         "attributes",
         Bits(
@@ -49,12 +49,12 @@ MESSAGE_V0 = Layout(
             ),
             Bit("unused", 3, 7, reserved=True),
         ),
-        line=27,
+        line=26,
     ),
     Field(
         "key",
         Bytes(Integer(4), null=-1, any_negative=True),
-        line=39,
+        line=38,
         valid=Rule(
             "attributes.compression == none or key == null",
             lambda this: this.attributes.compression == Compression.NONE or this.key is None,
@@ -63,7 +63,7 @@ MESSAGE_V0 = Layout(
     Field(
         "value",
         Bytes(Integer(4), null=-1, any_negative=True),
-        line=44,
+        line=43,
         when=lambda this: this.attributes.compression == Compression.NONE,
     ),
     Field(
@@ -91,7 +91,7 @@ MESSAGE_V0 = Layout(
             version=0,
             accepts=frozenset(["mixed_versions", "truncated_tail"]),
         ),
-        line=49,
+        line=48,
         when=lambda this: this.attributes.compression != Compression.NONE,
         spelled="value",
     ),
@@ -102,16 +102,16 @@ MESSAGE_V0 = Layout(
 
 MESSAGE_V1 = Layout(
     "message",
-    Field("offset", Integer(8), line=13, default=lambda _: 0),
+    Field("offset", Integer(8), line=12, default=lambda _: 0),
     Field(
         "message_size",
         Integer(4),
-        line=19,
+        line=18,
         measures=("crc", None),
         refuse=Rule("message_size < 14", lambda this: this.message_size < 14),
     ),
-    Field("crc", Integer(4, signed=False), line=20, checksum="crc32", covers=("magic", None)),
-    Field("magic", Integer(1), line=26, version=1, spelled="magic_byte"),
+    Field("crc", Integer(4, signed=False), line=19, checksum="crc32", covers=("magic", None)),
+    Field("magic", Integer(1), line=25, version=1, spelled="magic_byte"),
     Field(
         "attributes",
         Bits(
@@ -126,13 +126,13 @@ MESSAGE_V1 = Layout(
             Bit("timestamp_type", 3, enum=TimestampType),
             Bit("unused", 4, 7, reserved=True),
         ),
-        line=27,
+        line=26,
     ),
-    Field("timestamp", Integer(8), line=38, default=lambda _: -1),
+    Field("timestamp", Integer(8), line=37, default=lambda _: -1),
     Field(
         "key",
         Bytes(Integer(4), null=-1, any_negative=True),
-        line=39,
+        line=38,
         valid=Rule(
             "attributes.compression == none or key == null",
             lambda this: this.attributes.compression == Compression.NONE or this.key is None,
@@ -141,7 +141,7 @@ MESSAGE_V1 = Layout(
     Field(
         "value",
         Bytes(Integer(4), null=-1, any_negative=True),
-        line=44,
+        line=43,
         when=lambda this: this.attributes.compression == Compression.NONE,
     ),
     Field(
@@ -166,7 +166,7 @@ MESSAGE_V1 = Layout(
             version=1,
             accepts=frozenset(["mixed_versions", "truncated_tail"]),
         ),
-        line=49,
+        line=48,
         when=lambda this: this.attributes.compression != Compression.NONE,
         spelled="value",
     ),
@@ -188,7 +188,7 @@ def messages_offset(message: Container, item: Container) -> int:
     wrapper's; a wrapper offset of 0 means that the inner offsets are to be taken as they are
     (old librdkafka).
 
-    int64; sums wrap. From records/message.yaml:68.
+    int64; sums wrap. From records/message.yaml:67.
     """
     if message.magic == 0:
         return item.offset
@@ -201,7 +201,7 @@ def messages_timestamp(message: Container, item: Container) -> int:
     """Timestamp of an inner message. LogAppendTime in the wrapper overrides what the inner
     messages say.
 
-    int64, in ms; sums wrap. From records/message.yaml:77.
+    int64, in ms; sums wrap. From records/message.yaml:76.
     """
     if message.magic > 0 and message.attributes.timestamp_type == TimestampType.LOG_APPEND_TIME:
         return message.timestamp

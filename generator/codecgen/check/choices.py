@@ -8,14 +8,14 @@ from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan import LayoutPlan, Plan, make_plan
 from codecgen.schema.model import Choice, Enum, Layout, Model
 from codecgen.schema.types import INTEGERS, ScalarType, Span
-from codecgen.spans import place
+from codecgen.spans import place, version_place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
     plan = make_plan(model)
     for layout in model.layouts.values():
         if layout.version_is is not None:
-            plans = [(p, place(layout, "version_is")) for p in plan.versions[layout.name]]
+            plans = [(p, version_place(layout)) for p in plan.versions[layout.name]]
             yield from once(_one_place(layout.version_is, plans))
     for choice in model.choices.values():
         if not choice.cases:

@@ -45,12 +45,12 @@ class _Example:
         self.example = example
         self.layout = layout
         self.plan = plan
-        self.where = example.places.get("is", example.span)
+        self.where = example.places.get("values", example.span)
         self.found: list[Diagnostic] = []
 
     def report(self, code: str, message: str, path: str = "", help: str = "") -> None:
         """A finding about the value at a path (``records[0].key``), or about all of them."""
-        where = self.example.places.get(f"is.{path}", self.where)
+        where = self.example.places.get(f"values.{path}", self.where)
         self.found.append(Diagnostic(code, message, where, help=help))
 
     def findings(self) -> list[Diagnostic]:

@@ -42,7 +42,7 @@ def _field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
             yield from must_be("bool", condition, itself, f"`{key}`")
     if isinstance(f.type, ArrayType) and f.type.compression is not None:
         yield from _codec(f.type.compression.by, before)
-    if f.default is not None and f.none is None:
+    if f.default is not None and f.absent is None:
         yield from _default(f, f.default, _until(scope, index, built=True))
     for m in members(f):
         if m.default is not None and exists_in(m, scope.version):

@@ -22,7 +22,6 @@ def check(model: Model) -> Iterator[Diagnostic]:
                 yield from layout_known(ref, model)
             yield from _counts(f, layout)
             yield from _codecs(f, model)
-        yield from _version_field(layout)
         yield from _derived_arrays(layout)
         if layout.overhead is not None:
             yield from _overhead(layout.overhead, model)
@@ -115,8 +114,8 @@ def _codecs(f: Field, model: Model) -> Iterator[Diagnostic]:
     enum = model.enums.get(compression.enum)
     if enum is None:
         return
-    for i, word in enumerate(compression.refuses):
-        where = compression.places.get(f"refuses.{i}", place(f, "compressed"))
+    for i, word in enumerate(compression.excluded):
+        where = compression.places.get(f"except.{i}", place(f, "compressed"))
         yield from value_known(word, enum, where)
     for word, _, write, read in compression.variants:
         where = compression.places.get(f"variants.{word}", place(f, "compressed"))
@@ -133,8 +132,8 @@ def _codecs_known(model: Model) -> Iterator[Diagnostic]:
             compression = f.type.compression if isinstance(f.type, ArrayType) else None
             enum = model.enums.get(compression.enum) if compression is not None else None
             for value in enum.values if enum is not None else ():
-                refused = compression is not None and value.name in compression.refuses
-                if value.name not in CODECS and not refused:
+                left_out = compression is not None and value.name in compression.excluded
+                if value.name not in CODECS and not left_out:
                     known = ", ".join(sorted(CODECS))
                     help = f"known: {known}; the array at {f.span} is compressed with it"
                     message = f'no codec is called "{value.name}"'
@@ -145,11 +144,6 @@ def _variant(name: str, known: tuple[str, ...], what: str, where: Span) -> Itera
     if name not in known:
         help = f"known: {', '.join(known)}" if known else "it has no variants"
         yield Diagnostic("C023", f'no way in which {what} is called "{name}"', where, help=help)
-
-
-def _version_field(layout: Layout) -> Iterator[Diagnostic]:
-    if layout.version_is is not None:
-        yield from _field_known(layout.version_is, layout, place(layout, "version_is"))
 
 
 def _derived_arrays(layout: Layout) -> Iterator[Diagnostic]:

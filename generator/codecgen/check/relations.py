@@ -44,7 +44,10 @@ def _roles(f: Field) -> Iterator[Diagnostic]:
         ("checksum", f.checksum is not None),
         ("is", f.is_version),
         ("const", f.const is not None),
-        ("none" if f.none is not None else "default", "default" in f.places or f.none is not None),
+        (
+            "absent" if f.absent is not None else "default",
+            "default" in f.places or f.absent is not None,
+        ),
     ]
     given = [key for key, there in keys if there]
     if len(given) > 1:
@@ -53,8 +56,8 @@ def _roles(f: Field) -> Iterator[Diagnostic]:
     if "endian" in f.places and not has_order(f):
         message = f'there are no numbers of several bytes in "{f.name}"'
         yield Diagnostic("C011", message, place(f, "endian"), help='take out "endian"')
-    if f.none is not None and "default" in f.places:
-        message = '"none" is the default already'
+    if f.absent is not None and "default" in f.places:
+        message = '"absent" is the default already'
         yield Diagnostic("C011", message, place(f, "default"), help='take out "default"')
     for key in given[:1]:
         if key in ("measures", "counts", "checksum"):

@@ -91,7 +91,7 @@ def _numbers(f: Field, model: Model) -> Iterator[Diagnostic]:
         yield from _word(f, f.const, model)
     elif f.const is not None and (isinstance(f.const, bool) or _is(f, "bool")):
         yield from _truth(f)
-    for key, number in (("const", f.const), ("none", f.none)):
+    for key, number in (("const", f.const), ("absent", f.absent)):
         if not isinstance(number, int) or isinstance(number, bool) or _is(f, "bool"):
             continue
         where = place(f, key)
@@ -104,13 +104,13 @@ def _numbers(f: Field, model: Model) -> Iterator[Diagnostic]:
         enum = model.enums.get(f.type.enum or "")
         if enum is None:
             continue
-        if key == "none":
-            message = '"none" goes with a plain number, not with values of an enum'
+        if key == "absent":
+            message = '"absent" goes with a plain number, not with values of an enum'
             yield Diagnostic("C011", message, where, help="give the enum a value for it")
         elif number not in {n for _, n in enum_values(enum, f.type.only)}:
             message = f'{number} is not a value of the enum "{enum.name}"'
             yield Diagnostic("C017", message, where, help=f"it is declared at {enum.span}")
-    if f.none is None and f.default is not None:
+    if f.absent is None and f.default is not None:
         yield from _default(f, f.default, model)
 
 

@@ -9,7 +9,7 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.schema.lookup import MAX_VERSIONS, field_of, integer_range, members, reference_of
 from codecgen.schema.model import Choice, Field, Layout, Model
 from codecgen.schema.types import ArrayType, Reference, ScalarType, Span, Versions
-from codecgen.spans import place
+from codecgen.spans import place, version_place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
@@ -115,32 +115,17 @@ def _bits_inside(layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _version_field(layout: Layout) -> Iterator[Diagnostic]:
+    """Findings about the field that says that it holds the version."""
     marked = [f for f in layout.fields if f.is_version]
-    for f in marked:
-        if layout.version_is is None:
-            message = f'"{f.name}" holds the version, but the layout does not say so'
-            help = f"write `version_is: {f.name}` beside the layout's versions ({layout.span})"
-            yield Diagnostic("C011", message, place(f, "is"), help=help)
-        elif layout.version_is != f.name:
-            message = (
-                f'"{f.name}" says that it holds the version, the layout says "{layout.version_is}"'
-            )
-            help = f"see {place(layout, 'version_is')}"
-            yield Diagnostic("C011", message, place(f, "is"), help=help)
-    if layout.version_is is None:
-        return
-    where = place(layout, "version_is")
-    if layout.versions is None:
-        message = f'"{layout.name}" has a field for its version, but no versions'
-        yield Diagnostic("C011", message, where, help="give it `versions`")
-        return
-    f_ = field_of(layout, layout.version_is)
-    if f_ is None:
-        return
-    if not f_.is_version:
-        message = f'"{f_.name}" does not say that it holds the version'
-        yield Diagnostic("C011", message, where, help=f"write `is: version` at {f_.span}")
-    yield from _fits(f_, layout, layout.versions)
+    for f in marked[1:]:
+        message = f'"{f.name}" says that it holds the version, and so does "{marked[0].name}"'
+        yield Diagnostic("C011", message, place(f, "is"), help=f"see {version_place(layout)}")
+    for f in marked[:1]:
+        if layout.versions is None:
+            message = f'"{layout.name}" has a field for its version, but no versions'
+            yield Diagnostic("C011", message, place(f, "is"), help="give it `versions`")
+        else:
+            yield from _fits(f, layout, layout.versions)
 
 
 def _fits(f: Field, layout: Layout, versions: Versions) -> Iterator[Diagnostic]:

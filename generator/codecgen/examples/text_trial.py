@@ -56,9 +56,9 @@ def try_text(codecs: Codecs, text: Text, example: TextExample) -> TriedText | Di
 
 def _place(example: TextExample, path: str) -> Span:
     places = example.places
-    while path and f"is.{path}" not in places:
+    while path and f"values.{path}" not in places:
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
-    return places.get(f"is.{path}", places.get("is", example.span))
+    return places.get(f"values.{path}", places.get("values", example.span))
 
 
 def _tried(codec: Any, text: Text, example: TextExample) -> TriedText:

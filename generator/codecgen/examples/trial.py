@@ -78,14 +78,16 @@ def try_example(plan: Plan, codecs: Codecs, layout: Layout, example: Example) ->
 
 def place_of(places: Mapping[str, Span], path: str) -> Span | None:
     """Where a value stands, or the nearest thing around it; ``places`` has those of an example, from ``is`` on."""
-    near = [place for place in places if place in ("is", f"is.{path}") or _holds(place, path)]
+    near = [
+        place for place in places if place in ("values", f"values.{path}") or _holds(place, path)
+    ]
     return places[max(near, key=len)] if near else None
 
 
 def _holds(place: str, path: str) -> bool:
-    inside = f"is.{path}"
+    inside = f"values.{path}"
     return (
-        place.startswith("is.")
+        place.startswith("values.")
         and inside.startswith(place)
         and inside[len(place) :][:1] in ("", ".", "[")
     )

@@ -150,9 +150,9 @@ def _field(f: Field, release: str, known: dict[str, set[str]]) -> Field:
     if isinstance(f.type, ArrayType) and f.type.compression is not None:
         c = f.type.compression
         codecs = known.get(c.enum, set())
-        refuses = tuple(v for v in c.refuses if v in codecs)
+        excluded = tuple(v for v in c.excluded if v in codecs)
         variants = tuple(v for v in c.variants if v[0] in codecs)
-        return f.with_types(compression=replace(c, refuses=refuses, variants=variants))
+        return f.with_types(compression=replace(c, excluded=excluded, variants=variants))
     return f
 
 

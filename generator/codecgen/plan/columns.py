@@ -237,7 +237,7 @@ def _codecs(plan: Plan, entry: LayoutPlan, type_: ArrayType) -> dict[int, CodecP
         if value.name == "none"
         else _codec(value.name, variants, compression.limit)
         for value in plan.model.enums[compression.enum].values
-        if value.name not in compression.refuses
+        if value.name not in compression.excluded
     }
 
 

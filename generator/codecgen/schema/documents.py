@@ -132,7 +132,6 @@ class ModelBuilder:
             fields=fields,
             endian=cast(Any, r["endian"] or "big"),
             versions=cast(Versions | None, r["versions"]),
-            version_is=cast(str | None, r["version_is"]),
             version_notes=notes,
             since=cast(Since | None, r["since"]),
             draft=cast(Since | None, r["draft"]),
@@ -142,9 +141,7 @@ class ModelBuilder:
                 forms.example(v.value) for v in cast(tuple[Any, ...], r["examples"] or ())
             ),
             overhead=forms.overhead(overhead) if isinstance(overhead, Record) else None,
-            places=r.places(
-                "since", "draft", "endian", "versions", "version_is", "version_notes", "accepts"
-            ),
+            places=r.places("since", "draft", "endian", "versions", "version_notes", "accepts"),
         )
 
     def text(self, r: Record) -> None:
@@ -261,8 +258,8 @@ class ModelBuilder:
             versions=cast(Versions | None, r["versions"]),
             since=cast(Since | None, r["since"]),
             when=cast(Expression | None, r["when"]),
-            default=literals.default(self.reader, r) or forms.none_default(r),
-            none=cast(int | None, r["none"]),
+            default=literals.default(self.reader, r) or forms.absent_default(r),
+            absent=cast(int | None, r["absent"]),
             const=literals.constant(self.reader, r),
             is_version=r["is"] == "version",
             measures=forms.field_range(r, "measures"),

@@ -83,11 +83,11 @@ def bytes_type(r: Record) -> BytesType:
     return BytesType(length, key == "string", null)
 
 
-def none_default(r: Record) -> Expression | None:
-    if "none" not in r:
+def absent_default(r: Record) -> Expression | None:
+    if "absent" not in r:
         return None
-    span = r.at("none")
-    return parse_expression(str(r["none"]), span.file, span.line, span.column)
+    span = r.at("absent")
+    return parse_expression(str(r["absent"]), span.file, span.line, span.column)
 
 
 def field_range(r: Record, key: str) -> FieldRange | None:
@@ -119,7 +119,7 @@ def compression(r: Record) -> Compression:
     )
     by = cast(Expression, r["by"])
     limit = cast(int, r["limit"])
-    return Compression(by, "", limit, words(r["refuses"]), variants, r.places())
+    return Compression(by, "", limit, words(r["except"]), variants, r.places())
 
 
 def key_names(node: yaml_tree.Node | None) -> set[str]:
@@ -231,18 +231,18 @@ def example(r: Record) -> Example:
         name=r.text("name"),
         doc=r.text("doc"),
         data=cast(bytes | None, r["hex"]),
-        value=plain(cast(yaml_tree.Node, r["is"])),
+        value=plain(cast(yaml_tree.Node, r["values"])),
         version=cast(int | None, r["version"]),
         since=cast(Since | None, r["since"]),
         span=r.at("name"),
-        places=r.places("version", "hex", "build", "is")
-        | dict(value_places(cast(yaml_tree.Node, r["is"]), "is")),
+        places=r.places("version", "hex", "build", "values")
+        | dict(value_places(cast(yaml_tree.Node, r["values"]), "values")),
     )
 
 
 def overhead(r: Record) -> Overhead:
     columns = []
-    for value in cast(tuple[Value, ...], r["of"]):
+    for value in cast(tuple[Value, ...], r["columns"]):
         c = cast(Record, value.value)
         columns.append(
             OverheadOf(

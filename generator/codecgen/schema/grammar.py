@@ -112,9 +112,6 @@ FORMS: Mapping[str, Form] = {
             "draft": Key(Use("since"), "The documents that proposed it, if it never shipped."),
             "endian": Key(_ORDER, "Order of the bytes of a number; big by default."),
             "versions": Key(Range(), "The versions of the layout."),
-            "version_is": Key(
-                Name(), "The field that holds the version. Without it the caller says which."
-            ),
             "version_notes": Key(
                 MapOf(Use("version_note"), numbers=True), "Which releases wrote a version."
             ),
@@ -180,11 +177,14 @@ FORMS: Mapping[str, Form] = {
             "since": SINCE,
             "when": Key(Code(), "The field is there only when this holds."),
             "default": Key(Default(), "What the builder writes when no value is given."),
-            "none": Key(
+            "absent": Key(
                 Integer(), "The number that means that there is no value; also the default."
             ),
             "const": Key(Constant(), "The only value."),
-            "is": Key(OneOf(("version",)), "The field holds the version of the layout."),
+            "is": Key(
+                OneOf(("version",)),
+                "The field holds the version of the layout. Without one the caller says which it is.",
+            ),
             "enum": _ENUM,
             "only": _ONLY,
             "measures": Key(_FIELD_RANGE, "The field is the length in bytes of a range of fields."),
@@ -237,7 +237,7 @@ FORMS: Mapping[str, Form] = {
     "bit": Form(
         "One bit, or a few beside each other.",
         {
-            "at": Key(Bits(), "Which bits: `3` or `0..2`."),
+            "at": Key(Bits(), "Which bits: `3` or `0-2`."),
             "reserved": Key(
                 OneOf(("keep",)), "All bits that no other member has; kept as they are."
             ),
@@ -269,7 +269,7 @@ FORMS: Mapping[str, Form] = {
                 "The most bytes that it may decompress to, unless the caller says more.",
                 True,
             ),
-            "refuses": Key(ListOf(Name()), "Codecs that may not be used here."),
+            "except": Key(ListOf(Name()), "Codecs that may not be used here."),
             "variants": Key(MapOf(Use("variant")), "Codecs that are spelled differently here."),
         },
     ),

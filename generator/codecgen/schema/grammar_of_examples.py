@@ -31,7 +31,7 @@ EXAMPLES: Mapping[str, Form] = {
             "version": Key(Integer(), "The version of the layout that the bytes are in."),
             "hex": Key(Hex(), "The bytes."),
             "build": Key(Boolean(), "The bytes are what the builder makes of the values."),
-            "is": Key(
+            "values": Key(
                 Anything(),
                 "What they mean. Fields that the builder works out may be left out.",
                 True,
@@ -44,11 +44,11 @@ EXAMPLES: Mapping[str, Form] = {
         {
             "doc": DOC,
             "sizes": Key(ListOf(Integer()), "Numbers of messages: the rows.", True),
-            "of": Key(ListOf(Use("overhead_of")), "The columns.", True),
+            "columns": Key(ListOf(Use("overhead_column")), "The columns.", True),
             "notes": Key(Text(), "What a reader should know beside the table."),
         },
     ),
-    "overhead_of": Form(
+    "overhead_column": Form(
         "A column of an overhead table.",
         {
             "title": Key(Text(), "Its title.", True),

@@ -130,7 +130,7 @@ TEXTS: Mapping[str, Form] = {
             "since": SINCE,
             "text": Key(Text(), "The text, as it stands in the file."),
             "build": Key(Boolean(), "The text is what the builder makes of the values."),
-            "is": Key(
+            "values": Key(
                 Anything(),
                 "What it means. Values that the builder works out may be left out.",
                 True,

@@ -70,7 +70,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Bits:
-    """A range of bits: ``3``, ``0..2``."""
+    """A range of bits: ``3``, ``0-2``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ class Field:
     since: Since | None = None
     when: Expression | None = None
     default: Expression | None = None
-    none: int | None = None
+    absent: int | None = None
     const: int | str | bytes | None = None
     is_version: bool = False
     measures: FieldRange | None = None
@@ -176,7 +176,6 @@ class Layout:
     fields: tuple[Field, ...]
     endian: Literal["big", "little"] = "big"
     versions: Versions | None = None
-    version_is: str | None = None
     version_notes: Mapping[int, tuple[Since | None, Since | None]] = field(default_factory=dict)
     since: Since | None = None
     draft: Since | None = None
@@ -187,6 +186,11 @@ class Layout:
     is_local: bool = False
     """Whether it is written in the place of a field."""
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def version_is(self) -> str | None:
+        """The field that holds the version; without one the caller says which version the bytes are in."""
+        return next((f.name for f in self.fields if f.is_version), None)
 
     def fields_of(self, version: int | None) -> tuple[Field, ...]:
         """The fields that exist in a version."""

@@ -66,6 +66,13 @@ _KEYS: Mapping[str, str] = {
     "value": "const",
     "constant": "const",
     "nullable": "null",
+    "none": "absent",
+    "sentinel": "absent",
+    "refuses": "except",
+    "excludes": "except",
+    "is": "values",
+    "of": "columns",
+    "version_is": "the field that holds the version says `is: version`",
     "repeat": "array",
     "list": "array",
     "elements": "array",
@@ -93,7 +100,7 @@ _RANGES = (
     (re.compile(r"(?:>=\s*)?(\d{1,5})\s*(?:\.\.|-|:)?\Z"), r"\1+"),
     (re.compile(r"(?:<=\s*|-)(\d{1,5})\Z"), r"0-\1"),
 )
-_BITS = re.compile(r"(\d{1,2})\s*(?:-|:|,|to|–)\s*(\d{1,2})\Z")
+_BITS = re.compile(r"(\d{1,2})\s*(?:\.\.|-|:|,|to|–)\s*(\d{1,2})\Z")
 _OPERATORS: Mapping[str, str] = {
     "===": "==",
     "!==": "!=",
@@ -178,7 +185,7 @@ def bits(text: str) -> str:
     if found is None:
         return ""
     low, high = sorted((int(found[1]), int(found[2])))
-    return f"write {low}..{high}"
+    return f"write {low}-{high}"
 
 
 def boolean(text: str) -> str:

@@ -15,7 +15,7 @@ from codecgen.schema.yaml_tree import Mapping, Node, Scalar, Sequence
 _WORD = re.compile(r"\S{1,80}\Z")
 _RELEASE = re.compile(r"\d{1,4}(\.\d{1,4}){0,3}\Z", re.ASCII)
 _RANGE = re.compile(r"(\d{1,5})(?:(\+)|-(\d{1,5}))?\Z", re.ASCII)
-_BITS = re.compile(r"(\d{1,2})(?:\.\.(\d{1,2}))?\Z", re.ASCII)
+_BITS = re.compile(r"(\d{1,2})(?:-(\d{1,2}))?\Z", re.ASCII)
 _DECLARED = re.compile(r"(?:[a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*\Z")
 _LAYOUT = re.compile(r"((?:[a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*)(?:@(\d{1,5}))?\Z", re.ASCII)
 _PATH = re.compile(r"\.\.?(/[\w. -]{1,255})*/?\Z")
@@ -245,7 +245,7 @@ class Reader:
                 help = other_words.versions(text) or "write 1, 0-2 or 1+"
             case key_types.Bits():
                 value = _bits(text)
-                help = other_words.bits(text) or "write 3 or 0..2"
+                help = other_words.bits(text) or "write 3 or 0-2"
             case key_types.LayoutName():
                 found = _LAYOUT.match(text)
                 value = (found[1], None if found[2] is None else int(found[2])) if found else None

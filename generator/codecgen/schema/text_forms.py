@@ -85,8 +85,8 @@ def _value(name: str, r: Record, span: Span, accepts: frozenset[str]) -> TextVal
 
 
 def _example(r: Record) -> TextExample:
-    node = cast(Any, r["is"])
-    places = {"is": r.at("is"), **dict(forms.value_places(node, "is"))}
+    node = cast(Any, r["values"])
+    places = {"values": r.at("values"), **dict(forms.value_places(node, "values"))}
     data = cast(str | None, r["text"])
     return TextExample(
         name=r.text("name"),

@@ -177,14 +177,14 @@ class Reference:
 class Compression:
     """A field range that is compressed by the codec that a field before it names.
 
-    ``variants`` has (codec, versions, name for writing, name for reading); ``refuses`` names the codecs
+    ``variants`` has (codec, versions, name for writing, name for reading); ``excluded`` names the codecs
     that this layout does not allow.
     """
 
     by: Expression
     enum: str
     limit: int
-    refuses: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     variants: tuple[tuple[str, Versions | None, str, str], ...] = ()
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 

@@ -53,5 +53,5 @@ def _bytes(named: Named, documents: list[yaml_tree.Mapping]) -> Iterator[bytes]:
 
 
 def _wrong(document: yaml_tree.Mapping, reason: str, path: str, help: str) -> Diagnostic:
-    places = {"is": document.span, **dict(forms.value_places(document, "is"))}
+    places = {"values": document.span, **dict(forms.value_places(document, "values"))}
     return Diagnostic("", reason, place_of(places, path) or document.span, help=help)

@@ -264,7 +264,7 @@ class FieldCodecs:
         name = self.refer(enum, class_name(enum))
         codecs: list[tuple[str, Code]] = []
         for value in self.plan.model.enums[enum].values:
-            if value.name in c.refuses:
+            if value.name in c.excluded:
                 continue
             if value.name != "none" and value.name not in CODECS:
                 known = ", ".join(sorted(CODECS))

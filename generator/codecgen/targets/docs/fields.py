@@ -165,8 +165,8 @@ def _meaning(site: Site, page: str, group: Group, fp: FieldPlan) -> Phrase:
         parts.append(phrase("Always ", code(constant_words(f.const)), "."))
     if f.unit is not None:
         parts.append(phrase("In ", said(f.unit), "."))
-    if f.none is not None:
-        parts.append(phrase(code(f.none), " means that there is none."))
+    if f.absent is not None:
+        parts.append(phrase(code(f.absent), " means that there is none."))
     elif f.default is not None:
         parts.append(phrase("Default: ", value(f.default.node), "."))
     if isinstance(f.type, ScalarType) and f.type.enum is not None:
@@ -222,8 +222,8 @@ def _array(array: ArrayType) -> list[str | Phrase]:
 
 def compression_words(c: Compression) -> Phrase:
     words = [phrase("Compressed together with the codec that ", value(c.by.node), " names.")]
-    if c.refuses:
-        words.append(phrase("Not allowed here: ", listed(code(name) for name in c.refuses), "."))
+    if c.excluded:
+        words.append(phrase("Not allowed here: ", listed(code(name) for name in c.excluded), "."))
     for codec, versions, write, read in c.variants:
         where = f"in version {versions}" if versions is not None else ""
         words.append(

@@ -344,7 +344,7 @@ def scalar_words(f: Field, value: Any) -> str:
         words = f"0x{value:08x}"
     if f.unit is not None:
         words += f" {f.unit}"
-    if f.none is not None and value == f.none:
+    if f.absent is not None and value == f.absent:
         words += " (none)"
     return words
 

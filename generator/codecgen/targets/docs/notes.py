@@ -258,7 +258,7 @@ def _enum_changes(
         name
         for f in thing.fields
         if isinstance(f.type, ArrayType) and f.type.compression
-        for name in f.type.compression.refuses
+        for name in f.type.compression.excluded
     }
     for v in allowed(plan.model.enums[enum], only):
         if v.since is None or v.since.release is None or v.name in refused:

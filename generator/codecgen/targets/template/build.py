@@ -192,7 +192,7 @@ def _field(plan: Plan, p: LayoutPlan, fp: FieldPlan) -> view.Field:
         const=p.version if f.is_version else int(f.const) if isinstance(f.const, int) else None,
         const_bytes=_const_bytes(f.const),
         is_version=f.is_version,
-        none=f.none,
+        absent=f.absent,
         default=expression(f.default),
         valid=expression(f.valid),
         refuse=expression(f.refuse),

@@ -132,7 +132,7 @@ def _compression(
     if c is None or by is None:
         return None
     names = [v.name for v in plan.model.enums[c.enum].values]
-    codecs = tuple(name for name in names if name not in c.refuses)
+    codecs = tuple(name for name in names if name not in c.excluded)
     variants = tuple(
         view.Variant(codec, read, written)
         for codec, versions, written, read in c.variants

@@ -70,7 +70,7 @@ class Field:
         tuple[int, ...] | None, "The bytes that always stand here, also those of text, as numbers."
     ]
     is_version: Annotated[bool, "Whether it says which version the layout is in."]
-    none: Annotated[int | None, "The number that means that there is none."]
+    absent: Annotated[int | None, "The number that means that there is none."]
     default: Annotated[Expression | None, "What is written when nothing is given."]
     valid: Annotated[
         Expression | None, "What the format wants of it; a lenient reader goes on without."
