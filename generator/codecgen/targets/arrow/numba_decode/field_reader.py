@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, read_ops
 from codecgen.plan.read_ops import ReadOp
@@ -14,11 +14,9 @@ from codecgen.schema.types import (
     ArrayType,
     BitsType,
     BytesType,
-    ScalarType,
-    StructType,
 )
 from codecgen.targets.arrow.checks import Unsupported
-from codecgen.targets.arrow.code_tree import Expr, Num, Prefix, Var, all_of, any_of, call, effect
+from codecgen.targets.arrow.code_tree import Expr, Prefix, Var, any_of, call, effect
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs, Target
 from codecgen.targets.arrow.numba_decode.field_variables import (
@@ -26,10 +24,9 @@ from codecgen.targets.arrow.numba_decode.field_variables import (
     Variables,
     is_number,
     is_raw,
-    part_of,
 )
 
-_FIXED = {**FLOATS, "bool": 1, "uuid": 16}
+FIXED = {**FLOATS, "bool": 1, "uuid": 16}
 _RAW = {"u64": "i64", "f32": "u32", "f64": "i64"}
 _LONGEST = {"varint": 5, "uvarint": 5, "varlong": 10}
 _VARINTS = {"varint": "varint", "varlong": "varlong", "uvarint": "uvarint", "compact": "uvarint"}
@@ -155,7 +152,7 @@ class FieldReader:
         f: Field,
     ) -> None:
         """A number, true or false, or a uuid: into a variable, or passed over."""
-        size = INTEGERS[name][0] if name in INTEGERS else _FIXED.get(name)
+        size = INTEGERS[name][0] if name in INTEGERS else FIXED.get(name)
         if target is not None and name != "uuid":
             variable = self.variables.of(fields.part, f.name)
         if name in _RAW and variable is not None:
@@ -179,7 +176,7 @@ class FieldReader:
 
     def raw(self, name: str, variable: Var, end: Expr, f: Field) -> None:
         """The bits of a number that kernels copy."""
-        size = _FIXED.get(name, 8)
+        size = FIXED.get(name, 8)
         if not self.covered:
             self.fits(size, end, f)
         order = "_le" if f.endian == "little" else ""
@@ -288,161 +285,15 @@ class FieldReader:
             self.gives.bytes(target, self.p, n)
         self.code.add(self.p, n)
 
-    # ------------------------------------------------------------ arrays in rows
+    # ------------------------------------------------------------ what holds others
 
     def array(self, op: read_ops.Elements, fields: Fields, end: Expr) -> None:
-        fp, type_, element = op.field, op.type, op.element
-        f, part = fp.field, fields.part
-        if type_.compression is not None:
-            if fp.when is None:
-                raise Unsupported("a compressed array inside rows", f)
-            self.never(f)  # rows hold no rows of their own
-            return
-        null = null_of(type_, f)
-        if op.any_version:
-            raise Unsupported("an array of layouts whose bytes say which version they are", f)
-        if type_.length is not None:
-            raise Unsupported("an array with a length inside rows", f)
-        n = self.variables.of(part, f.name)
-        self.covered = 0
-        counted = type_.count is not None or type_.counted_by is not None
-        if type_.count is not None:
-            self.number(type_.count, fields.layout, n, end, f)
-        elif type_.counted_by is not None:
-            check_number(field_of(fields.layout, type_.counted_by))
-            self.code.assign(n, self.variables.of(part, type_.counted_by))
-        else:
-            self.code.assign(n, 0)
-        if null is not None:
-            self.null_array(type_, n, null, self.gives.target(part, f.name), f)
-            type_ = replace(type_, at_least=0)
-        if counted:
-            most = self.gives.most
-            self.fail(any_of([n < 0, n > end - self.p, n > most]), f)
-            self.loose = 0
-        size = element_size(element)
-        if size is not None and counted and self.gives.target(part, f.name) is None:
-            self.fail(n * size > end - self.p, f)
-            if type_.at_least:
-                self.fail(n < type_.at_least, f)
-            self.code.add(self.p, n * size)
-            return
-        self.elements(f, type_, element, fields, n, end, counted)
-
-    def null_array(
-        self, type_: ArrayType, n: Var, null: int, target: Target | None, f: Field
-    ) -> None:
-        """An array that is null has no elements, which is not too few."""
-        with self.code.when(n.eq(null)):
-            self.code.assign(n, 0)
-            if target is not None:
-                self.gives.null(target)
-        if type_.at_least:
-            with self.code.otherwise():
-                self.fail(n < type_.at_least, f)
-
-    def elements(
-        self,
-        f: Field,
-        type_: ArrayType,
-        element: LayoutPlan | ScalarType | BytesType,
-        fields: Fields,
-        n: Var,
-        end: Expr,
-        counted: bool,
-    ) -> None:
-        """Go through the elements of an array in a row; a column of lists may want them."""
-        code = self.code
-        part = fields.part
-        target = self.gives.target(part, f.name)
-        if target is not None and counted:
-            self.gives.list_room(target, n)
-        with code.count(None, n) if counted else code.loop(self.p < end):
-            if target is not None and not counted:
-                self.gives.list_room(target, Num(1))
-            self.loose = 0
-            self.element(f, element, fields, target, end)
-            self.tighten(end, f)
-            if not counted:
-                code.add(n, 1)
-                self.fail(n > self.gives.most, f)
-            if target is not None:
-                code.add(target.at, 1)
-        if type_.at_least:
-            self.fail(n < type_.at_least, f)
-        self.gives.close(target)
-
-    def element(
-        self,
-        f: Field,
-        element: LayoutPlan | ScalarType | BytesType,
-        fields: Fields,
-        target: Target | None,
-        end: Expr,
-    ) -> None:
-        """One element of an array."""
-        if isinstance(element, LayoutPlan):
-            self.nested(f, element, part_of(fields.part, f.name), target, end)
-            return
-        self.covered = 0
-        inside = next(iter(self.gives.inside(target)), None)
-        of = replace(fields, part=part_of(fields.part, f.name))
-        if isinstance(element, ScalarType):
-            self.scalar(element.name, None, inside, of, end, f)
-        else:
-            n = self.variables.of(of.part, f.name)
-            self.bytes(f, element, None, n, inside, fields.layout, end)
-
-    # ------------------------------------------------------------ layouts in rows
-
-    def nested(
-        self, f: Field, layout: LayoutPlan, part: str, target: Target | None, end: Expr
-    ) -> None:
-        """A layout inside another one."""
-        if layout.name in self.held:
-            raise Unsupported("a layout that holds itself", f)
-        kept = self.windows, self.covered, self.ends
-        self.ends = {}
-        self.gives.enter(target, part)
-        self.layout(layout, part, end, ())
-        self.windows, self.covered, self.ends = kept
-        for inner in self.gives.inside(target):
-            if layout.field(inner.leaf.column.name) is None:  # not in this version
-                self.gives.nothing(inner)
+        """An array inside a row."""
+        raise NotImplementedError
 
     def struct(self, f: Field, layout: LayoutPlan, fields: Fields, end: Expr) -> None:
         """A layout in the place of a field."""
-        type_ = f.type
-        assert isinstance(type_, StructType)
-        if len(self.plan.held(type_.layout, fields.layout)) > 1:
-            raise Unsupported("a layout whose bytes say which version it is", f)
-        part, target = part_of(fields.part, f.name), self.gives.target(fields.part, f.name)
-        self.covered = 0
-        if type_.present is None:
-            self.nested(f, layout, part, target, end)
-            self.covered = 0
-            return
-        there = self.variables.of(fields.part, f.name)
-        self.number(type_.present, fields.layout, there, end, f)
-        self.tighten(end, f)
-        if type_.null is None:
-            self.fail(there.ne(1), f)
-            self.nested(f, layout, part, target, end)
-        else:
-            self.fail(all_of([there.ne(1), there.ne(type_.null)]), f)
-            with self.code.when(there.eq(1)):
-                self.nested(f, layout, part, target, end)
-            if target is not None:
-                with self.code.otherwise():
-                    self.gives.nothing(target)
-        self.covered = 0
-
-
-def element_size(element: LayoutPlan | ScalarType | BytesType) -> int | None:
-    """The bytes of an element that can be passed over without a look: None where there is no telling."""
-    if not isinstance(element, ScalarType) or element.name == "bool":
-        return None
-    return INTEGERS[element.name][0] if element.name in INTEGERS else _FIXED.get(element.name)
+        raise NotImplementedError
 
 
 def null_of(type_: ArrayType | BytesType, f: Field) -> int | None:

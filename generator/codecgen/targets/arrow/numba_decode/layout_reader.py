@@ -15,15 +15,15 @@ from codecgen.targets.arrow.arithmetic import Refused, negated_condition
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Var, all_of, any_of, call
 from codecgen.targets.arrow.numba_decode.field_reader import (
-    FieldReader,
     Window,
     check_number,
     field_of,
 )
 from codecgen.targets.arrow.numba_decode.field_variables import Fields
+from codecgen.targets.arrow.numba_decode.part_reader import PartReader
 
 
-class Reader(FieldReader):
+class Reader(PartReader):
     """Prints programs: fields in their order, with the windows that lengths open and the checksums over them."""
 
     # ------------------------------------------------------------ programs
