@@ -51,7 +51,7 @@ OnDamage = Literal["raise", "keep"]
 Range = tuple[int | None, int | None]
 
 _NEEDED_DEPTH = 8
-_HEAD = RECORDS.kind.offset + RECORDS.kind.size
+_HEAD = RECORDS.head
 """Bytes that say what an entry is, and how long."""
 
 

@@ -41,9 +41,7 @@ class Reference:
         self.facts = facts
         self.view = view
         self.limits = limits
-        self.choice = facts.choices[view["of"]]
         self.codec = getattr(package, str(view["of"]).upper())
-        self.by = self.choice["by"]
 
     def entries(self, data: bytes) -> Iterator[Entry]:
         """The entries of some bytes, as far as their lengths lead. A last one that ends early is left out."""
@@ -52,13 +50,25 @@ class Reference:
             source = Source(data, Session(limits=self.limits), pos=at)
             try:
                 layout = self.codec.case(source)
-                size = layout.frame(source)
+                size = layout.frame(source) if layout.framed else self.size_of(layout, source)
             except CodecError:
+                return
+            if not layout.framed and size is None:
+                yield self.entry(data[at:], at, layout)  # nobody knows where the next one begins
                 return
             if size is None or size <= 0 or size > len(data) - at:
                 return
             yield self.entry(data[at : at + size], at, layout)
             at += size
+
+    def size_of(self, layout: Any, source: Source) -> int | None:
+        """The length of an entry that ends where its fields end; None for one that a strict reader refuses."""
+        start = source.pos
+        try:
+            layout.read(source, None)
+        except CodecError:
+            return None
+        return source.pos - start
 
     def entry(self, data: bytes, at: int, codec: Any) -> Entry:
         entry = Entry(at, at + len(data))

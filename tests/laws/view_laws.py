@@ -71,7 +71,8 @@ def columns(tree: Tree, r: random.Random) -> list[str]:
 
 def entries(made: Generated, tree: Tree, r: random.Random) -> list[bytes]:
     """Some entries of a view."""
-    cases = list(made.facts.choices[tree["of"]]["cases"].values())
+    choice = made.facts.choices.get(tree["of"])
+    cases = [tree["of"]] if choice is None else list(choice["cases"].values())
     out: list[bytes] = []
     for _ in range(r.choice((1, 2, 3, 5))):
         name, _, version = r.choice(cases).partition("@")

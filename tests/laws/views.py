@@ -57,10 +57,11 @@ class ViewMaker:
         self.type = d.pick(("u8", "i8", "u16", "i32", "i64"))
         self.endian = d.pick(("big", "little"))
         self.first = d.chance(2)
+        self.lone = d.pick(("measured", "fixed", "open")) if d.chance(4) else ""
         cases: dict[str, str] = {}
         low, high = reach(self.type)
         numbers = [n for n in (1, 2, 0, 100, -1, low, high) if low <= n <= high]
-        for i, number in enumerate(dict.fromkeys(d.pick(numbers) for _ in range(d.number(1, 2)))):
+        for i, number in enumerate(self.kinds(numbers)):
             entry, element, array = self.entry(number)
             if element is not None:
                 yield "layout", element.tree
@@ -69,11 +70,12 @@ class ViewMaker:
                 entry.name if entry.versions is None else f"{entry.name}@{entry.versions[0]}"
             )
             self.case(i, entry, element, array)
-        choice = self.names.fresh()
-        named: Tree = {"choice": choice, "by": self.by, "cases": cases}
+        of = next(iter(cases.values())) if self.lone else self.names.fresh()
+        named: Tree = {"choice": of, "by": self.by, "cases": cases}
         if self.kit.releases and d.chance(4):
             named |= {"doc": "What stands there.", "since": {"doc_no": 8}}
-        yield "choice", named
+        if not self.lone:
+            yield "choice", named
         if not self.columns:
             self.add(Source("position", "int64"), 0)
             self.rows[0]["columns"] = {self.columns[0].name: "position"}
@@ -88,7 +90,7 @@ class ViewMaker:
         columns = {column.name: column.tree for column in self.columns}
         view: Tree = {
             "view": self.names.fresh(),
-            "of": choice,
+            "of": of,
             "columns": columns,
             "rows": self.rows,
         }
@@ -96,12 +98,45 @@ class ViewMaker:
             view["doc"] = "All of them."
         yield "view", view
 
+    def kinds(self, numbers: list[int]) -> list[int]:
+        """The numbers that tell the layouts apart."""
+        d = self.d
+        if self.lone:
+            return [d.pick(numbers)]
+        return list(dict.fromkeys(d.pick(numbers) for _ in range(d.number(1, 2))))
+
     # ------------------------------------------------------------ layouts
+
+    def lone_entry(self) -> Made:
+        """A layout without a length: of a fixed size, or one that ends where its fields end."""
+        d = self.d
+        plain = self.written or not d.chance(6)
+        maker = Maker(self.kit, self.names.fresh(), may_be_open=False, plain=plain)
+        maker.made.tree["endian"] = self.endian
+        if self.lone == "open":
+            maker.fields["at_least_one"] = {"type": d.pick(("u8", "i16", "varint"))}
+            maker.see("at_least_one", maker.fields["at_least_one"])
+            maker.block(d.number(1, 4), False, True)
+        for _ in range(d.number(1, 4) if self.lone == "fixed" else 0):
+            name = maker.fresh()
+            spec: Tree = {"bytes": d.number(1, 9)}
+            if not d.chance(6):
+                spec = {"type": d.pick((*INTEGERS, "f32", "f64", "uuid", "bool"))}
+                if d.chance(6) and spec["type"] in INTEGERS:
+                    spec["valid"] = f"{name} < 100"
+            maker.fields[name] = spec
+            maker.see(name, spec)
+        made = maker.finish()
+        made.tree.pop("accepts", None)
+        self.kit.made.append(made)
+        return made
 
     def entry(self, number: int) -> tuple[Made, Made | None, str | None]:
         """A layout whose length lies at a fixed place, perhaps with an array of rows at its end."""
         d = self.d
         element = None
+        if self.lone in ("fixed", "open"):
+            return self.lone_entry(), None, None
         plain = self.written or not d.chance(6)
         if d.chance(2):
             maker = Maker(self.kit, self.names.fresh(), may_be_open=False, plain=plain)
@@ -184,7 +219,7 @@ class ViewMaker:
         if array is not None:
             rows["each"] = array
         sources = list(self.sources(entry, element, array))
-        if array is None and d.chance(6):
+        if array is None and d.chance(6) and self.by in entry.tree["fields"]:
             rows["header_only"] = True
             names = list(entry.tree["fields"])[:2]
             sources = [
@@ -198,9 +233,10 @@ class ViewMaker:
             for s in seen_of(name, spec, None, self.kit.enums)
             if spec is not None
         ]
-        if d.chance(5) and "header_only" not in rows:
+        free = "header_only" not in rows and not (self.lone == "open" and not d.chance(9))
+        if d.chance(5) and free:
             self.condition(rows, "when", own)
-        if d.chance(6) and "header_only" not in rows:
+        if d.chance(6) and free:
             self.condition(rows, "full_check", own)
         values: Tree = {}
         taken: list[tuple[Column, Source]] = []

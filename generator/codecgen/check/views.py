@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from codecgen.check import view_columns
+from codecgen.check.open_ended import Ends
 from codecgen.diagnostics import Diagnostic, once
+from codecgen.plan import make_plan
 from codecgen.plan.nodes import FieldValue, Value, walk
 from codecgen.plan.resolve_rows import NUMBERS, RowsResolver, rows_scope
 from codecgen.plan.scope import Scope
@@ -14,8 +16,8 @@ from codecgen.plan.types import Type
 from codecgen.plan.value_ranges import column_range, exact_range, range_of
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import field_of, versions_of
-from codecgen.schema.model import Column, Model, Rows, View
-from codecgen.schema.types import ArrayType
+from codecgen.schema.model import Column, Layout, Model, Rows, View
+from codecgen.schema.types import ArrayType, Span
 from codecgen.spans import expression_span, hint, place, unknown
 
 _KINDS = {
@@ -33,29 +35,56 @@ _KINDS = {
 def check(model: Model) -> Iterator[Diagnostic]:
     for view in model.views.values():
         found = list(view_columns.names(view))
-        choice = model.choices.get(view.of)
-        if choice is None:
-            if not model.is_broken(view.of):
-                message = f'unknown choice "{view.of}"'
-                help = unknown(view.of, model.choices)
-                found.append(Diagnostic("C012", message, place(view, "of"), help=help))
-        elif choice.by is None:
-            message = (
-                f'"{view.of}" is no choice by a field: its layouts do not stand one after the other'
-            )
-            found.append(Diagnostic("C032", message, place(view, "of")))
-        else:
-            layouts = {ref.layout for _, ref in choice.cases}
-            for rows in view.rows:
-                found += _rows(rows, view, layouts, model)
+        layouts = _layouts(view, model, found)
+        for rows in view.rows if layouts else ():
+            found += _rows(rows, view, layouts, model)
         yield from once(found)
+
+
+def _layouts(view: View, model: Model, found: list[Diagnostic]) -> set[str]:
+    """The layouts that stand one after the other."""
+    where = place(view, "of")
+    choice = model.choices.get(view.of)
+    if choice is not None and choice.by is not None:
+        return {ref.layout for _, ref in choice.cases}
+    if choice is not None:
+        message = (
+            f'"{view.of}" is no choice by a field: its layouts do not stand one after the other'
+        )
+        found.append(Diagnostic("C032", message, where))
+    elif view.of in model.layouts:
+        wrong = list(_entries(model.layouts[view.of], model, where))
+        found += wrong
+        return set() if wrong else {view.of}
+    elif not model.is_broken(view.of):
+        spans = {name: choice.span for name, choice in model.choices.items()}
+        spans |= {name: layout.span for name, layout in model.layouts.items()}
+        help = unknown(view.of, model.choices) if "." in view.of else hint(view.of, spans)
+        found.append(Diagnostic("C012", f'unknown choice or layout "{view.of}"', where, help=help))
+    return set()
+
+
+def _entries(layout: Layout, model: Model, where: Span) -> Iterator[Diagnostic]:
+    """Findings where one entry of a layout cannot be told from the next."""
+    help = f"it is declared at {layout.span}"
+    plans = make_plan(model).versions[layout.name]
+    ends = Ends(make_plan(model))
+    if len(plans) > 1 and layout.version_is is None:
+        message = f'which version of "{layout.name}" stands there is open: its bytes do not say'
+        yield Diagnostic("C032", message, where, help=help)
+    if any(ends.layout_open(plan) for plan in plans):
+        message = f'"{layout.name}" takes what is left: nothing would stand after the first of them'
+        yield Diagnostic("C032", message, where, help=help)
+    elif any(ends.least(plan) == 0 for plan in plans):
+        message = f'"{layout.name}" can take no bytes at all: there would be no end to them'
+        yield Diagnostic("C032", message, where, help=help)
 
 
 def _rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[Diagnostic]:
     layout = model.layouts.get(rows.layout)
     if layout is None or rows.layout not in layouts:
         if not model.is_broken(rows.layout):
-            message = f'"{rows.layout}" is no layout of the choice "{view.of}"'
+            message = f'"{rows.layout}" is no layout of "{view.of}"'
             help = f"its layouts are {', '.join(sorted(layouts))}"
             yield Diagnostic("C032", message, place(rows, "of"), help=help)
         return

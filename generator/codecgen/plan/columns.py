@@ -12,7 +12,7 @@ from codecgen.plan.nodes import Value
 from codecgen.plan.resolve_rows import RowsResolver, WriteResolver, rows_scope
 from codecgen.plan.scope import Scope
 from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Path
-from codecgen.schema.model import Choice, Column, Rows, View
+from codecgen.schema.model import Column, Rows, View
 from codecgen.schema.types import ArrayType, Reference
 
 
@@ -83,10 +83,11 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class ViewPlan:
-    """A view, with the entries that it is made of by the number that tells them apart."""
+    """A view, with the entries that it is made of by the number of the field ``by`` that tells them apart: None for those of one
+    layout, in one version."""
 
     view: View
-    choice: Choice
+    by: str | None
     entries: tuple[tuple[int, LayoutPlan], ...]
     cases: tuple[CasePlan, ...]
     leaves: tuple[Leaf, ...]
@@ -112,14 +113,29 @@ class ViewPlan:
 
 def plan_view(plan: Plan, view: View) -> ViewPlan:
     """The plan of a view without faults."""
-    choice = plan.model.choices[view.of]
-    entries = tuple((int(key), p) for key, ref in choice.cases for p in plan.of(ref))
+    by, entries = _entries(plan, view)
     cases: list[CasePlan] = []
     for _, entry in entries:
         for rows in view.rows:
             if rows.layout == entry.name:
                 cases.append(_case(plan, view, len(cases), rows, entry))
-    return ViewPlan(view, choice, entries, tuple(cases), tuple(_leaves(view)))
+    return ViewPlan(view, by, entries, tuple(cases), tuple(_leaves(view)))
+
+
+def _entries(plan: Plan, view: View) -> tuple[str | None, tuple[tuple[int, LayoutPlan], ...]]:
+    """What stands one after the other, and the field that tells it apart."""
+    choice = plan.model.choices.get(view.of)
+    if choice is not None:
+        cases = ((int(key), p) for key, ref in choice.cases for p in plan.of(ref))
+        return choice.by, tuple(cases)
+    plans = plan.versions[view.of]
+    by = plans[0].layout.version_is if len(plans) > 1 else None
+    return by, tuple((p.version or 0, p) for p in plans)
+
+
+def is_made(plan: Plan, view: View) -> bool:
+    """Whether what a view is of is there: not in the formats as they were before there was any of it."""
+    return view.of in plan.model.choices or view.of in plan.model.layouts
 
 
 def _leaves(view: View) -> Iterator[Leaf]:

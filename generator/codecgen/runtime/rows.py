@@ -67,7 +67,7 @@ class RowView:
     element of a list is a tuple of its members."""
 
     def __init__(
-        self, name: str, *, of: Choice, columns: tuple[str, ...], cases: tuple[Case, ...]
+        self, name: str, *, of: Choice | Layout, columns: tuple[str, ...], cases: tuple[Case, ...]
     ) -> None:
         self.name = name
         self.of = of

@@ -23,11 +23,15 @@ from codecgen.schema.model import COLUMN_TYPES
 
 VIEWS: Mapping[str, Form] = {
     "view": Form(
-        "How the layouts of a choice become the rows of one table.",
+        "How layouts that stand one after the other become the rows of one table.",
         {
             "view": Key(Name(), "Its name.", True),
             "doc": DOC,
-            "of": Key(Declared(), "The choice whose layouts stand one after the other.", True),
+            "of": Key(
+                Declared(),
+                "What stands one after the other: a layout, or the layouts of a choice.",
+                True,
+            ),
             "columns": Key(MapOf(Use("column")), "The columns of the table, in order.", True),
             "rows": Key(ListOf(Use("rows")), "What becomes a row, layout by layout.", True),
         },

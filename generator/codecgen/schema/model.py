@@ -306,7 +306,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How the layouts of a choice become the rows of one table."""
+    """How layouts that stand one after the other, those of a choice or always the same, become the rows of one table."""
 
     name: str
     doc: str

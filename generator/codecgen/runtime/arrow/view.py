@@ -77,7 +77,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view. ``kernels`` is the module that has them, ``numpy`` the one that does the same without a compiler.
+    """A view. ``kind`` tells its entries apart (None: all are of one layout); they are ``framed`` where their first bytes tell
+    how long they are, and otherwise end where their fields end. ``kernels`` is the module that has them, ``numpy`` the one that does the same without a compiler.
     ``checks`` has what the kernels check, by the numbers that they give, from 1 on."""
 
     name: str
@@ -85,9 +86,15 @@ class View:
     columns: tuple[Column, ...]
     cases: tuple[Case, ...]
     row_size: int
-    kind: Kind
+    kind: Kind | None = None
     checks: tuple[Place, ...] = ()
     numpy: str | None = None
+    framed: bool = True
+
+    @property
+    def head(self) -> int:
+        """The bytes up to the end of the number that tells entries apart."""
+        return 0 if self.kind is None else self.kind.offset + self.kind.size
 
     def place(self, check: int) -> Place | None:
         """What the check of a number is about; None for a number that no check has."""

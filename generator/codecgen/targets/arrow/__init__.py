@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import Plan
-from codecgen.plan.columns import CasePlan, Leaf, ViewPlan, plan_view
+from codecgen.plan.columns import CasePlan, Leaf, ViewPlan, is_made, plan_view
 from codecgen.schema.model import View
 from codecgen.targets.arrow.checks import Unsupported, place_of, tuple_of
 from codecgen.targets.arrow.numba_decode.array_opener import min_size_of
+from codecgen.targets.arrow.numba_decode.framing import framing_of
 from codecgen.targets.arrow.numba_decode.kernels import kernels_of
 from codecgen.targets.arrow.numba_decode.view import Kernels
 from codecgen.targets.arrow.numba_encode import writer as arrow_writer
@@ -27,7 +28,7 @@ def emit(plan: Plan) -> Emitted:
     diagnostics: list[Diagnostic] = []
     notes: list[Diagnostic] = []
     for view in plan.model.views.values():
-        if view.of not in plan.model.choices:
+        if not is_made(plan, view):
             continue  # the formats as they were before there was any of it
         view_plan = plan_view(plan, view)
         try:
@@ -82,14 +83,14 @@ def _numpy(view: ViewPlan, text: str) -> str:
 
 def _description(plan: Plan, view: ViewPlan, kernels: Kernels, numpy: bool) -> str:
     of = view.view
-    offset, size, signed, endian = kernels.kind()
+    kind = kernels.kind()
     compressed_entries = any(
         codec is not None for case in view.cases for codec in case.codecs.values()
     )
     names = [
         n
         for n in ("Case", "Codec", "Column", "Kind", "Place", "View")
-        if n != "Codec" or compressed_entries
+        if (n != "Codec" or compressed_entries) and (n != "Kind" or kind is not None)
     ]
     lines = [
         docstring(of.doc or f"The view {of.name}.", f"{MARK} {of.span.file}; do not edit."),
@@ -105,12 +106,17 @@ def _description(plan: Plan, view: ViewPlan, kernels: Kernels, numpy: bool) -> s
         columns=tuple_of(columns),
         cases=tuple_of([_case(plan, case) for case in view.cases]),
         row_size=str(8 * kernels.width),
-        kind=call("Kind", str(offset), str(size), str(signed), string(endian)),
+        kind=None if kind is None else _kind(*kind),
+        framed="False" if any(framing_of(p).open for _, p in view.entries) else None,
         checks=tuple_of([place_of(check) for check in kernels.module.checks.found]),
         numpy=string(f"{plan.manifest.package}.arrow.{of.name}_numpy") if numpy else None,
     )
     lines.append(assign(of.name.upper(), code))
     return "\n".join([*lines, "", f"__all__ = [{string(of.name.upper())}]"]) + "\n"
+
+
+def _kind(offset: int, size: int, signed: bool, endian: str) -> Code:
+    return call("Kind", str(offset), str(size), str(signed), string(endian))
 
 
 def _column(view: ViewPlan, leaf: Leaf) -> Code:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from codecgen.plan import LayoutPlan, Plan, nodes
-from codecgen.plan.columns import CasePlan, ViewPlan, plan_view
+from codecgen.plan.columns import CasePlan, ViewPlan, is_made, plan_view
 from codecgen.plan.nodes import Value
 from codecgen.schema.model import Column
 from codecgen.schema.types import BitsType
@@ -38,7 +38,7 @@ def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
     package = plan.manifest.package
     files = {}
     for view in plan.model.views.values():
-        if view.of in plan.model.choices:
+        if is_made(plan, view):
             text = RowModule(plan, plan_view(plan, view), homes).text(mark)
             files[f"{package}/rows/{view.name}.py"] = text
     if files:
@@ -62,7 +62,7 @@ class RowModule:
 
     def text(self, mark: str) -> str:
         view = self.view.view
-        of = self.refer(self.view.choice.name, symbol(self.view.choice.name))
+        of = self.refer(view.of, symbol(view.of))
         body = call(
             "RowView",
             string(view.name),
@@ -198,10 +198,12 @@ class RowModule:
             around = case.element if value.owner == "item" else case.entry
             nullable = value.type.nullable
             return self.parts.shown(column, value.field.type, text, around, nullable=nullable)
-        kind = "other" if value.type.nullable else value.type.kind
-        if column.type == "bool":
-            return text if kind == "bool" else f"bool({text})"
-        return f"int({text})" if kind in ("bool", "enum") else text
+        kind = value.type.kind
+        wanted = "bool" if column.type == "bool" else "int"
+        if kind == "null" or kind not in ("bool", "enum", "int") or kind == wanted:
+            return text
+        made = f"{wanted}({text})"
+        return f"None if {text} is None else {made}" if value.type.nullable else made
 
 
 def _tuple(items: list[Code]) -> Call:

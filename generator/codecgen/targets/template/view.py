@@ -225,7 +225,7 @@ class View:
 
     name: Annotated[str, "Its name."]
     doc: Annotated[Words, "What it is."]
-    of: Annotated[str, "The choice whose layouts become rows."]
+    of: Annotated[str, "The layout, or the choice whose layouts, become rows."]
     columns: Annotated[tuple[Column, ...], "Its columns."]
     rows: Annotated[tuple[Rows, ...], "Where the rows come from, for each layout."]
 

@@ -195,18 +195,22 @@ class RowsKernel:
     def rows_that_are_entries(self, rows_room: Var) -> None:
         code, case = self.code, self.case
         full_check, after, start = Var("full_check"), Var("after"), Var("start")
+        is_open = self.index.framing.open
+        if is_open and case.rows.header_only:
+            raise Unsupported("of heads, in entries without a length", case.entry.fields[0].field)
         code.assign(full_check, self.loaded(self.row, "CHECKED"))
         own = Call(self.index.is_row[case.number], (self.p, after, full_check))
         with code.loop(TRUE):
             code.assign(after, Call(self.index.frame, (self.p, self.end)))
-            with code.when(any_of([after <= 2, invert(own)])):
+            with code.when(any_of([after <= 2, *([] if is_open else [invert(own)])])):
                 code.give(1)
             with code.when(self.at >= rows_room):
                 code.give(0)
             code.do("store_64", self.slot(self.row, "END"), after)
             code.assign(start, self.p)
             code.assign(self.variables.of("place", "position"), self.p + self.bias)
-            code.assign(self.variables.of("place", "size"), after - self.p)
+            if not is_open:
+                code.assign(self.variables.of("place", "size"), after - self.p)
             if case.rows.header_only:
                 self.head_fields()
                 code.assign(self.p, after)
@@ -214,7 +218,10 @@ class RowsKernel:
                 reader = Reader(self.kernels.plan, code, "rows", self.variables, self.p, self.gives)
                 needed = self.kernels.item_fields(case)
                 reader.layout(case.entry, ITEM, after, needed)
-                reader.fail(self.p.ne(after), case.entry.fields[-1].field)
+                if is_open:
+                    code.assign(self.variables.of("place", "size"), self.p - start)
+                else:
+                    reader.fail(self.p.ne(after), case.entry.fields[-1].field)
             self.numbers(varying=True)
             code.add(self.at, 1)
             self.commit(self.at)
