@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import math
 import random
 import struct
 import sys
 import uuid
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from codecgen.runtime.arrow import decoder as decoding
-from codecgen.runtime.arrow.decoder import Decoder, Rejected, Rows, choose
+from codecgen.runtime.arrow.decoder import Decoder, Rejected, choose
+from codecgen.runtime.arrow.view import View
 from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.rows import Place
+from tests.arrow import plain_kernels
 from tests.codecgen.generated import package_of
-from tests.laws.memory import Memory, TrackedChunk, executed, watched
 from tests.paths import ROOT
 
 PACKAGE = "nested_columns_codecs"
@@ -119,41 +117,15 @@ class Maker:
         return self.many(self.r.choice((0, 1, 2, 9)))
 
 
-def view_of() -> Any:
-    return importlib.import_module(f"{PACKAGE}.arrow.things").THINGS
-
-
-@cache
-def plain_kernels() -> SimpleNamespace:
-    """The kernels as plain Python, which look at every access to memory."""
-    name = f"{PACKAGE}.arrow.things_kernels"
-    spec = importlib.util.find_spec(name)
-    assert spec is not None and spec.origin is not None
-    return SimpleNamespace(**executed(name, Path(spec.origin).read_text("utf-8")))
-
-
 def decoded(
-    data: bytes, names: list[str] | None = None, *, compiled: bool = False, max_rows: int = 1 << 20
+    data: bytes, names: list[str] | None = None, **options: Any
 ) -> tuple[list[pa.RecordBatch], list[Rejected]]:
-    view, memory = view_of(), Memory()
-    kernels: Any = importlib.import_module(view.kernels) if compiled else plain_kernels()
-    decoder = Decoder(
-        view, choose(view, names), kernels=kernels, allocate=memory.allocate, max_rows=max_rows
-    )
-    chunk = TrackedChunk(len(data), memory)
-    chunk.view()[: len(data)] = data
-    chunk.size = len(data)
-    for array in (decoder.table, decoder.out, decoder.state, decoder.room):
-        memory.array(array)
-    batches, rejected = [], []
-    with watched(memory):
-        for found in decoder.decode(chunk, 0):
-            if isinstance(found, Rows):
-                found.batch.validate(full=True)
-                batches.append(found.batch)
-            else:
-                rejected.append(found)
-    return batches, rejected
+    rows, rejected = plain_kernels.decoded(view(), data, names, **options)
+    return plain_kernels.batches_of(rows), rejected
+
+
+def view() -> View:
+    return plain_kernels.view_of(PACKAGE, "things")
 
 
 def rows_of(batches: list[pa.RecordBatch]) -> list[tuple[Any, ...]]:
@@ -173,7 +145,7 @@ def reference(
     codecs: ModuleType, data: bytes, columns: list[str] | None = None
 ) -> list[tuple[Any, ...]]:
     """The rows by the codecs."""
-    view = importlib.import_module(f"{PACKAGE}.rows.things").THINGS
+    own = importlib.import_module(f"{PACKAGE}.rows.things").THINGS
     out: list[tuple[Any, ...]] = []
     at = 0
     while at < len(data):
@@ -181,7 +153,7 @@ def reference(
         layout = codecs.ENTRY.case(source)
         size = layout.frame(source)
         opened = layout.open(Source(data[at : at + size], Session()))
-        out += view.rows(layout, opened, Place(at, size), columns)
+        out += own.rows(layout, opened, Place(at, size), columns)
         at += size
     return [plain(row) for row in out]
 
@@ -195,7 +167,7 @@ def test_all_columns(codecs: ModuleType, seed: int) -> None:
     assert not rejected
     expected = reference(codecs, data)
     assert rows_of(batches) == expected and len(expected) > 20
-    names = r.sample([c.name for c in view_of().columns], 4)
+    names = r.sample([c.name for c in view().columns], 4)
     assert rows_of(decoded(data, names)[0]) == reference(codecs, data, names)
 
 
@@ -212,7 +184,7 @@ def test_what_does_not_fit_comes_with_the_next_rows(
 
 
 def test_types(codecs: ModuleType) -> None:
-    schema = decoded(b"")[0] or Decoder(view_of(), choose(view_of(), None)).schema
+    schema = decoded(b"")[0] or Decoder(view(), choose(view(), None)).schema
     assert isinstance(schema, pa.Schema)
     assert schema.field("big").type == pa.uint64() and schema.field("ratio").type == pa.float32()
     assert schema.field("ids").type == pa.list_(pa.field("element", pa.binary(16), False))
@@ -300,9 +272,9 @@ def test_more_elements_than_offsets_count(
 def test_compiled_kernels(codecs: ModuleType) -> None:
     make = Maker(codecs, random.Random(11))
     data = b"".join(make.entry() for _ in range(3000))
-    batches, rejected = decoded(data, compiled=True)
+    batches, rejected = decoded(data, engine="compiled")
     assert not rejected and rows_of(batches) == reference(codecs, data)
     big = make.item() | {"numbers": list(range(200_000))}
     many = bytes(codecs.MANY.build({"big": 1, "score": 0.0, "things": [make.item(), big]}))
-    batches, rejected = decoded(data + many, ["numbers", "groups"], compiled=True, max_rows=500)
+    batches, rejected = decoded(data + many, ["numbers", "groups"], engine="compiled", max_rows=500)
     assert rows_of(batches) == reference(codecs, data + many, ["numbers", "groups"])
