@@ -24,8 +24,9 @@ def number_column(d: Draw, type_: str, *, signed: bool = False) -> str | None:
         return None if signed else "uint64"
     fitting = [n for n, bits in WIDTHS.items() if -(1 << bits - 1) <= low and high < 1 << bits - 1]
     if low == 0 and not signed:
-        fitting += [n for n, bits in UNSIGNED.items() if high < 1 << bits]
-    return fitting[0] if signed or not d.chance(2) else d.pick(fitting)
+        unsigned = [n for n, bits in UNSIGNED.items() if high < 1 << bits]
+        fitting = unsigned + fitting if d.chance(2) else fitting + unsigned
+    return fitting[0] if signed or not d.chance(3) else d.pick(fitting)
 
 
 def column_of(d: Draw, spec: object, held: Held, deep: int = 0) -> Tree | None:

@@ -11,7 +11,7 @@ from tests.laws.draws import Draw
 from tests.laws.keys import Kit, Made
 from tests.laws.layouts import Maker
 from tests.laws.names import Names, column_allowed
-from tests.laws.seen import seen_of
+from tests.laws.seen import SCALARS, seen_of
 from tests.laws.world import INTEGERS, VARINTS, Tree, reach
 
 
@@ -116,6 +116,7 @@ class ViewMaker:
         if self.lone == "open":
             maker.fields["at_least_one"] = {"type": d.pick(("u8", "i16", "varint"))}
             maker.see("at_least_one", maker.fields["at_least_one"])
+            self.plain_array(maker)
             maker.block(d.number(1, 4), False, True)
         for _ in range(d.number(1, 4) if self.lone == "fixed" else 0):
             name = maker.fresh()
@@ -130,6 +131,29 @@ class ViewMaker:
         made.tree.pop("accepts", None)
         self.kit.made.append(made)
         return made
+
+    def plain_array(self, maker: Maker) -> None:
+        """An array of numbers, uuids or text, or a struct with one: few would have them by chance."""
+        d = self.d
+        if self.written or not d.chance(2):
+            return
+        name = maker.fresh()
+        spec = self.counted_array()
+        if d.chance(3):
+            names = Names(d)
+            fields = {names.fresh(): d.pick(SCALARS), names.fresh(): spec}
+            spec = {"fields": fields}
+            if d.chance(2):
+                spec = {"array": spec, "count": "u8"}
+            elif d.chance(2):
+                spec |= {"present": "i8", "null": -1}
+        maker.fields[name] = spec
+        maker.see(name, spec)
+
+    def counted_array(self) -> Tree:
+        d = self.d
+        element = d.pick((*SCALARS, {"string": "u8"}, {"bytes": "u8"}))
+        return {"array": element, "count": d.pick(("u8", "varint", "i16"))}
 
     def entry(self, number: int) -> tuple[Made, Made | None, str | None]:
         """A layout whose length lies at a fixed place, perhaps with an array of rows at its end."""
@@ -149,6 +173,7 @@ class ViewMaker:
                 maker.see(length, maker.fields[length])
                 maker.made.solid = True
                 maker.may_be_open, maker.runs = True, 1
+            self.plain_array(maker)
             element = maker.layout(d.number(1, 4))
             element.open = False
             if not element.solid:
