@@ -18,6 +18,7 @@ import pyarrow as pa
 from codecgen.runtime.arrow.decoder import Rows
 from kafka_log.control import read_control
 from kafka_log.model import Batch, Record, codec_label
+from kafka_log.row_selection import numbers
 from kafka_log.row_values import MORE_OF_BATCH, MORE_OF_RECORD, OF_BATCH, OF_RECORD
 from kafka_log.summary import Summary
 
@@ -110,14 +111,6 @@ class Block(Rows):
             columns_more = (_values(rows.column(name)) for name in MORE_OF_RECORD)
             more = list(zip(*columns_more, strict=True))
         return list(map(Record._make, zip(*columns, none, none, more, strict=True)))
-
-
-def numbers(batch: pa.RecordBatch, name: str) -> Any:
-    """A column of numbers without nulls, as numpy has it."""
-    column = batch.column(name)
-    if pa.types.is_timestamp(column.type):
-        column = column.view(pa.int64())
-    return column.to_numpy(zero_copy_only=False)
 
 
 def _counted(found: Any) -> Counter[int]:

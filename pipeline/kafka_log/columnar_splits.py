@@ -16,11 +16,12 @@ import pyarrow.compute as pc
 
 from kafka_codecs import Compression
 from kafka_log.block_reader import BlockScanner
-from kafka_log.blocks import Block, numbers
+from kafka_log.blocks import Block
 from kafka_log.columns import COLUMNS, HEADERS_TYPE, MS_MAX, TIMESTAMP
 from kafka_log.control import read_control
 from kafka_log.model import codec_label
 from kafka_log.row_filter import RowFilter, in_batches
+from kafka_log.row_selection import numbers
 
 if TYPE_CHECKING:
     from kafka_log.arrow import Scan, Split

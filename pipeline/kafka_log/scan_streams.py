@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -18,18 +18,19 @@ from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.directory import DirectoryError, Partition, Segment, discover, parse_name
 from kafka_log.model import Policy
+from kafka_log.row_selection import Aborted, Range
 from kafka_log.scanner import (
     CHUNK_BYTES,
     BatchScanner,
     Engine,
     OnDamage,
-    Range,
     Scanner,
     checked_range,
 )
 
 Place = str | os.PathLike[str]
 Paths = Place | Iterable[Place]
+Isolation = Literal["read_uncommitted", "read_committed"]
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _PLACES: Mapping[str, tuple[Any, Callable[[Segment], str | int]]] = {
@@ -50,6 +51,8 @@ def scan(
     *,
     offsets: Range | None = None,
     timestamps: Range | None = None,
+    isolation: Isolation = "read_uncommitted",
+    control_records: bool = False,
     topics: str | Iterable[str] | None = None,
     partitions: int | Iterable[int] | None = None,
     on_damage: OnDamage | None = None,
@@ -68,6 +71,9 @@ def scan(
     ``offsets`` and ``timestamps`` (milliseconds) are ranges: the first is in, the end is not, None is open.
     Under ``kafka`` segments that lie outside are not read, and reading begins where their index files say, as far as
     these can be trusted (``indexes=False``: at the first byte), so damage outside of a range may stay unseen.
+    ``isolation`` is as consumers have it: with ``read_committed`` the records of aborted transactions are left out, and all from
+    the last stable offset on (see :func:`kafka_log.transactions.transactions`). ``control_records`` adds what brokers write for themselves:
+    transaction markers and the like, which no consumer gets.
     ``topics`` and ``partitions`` choose among what is there.
     ``binary_view`` gives keys, values and headers as views. The rest is as in :class:`Scanner`.
 
@@ -79,19 +85,28 @@ def scan(
     low, begin = wanted[0], checked_range("timestamps", timestamps)[0]
     begins = low is not None or begin is not None
     seeks = indexes and begins and Policy(policy) is Policy.KAFKA
+    if isolation not in get_args(Isolation):
+        known = ", ".join(get_args(Isolation))
+        raise ValueError(f"isolation is {isolation!r}; known: {known}")
+    committed = _Committed(Policy(policy)) if isolation == "read_committed" else None
 
-    def scanner(segment: Segment, names: Sequence[str]) -> Scanner:
+    def scanner(partition: Partition, segment: Segment, names: Sequence[str]) -> Scanner:
         start = 0
         if seeks:
             from kafka_log.indexes import first_position  # layouts of indexes: not for other scans
 
             start = first_position(segment, low, begin, engine)
+        end, aborted = (
+            (wanted[1], None) if committed is None else committed.of(partition, wanted[1])
+        )
         return Scanner(
             segment.path,
             names,
             policy,
-            offsets=offsets,
+            offsets=(low if end is None or low is None else min(low, end), end),
             timestamps=timestamps,
+            control_records=control_records,
+            aborted=aborted,
             on_damage=on_damage,
             chunk_bytes=chunk_bytes,
             limits=limits,
@@ -101,7 +116,7 @@ def scan(
 
     # What cannot be asked for is refused here, not where the first row would be.
     Scanner("", None, policy, on_damage=on_damage, chunk_bytes=chunk_bytes, engine=engine)
-    segments = [s for partition in found for s in _within(partition.segments, wanted)]
+    segments = [(p, segment) for p in found for segment in _within(p.segments, wanted)]
     return _stream(_Output(RECORDS, found, columns, binary_view), segments, scanner)
 
 
@@ -112,6 +127,8 @@ def read_table(
     *,
     offsets: Range | None = None,
     timestamps: Range | None = None,
+    isolation: Isolation = "read_uncommitted",
+    control_records: bool = False,
     topics: str | Iterable[str] | None = None,
     partitions: int | Iterable[int] | None = None,
     on_damage: OnDamage | None = None,
@@ -128,6 +145,8 @@ def read_table(
         policy,
         offsets=offsets,
         timestamps=timestamps,
+        isolation=isolation,
+        control_records=control_records,
         topics=topics,
         partitions=partitions,
         on_damage=on_damage,
@@ -158,7 +177,7 @@ def scan_batches(
     """
     found = _find(path, topics, partitions)
 
-    def scanner(segment: Segment, names: Sequence[str]) -> Scanner:
+    def scanner(_: Partition, segment: Segment, names: Sequence[str]) -> Scanner:
         return BatchScanner(
             segment.path,
             names,
@@ -170,11 +189,35 @@ def scan_batches(
         )
 
     BatchScanner("", None, policy, on_damage=on_damage, engine=engine)
-    segments = [segment for partition in found for segment in partition.segments]
+    segments = [(p, segment) for p in found for segment in p.segments]
     return _stream(_Output(BATCHES, found, columns, False), segments, scanner)
 
 
 # ---------------------------------------------------------------- what is read
+
+
+class _Committed:
+    """What a consumer that reads committed records gets of a partition; of one partition at a time."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._raises = policy is not Policy.SALVAGE
+        self._partition: Partition | None = None
+        self._stable: int | None = None
+        self._aborted = Aborted()
+
+    def of(self, partition: Partition, end: int | None) -> tuple[int | None, Aborted]:
+        """The offset at which reading ends, not later than ``end``, and the transactions to leave out."""
+        if partition is not self._partition:
+            from kafka_log.transactions import transactions  # the codecs: not for other scans
+
+            found = transactions(partition.segments, damage_raises=self._raises)
+            self._aborted = Aborted(
+                (t.producer_id, t.first_offset, t.last_offset) for t in found.aborted
+            )
+            self._stable = found.last_stable_offset
+            self._partition = partition
+        ends = [n for n in (end, self._stable) if n is not None]
+        return min(ends, default=None), self._aborted
 
 
 def _find(
@@ -310,12 +353,12 @@ def viewed(kind: Any) -> Any:
 
 def _stream(
     output: _Output,
-    segments: Sequence[Segment],
-    scanner: Callable[[Segment, Sequence[str]], Scanner],
+    segments: Sequence[tuple[Partition, Segment]],
+    scanner: Callable[[Partition, Segment, Sequence[str]], Scanner],
 ) -> pa.RecordBatchReader:
     def batches() -> Iterator[pa.RecordBatch]:
-        for segment in segments:
-            for batch in scanner(segment, output.own):
+        for partition, segment in segments:
+            for batch in scanner(partition, segment, output.own):
                 yield output.batch(batch, segment)
 
     return pa.RecordBatchReader.from_batches(output.schema, batches())

@@ -35,6 +35,7 @@ from kafka_log.columns import record_size
 from kafka_log.model import Batch, End, Policy, Record
 from kafka_log.positioned_reads import read_at
 from kafka_log.reader import Run, SegmentReader, damage
+from kafka_log.row_selection import EVERYTHING, Aborted, Range, RowSelection
 
 # What a first record does not need is imported where it is: the codecs take 50 ms, Arrow's functions 30.
 if TYPE_CHECKING:
@@ -48,7 +49,6 @@ BYTES = 64 << 20
 
 Engine = Literal["auto", "arrow", "construct"]
 OnDamage = Literal["raise", "keep"]
-Range = tuple[int | None, int | None]
 
 _NEEDED_DEPTH = 8
 _HEAD = RECORDS.head
@@ -58,6 +58,8 @@ _HEAD = RECORDS.head
 class Scanner:
     """One pass over a file. Iterate to get record batches; then ``end`` says how the file ended.
 
+    All records come, also those that brokers write for themselves (``control_records`` False leaves these out), and all
+    transactions, without those that are ``aborted`` (producer id, first offset, last offset).
     ``offsets`` and ``timestamps`` (milliseconds) are ranges: the first is in, the second not, None is open. Under
     ``kafka`` reading ends at the first record whose offset is not below the end of ``offsets``, or damaged batch that
     begins there, as offsets rise in a log; then ``end`` is None. ``strict`` and ``salvage`` read on.
@@ -79,6 +81,8 @@ class Scanner:
         *,
         offsets: Range | None = None,
         timestamps: Range | None = None,
+        control_records: bool = True,
+        aborted: Aborted | None = None,
         on_damage: OnDamage | None = None,
         chunk_bytes: int = CHUNK_BYTES,
         limits: Limits | None = None,
@@ -99,10 +103,13 @@ class Scanner:
         self.keep = (on_damage or ("keep" if self.policy is Policy.SALVAGE else "raise")) == "keep"
         chosen = choose(self.view, columns)
         self.schema = schema_of(chosen)
-        asked = {"offset": ("offsets", offsets), "timestamp": ("timestamps", timestamps)}
-        ranges = {column: checked_range(*given) for column, given in asked.items()}
-        self.ranges = {column: r for column, r in ranges.items() if r != (None, None)}
-        hidden = [name for name in self.ranges if name not in self.schema.names]
+        self.selection = RowSelection(
+            checked_range("offsets", offsets),
+            checked_range("timestamps", timestamps),
+            control_records,
+            aborted,
+        )
+        hidden = [name for name in self.selection.columns() if name not in self.schema.names]
         self.columns = chosen + choose(self.view, hidden)
         self.decoded = schema_of(self.columns)
         self.kernels = _kernels(self.view, engine) if self.limits.depth >= _NEEDED_DEPTH else None
@@ -119,36 +126,12 @@ class Scanner:
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         with closing(self._batches()) as batches:
             for batch in batches:
-                rows, more = self._within(batch) if self.ranges else (batch, True)
+                rows, more = self.selection.of(batch, self.policy)
                 if rows.num_rows:
-                    yield rows
+                    yield rows.select(self.schema.names)
                 if not more:
                     self.reader.end = None  # also when all was read already
                     return
-
-    def _within(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, bool]:
-        """The rows in the ranges, without the columns that were needed for these only; whether more may follow."""
-        import pyarrow.compute as pc
-
-        more = True
-        for name, (low, high) in self.ranges.items():
-            if not batch.num_rows:
-                break
-            values = batch.column(name).cast(pa.int64())
-            ends = pc.min_max(values)
-            mask = None
-            if high is not None and ends["max"].as_py() >= high:
-                mask = pc.less(values, high)
-                if name == "offset" and self.policy is Policy.KAFKA:
-                    more = False
-                    batch = batch.slice(0, mask.index(False).as_py())
-                    values, mask = values.slice(0, len(batch)), None
-            if low is not None and ends["min"].as_py() < low:
-                above = pc.greater_equal(values, low)
-                mask = above if mask is None else pc.and_(mask, above)
-            if mask is not None:
-                batch = batch.filter(mask)
-        return batch.select(self.schema.names), more
 
     def items(self) -> Generator[Rows | Batch, None, None]:
         """What the kernels read, a run of batches at a time, and what the reference codecs read, in the file's order.
@@ -293,7 +276,7 @@ class Scanner:
 
     def _past(self, batch: Batch) -> bool:
         """Whether a damaged batch lies after the range, so that its damage matters to nobody."""
-        high = self.ranges.get("offset", (None, None))[1]
+        high = self.selection.offsets[1]
         if high is None or self.policy is not Policy.KAFKA or batch.base_offset is None:
             return False
         return batch.base_offset >= high and bool(damage(batch))
@@ -395,7 +378,7 @@ class BatchScanner(Scanner):
 def checked_range(name: str, bounds: Range | None) -> Range:
     """A range of 64-bit numbers. Raises ValueError."""
     if bounds is None:
-        return None, None
+        return EVERYTHING
     try:
         low, high = (None if bound is None else index(bound) for bound in bounds)
     except (TypeError, ValueError):

@@ -15,8 +15,8 @@ from codecgen.runtime.errors import CodecError
 from kafka_log import Partition, Segment, discover
 from kafka_log.arrow import OnDamage, Split
 from kafka_log.header_walk import Columns, entries
+from kafka_log.transactions import transactions
 from pyspark_kafka_log.options import EARLIEST, LATEST, Offsets, OptionError, Options
-from pyspark_kafka_log.transactions import transactions
 
 SMALL = 8
 """Splits are put together in one task until they have an eighth of ``splitBytes``."""

@@ -148,5 +148,6 @@ def rows_of(path: Path) -> list[tuple[int, int]]:
         for partition in discover(path)
         for segment in partition.segments
         for batch in SegmentReader(segment.path)
+        if not batch.is_control
         for record in batch.records
     ]

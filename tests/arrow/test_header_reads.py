@@ -131,6 +131,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("hops")
 
 
+def test_an_unsigned_length_above_what_is_signed(folder: Path) -> None:
+    """2**64 - 1 is no -1."""
+    layout = Layout(size=8, least=8, offset=0, width=8, signed=False, little=False, before=9)
+    with written(folder, b"\xff" * 8 + bytes(8)) as descriptor:
+        found = hopped(descriptor, np.zeros(128, np.uint8).ctypes.data, 8, layout=layout)
+    assert found == (0, 0)
+
+
 @settings(max_examples=300)
 @given(data=st.data())
 def test_heads_come_to_their_places(folder: Path, data: st.DataObject) -> None:

@@ -13,6 +13,7 @@ RECORDS = [
     for partition in discover(PATH)
     for segment in partition.segments
     for batch in SegmentReader(segment.path)
+    if not batch.is_control
     for record in batch.records
 ]
 COUNTS = sorted({topic: sum(1 for r in RECORDS if r[0] == topic) for topic, *_ in RECORDS}.items())

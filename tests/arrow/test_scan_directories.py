@@ -40,6 +40,7 @@ def expected(path: Path) -> list[dict[str, Any]]:
         for partition in discover(path)
         for segment in partition.segments
         for batch in SegmentReader(segment.path)
+        if not batch.is_control
         for record in batch.records
     ]
 
@@ -252,5 +253,5 @@ def test_a_scan_loads_what_it_needs() -> None:
         f"assert scan({str(path)!r}, offsets=(0, 1 << 62)).read_all().num_rows\n"
         f"assert scan_batches({str(path)!r}).read_all().num_rows\n"
         f"assert scan({str(path)!r}, engine='construct').read_all().num_rows\n"
-        "assert {'construct', 'pyarrow.compute', 'kafka_log.header_loading'} <= set(sys.modules)\n"
+        "assert {'construct', 'kafka_log.header_loading'} <= set(sys.modules)\n"
     )

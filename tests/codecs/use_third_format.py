@@ -30,7 +30,7 @@ from kafka_log.block_reader import BlockReader
 from kafka_log.cli import main as kafka_log
 from kafka_log.json_dump import objects
 from kafka_log.scanner import BatchScanner, Engine, Scanner
-from pyspark_kafka_log.transactions import Transaction, transactions
+from kafka_log.transactions import Transaction, transactions
 from tests.arrow.rows import unpacked
 from tests.codecs.third_format import MAGIC
 from tests.paths import SAMPLES, VECTORS

@@ -25,7 +25,7 @@ from kafka_log.arrow import (  # noqa: E402
     read_split,
     takes,
 )
-from pyspark_kafka_log.transactions import transactions  # noqa: E402
+from kafka_log.transactions import transactions  # noqa: E402
 
 WANTED = (*DEFAULT_COLUMNS, *METADATA_COLUMNS)
 FILES = sorted([*VECTORS.glob("*/*.log"), *SAMPLES.glob("*/*/*.log")])

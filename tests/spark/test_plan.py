@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from kafka_log import DirectoryError, discover
 from kafka_log.arrow import Scan, Split, read_split
+from kafka_log.transactions import Transaction, transactions
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.plan import boundaries, expand, plan, split
-from pyspark_kafka_log.transactions import Transaction, transactions
 
 from .logs import batch, build, numbered, vector, write
 

@@ -71,6 +71,8 @@ def hop(
         length = number(to + at + offset, width, signed, little)
         if length < least - before or length > room - at - before:
             break
+        if length < 0 and not signed:
+            break  # 2**63 or more
         length += before
         if got < min(wanted, length):
             break

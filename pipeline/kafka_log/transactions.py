@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from codecgen.runtime.errors import CodecError
-from kafka_codecs import ControlRecordType
-from kafka_log import Segment, SegmentReader
+from kafka_codecs import PRODUCER_SNAPSHOT, ControlRecordType
+from kafka_log.directory import Segment
 from kafka_log.header_walk import headers
+from kafka_log.reader import SegmentReader
+
+SNAPSHOT_BYTES = 64 << 20
+"""The largest producer snapshot that is read: more than a million producers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +49,13 @@ class _Header(NamedTuple):
 def transactions(segments: Iterable[Segment], *, damage_raises: bool = True) -> Transactions:
     """The transactions in the segments of one partition, which are given in the order of offsets.
 
-    Only headers and markers are read. Bytes that are no batch are an error, or (``damage_raises`` False) the end
+    Only headers and markers are read, and the producer snapshot beside the first segment, which knows the transactions that
+    began before it. Bytes that are no batch are an error, or (``damage_raises`` False) the end
     of their segment: then a transaction whose marker lies after counts as not ended.
     """
+    segments = list(segments)
     aborted: list[Transaction] = []
-    begun: dict[int, int] = {}
+    begun = _open_before(segments[0]) if segments else {}
     for segment in segments:
         try:
             for header in _transactional(segment):
@@ -65,6 +72,26 @@ def transactions(segments: Iterable[Segment], *, damage_raises: bool = True) -> 
             if damage_raises:
                 raise
     return Transactions(tuple(aborted), min(begun.values(), default=None))
+
+
+def _open_before(segment: Segment) -> dict[int, int]:
+    """The first offsets of the transactions that are open where a log begins, by their producers.
+
+    A snapshot that is missing, or is not what it should be, knows of none: brokers pass over it too.
+    """
+    path = segment.path.with_suffix(".snapshot")
+    if not segment.is_named or segment.base_offset == 0:
+        return {}
+    try:
+        with path.open("rb") as file:
+            data = file.read(SNAPSHOT_BYTES + 1)
+        if len(data) > SNAPSHOT_BYTES:
+            return {}
+        entries = PRODUCER_SNAPSHOT.parse(data, file=os.fspath(path)).entries
+    except (OSError, CodecError):
+        return {}
+    firsts = ((e.producer_id, e.current_txn_first_offset) for e in entries)
+    return {producer: first for producer, first in firsts if 0 <= first < segment.base_offset}
 
 
 def _marker(segment: Segment, header: _Header) -> ControlRecordType | None:
