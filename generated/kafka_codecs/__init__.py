@@ -78,7 +78,7 @@ if TYPE_CHECKING:
         SCHEMA_ID_VALUE,
     )
 
-made_for(__name__, language=1, runtime=(1, 1), release="0.1.0")
+made_for(__name__, language=1, runtime=(1, 2), release="0.1.0")
 
 __all__ = [
     "CLEAN_SHUTDOWN",
@@ -221,4 +221,4 @@ if not TYPE_CHECKING:
         return sorted({*globals(), *__all__})
 
 
-__made_for__ = {"language": 1, "runtime": (1, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -167,4 +167,4 @@ KIP_98_CONTROL_MESSAGE_KEY = Layout(
 )
 
 
-__made_for__ = {"language": 1, "runtime": (1, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -114,4 +114,4 @@ VOTERS_RECORD_V0 = Layout(
 VOTERS_RECORD = {0: VOTERS_RECORD_V0}
 
 
-__made_for__ = {"language": 1, "runtime": (1, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

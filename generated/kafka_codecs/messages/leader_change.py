@@ -95,4 +95,4 @@ LEADER_CHANGE_MESSAGE_V1 = Layout(
 LEADER_CHANGE_MESSAGE = {0: LEADER_CHANGE_MESSAGE_V0, 1: LEADER_CHANGE_MESSAGE_V1}
 
 
-__made_for__ = {"language": 1, "runtime": (1, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

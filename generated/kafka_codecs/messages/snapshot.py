@@ -43,4 +43,4 @@ SNAPSHOT_FOOTER_RECORD_V0 = Layout(
 SNAPSHOT_FOOTER_RECORD = {0: SNAPSHOT_FOOTER_RECORD_V0}
 
 
-__made_for__ = {"language": 1, "runtime": (1, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -210,4 +210,4 @@ def messages_timestamp(message: Container, item: Container) -> int:
     return item.timestamp
 
 
-__made_for__ = {"language": 1, "runtime": (1, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -30,4 +30,4 @@ RECORD = Layout(
 )
 
 
-__made_for__ = {"language": 1, "runtime": (1, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

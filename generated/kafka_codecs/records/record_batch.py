@@ -162,4 +162,4 @@ def records_sequence(record_batch: Container, item: Container) -> int:
     return wrap(record_batch.base_sequence + item.offset_delta, 32)
 
 
-__made_for__ = {"language": 1, "runtime": (1, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
