@@ -140,10 +140,24 @@ def test_an_entry_that_is_not_as_it_should_be_is_named(name: str, bad: bytes, en
         by_functions(name, good + bad)
 
 
-def test_columns_of_an_index() -> None:
-    schema = Decoder(view_of("time_index"), choose(view_of("time_index"), None)).schema
-    assert schema.field("timestamp").type == pa.timestamp("ms", "UTC")
-    assert view_of("time_index").kind is None and view_of("time_index").framed
+COLUMNS = {
+    "offset_index": {"relative_offset": pa.int32(), "position": pa.int32()},
+    "time_index": {"timestamp": pa.timestamp("ms", "UTC"), "relative_offset": pa.int32()},
+    "aborted_transactions": {
+        "producer_id": pa.int64(),
+        "first_offset": pa.int64(),
+        "last_offset": pa.int64(),
+        "last_stable_offset": pa.int64(),
+    },
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_columns(name: str) -> None:
+    view = view_of(name)
+    wanted = pa.schema([pa.field(n, kind, False) for n, kind in COLUMNS[name].items()])
+    assert Decoder(view, choose(view, None)).schema == wanted
+    assert len(view.columns) == len(wanted) and view.kind is None and view.framed
 
 
 def test_more_entries_than_fit_at_once() -> None:
