@@ -59,7 +59,6 @@ if TYPE_CHECKING:
         SNAPSHOT_HEADER_RECORD,
         SNAPSHOT_HEADER_RECORD_V0,
     )
-    from kafka_codecs.messages.tagged_field import TAGGED_FIELD
     from kafka_codecs.records.control_record import CONTROL_RECORD_KEY
     from kafka_codecs.records.control_record_value import CONTROL_RECORD_VALUE
     from kafka_codecs.records.end_txn_marker import END_TXN_MARKER, END_TXN_MARKER_V0
@@ -122,7 +121,6 @@ __all__ = [
     "SNAPSHOT_FOOTER_RECORD_V0",
     "SNAPSHOT_HEADER_RECORD",
     "SNAPSHOT_HEADER_RECORD_V0",
-    "TAGGED_FIELD",
     "TIME_INDEX",
     "TIME_INDEX_ENTRY",
     "TRANSACTION_INDEX",
@@ -185,7 +183,6 @@ _HOMES = {
     "SNAPSHOT_FOOTER_RECORD_V0": "messages.snapshot",
     "SNAPSHOT_HEADER_RECORD": "messages.snapshot",
     "SNAPSHOT_HEADER_RECORD_V0": "messages.snapshot",
-    "TAGGED_FIELD": "messages.tagged_field",
     "TIME_INDEX": "files.time_index",
     "TIME_INDEX_ENTRY": "files.time_index",
     "TRANSACTION_INDEX": "files.transaction_index",

@@ -73,5 +73,9 @@ ADVICE: Mapping[str, str] = {
     "directories make the same package.",
     "C050": "Where a type differs between versions, each version that has the field has exactly one: ranges do not overlap, "
     "leave none out, and name no other versions. The values stay of one kind, so that a field is one column.",
+    "C051": "A layout that says `flexible` settles how long text, bytes and arrays are that do not say it, and how they are "
+    "null; it says from which version on, or `never`. The layouts that it holds say it too, for the same versions.",
+    "C052": "A tagged field has a number of its own in the layout, is there in flexible versions only, and is left out where "
+    "it holds its default, which depends on nothing. It stands in no range, and nothing but its size says how long it is.",
 }
 """Number -> why it is reported, and what helps. Plain text."""

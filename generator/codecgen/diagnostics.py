@@ -46,6 +46,8 @@ CODES: Mapping[str, str] = {
     "C034": "a template that takes nobody's place",
     "C040": "a schema directory that cannot be used",
     "C050": "a version in which a field has no type, or two",
+    "C051": "lengths that a layout does not settle",
+    "C052": "a tagged field that cannot be",
 }
 """Every number codecgen can print, and what it is about. Numbers are never used again for something else."""
 

@@ -112,6 +112,8 @@ class _Diff:
 
     def words(self, side: int, fp: FieldPlan) -> str:
         words = self.type(side, fp)
+        if fp.field.tag is not None:
+            return f"{words}, tag {fp.field.tag}"
         return words if fp.offset is None else f"{words}, at byte {fp.offset}"
 
     def field(self, old: FieldPlan, new: FieldPlan) -> Iterator[str]:
@@ -179,7 +181,12 @@ def _rules(old: Field, new: Field) -> Iterator[tuple[str, str, str]]:
     yield "`valid`", _text(old.valid), _text(new.valid)
     if has_order(old) and has_order(new):
         yield "`endian`", old.endian, new.endian
+    yield "`tag`", _tag(old), _tag(new)
     yield "`const`", _constant(old), _constant(new)
+
+
+def _tag(f: Field) -> str:
+    return "" if f.tag is None else str(f.tag)
 
 
 def _constant(f: Field) -> str:

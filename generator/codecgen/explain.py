@@ -16,6 +16,7 @@ from codecgen.explain_text import (
     paragraph,
     relations,
     row,
+    tag_words,
     title,
     types_in,
     wrapped,
@@ -123,6 +124,7 @@ class _Explainer:
         if layout.versions is not None:
             held = f"; the field {layout.version_is} holds it" if layout.version_is else ""
             yield from row("versions", f"{layout.versions}{held}")
+        yield from row("flexible", str(layout.flexible or ""))
         for version, (since, until) in layout.version_notes.items():
             ends = f", until {self.since(until)}" if until is not None else ""
             yield from row(f"version {version}", f"since {self.since(since)}{ends}")
@@ -143,7 +145,7 @@ class _Explainer:
     def table(self, plan: LayoutPlan, heading: str) -> Iterator[str]:
         rows = [("at", "bytes", "name", "type")]
         for fp in plan.fields:
-            at = "" if fp.offset is None else str(fp.offset)
+            at = tag_words(fp) if fp.offset is None else str(fp.offset)
             words = self.type(fp.field)
             if fp.field.when is not None:
                 words += f"; only when {fp.field.when}"
@@ -226,7 +228,7 @@ class _Explainer:
     def where(self, fp: FieldPlan) -> str:
         size = size_words(fp)
         if fp.offset is None:
-            return f"no fixed byte; size {size}"
+            return f"{tag_words(fp) or 'no fixed byte'}; size {size}"
         if fp.size is None:
             return f"from byte {fp.offset}; size {size}"
         last = fp.offset + fp.size - 1

@@ -95,6 +95,13 @@ def _read(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
             yield _line(depth, "loop", fp.name, what, _count(type_), codec)
         case read_ops.Struct(fp, held):
             yield _line(depth, "call", fp.name, title(held), _marker(fp.field.type))
+        case read_ops.Tags(fp, known, other):
+            refused = f"not {', '.join(map(str, other))}" if other else ""
+            yield _line(depth, "tags", fp.name, "others are passed over", refused)
+            for tagged, inner_ops in known:
+                yield _line(depth + 1, "tag", tagged.name, str(tagged.field.tag))
+                for inner in inner_ops:
+                    yield from _read(inner, layout, depth + 2)
         case read_ops.Open(length, first, last, when, _):
             to = "the end" if last is None else last
             asked = "" if when is None else f"if {said(when)}"

@@ -28,6 +28,11 @@ def relations(fp: FieldPlan, plan: LayoutPlan) -> Iterator[tuple[str, str]]:
             yield "covered by", f"{other.name} ({other.field.checksum})"
 
 
+def tag_words(fp: FieldPlan) -> str:
+    """The number of a tagged field: ``tag 3``; nothing for others."""
+    return "" if fp.field.tag is None else f"tag {fp.field.tag}"
+
+
 def range_words(field_range: FieldRange, plan: LayoutPlan) -> str:
     fields = plan.field_range(field_range)
     first, last = fields[0].name, fields[-1].name

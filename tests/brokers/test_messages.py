@@ -97,7 +97,7 @@ def test_the_fields_are_those_of_kafka(
 def shape(plan: LayoutPlan) -> Iterator[tuple[Any, ...]]:
     """The fields of a layout as names in Kafka's spelling with types in Kafka's words; tagged fields are left out."""
     for fp in plan.fields:
-        if fp.name != "tagged_fields" and fp.field.counts is None:
+        if fp.name != "unknown_tags" and fp.field.counts is None:
             yield (PLAN.spelling(fp.name, fp.field.spelled), *words(fp, plan))
 
 

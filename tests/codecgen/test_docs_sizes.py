@@ -28,6 +28,7 @@ from codecgen.schema.types import (
     Reference,
     ScalarType,
     StructType,
+    TagsType,
 )
 from tests.paths import ROOT, SCHEMAS
 
@@ -117,6 +118,9 @@ def value(
         case StructType(ref):
             (held,) = plan.held(ref, layout)
             return values(plan, codecs, held, depth + 1)
+        case TagsType():
+            found = st.dictionaries(st.integers(0, 300), st.binary(max_size=200), max_size=3)
+            return found.map(lambda tags: [{"tag": tag, "data": tags[tag]} for tag in sorted(tags)])
         case ArrayType(element):
             inner: st.SearchStrategy[Any] = (
                 st.one_of([values(plan, codecs, p, depth + 1) for p in plan.held(element, layout)])

@@ -80,7 +80,7 @@ def test_every_key_of_a_field_is_read_or_is_a_type() -> None:
         "length",
         "until",
     }
-    types |= {"compressed", "nesting", "at_least", "null", "present", "enum", "only"}
+    types |= {"compressed", "nesting", "at_least", "null", "present", "nullable", "enum", "only"}
     attributes = set(signature(Field).parameters)
     renamed = {"is": "is_version"}
     assert {renamed.get(key, key) for key in FORMS["field"].keys if key not in types} <= attributes

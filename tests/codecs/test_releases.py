@@ -55,7 +55,6 @@ FIRST: dict[str, tuple[str, tuple[int, ...]]] = {
     "header": ("0.11.0", (82,)),
     "control_record_key": ("0.11.0", (98,)),
     "end_txn_marker": ("0.11.0", (98,)),
-    "tagged_field": ("2.4.0", (482,)),
     "leader_change_message": ("3.0.0", (595,)),
     "voter": ("3.0.0", (595,)),
     "snapshot_header_record": ("3.0.0", (630,)),

@@ -92,6 +92,8 @@ def _changed(document: Tree, change: Callable[[str], str]) -> Tree:
     out = dict(document)
     if "fields" in document:
         out["fields"] = {name: _spec(spec, change) for name, spec in document["fields"].items()}
+    if "tagged" in document:
+        out["tagged"] = {name: _spec(spec, change) for name, spec in document["tagged"].items()}
     if "overhead" in document:
         columns = [{**c, "layout": change(c["layout"])} for c in document["overhead"]["columns"]]
         out["overhead"] = {**document["overhead"], "columns": columns}

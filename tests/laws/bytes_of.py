@@ -21,6 +21,7 @@ from tests.laws.world import (
     fields_of_run,
     free_bits,
     in_range,
+    literal,
     parsed,
     reach,
     version_field,
@@ -38,10 +39,19 @@ def built(facts: Facts, layout: str, version: int | None, values: Any) -> bytes:
     endian = facts.layouts[layout].get("endian", "big")
     meaning = Meaning(look_in(values, version), words_of(facts, layout))
     there = {name: "when" not in spec or meaning.holds(spec["when"]) for name, spec in fields}
-    parts = [
-        _part(facts, layout, spec, name, values, endian, version) if there[name] else b""
-        for name, spec in fields
-    ]
+    parts: list[bytes] = []
+    tags: dict[int, bytes] = {}
+    for name, spec in fields:
+        if "tags" in spec:
+            parts.append(_section(tags | {item["tag"]: item["data"] for item in values[name]}))
+            continue
+        data = _part(facts, layout, spec, name, values, endian, version) if there[name] else b""
+        if "tag" in spec:
+            default = {name: tag_default(facts, spec)}
+            if data != _part(facts, layout, spec, name, default, endian, version):
+                tags[spec["tag"]] = data
+            data = b""
+        parts.append(data)
     for i in reversed(range(len(fields))):
         name, spec = fields[i]
         if "measures" in spec and there[name]:
@@ -53,6 +63,33 @@ def built(facts: Facts, layout: str, version: int | None, values: Any) -> bytes:
         data = b"".join(parts[j] for j in fields_of_run(names, name, spec["covers"]))
         parts[i] = number(spec["type"], check(spec["checksum"], data), spec.get("endian", endian))
     return b"".join(parts)
+
+
+def _section(tags: dict[int, bytes]) -> bytes:
+    """Tagged fields: how many, and tag, size and bytes of each."""
+    out = [number("uvarint", len(tags), "big")]
+    for tag in sorted(tags):
+        out += [number("uvarint", n, "big") for n in (tag, len(tags[tag]))]
+        out.append(tags[tag])
+    return b"".join(out)
+
+
+def tag_default(facts: Facts, spec: Tree) -> Any:
+    """What a tagged field holds where it is left out."""
+    given = spec.get("absent", spec.get("default", 0))
+    if given is None or given == "null" or "present" in spec:
+        return None
+    if "default" in spec or "absent" in spec:
+        return literal(spec, given, facts.values(spec["enum"]) if "enum" in spec else {})
+    if "bits" in spec:
+        return {name: bit.get("default", 0) for name, bit in spec["members"].items()}
+    if "array" in spec:
+        return []
+    for key, empty in (("string", ""), ("bytes", b"")):
+        if key in spec:
+            return empty
+    others = {"bool": False, "uuid": uuid.UUID(int=0), "f32": 0.0, "f64": 0.0}
+    return others.get(spec["type"], 0)
 
 
 def check(name: str, data: bytes) -> int:

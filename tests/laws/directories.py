@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from codecgen.check.names import RUNTIME
 from tests.laws import apart, examples, text_laws
 from tests.laws.draws import Draw
+from tests.laws.flexible import Flexibles
 from tests.laws.keys import Kit, Made
 from tests.laws.layouts import CODECS, Maker
 from tests.laws.names import Names
@@ -84,6 +85,7 @@ class Directory:
         for _ in range(d.number(0, 2) if d.chance(4) else 0):
             maker = TextMaker(d, self.names.fresh(), bool(self.kit.releases))
             self.documents.append(("text", maker.document()))
+        Flexibles(d, [document for _, document in self.documents]).make()
         files = self.files()
         if d.chance(5):
             files = apart.split(files, d)

@@ -60,7 +60,9 @@ def _shown(facts: Facts, name: str, version: int | None, full: Full) -> Tree:
         if field in full.left or (full[field] is None and "null" not in spec):
             continue
         value = full[field]
-        if "enum" in spec:
+        if "tags" in spec:
+            value = [{"tag": item["tag"], "data": _plain(item["data"])} for item in value]
+        elif "enum" in spec:
             value = next((n for n, v in facts.values(spec["enum"]).items() if v == value), value)
         elif "bits" in spec:
             value = {m: _bit(facts, spec["members"][m], v) for m, v in value.items()}

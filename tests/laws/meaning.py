@@ -95,7 +95,8 @@ def _applied(operator: str, a: Any, b: Any) -> Any:
 def words_of(facts: Facts, layout: str) -> dict[tuple[str, ...], dict[str, int]]:
     """The enum values of each path of a layout that has an enum."""
     out = {}
-    for name, spec in facts.layouts[layout]["fields"].items():
+    tree = facts.layouts[layout]
+    for name, spec in {**tree["fields"], **tree.get("tagged", {})}.items():
         if isinstance(spec, str):
             continue
         if "enum" in spec:

@@ -148,7 +148,8 @@ class Scope:
         return Meaning(lambda names: self.look(names, item), self.words)
 
     def look(self, names: tuple[str, ...], item: Any) -> Any:
-        fields = self.facts.layouts[self.layout]["fields"]
+        tree = self.facts.layouts[self.layout]
+        fields = {**tree["fields"], **tree.get("tagged", {})}
         value: Any = self.parsed
         if names[0] == "item":
             value, names = item, names[1:]

@@ -8,7 +8,8 @@ import uuid
 from typing import Any
 
 from codecgen.schema.expression import EndOf
-from tests.laws.bytes_of import version_of
+from tests.laws.bytes_of import tag_default, version_of
+from tests.laws.flexible import GIVEN
 from tests.laws.meaning import Meaning, look_in, words_of
 from tests.laws.world import (
     Facts,
@@ -66,6 +67,16 @@ class Values:
         made: dict[str, Any] = {}
         counts = {spec["counts"]: field for field, spec in fields if "counts" in spec}
         for field, spec in fields:
+            if "tags" in spec:
+                out[field] = self.tags(spec["tags"])
+                if not out[field]:
+                    out.left.add(field)
+                continue
+            if "tag" in spec and self.r.random() < 0.4:
+                out[field] = tag_default(self.facts, spec)
+                if self.r.random() < 0.7:
+                    out.left.add(field)
+                continue
             if "when" in spec and not meaning.holds(spec["when"]):
                 out[field] = None
                 if "measures" in spec or "checksum" in spec or "counts" in spec:
@@ -81,6 +92,18 @@ class Values:
                 if field in counts.values() or attempt == TRIES - 1:
                     raise NoValue(field)
         return out
+
+    def tags(self, taken: list[int]) -> list[Any]:
+        """Tagged fields that a layout does not name."""
+        r = self.r
+        tags = {
+            r.choice((0, 1, 4, 5, 127, 128, 500, (1 << 31) - 1))
+            for _ in range(r.choice((0, 0, 1, 3)))
+        }
+        return [
+            {"tag": tag, "data": r.randbytes(r.choice((0, 1, 3, 130)))}
+            for tag in sorted(tags - set(taken))
+        ]
 
     def kept(self, spec: Tree, meaning: Meaning) -> bool:
         """Whether the rules about a field hold."""
@@ -315,7 +338,7 @@ class Values:
 def _owner(facts: Facts, spec: Tree) -> str | None:
     """The layout that an array stands in."""
     for name, tree in facts.layouts.items():
-        if any(part is spec for part in tree["fields"].values()):
+        if any(part is spec.get(GIVEN, spec) for part in tree["fields"].values()):
             return name
     return None
 

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from codecgen.schema import expression
-from tests.laws import apart
+from tests.laws import apart, flexible
 
 Tree = dict[str, Any]
 
@@ -138,12 +138,16 @@ class Facts:
 
     def fields(self, layout: str, version: int | None) -> list[tuple[str, Tree]]:
         """The fields that a version has. A bare word is a type."""
+        tree = self.layouts[layout]
+        specs = {**tree["fields"], **tree.get("tagged", {})}
+        counted = {spec["counts"] for spec in specs.values() if "counts" in spec}
         out = []
-        for name, spec in self.layouts[layout]["fields"].items():
+        for name, spec in specs.items():
             full = {"type": spec} if isinstance(spec, str) else spec
             if in_range(full.get("versions"), version):
-                out.append((name, in_version(full, version)))
-        return out
+                one = in_version(full, version)
+                out.append((name, flexible.settled(one, tree, version, name in counted)))
+        return out + flexible.sections(tree, version)
 
     def versions(self, layout: str) -> list[int | None]:
         given = self.layouts[layout].get("versions")
@@ -181,7 +185,7 @@ def with_local(layouts: dict[str, Tree]) -> dict[str, Tree]:
 
     def add(name: str, tree: Tree) -> None:
         fields: Tree = {}
-        for field_name, spec in tree["fields"].items():
+        for field_name, spec in [*tree["fields"].items(), *tree.get("tagged", {}).items()]:
             own = f"{name}_{field_name}"
             inside = spec.get("array") if isinstance(spec, dict) else None
             for held, key in ((spec, "layout"), (inside, "array")):
@@ -192,15 +196,26 @@ def with_local(layouts: dict[str, Tree]) -> dict[str, Tree]:
                     spec = kept | {key: own}
             fields[field_name] = spec
         versioned = any(_varies(out, spec, tree) for spec in fields.values())
+        versioned = versioned or _first_differs(tree)
         kept = {k: v for k, v in tree.items() if k != "versions" or versioned or "layout" in tree}
-        out[name] = kept | {"fields": fields}
+        own = {k: spec for k, spec in fields.items() if k in tree["fields"]}
+        out[name] = kept | {"fields": own}
+        if "tagged" in tree:
+            out[name]["tagged"] = {k: spec for k, spec in fields.items() if k not in own}
 
     for name, tree in layouts.items():
         add(name, tree)
     return out
 
 
-_AROUND = ("endian", "versions")
+_AROUND = ("endian", "versions", "flexible")
+
+
+def _first_differs(tree: Tree) -> bool:
+    """Whether versions before the first flexible one are other ones."""
+    first = flexible.first_of(tree)
+    low, high = span(tree["versions"]) if "versions" in tree else (0, 0)
+    return first is not None and low < first <= (high or 0)
 
 
 def version_field(layout: Tree) -> str | None:

@@ -170,8 +170,8 @@ def test_neighbours_of_one_edit_do_not_move() -> None:
 @pytest.mark.parametrize(
     ("name", "end"),
     [
-        ("messages/tagged_field.yaml tagged_field.tag.type: uvarint -> varint", "killed"),
-        ("messages/tagged_field.yaml tagged_field: nothing -> endian: little", "equivalent"),
+        ("messages/kraft.yaml kraft_version_record.accepts: loose_tags, -> nothing", "killed"),
+        ("records/header.yaml header: nothing -> endian: little", "equivalent"),
         ("messages/leader_change.yaml leader_change_message.leader_id.type: i32 -> i16", "examples"),
         ("records/control_record_value.yaml control_record_value.abort: end_txn_marker@0 -> end_txn_marker@1", "rejected"),
     ],

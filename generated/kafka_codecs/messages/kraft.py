@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from codecgen.runtime.construct import Array, Field, Integer, Layout, Text, Uuid, Varint
-from kafka_codecs.messages.tagged_field import TAGGED_FIELD
+from codecgen.runtime.construct import Array, Field, Integer, Layout, Tags, Text, Uuid, Varint
 
 # The version of the KRaft protocol that the quorum runs.
 KRAFT_VERSION_RECORD_V0 = Layout(
     "kraft_version_record",
-    Field("version", Integer(2), line=8, default=lambda _: 0),
-    Field("kraft_version", Integer(2), line=9, spelled="kRaftVersion"),
+    Field("version", Integer(2), line=9, default=lambda _: 0),
+    Field("kraft_version", Integer(2), line=10, spelled="kRaftVersion"),
     Field(
-        "tagged_fields",
-        Array(TAGGED_FIELD, count=Varint(32, signed=False, overlong=True)),
-        line=10,
-        spelled="taggedFields",
+        "unknown_tags",
+        Tags(overlong=True, loose=True),
+        line=6,
+        spelled="unknownTags",
         hidden=True,
     ),
     source="messages/kraft.yaml",
@@ -27,14 +26,14 @@ KRAFT_VERSION_RECORD = {0: KRAFT_VERSION_RECORD_V0}
 # A listener of a voter.
 VOTERS_RECORD_ENDPOINT_V0 = Layout(
     "voters_record_endpoint",
-    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=67),
-    Field("host", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=68),
-    Field("port", Integer(2, signed=False), line=69),
+    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=68),
+    Field("host", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=69),
+    Field("port", Integer(2, signed=False), line=70),
     Field(
-        "tagged_fields",
-        Array(TAGGED_FIELD, count=Varint(32, signed=False, overlong=True)),
-        line=70,
-        spelled="taggedFields",
+        "unknown_tags",
+        Tags(overlong=True, loose=True),
+        line=65,
+        spelled="unknownTags",
         hidden=True,
     ),
     source="messages/kraft.yaml",
@@ -46,13 +45,13 @@ VOTERS_RECORD_ENDPOINT = {0: VOTERS_RECORD_ENDPOINT_V0}
 # The range of KRaft protocol versions that a voter can run.
 KRAFT_VERSION_FEATURE_V0 = Layout(
     "kraft_version_feature",
-    Field("min_supported_version", Integer(2), line=80, spelled="minSupportedVersion"),
-    Field("max_supported_version", Integer(2), line=81, spelled="maxSupportedVersion"),
+    Field("min_supported_version", Integer(2), line=81, spelled="minSupportedVersion"),
+    Field("max_supported_version", Integer(2), line=82, spelled="maxSupportedVersion"),
     Field(
-        "tagged_fields",
-        Array(TAGGED_FIELD, count=Varint(32, signed=False, overlong=True)),
-        line=82,
-        spelled="taggedFields",
+        "unknown_tags",
+        Tags(overlong=True, loose=True),
+        line=78,
+        spelled="unknownTags",
         hidden=True,
     ),
     source="messages/kraft.yaml",
@@ -64,24 +63,24 @@ KRAFT_VERSION_FEATURE = {0: KRAFT_VERSION_FEATURE_V0}
 # A voter, where it listens, and which versions of the protocol it can run.
 VOTERS_RECORD_VOTER_V0 = Layout(
     "voters_record_voter",
-    Field("voter_id", Integer(4), line=53, spelled="voterId"),
-    Field("voter_directory_id", Uuid(), line=54, spelled="voterDirectoryId"),
+    Field("voter_id", Integer(4), line=54, spelled="voterId"),
+    Field("voter_directory_id", Uuid(), line=55, spelled="voterDirectoryId"),
     Field(
         "endpoints",
         Array(VOTERS_RECORD_ENDPOINT_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=55,
+        line=56,
     ),
     Field(
         "kraft_version_feature",
         KRAFT_VERSION_FEATURE_V0,
-        line=56,
+        line=57,
         spelled="kRaftVersionFeature",
     ),
     Field(
-        "tagged_fields",
-        Array(TAGGED_FIELD, count=Varint(32, signed=False, overlong=True)),
-        line=57,
-        spelled="taggedFields",
+        "unknown_tags",
+        Tags(overlong=True, loose=True),
+        line=51,
+        spelled="unknownTags",
         hidden=True,
     ),
     source="messages/kraft.yaml",
@@ -93,17 +92,17 @@ VOTERS_RECORD_VOTER = {0: VOTERS_RECORD_VOTER_V0}
 # The voters of a KRaft quorum, with their addresses.
 VOTERS_RECORD_V0 = Layout(
     "voters_record",
-    Field("version", Integer(2), line=27, default=lambda _: 0),
+    Field("version", Integer(2), line=28, default=lambda _: 0),
     Field(
         "voters",
         Array(VOTERS_RECORD_VOTER_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=28,
+        line=29,
     ),
     Field(
-        "tagged_fields",
-        Array(TAGGED_FIELD, count=Varint(32, signed=False, overlong=True)),
-        line=29,
-        spelled="taggedFields",
+        "unknown_tags",
+        Tags(overlong=True, loose=True),
+        line=25,
+        spelled="unknownTags",
         hidden=True,
     ),
     source="messages/kraft.yaml",

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from codecgen.runtime.construct import Array, Field, Integer, Layout, Uuid, Varint
-from kafka_codecs.messages.tagged_field import TAGGED_FIELD
+from codecgen.runtime.construct import Array, Field, Integer, Layout, Tags, Uuid, Varint
 
 # A voter of a KRaft quorum.
 VOTER_V0 = Layout(
     "voter",
-    Field("voter_id", Integer(4), line=33, spelled="voterId"),
+    Field("voter_id", Integer(4), line=34, spelled="voterId"),
     Field(
-        "tagged_fields",
-        Array(TAGGED_FIELD, count=Varint(32, signed=False, overlong=True)),
-        line=35,
-        spelled="taggedFields",
+        "unknown_tags",
+        Tags(overlong=True, loose=True),
+        line=31,
+        spelled="unknownTags",
         hidden=True,
     ),
     source="messages/leader_change.yaml",
@@ -22,13 +21,13 @@ VOTER_V0 = Layout(
 
 VOTER_V1 = Layout(
     "voter",
-    Field("voter_id", Integer(4), line=33, spelled="voterId"),
-    Field("voter_directory_id", Uuid(), line=34, spelled="voterDirectoryId"),
+    Field("voter_id", Integer(4), line=34, spelled="voterId"),
+    Field("voter_directory_id", Uuid(), line=35, spelled="voterDirectoryId"),
     Field(
-        "tagged_fields",
-        Array(TAGGED_FIELD, count=Varint(32, signed=False, overlong=True)),
-        line=35,
-        spelled="taggedFields",
+        "unknown_tags",
+        Tags(overlong=True, loose=True),
+        line=31,
+        spelled="unknownTags",
         hidden=True,
     ),
     source="messages/leader_change.yaml",
@@ -40,24 +39,24 @@ VOTER = {0: VOTER_V0, 1: VOTER_V1}
 # A leader of a KRaft quorum was elected.
 LEADER_CHANGE_MESSAGE_V0 = Layout(
     "leader_change_message",
-    Field("version", Integer(2), line=8, default=lambda _: 0),
-    Field("leader_id", Integer(4), line=9, spelled="leaderId"),
+    Field("version", Integer(2), line=9, default=lambda _: 0),
+    Field("leader_id", Integer(4), line=10, spelled="leaderId"),
     Field(
         "voters",
         Array(VOTER_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=10,
+        line=11,
     ),
     Field(
         "granting_voters",
         Array(VOTER_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=11,
+        line=12,
         spelled="grantingVoters",
     ),
     Field(
-        "tagged_fields",
-        Array(TAGGED_FIELD, count=Varint(32, signed=False, overlong=True)),
-        line=12,
-        spelled="taggedFields",
+        "unknown_tags",
+        Tags(overlong=True, loose=True),
+        line=6,
+        spelled="unknownTags",
         hidden=True,
     ),
     source="messages/leader_change.yaml",
@@ -67,24 +66,24 @@ LEADER_CHANGE_MESSAGE_V0 = Layout(
 
 LEADER_CHANGE_MESSAGE_V1 = Layout(
     "leader_change_message",
-    Field("version", Integer(2), line=8, default=lambda _: 0),
-    Field("leader_id", Integer(4), line=9, spelled="leaderId"),
+    Field("version", Integer(2), line=9, default=lambda _: 0),
+    Field("leader_id", Integer(4), line=10, spelled="leaderId"),
     Field(
         "voters",
         Array(VOTER_V1, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=10,
+        line=11,
     ),
     Field(
         "granting_voters",
         Array(VOTER_V1, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=11,
+        line=12,
         spelled="grantingVoters",
     ),
     Field(
-        "tagged_fields",
-        Array(TAGGED_FIELD, count=Varint(32, signed=False, overlong=True)),
-        line=12,
-        spelled="taggedFields",
+        "unknown_tags",
+        Tags(overlong=True, loose=True),
+        line=6,
+        spelled="unknownTags",
         hidden=True,
     ),
     source="messages/leader_change.yaml",

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from codecgen.runtime.construct import Array, Field, Integer, Layout, Varint
-from kafka_codecs.messages.tagged_field import TAGGED_FIELD
+from codecgen.runtime.construct import Field, Integer, Layout, Tags
 
 # The first record of a KRaft snapshot.
 SNAPSHOT_HEADER_RECORD_V0 = Layout(
     "snapshot_header_record",
-    Field("version", Integer(2), line=8, default=lambda _: 0),
-    Field("last_contained_log_timestamp", Integer(8), line=9, spelled="lastContainedLogTimestamp"),
+    Field("version", Integer(2), line=9, default=lambda _: 0),
+    Field("last_contained_log_timestamp", Integer(8), line=10, spelled="lastContainedLogTimestamp"),
     Field(
-        "tagged_fields",
-        Array(TAGGED_FIELD, count=Varint(32, signed=False, overlong=True)),
-        line=10,
-        spelled="taggedFields",
+        "unknown_tags",
+        Tags(overlong=True, loose=True),
+        line=6,
+        spelled="unknownTags",
         hidden=True,
     ),
     source="messages/snapshot.yaml",
@@ -27,12 +26,12 @@ SNAPSHOT_HEADER_RECORD = {0: SNAPSHOT_HEADER_RECORD_V0}
 # The last record of a KRaft snapshot.
 SNAPSHOT_FOOTER_RECORD_V0 = Layout(
     "snapshot_footer_record",
-    Field("version", Integer(2), line=27, default=lambda _: 0),
+    Field("version", Integer(2), line=28, default=lambda _: 0),
     Field(
-        "tagged_fields",
-        Array(TAGGED_FIELD, count=Varint(32, signed=False, overlong=True)),
-        line=28,
-        spelled="taggedFields",
+        "unknown_tags",
+        Tags(overlong=True, loose=True),
+        line=25,
+        spelled="unknownTags",
         hidden=True,
     ),
     source="messages/snapshot.yaml",

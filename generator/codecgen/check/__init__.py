@@ -19,6 +19,7 @@ from codecgen.check import (
     references,
     relations,
     releases,
+    tagged,
     texts,
     tolerances,
     values,
@@ -39,7 +40,16 @@ class Pass:
     after: tuple[str, ...] = ()
 
 
-_SOUND = ("references", "versions", "bits", "relations", "recursion", "expressions", "texts")
+_SOUND = (
+    "references",
+    "versions",
+    "bits",
+    "relations",
+    "recursion",
+    "tagged",
+    "expressions",
+    "texts",
+)
 
 PASSES: tuple[Pass, ...] = (
     Pass("manifest", manifest.check),
@@ -51,6 +61,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("relations", relations.check),
     Pass("values", values.check),
     Pass("nulls", nulls.check),
+    Pass("tagged", tagged.check),
     Pass("recursion", recursion.check),
     Pass("expressions", expressions.check),
     Pass("texts", texts.check),

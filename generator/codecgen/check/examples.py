@@ -23,6 +23,7 @@ from codecgen.schema.types import (
     ScalarType,
     Span,
     StructType,
+    TagsType,
 )
 from codecgen.spans import hint
 
@@ -114,6 +115,8 @@ class _Example:
                 self.data(value, f.type, path)
             case StructType(_, str()) | ArrayType(null=int()) if value is None:
                 return
+            case TagsType():
+                self.tags(value, path)
             case StructType(ref):
                 self.inside(value, ref, holder, path)
             case ArrayType(element):
@@ -127,6 +130,18 @@ class _Example:
                         self.data(item, element, f"{path}[{i}]")
                     else:
                         self.scalar(item, element, f"{path}[{i}]")
+
+    def tags(self, value: object, path: str) -> None:
+        """Tagged fields that the layout does not name, with their tags and bytes."""
+        if not isinstance(value, list):
+            self.wrong(value, "a list", path)
+            return
+        for i, item in enumerate(value):
+            if not isinstance(item, Mapping) or set(item) != {"tag", "data"}:
+                self.wrong(item, "a mapping of tag and data", f"{path}[{i}]")
+                continue
+            self.whole(item["tag"], (0, (1 << 31) - 1), "a tag", f"{path}[{i}].tag")
+            self.data(item["data"], BytesType("uvarint"), f"{path}[{i}].data")
 
     def wrong(self, value: object, wanted: str, path: str) -> None:
         shown = repr(value)

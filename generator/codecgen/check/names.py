@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan.generated_names import SHIPPED, TARGET_DIRECTORIES, TARGET_PACKAGES, identifier
 from codecgen.schema.declarations import used_of
+from codecgen.schema.key_types import FLEXIBLE
 from codecgen.schema.lookup import members
 from codecgen.schema.model import Layout, Model
 from codecgen.schema.types import SCALARS, Span
@@ -68,6 +69,7 @@ RUNTIME = frozenset(
         "property",
         "rest_of_line",
         "rule",
+        "tags",
         "text",
         "text_line",
         "uuid",
@@ -185,7 +187,7 @@ def _files(model: Model) -> Iterator[Diagnostic]:
 
 def _declarations(model: Model) -> Iterator[Diagnostic]:
     for layout in model.layouts.values():
-        if layout.name in SCALARS:
+        if layout.name in (*SCALARS, *FLEXIBLE):
             message = (
                 f'"{layout.name}" is a type: `array: {layout.name}` could not tell which is meant'
             )

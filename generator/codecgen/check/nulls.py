@@ -38,9 +38,10 @@ def in_reach(number: int, name: str, reach: tuple[int, int], where: Span) -> Ite
         yield Diagnostic("C017", message, where)
 
 
-def default_of_many(f: Field, where: Span, *, is_null: bool) -> Iterator[Diagnostic]:
+def default_of_many(
+    f: Field, where: Span, nullable: bool, *, is_null: bool
+) -> Iterator[Diagnostic]:
     """A finding about the default of an array or a layout: null, where it can be null, is the only expression."""
-    nullable = getattr(f.type, "null", None) is not None
     if is_null and nullable:
         return
     if isinstance(f.type, ArrayType):

@@ -10,7 +10,7 @@ from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.size_bounds import scalar_bounds
 from codecgen.schema.lookup import reference_of
 from codecgen.schema.model import Model
-from codecgen.schema.types import ArrayType, BytesType, Reference, ScalarType, StructType
+from codecgen.schema.types import ArrayType, BytesType, Reference, ScalarType, StructType, TagsType
 from codecgen.spans import place
 
 
@@ -29,7 +29,7 @@ class Ends:
         self.leasts: dict[tuple[str, int | None], int] = {}
 
     def findings(self, layout: LayoutPlan) -> Iterator[Diagnostic]:
-        for i, fp in enumerate(layout.fields):
+        for i, fp in enumerate(layout.in_order):
             what = self.takes_the_rest(fp, layout)
             if what:
                 yield from self.followers(layout, i, what)
@@ -70,7 +70,7 @@ class Ends:
         else:
             lasts.append(len(layout.fields) - 1)
         f = layout.fields[i].field
-        for follower in layout.fields[i + 1 : max(lasts) + 1]:
+        for follower in layout.in_order[i + 1 : max(lasts) + 1]:
             why = self.in_the_way(layout, i, follower)
             if why:
                 message = f'"{f.name}" {what}, but "{follower.name}" follows{why}'
@@ -105,7 +105,7 @@ class Ends:
             self.opens[key] = any(
                 self.takes_the_rest(fp, layout)
                 and not any(always for _, always in self.field_ranges(layout, i))
-                for i, fp in enumerate(layout.fields)
+                for i, fp in enumerate(layout.in_order)
             )
         return self.opens[key]
 
@@ -129,7 +129,7 @@ class Ends:
         key = (layout.name, layout.version)
         if key not in self.leasts:
             self.leasts[key] = 0
-            self.leasts[key] = sum(self.min_size_of(fp, layout) for fp in layout.fields)
+            self.leasts[key] = sum(self.min_size_of(fp, layout) for fp in layout.in_order)
         return self.leasts[key]
 
     def min_size_of(self, fp: FieldPlan, layout: LayoutPlan) -> int:
@@ -144,6 +144,8 @@ class Ends:
                 return 0 if length == "rest" else scalar_bounds(str(length))[0]
             case ArrayType(count=count, length=length):
                 return sum(scalar_bounds(name)[0] for name in (count, length) if name is not None)
+            case TagsType():
+                return 1
             case StructType(_, str(present)):
                 return scalar_bounds(present)[0]
             case StructType(ref):

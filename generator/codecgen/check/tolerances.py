@@ -8,7 +8,7 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan, Plan, make_plan
 from codecgen.schema.lookup import bytes_of, number_types, reference_of
 from codecgen.schema.model import FREEDOMS, Field, Layout, Model
-from codecgen.schema.types import VARINTS, ArrayType, BytesType, ScalarType, StructType
+from codecgen.schema.types import VARINTS, ArrayType, BytesType, ScalarType, StructType, TagsType
 from codecgen.spans import place
 
 
@@ -60,6 +60,8 @@ def _fits(freedom: str, f: Field, plan: Plan) -> bool:
             found = bytes_of(f)
             nulls = [getattr(f.type, "null", None), None if found is None else found.null]
             return any(null is not None and null < 0 for null in nulls)
+        case "loose_tags":
+            return isinstance(f.type, TagsType)
         case "any_present":
             return isinstance(f.type, StructType) and f.type.present is not None
         case "invalid_utf8":

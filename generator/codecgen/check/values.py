@@ -36,7 +36,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 def _field(f: Field, model: Model) -> Iterator[Diagnostic]:
     for one in f.variants():
-        yield from _numbers(one, model)
+        yield from _numbers(one, model, f.nullable)
         yield from _lengths(one)
         yield from _limits(one)
         yield from _bit_defaults(one, model)
@@ -86,7 +86,7 @@ def _enum_fits(f: Field, enum: Enum, only: tuple[str, ...] | None) -> Iterator[D
             yield Diagnostic("C017", "no value may stand here", place(thing, "only"))
 
 
-def _numbers(f: Field, model: Model) -> Iterator[Diagnostic]:
+def _numbers(f: Field, model: Model, nullable: bool) -> Iterator[Diagnostic]:
     if f.const is not None and not isinstance(f.const, int):
         yield from _word(f, f.const, model)
     elif f.const is not None and (isinstance(f.const, bool) or _is(f, "bool")):
@@ -111,7 +111,7 @@ def _numbers(f: Field, model: Model) -> Iterator[Diagnostic]:
             message = f'{number} is not a value of the enum "{enum.name}"'
             yield Diagnostic("C017", message, where, help=f"it is declared at {enum.span}")
     if f.absent is None and f.default is not None:
-        yield from _default(f, f.default, model)
+        yield from _default(f, f.default, model, nullable)
 
 
 def _words(value: int | str | bytes) -> str:
@@ -189,13 +189,14 @@ def _data(type_: BytesType, value: str | bytes, where: Span) -> Iterator[Diagnos
         yield Diagnostic("C017", message, where)
 
 
-def _default(f: Field, default: Expression, model: Model) -> Iterator[Diagnostic]:
+def _default(f: Field, default: Expression, model: Model, nullable: bool) -> Iterator[Diagnostic]:
+    """``nullable``: the field may be null in some version."""
     where = expression_span(model, default)
     if isinstance(f.type, BitsType):
         message = f'"{f.name}" has no default: its members have'
         yield Diagnostic("C017", message, where)
     elif not isinstance(f.type, ScalarType | BytesType):
-        yield from default_of_many(f, where, is_null=isinstance(default.node, Null))
+        yield from default_of_many(f, where, nullable, is_null=isinstance(default.node, Null))
     elif isinstance(f.type, BytesType) and isinstance(default.node, Data):
         yield from _data(f.type, default.node.value, where)
     elif isinstance(f.type, ScalarType) and isinstance(default.node, Number):

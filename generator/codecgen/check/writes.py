@@ -140,6 +140,8 @@ class _Rows:
             named.append(f.name)
         names = {name.partition(".")[0] for name in given}
         for f in layout.fields:
+            if f.tag is not None:
+                continue  # it is left out
             if f.name not in names and self.lacks_value(f):
                 message = f'"{f.name}" has no value when it is written, and no default'
                 help = f"it is declared at {f.span}"

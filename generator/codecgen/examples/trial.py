@@ -22,6 +22,7 @@ from codecgen.schema.types import (
     ScalarType,
     Span,
     StructType,
+    TagsType,
 )
 
 
@@ -186,6 +187,8 @@ class _Meant:
                         f"{path}: text is needed, not {given!r}; put it into quotes", path
                     )
                 return given if text else given.encode("utf-8")
+            case TagsType() if isinstance(given, list):
+                return [self.tagged(item, f"{path}[{i}]") for i, item in enumerate(given)]
             case StructType(ref):
                 return self.layout(self.version(ref, plan, given), given, path)
             case ArrayType(element):
@@ -199,6 +202,12 @@ class _Meant:
                 ]
             case _:
                 return given
+
+    def tagged(self, given: object, path: str) -> object:
+        """A tagged field that the layout does not name."""
+        if not isinstance(given, Mapping) or not isinstance(given.get("data"), str):
+            return given
+        return {**given, "data": given["data"].encode("utf-8")}
 
     def version(self, ref: Reference, around: LayoutPlan, value: object) -> LayoutPlan:
         """The plan of a layout inside another, by what a value says of itself where the layout has versions."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from codecgen.plan import nodes
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
+from codecgen.plan.constant_folding import fold, settled_fields
 from codecgen.plan.layouts import FieldPlan
 from codecgen.plan.nodes import Value
 from codecgen.schema.model import Field
@@ -50,7 +51,7 @@ def sources(view: ViewPlan, case: CasePlan) -> Sources:
     for leaf in view.leaves:
         if leaf.inside is not None:
             continue
-        value = case.values.get(leaf.column.name)
+        value = settled(case, leaf)
         nothing = value is None or isinstance(value, nodes.NullValue)
         if value is None or (nothing and leaf.column.type in DIRECT):
             missing.append(leaf)
@@ -70,7 +71,7 @@ def only_kernels_read(view: ViewPlan, case: CasePlan, others: Collection[str] = 
     """Raise :class:`SourceError` for a column that only kernels can read: neither a plain value nor a list of structs of bytes
     and text. ``others`` are types that cannot be had either."""
     for leaf in view.leaves:
-        column, value = leaf.root.column, case.values.get(leaf.root.column.name)
+        column, value = leaf.root.column, settled(case, leaf)
         if value is None or isinstance(value, nodes.NullValue):
             continue
         listed = leaf.inside is not None and leaf.column.type not in BYTES_LIKE
@@ -78,6 +79,14 @@ def only_kernels_read(view: ViewPlan, case: CasePlan, others: Collection[str] = 
         if listed or odd:
             what = "lists" if column.type == "list" else column.type
             raise SourceError(f"in a column of {what}", blamed(case, value))
+
+
+def settled(case: CasePlan, leaf: Leaf) -> Value | None:
+    """What a column is made of, without conditions that the version settles."""
+    value = case.values.get(leaf.root.column.name)
+    if not isinstance(value, nodes.Conditional) or leaf.root.column.type not in DIRECT:
+        return value
+    return fold(value, settled_fields)
 
 
 def _check_field(case: CasePlan, leaf: Leaf, f: Field) -> None:

@@ -10,6 +10,7 @@ from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.narrowing import compare
 from codecgen.plan.nodes import Value
 from codecgen.plan.size_bounds import scalar_bounds
+from codecgen.plan.tag_defaults import holds_default
 from codecgen.schema.model import Overhead, OverheadOf
 from codecgen.schema.types import (
     INTEGERS,
@@ -21,6 +22,7 @@ from codecgen.schema.types import (
     Reference,
     ScalarType,
     StructType,
+    TagsType,
 )
 
 Fields = Mapping[str, object]
@@ -62,11 +64,13 @@ class _Sizer:
         self.sizes: dict[str, int] = {}
 
     def total(self) -> int:
-        for fp in self.layout.fields:
+        for fp in self.layout.in_order:
             self.sizes[fp.name] = self.field(fp)
-        for fp in reversed(self.layout.fields):
+        for fp in reversed(self.layout.in_order):
             if fp.measures is not None and fp.size is None and self.there(fp):
-                measured = sum(self.sizes[f.name] for f in self.layout.field_range(fp.measures))
+                measured = sum(
+                    self.sizes.get(f.name, 0) for f in self.layout.field_range(fp.measures)
+                )
                 self.sizes[fp.name] = self.scalar(fp.field.type, measured)
         return sum(self.sizes.values())
 
@@ -107,6 +111,8 @@ class _Sizer:
                 if value is None:
                     return length_size(present, null)
                 return length_size(present, 1) + self.held(ref, value)
+            case TagsType():
+                return self.tags(value)
 
     def count(self, name: str) -> int:
         """The number of elements of an array, or the one that means null."""
@@ -184,6 +190,40 @@ class _Sizer:
         names = {v.value: v.name for v in self.plan.model.enums[enum].values} if enum else {}
         if names.get(number if isinstance(number, int) else -1) != "none":
             raise SizeError(f"{self.layout.name}: the length of a compressed section is not known")
+
+    def tags(self, unknown: object) -> int:
+        """The section of tagged fields: those that were given, other than null, and the ``unknown`` ones."""
+        found = [
+            (item.get("tag"), item.get("data"))
+            for item in _items(unknown)
+            if isinstance(item, Mapping)
+        ]
+        sizes = [
+            (tag, len(data))
+            for tag, data in found
+            if isinstance(tag, int) and isinstance(data, bytes)
+        ]
+        for fp in self.layout.tagged:
+            if fp.name in self.this:
+                known = self.tagged(fp)
+                if known is not None:
+                    sizes.append((fp.field.tag or 0, known))
+        parts = [varint_size("uvarint", tag) + varint_size("uvarint", n) + n for tag, n in sizes]
+        return varint_size("uvarint", len(sizes)) + sum(parts)
+
+    def tagged(self, fp: FieldPlan) -> int | None:
+        """The bytes of a tagged field; None for one that holds its default, and is left out."""
+        type_, value = fp.field.type, self.this[fp.name]
+        if isinstance(type_, BitsType):
+            bits = self.bits(type_.members, value, fp)
+            value = sum(int(bits[m.name]) << m.low for m in type_.members)  # type: ignore[call-overload]
+        elif isinstance(type_, ScalarType) and type_.enum is not None:
+            value = self.number(type_.enum, value)
+        if holds_default(fp, value):
+            return None
+        if isinstance(type_, ScalarType) and type_.name not in VARINTS:
+            return scalar_bounds(type_.name)[0]
+        return self.field(fp)
 
     def held(self, ref: Reference, value: object) -> int:
         if not isinstance(value, Mapping):

@@ -26,6 +26,7 @@ from codecgen.schema.types import (
     Reference,
     ScalarType,
     StructType,
+    TagsType,
 )
 
 T = TypeVar("T")
@@ -83,6 +84,24 @@ class LayoutPlan:
     def least(self) -> int:
         """The fewest bytes that the layout can take: the fixed fields that are always there."""
         return sum(f.size or 0 for f in self.fields if f.field.when is None)
+
+    @property
+    def in_order(self) -> tuple[FieldPlan, ...]:
+        """The fields whose bytes follow each other: all but the tagged ones, which lie in the section of them."""
+        return tuple(f for f in self.fields if f.field.tag is None)
+
+    @property
+    def tagged(self) -> tuple[FieldPlan, ...]:
+        """The tagged fields, by their numbers."""
+        found = [f for f in self.fields if f.field.tag is not None]
+        return tuple(sorted(found, key=lambda f: f.field.tag or 0))
+
+    @property
+    def other_tags(self) -> tuple[int, ...]:
+        """The numbers of tagged fields that only other versions of the layout have."""
+        here = {f.field.tag for f in self.tagged}
+        every = {f.tag for f in self.layout.fields if f.tag is not None}
+        return tuple(sorted(every - here))
 
     @property
     def size(self) -> int | None:
@@ -176,18 +195,21 @@ def _plan(layout: Layout, version: int | None, model: Model, plan_of: object) ->
     there = layout.fields_of(version)
     for i, f in enumerate(there):
         f = _in_version(f, version, model)
-        size = _size(f, version, plan_of)
-        following = there[i + 1].name if i + 1 < len(there) else f.name
+        is_tagged = f.tag is not None
+        size = None if is_tagged else _size(f, version, plan_of)
+        following = next((g.name for g in there[i + 1 :] if g.tag is None), f.name)
         fields.append(
             FieldPlan(
                 f,
-                offset,
+                None if is_tagged else offset,
                 size,
                 _spelled_out(f.measures, following),
                 _spelled_out(f.covers, following),
                 *_settled(layout, f, version, model),
             )
         )
+        if is_tagged:
+            continue
         fixed = offset is not None and size is not None and f.when is None
         offset = offset + size if fixed else None  # type: ignore[operator]
     return LayoutPlan(layout, version, tuple(fields), _derived(layout, version, model))
@@ -259,5 +281,5 @@ def _size(f: Field, version: int | None, plan_of: object) -> int | None:
             wanted = version if ref.version is None else ref.version
             found = [p for p in plans if p.version in (wanted, None)]
             return found[0].size if found else None
-        case ArrayType():
+        case ArrayType() | TagsType():
             return None

@@ -47,6 +47,17 @@ class Struct:
 
 
 @dataclass(frozen=True, slots=True)
+class Tags:
+    """Read a section of tagged fields: their number, and tag, size and bytes of each; tags ascend. ``known`` has what reads
+    each tagged field of the layout where it is there, by its tag; others are passed over, but those of ``other`` versions
+    are refused."""
+
+    field: FieldPlan
+    known: tuple[tuple[FieldPlan, tuple[ReadOp, ...]], ...]
+    other: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Open:
     """From here on bytes are those that ``length`` measures (less its own), up to ``last`` (None: the end of the layout). With ``when``
     the length may not be there; ``after`` is then what follows the last field."""
@@ -108,7 +119,7 @@ class Absent:
 
 
 ReadOp = (
-    Number | Bytes | Elements | Struct | Open | Close | Mark | Verify | Require | When | Absent
+    Number | Bytes | Elements | Struct | Tags | Open | Close | Mark | Verify | Require | When | Absent
 )  # fmt: skip
 
 
@@ -119,6 +130,9 @@ def fields_needed(ops: tuple[ReadOp, ...], *, checks: bool) -> set[str]:
         match op:
             case When(_, condition, then):
                 out |= _named(condition) | fields_needed(then, checks=checks)
+            case Tags(known=known):
+                for _, inner in known:
+                    out |= fields_needed(inner, checks=checks)
             case Open(length, when=when):
                 out |= {length.name} | (set() if when is None else _named(when))
             case Verify(checksum) if checks:
@@ -148,6 +162,7 @@ __all__ = [
     "ReadOp",
     "Require",
     "Struct",
+    "Tags",
     "Verify",
     "When",
     "fields_needed",

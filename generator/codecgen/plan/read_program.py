@@ -23,11 +23,20 @@ from codecgen.plan.read_ops import (
     ReadOp,
     Require,
     Struct,
+    Tags,
     Verify,
     When,
 )
 from codecgen.plan.types import INT, bit_type, bytes_type, scalar_type
-from codecgen.schema.types import ArrayType, BitMember, BitsType, BytesType, ScalarType, StructType
+from codecgen.schema.types import (
+    ArrayType,
+    BitMember,
+    BitsType,
+    BytesType,
+    ScalarType,
+    StructType,
+    TagsType,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +50,7 @@ class ReadProgram:
         """The operations before a field is read; what begins with the field has begun."""
         out = []
         for op in self.ops:
-            reading = isinstance(op, Number | Bytes | Elements | Struct | When | Absent)
+            reading = isinstance(op, Number | Bytes | Elements | Struct | Tags | When | Absent)
             if reading and op.field.name == field:  # type: ignore[union-attr]
                 break
             out.append(op)
@@ -54,7 +63,7 @@ def read_program(plan: Plan, layout: LayoutPlan) -> ReadProgram:
 
 
 def _ops(plan: Plan, layout: LayoutPlan) -> Iterator[ReadOp]:
-    fields = layout.fields
+    fields = layout.in_order
     if not fields:
         return
     end = fields[-1].name
@@ -96,7 +105,7 @@ def _opens_at(layout: LayoutPlan, m: FieldPlan) -> str:
     assert m.measures is not None
     if m.own_bytes == 0:
         return m.measures.first
-    return layout.fields[layout.fields.index(m) + 1].name
+    return layout.in_order[layout.in_order.index(m) + 1].name
 
 
 def _checksums(layout: LayoutPlan) -> list[FieldPlan]:
@@ -105,14 +114,14 @@ def _checksums(layout: LayoutPlan) -> list[FieldPlan]:
 
 def _index(layout: LayoutPlan, name: str | None) -> int:
     if name is None:
-        return len(layout.fields) - 1
-    return next(i for i, fp in enumerate(layout.fields) if fp.name == name)
+        return len(layout.in_order) - 1
+    return next(i for i, fp in enumerate(layout.in_order) if fp.name == name)
 
 
 def _after(layout: LayoutPlan, at: int, last: int | None = None) -> int | None:
     """The bytes of the fields that follow one, up to the ``last`` (None: of the layout); None when they vary."""
     total = 0
-    for fp in layout.fields[at + 1 : None if last is None else last + 1]:
+    for fp in layout.in_order[at + 1 : None if last is None else last + 1]:
         type_ = fp.field.type
         if isinstance(type_, BytesType) and type_.length == "rest" and fp.when is not None:
             continue  # of two fields that reach to the end one is there
@@ -124,7 +133,7 @@ def _after(layout: LayoutPlan, at: int, last: int | None = None) -> int | None:
 
 def _field(plan: Plan, layout: LayoutPlan, at: int, last: int) -> Iterator[ReadOp]:
     """A field of a field range that ends with the field ``last``."""
-    fp = layout.fields[at]
+    fp = layout.in_order[at]
     ops = (_read(plan, layout, at, last), *_rules(plan, layout, fp))
     when = None if fp.when is None else fold(fp.when)
     if when is None or (is_known(when) and truth(when)):
@@ -136,12 +145,16 @@ def _field(plan: Plan, layout: LayoutPlan, at: int, last: int) -> Iterator[ReadO
 
 
 def _read(plan: Plan, layout: LayoutPlan, at: int, last: int) -> ReadOp:
-    fp = layout.fields[at]
+    return _read_one(plan, layout, layout.in_order[at], _after(layout, at, last))
+
+
+def _read_one(plan: Plan, layout: LayoutPlan, fp: FieldPlan, after: int | None) -> ReadOp:
+    """What reads a field that has ``after`` bytes behind it."""
     match fp.field.type:
         case ScalarType(name) | BitsType(name):
             return Number(fp, name)
         case BytesType() as type_:
-            return Bytes(fp, type_, _after(layout, at, last))
+            return Bytes(fp, type_, after)
         case ArrayType(element) as array:
             if isinstance(element, ScalarType | BytesType):
                 return Elements(fp, array, element)
@@ -149,6 +162,12 @@ def _read(plan: Plan, layout: LayoutPlan, at: int, last: int) -> ReadOp:
             return Elements(fp, array, plan.expected(element, layout), other)
         case StructType(ref):
             return Struct(fp, plan.expected(ref, layout))
+        case TagsType():
+            known = (
+                (f, (_read_one(plan, layout, f, 0), *_rules(plan, layout, f)))
+                for f in layout.tagged
+            )
+            return Tags(fp, tuple(known), layout.other_tags)
 
 
 def _rules(plan: Plan, layout: LayoutPlan, fp: FieldPlan) -> Iterator[Require]:

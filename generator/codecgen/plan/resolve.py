@@ -10,7 +10,7 @@ from codecgen.plan import nodes
 from codecgen.plan.narrowing import Facts, after, decided
 from codecgen.plan.nodes import Value
 from codecgen.plan.scope import Scope
-from codecgen.plan.types import BOOL, INT, NULL, Type, bit_type, bytes_type, scalar_type
+from codecgen.plan.types import BOOL, INT, NULL, Type, bit_type, bytes_type, held_type, scalar_type
 from codecgen.schema import expression
 from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Null, Number, Path
 from codecgen.schema.lookup import exists_in, field_of, field_spans, members, spread
@@ -25,6 +25,7 @@ from codecgen.schema.types import (
     Since,
     Span,
     StructType,
+    TagsType,
 )
 from codecgen.spans import expression_span, hint
 
@@ -301,10 +302,8 @@ class Resolver:
                 type_ = scalar_type(f.type)
             case BytesType():
                 type_ = bytes_type(f.type).not_null()
-            case ArrayType():
-                type_ = Type("array")
-            case StructType():
-                type_ = Type("layout")
+            case ArrayType() | StructType() | TagsType():
+                type_ = held_type(f.type)
         value = nodes.FieldValue(f, type_, owner, holders)
         nullable = nullable and not self.facts.there(value)
         value = replace(value, type=type_.or_null(nullable))

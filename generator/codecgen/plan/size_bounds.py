@@ -15,6 +15,7 @@ from codecgen.schema.types import (
     BytesType,
     ScalarType,
     StructType,
+    TagsType,
 )
 
 _MOST = {32: 5, 64: 10}
@@ -51,7 +52,7 @@ def bounds(plan: Plan, layout: LayoutPlan, inside: frozenset[str] = frozenset())
     most: int | None = 0
     payload = []
     before: _FieldBounds | None = None
-    for fp in layout.fields:
+    for fp in layout.in_order:
         low, high, carries = _field_bounds(plan, layout, fp, inside)
         if fp.field.when is not None:
             if before is not None and opposite(before.when, fp.field.when.node):
@@ -129,3 +130,5 @@ def _field_bounds(
                 before, longest = scalar_bounds(fp.field.type.present)
                 least, most = before, None if most is None else most + longest
             return least, most, any(b.payload for b in held)
+        case TagsType():
+            return 1, scalar_bounds("uvarint")[1], True

@@ -17,6 +17,7 @@ from codecgen.schema.types import (
     Reference,
     ScalarType,
     StructType,
+    TagsType,
 )
 
 _NAMES = {
@@ -96,6 +97,8 @@ def type_pieces(type_: FieldType) -> Iterator[str | Reference]:
                 yield " to the end"
             if type_.null is not None:
                 yield f", null as {type_.null}"
+        case TagsType():
+            yield "tagged fields"
         case StructType(ref, present, null):
             yield ref
             if present is not None:
@@ -142,6 +145,8 @@ def size_words(fp: FieldPlan) -> str:
         case ArrayType(_, count, _, length):
             prefixes = [span_words(*scalar_bounds(n)) for n in (count, length) if n]
             return ", + ".join([*prefixes, "elements"])
+        case TagsType():
+            return f"{span_words(*scalar_bounds('uvarint'))}, + tagged fields"
         case StructType(_, str(present)):
             return f"{span_words(*scalar_bounds(present))}, + what it holds"
         case _:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from codecgen.schema.types import BitMember, BytesType, ScalarType
+from codecgen.schema.types import ArrayType, BitMember, BytesType, ScalarType, StructType, TagsType
 
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """``kind``: int, float, bool, enum, bytes, text, uuid, bits, array, layout, or null. ``nullable``: may be null."""
+    """``kind``: int, float, bool, enum, bytes, text, uuid, bits, array, layout, tags, or null. ``nullable``: may be null."""
 
     kind: str
     enum: str | None = None
@@ -26,6 +26,7 @@ class Type:
             "bits": "a set of bits",
             "array": "an array",
             "layout": "a layout",
+            "tags": "a section of tagged fields",
         }
         return words.get(self.kind, self.kind)
 
@@ -52,6 +53,13 @@ def bit_type(m: BitMember) -> Type:
 def bytes_type(type_: BytesType) -> Type:
     """The type of the values of a field of bytes or text."""
     return Type("text" if type_.text else "bytes", None, type_.null is not None)
+
+
+def held_type(type_: ArrayType | StructType | TagsType) -> Type:
+    """The type of a field that holds several values."""
+    if isinstance(type_, ArrayType):
+        return Type("array")
+    return Type("layout" if isinstance(type_, StructType) else "tags")
 
 
 def scalar_type(type_: ScalarType, nullable: bool = False) -> Type:

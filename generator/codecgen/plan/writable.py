@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codecgen.plan import nodes
+from codecgen.plan.columns import CasePlan
 from codecgen.plan.constant_folding import fold
 from codecgen.plan.layouts import FieldPlan
 from codecgen.schema.lookup import number_types
@@ -31,8 +32,23 @@ KERNEL_CHECKSUMS = ("crc32", "crc32c")
 """The checksums that kernels compute."""
 
 
+TAGGED = "a tagged field of rows that are written"
+
+
+def see_untagged(case: CasePlan) -> None:
+    """See that no value is given for a tagged field: they keep their defaults."""
+    own = case.element if case.array is None else case.entry
+    for layout, given in ((own, case.write_entry), (case.element, case.write_item)):
+        names = {name.partition(".")[0] for name in given}
+        for fp in layout.tagged:
+            if fp.name in names:
+                see_writable(fp.field)
+
+
 def see_writable(f: Field) -> None:
     """See that kernels have a way of writing a field."""
+    if f.tag is not None:
+        raise WriteError(TAGGED, f)
     if {"i24", "u24"} & set(number_types(f)):
         raise WriteError("a number of 3 bytes, which kernels do not write", f)
     if f.measures is not None and f.measures.first == f.name:

@@ -16,7 +16,7 @@ from codecgen.plan.equality import conjuncts, said_by
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.nodes import Value
 from codecgen.plan.value_ranges import range_of
-from codecgen.plan.writable import WriteError, see_writable, writes_null
+from codecgen.plan.writable import WriteError, see_untagged, see_writable, writes_null
 from codecgen.plan.write_ops import (
     Absent,
     Bits,
@@ -35,7 +35,15 @@ from codecgen.plan.write_ops import (
 from codecgen.plan.written_fields import known_when_written, number_of
 from codecgen.schema.lookup import integer_range
 from codecgen.schema.model import Field
-from codecgen.schema.types import ArrayType, BitMember, BitsType, BytesType, Reference, ScalarType
+from codecgen.schema.types import (
+    ArrayType,
+    BitMember,
+    BitsType,
+    BytesType,
+    Reference,
+    ScalarType,
+    TagsType,
+)
 
 RUNNING = ("last", "max", "min")
 """Which columns of the rows of an entry change with every row."""
@@ -110,17 +118,18 @@ class _Programmer:
 
     def program(self) -> WriteProgram:
         case = self.case
+        see_untagged(case)
         if case.array is not None:
             order = {name.partition(".")[0]: i for i, name in enumerate(case.write_entry)}
             order[case.array.name] = len(
                 case.write_entry
             )  # what compresses the rows comes before them
-            for fp in sorted(case.entry.fields, key=lambda fp: order.get(fp.name, -1)):
+            for fp in sorted(case.entry.in_order, key=lambda fp: order.get(fp.name, -1)):
                 self.op("entry", fp.name)
-        row = tuple(self.op("item", fp.name) for fp in case.element.fields)
+        row = tuple(self.op("item", fp.name) for fp in case.element.in_order)
         around: tuple[WriteOp, ...] = ()
         if case.array is not None:
-            around = tuple(self.op("entry", fp.name) for fp in case.entry.fields)
+            around = tuple(self.op("entry", fp.name) for fp in case.entry.in_order)
         orders = [
             tuple(op for (where, _), op in self.made.items() if where == part)
             for part in ("entry", "item")
@@ -207,6 +216,8 @@ class _Programmer:
                 return self.elements(fp, array, layout, self.leaf(given.get(f.name), f))
             case ScalarType() as scalar if _is_number(scalar):
                 return self.number(part, fp, scalar, given.get(f.name))
+            case TagsType():
+                return Constant(fp, "uvarint", 0)
         raise WriteError("not written by the kernels", f)
 
     def settled(self, fp: FieldPlan, layout: LayoutPlan) -> Constant | None:
@@ -334,7 +345,7 @@ class _Programmer:
             raise WriteError("an array that is not written by the kernels", f)
         element = self.plan.expected(array.element, layout)
         members = {m.column.name: m for m in self.view.inside(leaf)}
-        each = tuple(self.in_element(inner, element, members) for inner in element.fields)
+        each = tuple(self.in_element(inner, element, members) for inner in element.in_order)
         return Elements(fp, array, leaf, element, each)
 
     def in_element(
@@ -370,6 +381,8 @@ class _Programmer:
                         raise WriteError("without a value to write, and has no default", f)
                     word |= found << m.low
                 return Constant(fp, base, word)
+            case TagsType():
+                return Constant(fp, "uvarint", 0)
         raise WriteError("not written by the kernels inside an array of a row", f)
 
 

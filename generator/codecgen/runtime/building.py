@@ -15,12 +15,13 @@ from codecgen.runtime.fields import Field, Fields, contain
 from codecgen.runtime.located_bytes import Session
 from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.primitives import EnumField
+from codecgen.runtime.tags import Tags, default_of, value_of
 
 
 class Build:
     """The state of one build: the values, those that were worked out among them. ``name`` is the layout's."""
 
-    __slots__ = ("fields", "name", "obj", "session", "uncounted")
+    __slots__ = ("fields", "name", "obj", "session", "tagged", "uncounted")
 
     def __init__(self, name: str, fields: Fields, value: Any, session: Session) -> None:
         self.name = name
@@ -28,6 +29,7 @@ class Build:
         self.session = session
         self.obj = self.given(value)
         self.uncounted: set[str] = set()
+        self.tagged: dict[int, bytes] = {}  # those that do not hold their defaults, by tag
 
     def whole(self) -> bytes:
         """The bytes of all fields."""
@@ -57,11 +59,24 @@ class Build:
             value
         )  # in a layout that holds this one: what conditions after it look at
         for f in self.fields.all:  # so that what depends on an array can look at it
-            if f.name not in obj and isinstance(f.codec, Array) and f.when is None:
+            there = f.when is None and f.tag is None
+            if f.name not in obj and isinstance(f.codec, Array) and there:
                 obj[f.name] = construct.ListContainer() if f.default is None else None
         return obj
 
     def part(self, f: Field) -> bytes:
+        """The bytes of a field where it stands: those of a tagged one are kept for the section of them."""
+        if isinstance(f.codec, Tags):
+            unknown = self.obj.setdefault(f.name, construct.ListContainer())
+            return f.codec.written(self.tagged, unknown, self.fields)
+        data = self.own(f)
+        if f.tag is None:
+            return data
+        if data != default_of(f):
+            self.tagged[f.tag] = data
+        return b""
+
+    def own(self, f: Field) -> bytes:
         if not self.is_there(f):
             if self.obj.get(f.name) is not None and f.measures is None:
                 raise BuildError("the field is not there in this case, but has a value")
@@ -104,6 +119,8 @@ class Build:
 
     def default(self, f: Field) -> Any:
         """The value of a field that was not given."""
+        if f.tag is not None:
+            return value_of(default_of(f), f)
         if f.default is not None:
             value = f.default(self.obj)
             if value is not None or nullable(f):

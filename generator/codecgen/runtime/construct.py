@@ -20,6 +20,7 @@ from codecgen.runtime.primitives import (
     wrap,
 )
 from codecgen.runtime.properties_file import PropertiesFile, Property
+from codecgen.runtime.tags import Tags
 from codecgen.runtime.text_values import Base64Uuid, Decimal, RestOfLine, Word
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "Property",
     "RestOfLine",
     "Rule",
+    "Tags",
     "Text",
     "TextLine",
     "Uuid",

@@ -39,7 +39,8 @@ class Field:
     ``counts``: it is the number of elements of that array. ``checksum`` and ``covers``: it is a
     checksum over that field range. What the builder can work out of these it fills in; the parser
     verifies them. ``valid`` and ``refuse`` are rules about the fields so far. ``spelled`` is the name
-    in the format's own documents, ``hidden`` fields are left out where people read.
+    in the format's own documents, ``hidden`` fields are left out where people read. ``tag`` is the number of a tagged
+    field: it has no bytes of its own, but lies in the section of them.
     """
 
     def __init__(
@@ -60,12 +61,15 @@ class Field:
         refuse: Rule | None = None,
         spelled: str | None = None,
         hidden: bool = False,
+        tag: int | None = None,
     ) -> None:
         self.name = name
         self.codec = codec
         self.line = line
         self.spelled = spelled or name
         self.hidden = hidden
+        self.tag = tag
+        self.default_bytes: bytes | None = None  # of a tagged field, once somebody asked for them
         self.when = when
         self.default = default
         self.const = const if version is None else version
@@ -90,19 +94,21 @@ class Fields:
         self.all = tuple(fields)
         self.names = [f.name for f in self.all]
         self.by_name = {f.name: f for f in self.all}
+        self.tagged = tuple(f for f in self.all if f.tag is not None)
         self.source_file = source_file
         for f in self.all:
             if f.measures is not None:
                 first = f.measures[0]
                 if first == f.name:  # it counts itself, and what it measures goes on with the next
                     f.own_bytes = f.codec.size or 0
-                    first = self.names[self.names.index(first) + 1]
+                    later = self.all[self.names.index(first) + 1 :]
+                    first = next(g.name for g in later if g.tag is None)
                 self.by_name[first].opened_by += (f,)
             if f.covers is not None:
                 self.by_name[f.covers[0]].checked_by += (f,)
         for i, f in enumerate(self.all):
             if isinstance(f.codec, Bytes) and f.codec.length is None:  # all that is left
-                f.tail = self.all[i + 1 :]
+                f.tail = tuple(g for g in self.all[i + 1 :] if g.tag is None)
 
     def field_range(self, first: str, last: str | None) -> range:
         """The indices of the fields of a field range."""

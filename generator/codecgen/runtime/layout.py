@@ -71,12 +71,13 @@ class Layout(Codec):
         self.source_file = source
         self.version = version
         self.trailing = trailing
-        fixed = all(f.codec.size is not None and f.when is None for f in fields)
-        self.size = sum(f.codec.size or 0 for f in fields) if fixed else None
-        self.least = sum(_least(f.codec) for f in fields if f.when is None)
+        in_order = tuple(f for f in fields if f.tag is None)
+        fixed = all(f.codec.size is not None and f.when is None for f in in_order)
+        self.size = sum(f.codec.size or 0 for f in in_order) if fixed else None
+        self.least = sum(_least(f.codec) for f in in_order if f.when is None)
         self._offsets: dict[str, int] = {}
         at = 0
-        for f in fields:
+        for f in in_order:
             self._offsets[f.name] = at
             if f.codec.size is None or f.when is not None:
                 break

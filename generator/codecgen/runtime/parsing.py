@@ -19,6 +19,7 @@ from codecgen.runtime.errors import (
 )
 from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.located_bytes import Source
+from codecgen.runtime.tags import SectionReader, Tags
 
 
 @dataclass(slots=True)
@@ -110,8 +111,16 @@ class Parse:
         self.finish()
 
     def field(self, f: Field) -> None:
+        if f.tag is not None:  # in the section of tagged fields
+            return
         self.begin(f)
         source, obj = self.source, self.obj
+        if isinstance(f.codec, Tags):
+            start = source.pos
+            SectionReader(self.fields, f, f.codec).read(source, obj)
+            self.starts[f.name] = (start, source.pos)
+            self.close(f)
+            return
         if f.when is not None and not f.when(obj):
             obj[f.name] = None
             self.close(f)

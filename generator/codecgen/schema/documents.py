@@ -9,7 +9,15 @@ from codecgen.schema import forms, grammar, literals, text_forms, yaml_tree
 from codecgen.schema.by_version import ranges_of, types_of
 from codecgen.schema.declarations import Declarations
 from codecgen.schema.expression import Expression
+from codecgen.schema.flexible import (
+    Flexible,
+    bare,
+    flexible_of,
+    section,
+    with_lengths,
+)
 from codecgen.schema.inference import complete, with_numbers
+from codecgen.schema.key_types import FLEXIBLE
 from codecgen.schema.local_layouts import local_layout, settled, with_counts
 from codecgen.schema.model import (
     Choice,
@@ -57,6 +65,7 @@ class ModelBuilder:
         )  # the layout that is read, and the way to
         self.path: list[str] = []  # the field in it
         self.local_names: list[str] = []
+        self.flexible: Flexible | None = None
 
     def model(self, files: Mapping[str, str], used: Used) -> Model:
         found = settled(self.layouts, self.local_names)
@@ -116,8 +125,8 @@ class ModelBuilder:
         if not self.declare(name, r.at("layout")):
             return
         accepts = frozenset(forms.words(r["accepts"]))
-        self.around, self.path = r, [name]
-        fields = self.fields(r, accepts)
+        self.around, self.path, self.flexible = r, [name], flexible_of(r)
+        fields = self.fields(r, accepts) + self.tagged(r, accepts)
         notes: dict[int, tuple[Since | None, Since | None]] = {}
         for key, n in forms.entries(r["version_notes"]):
             if key.isdecimal():
@@ -136,12 +145,16 @@ class ModelBuilder:
             since=cast(Since | None, r["since"]),
             draft=cast(Since | None, r["draft"]),
             accepts=accepts,
+            flexible=cast(Any, r["flexible"]),
             derived=tuple(self.derived(r)),
             examples=tuple(
                 forms.example(v.value) for v in cast(tuple[Any, ...], r["examples"] or ())
             ),
             overhead=forms.overhead(overhead) if isinstance(overhead, Record) else None,
-            places=r.places("since", "draft", "endian", "versions", "version_notes", "accepts"),
+            places=r.places(
+                *("since", "draft", "endian", "versions", "version_notes"),
+                *("accepts", "flexible"),
+            ),
         )
 
     def text(self, r: Record) -> None:
@@ -223,7 +236,17 @@ class ModelBuilder:
         """The fields of a layout, or of one that is written in the place of a field."""
         spans = forms.key_spans(r["fields"])
         entries = forms.entries(r["fields"])
-        return with_counts(tuple(self.field(n, value, spans[n], accepts) for n, value in entries))
+        counted = frozenset(v["counts"] for _, v in entries if isinstance(v, Record))
+        return with_counts(
+            tuple(self.field(n, value, spans[n], accepts, n in counted) for n, value in entries)
+        )
+
+    def tagged(self, r: Record, accepts: frozenset[str]) -> tuple[Field, ...]:
+        """The tagged fields of a layout, and the section that they lie in."""
+        spans = forms.key_spans(r["tagged"])
+        entries = forms.entries(r["tagged"])
+        fields = [self.field(n, value, spans[n], accepts, tagged=True) for n, value in entries]
+        return (*fields, *section(self.flexible, r.at("flexible"), accepts))
 
     def local(self, r: Record, span: Span, accepts: frozenset[str]) -> Reference:
         """The layout that is written in the place of a field: its name is the way to it."""
@@ -231,17 +254,34 @@ class ModelBuilder:
         if self.declared.get(name) is span:
             return Reference(name, None, span)  # in another version
         accepts -= {"trailing_bytes"}
-        fields = self.fields(r, accepts)
+        fields = self.fields(r, accepts) + section(self.flexible, span, accepts)
         if self.declare(name, span):
             self.layouts[name] = local_layout(name, fields, span, self.around, accepts)
             self.local_names.append(name)
         return Reference(name, None, span)
 
-    def field(self, name: str, value: object, span: Span, accepts: frozenset[str]) -> Field:
+    def field(
+        self,
+        name: str,
+        value: object,
+        span: Span,
+        accepts: frozenset[str],
+        counted: bool = False,
+        tagged: bool = False,
+    ) -> Field:
         around = cast(Any, self.around["endian"] or "big")
-        if isinstance(value, str):
+        if isinstance(value, str) and value not in FLEXIBLE:
             return Field(name, ScalarType(value), span, around, accepts=accepts)
-        r = cast(Record, value)
+        given = value if isinstance(value, Record) else bare(str(value), span)
+        if tagged and "tag" not in given:
+            help = "the number that stands before its bytes: `tag: 0`"
+            self.reader.report(
+                "C005", f'"{name}" is tagged, and needs the key "tag"', span, help=help
+            )
+        elif "tag" in given and not tagged:
+            message = '"tag" goes with fields under `tagged`'
+            self.reader.report("C011", message, given.at("tag"))
+        r = with_lengths(self.reader, given, name, self.flexible, counted=counted, tagged=tagged)
         self.path.append(name)
         here = accepts | frozenset(forms.words(r["accepts"]))
         types = types_of(r, lambda one: self.type(one, span, here))
@@ -274,6 +314,7 @@ class ModelBuilder:
             formerly=forms.formerly(r["formerly"]),
             misprint=forms.misprint(r["misprint"]),
             hidden=bool(r["hidden"]),
+            tag=cast(int | None, r["tag"]),
             places=r.places(),
         )
 
@@ -335,4 +376,6 @@ class ModelBuilder:
 
 def _present(r: Record) -> tuple[str | None, int | None]:
     """The type of the number before a layout that says whether it is there, and the number that means null."""
+    if "nullable" in r and "null" not in r:  # not in this version
+        return None, None
     return cast(str | None, r["present"]), cast(int | None, r["null"])

@@ -12,6 +12,7 @@ from codecgen.schema.grammar_of_texts import TEXTS
 from codecgen.schema.grammar_of_views import VIEWS
 from codecgen.schema.key_types import (
     DOC,
+    FLEXIBLE,
     SINCE,
     Anything,
     Bits,
@@ -56,8 +57,9 @@ _ACCEPTS = Key(ListOf(OneOf(tuple(FREEDOMS))), "What lenient readers take, and s
 _VERSIONS = Key(Range(), "The versions in which it exists.")
 _MISPRINT = Key(Use("misprint"), "What a document about the format says wrongly about it.")
 _FIELD_RANGE = Either((OneOf(("rest",)), Use("field_range")))
+_WORDS = OneOf((*SCALARS, *FLEXIBLE))
 _FIELDS = Key(
-    MapOf(Either((OneOf(SCALARS), Use("field")))),
+    MapOf(Either((_WORDS, Use("field")))),
     "The fields, in the order of the bytes. A bare word is a type.",
 )
 _ORDER = OneOf(("big", "little"))
@@ -116,7 +118,16 @@ FORMS: Mapping[str, Form] = {
                 MapOf(Use("version_note"), numbers=True), "Which releases wrote a version."
             ),
             "accepts": _ACCEPTS,
+            "flexible": Key(
+                Either((Range(), OneOf(("never",)))),
+                "From which version on lengths are compact and tagged fields end the layout: `1+`, or `never`. Text, bytes and "
+                "arrays need no lengths of their own then.",
+            ),
             "fields": replace(_FIELDS, required=True),
+            "tagged": Key(
+                MapOf(Use("field")),
+                "Fields that are written only where they differ from their defaults, by number.",
+            ),
             "derived": Key(MapOf(Anything()), "Values worked out from the fields."),
             "examples": Key(ListOf(Use("example")), "Bytes beside what they mean."),
             "overhead": Key(
@@ -130,7 +141,11 @@ FORMS: Mapping[str, Form] = {
     "field": Form(
         "A field.",
         {
-            "type": Key(_versioned(OneOf(SCALARS)), "A number, a boolean, a uuid."),
+            "type": Key(
+                Either((_WORDS, ByVersion(OneOf(SCALARS)))),
+                "A number, a boolean, a uuid; in a flexible layout also `string` and `bytes`.",
+            ),
+            "tag": Key(Integer(), "The number of a tagged field."),
             "bits": Key(
                 OneOf(tuple(INTEGERS)), "An integer whose bits have meanings of their own."
             ),
@@ -142,7 +157,7 @@ FORMS: Mapping[str, Form] = {
                 _versioned(OneOf((*LENGTHS, "rest")), Integer()), "Text in UTF-8, likewise."
             ),
             "array": Key(
-                Either((OneOf(SCALARS), Use("element"), LayoutName())),
+                Either((_WORDS, Use("element"), LayoutName())),
                 "Elements one after the other.",
             ),
             "layout": Key(LayoutName(), "Another layout."),
@@ -168,6 +183,10 @@ FORMS: Mapping[str, Form] = {
             "null": Key(
                 _versioned(Integer()),
                 "The length or the count that means null; beside `present` the number.",
+            ),
+            "nullable": Key(
+                Range(),
+                "In a flexible layout, where no length is said: the versions in which it may be null.",
             ),
             "endian": Key(
                 _ORDER, "Order of the bytes of its numbers; that of the layout by default."

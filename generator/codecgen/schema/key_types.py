@@ -206,5 +206,7 @@ def kind_words(kind: Kind) -> str:
             return "text"
 
 
+FLEXIBLE = ("string", "bytes")
+"""Types whose lengths a flexible layout settles; elsewhere they say nothing."""
 DOC = Key(Text(), "What it is, in a sentence. Plain text.")
 SINCE = Key(Use("since"), "From which release on it exists, and which documents brought it.")

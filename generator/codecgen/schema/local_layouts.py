@@ -26,6 +26,7 @@ def local_layout(
         since=cast(Since | None, around["since"]),
         draft=cast(Since | None, around["draft"]),
         accepts=accepts,
+        flexible=cast(Any, around["flexible"]),
         is_local=True,
     )
 

@@ -19,6 +19,7 @@ from codecgen.schema.types import (
     ScalarType,
     Span,
     StructType,
+    TagsType,
     Versions,
 )
 
@@ -85,6 +86,8 @@ def number_types(f: Field) -> list[str]:
             return [name for name in (count, length, inner) if isinstance(name, str)]
         case StructType(_, str(present)):
             return [present]
+        case TagsType():
+            return ["uvarint"]
         case _:
             return []
 

@@ -35,6 +35,7 @@ FREEDOMS: Mapping[str, str] = {
     "truncated_tail": "a last element that is cut off, which is passed over",
     "mixed_versions": "elements of another version than that of the layout around them",
     "unchecked_elements": "elements whose own checksum is wrong",
+    "loose_tags": "tagged fields in any order, twice (the last one counts), with a wrong size, or a negative number of them",
 }
 """What lenient readers take and strict ones refuse: name -> what it is. Writers never write any of it."""
 
@@ -42,6 +43,8 @@ FREEDOMS: Mapping[str, str] = {
 @dataclass(frozen=True, slots=True)
 class Field:
     """One field of a layout, in the order of the bytes.
+
+    ``tag`` is the number of a tagged field: such fields come after all others, and their bytes lie in the section of them.
 
     ``types`` has the type in each range of versions where it is not always the same (``type`` is then the last of them),
     ``ranges`` how YAML says so, by key.
@@ -71,6 +74,7 @@ class Field:
     formerly: Formerly | None = None
     misprint: Misprint | None = None
     hidden: bool = False
+    tag: int | None = None
     types: tuple[tuple[Versions, FieldType], ...] = ()
     ranges: Mapping[str, tuple[tuple[Versions, Span], ...]] = field(
         default_factory=dict, compare=False, repr=False
@@ -180,6 +184,8 @@ class Layout:
     since: Since | None = None
     draft: Since | None = None
     accepts: frozenset[str] = frozenset()
+    flexible: Versions | Literal["never"] | None = None
+    """The versions with compact lengths and a section of tagged fields; None for a layout whose fields all say their lengths."""
     derived: tuple[Derived, ...] = ()
     examples: tuple[Example, ...] = ()
     overhead: Overhead | None = None

@@ -90,6 +90,7 @@ class Reader:
         self.release_line = release_line
         self.links = links
         self.fields: frozenset[str] = frozenset()  # of the layout that is read
+        self.flexible = False
         self.field = ""  # or another key of a mapping from names
 
     def report(self, code: str, message: str, span: Span, label: str = "", help: str = "") -> None:
@@ -103,6 +104,7 @@ class Reader:
             return None
         if form_name == "layout":
             self.fields = field_mistakes.key_names(node.get("fields"))
+            self.flexible = node.get("flexible") is not None
         if form_name == "field":
             mistake = field_mistakes.field_mistake(self.field, node, self.fields)
             if mistake is not None:
@@ -239,6 +241,8 @@ class Reader:
             case key_types.OneOf(words):
                 value = text if text in words else None
                 code = "C013" if "i8" in words else "C006"
+                if code == "C013" and text in key_types.FLEXIBLE and not self.flexible:
+                    value = None
                 help = other_words.one_of(text, words) or _known(text, words)
             case key_types.Range():
                 value, code = _range(text), "C010"
@@ -328,8 +332,8 @@ def _numbers(value: Value) -> Iterator[int]:
 
 def _pick(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kind:
     """The alternative that fits the shape of a node, so that its own report is about that one."""
+    maps = key_types.Use | key_types.MapOf | key_types.ByVersion
     for kind in options:
-        maps = key_types.Use | key_types.MapOf | key_types.ByVersion
         if isinstance(kind, maps) and isinstance(node, Mapping):
             return kind
         if isinstance(kind, key_types.ListOf) and isinstance(node, Sequence):
@@ -345,13 +349,7 @@ def _pick(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kind:
             for k in options
             if isinstance(k, key_types.LayoutName | key_types.Code | key_types.Text)
         ]
-        plain = [
-            k
-            for k in options
-            if not isinstance(
-                k, key_types.Use | key_types.ListOf | key_types.MapOf | key_types.ByVersion
-            )
-        ]
+        plain = [k for k in options if not isinstance(k, maps | key_types.ListOf)]
         return (loose or plain or list(options))[0]
     return options[0]
 

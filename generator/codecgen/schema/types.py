@@ -224,4 +224,9 @@ class StructType:
     null: int | None = None
 
 
-FieldType = ScalarType | BitsType | BytesType | ArrayType | StructType
+@dataclass(frozen=True, slots=True)
+class TagsType:
+    """The section of tagged fields that ends a layout. Its value is the list of those that the layout does not name."""
+
+
+FieldType = ScalarType | BitsType | BytesType | ArrayType | StructType | TagsType

@@ -8,7 +8,8 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from codecgen.plan import Plan
-from codecgen.targets.docs.hexdump import LONGEST, Bytes, Piece, Stream, streams
+from codecgen.targets.docs.hexdump import LONGEST, Piece, Stream, streams
+from codecgen.targets.docs.hexdump_numbers import Bytes
 from codecgen.values.inputs import Input
 from codecgen.values.named import title
 from codecgen.values.reading import Reading

@@ -21,6 +21,7 @@ from codecgen.schema.types import (
     Reference,
     ScalarType,
     StructType,
+    TagsType,
 )
 from codecgen.targets.construct.expressions import PythonExpressions
 from codecgen.targets.construct.homes import Aliases, Home, class_name, symbol
@@ -106,6 +107,8 @@ class FieldCodecs:
                 return self.struct(f.type, plan, f.endian, accepts)
             case ArrayType():
                 return self.array(f.type, plan, index, accepts)
+            case TagsType():
+                return self.tags(plan, accepts)
 
     def scalar(self, name: str, endian: str, accepts: frozenset[str]) -> Code:
         order = string("little") if endian == "little" else None
@@ -253,6 +256,16 @@ class FieldCodecs:
             null=None if type_.null is None else str(type_.null),
             version=str(plan.version) if mixed else None,
             accepts=call("frozenset", listing([string(f) for f in freedoms])) if freedoms else None,
+        )
+
+    def tags(self, plan: LayoutPlan, accepts: frozenset[str]) -> Code:
+        """The codec of a section of tagged fields."""
+        other = plan.other_tags
+        return call(
+            self.use("Tags"),
+            other=f"({', '.join(map(str, other))},)" if other else None,
+            overlong="True" if "overlong_varints" in accepts else None,
+            loose="True" if "loose_tags" in accepts else None,
         )
 
     def compressed(self, c: Compression, plan: LayoutPlan, index: int) -> Code:

@@ -137,6 +137,7 @@ class Module(TextCodecs):
             refuse=self.rule(f.refuse, fp.refuse),
             spelled=self.spelled(f.name, f.spelled),
             hidden="True" if f.hidden else None,
+            tag=None if f.tag is None else str(f.tag),
         )
 
     def spelled(self, name: str, spelled: str | None) -> str | None:

@@ -116,7 +116,7 @@ def field_rows(site: Site, page: str, group: Group, anchored: set[str]) -> tuple
             )
         )
         anchored.add(fp.name)
-        before = fp
+        before = before if fp.field.tag is not None else fp
     return tuple(rows)
 
 
@@ -141,6 +141,8 @@ def _type(site: Site, page: str, plan: LayoutPlan, fp: FieldPlan) -> Phrase:
 def _offset(fp: FieldPlan, before: FieldPlan | None) -> Phrase:
     if fp.offset is not None:
         return said(str(fp.offset))
+    if fp.field.tag is not None:
+        return said(f"tag {fp.field.tag}")
     return join(("after", field_name(before.name))) if before is not None else said("0")
 
 
@@ -169,6 +171,8 @@ def _meaning(site: Site, page: str, group: Group, fp: FieldPlan) -> Phrase:
         parts.append(phrase(code(f.absent), " means that there is none."))
     elif f.default is not None:
         parts.append(phrase("Default: ", value(f.default.node), "."))
+    if f.tag is not None:
+        parts.append("Left out where it holds its default.")
     if isinstance(f.type, ScalarType) and f.type.enum is not None:
         parts.append(phrase("Values: ", enum_values(site, page, f.type.enum, f.type.only), "."))
     if isinstance(f.type, BitsType):

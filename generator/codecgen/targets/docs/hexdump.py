@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.runtime.compression import decompress
@@ -14,9 +14,6 @@ from codecgen.schema.expression import Path
 from codecgen.schema.lookup import enum_of
 from codecgen.schema.model import Field
 from codecgen.schema.types import (
-    FLOATS,
-    INTEGERS,
-    VARINTS,
     ArrayType,
     BitsType,
     BytesType,
@@ -25,17 +22,20 @@ from codecgen.schema.types import (
     Reference,
     ScalarType,
     StructType,
+    TagsType,
+)
+from codecgen.targets.docs.hexdump_numbers import (
+    Bytes,
+    Endian,
+    scalar_size,
+    scalar_value,
+    uvarint_at,
 )
 from codecgen.targets.docs.text import printable
 
 PER_LINE = 8
 LONGEST = 256
 """Bytes of one field that are shown at most."""
-Endian = Literal["big", "little"]
-Bytes = bytes | memoryview
-"""What a stream is made of: a file may be mapped."""
-
-_SIZES = {**FLOATS, "bool": 1, "uuid": 16}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class _Dumper:
 
     def pieces(self, plan: LayoutPlan, value: Any, prefix: str, data: Bytes) -> Iterator[Piece]:
         """The pieces of one value of a layout, in the order of the bytes."""
-        for fp in plan.fields:
+        for fp in plan.in_order:
             path = f"{prefix}.{fp.name}" if prefix else fp.name
             if path in self.spans and fp.name in value:
                 start, end = self.spans[path]
@@ -181,10 +181,41 @@ class _Dumper:
                     after = start + scalar_size(present, data, start)
                     yield Piece(start, after, path, "present")
                 yield from self.pieces(self.version(ref, plan, value), value, path, data)
+            case TagsType():
+                yield from self.tags(plan, obj, value, path, start, data)
             case BitsType():
                 yield Piece(start, end, path, bits_words(f.type, value))
             case ScalarType():
                 yield Piece(start, end, path, scalar_words(f, value))
+
+    def tags(
+        self, plan: LayoutPlan, obj: Any, unknown: Any, path: str, start: int, data: Bytes
+    ) -> Iterator[Piece]:
+        """The pieces of a section of tagged fields. Of a field that stands there twice, the first is shown as it is."""
+        known = {fp.field.tag: fp for fp in plan.tagged}
+        number, at = uvarint_at(data, start)
+        yield Piece(start, at, path, f"count {number}")
+        others = 0
+        for _ in range(0 if number >> 31 else number):
+            tag, after = uvarint_at(data, at)
+            size, after = uvarint_at(data, after)
+            fp = known.get(tag)
+            here = path.removesuffix(plan.fields[-1].name)
+            here = f"{path}[{others}]" if fp is None else f"{here}{fp.name}"
+            yield Piece(at, after, here, f"tag {tag}, size {size}")
+            if fp is None:
+                at = after + size
+                if size:
+                    yield Piece(after, at, here, shown(unknown[others].data))
+                others += 1
+                continue
+            begin, end = self.spans[here]
+            if begin == after:
+                yield from self.field(plan, fp.field, obj, obj[fp.name], here, begin, end, data)
+                at = end
+            else:
+                at = after + size
+                yield Piece(after, at, here, f"{size} bytes")
 
     def array(
         self,
@@ -292,31 +323,6 @@ class _Dumper:
 
 def _is_prefix(length: str | int) -> bool:
     return isinstance(length, str) and length != "rest"
-
-
-def scalar_size(name: str | int, data: Bytes, start: int) -> int:
-    """Bytes of the number that stands at a place."""
-    if isinstance(name, int):
-        return name
-    if name in INTEGERS:
-        return INTEGERS[name][0]
-    if name in _SIZES:
-        return _SIZES[name]
-    size = 1
-    while start + size <= len(data) and data[start + size - 1] >= 0x80:
-        size += 1
-    return size
-
-
-def scalar_value(name: str, data: Bytes, endian: Endian) -> int:
-    """The number that bytes are as a length or a count."""
-    if name in INTEGERS:
-        return int.from_bytes(data, endian, signed=INTEGERS[name][1])
-    bits, signed = (32, False) if name == "compact" else VARINTS[name]
-    number = sum((byte & 0x7F) << 7 * i for i, byte in enumerate(data)) & (1 << bits) - 1
-    if signed:
-        return (number >> 1) ^ -(number & 1)
-    return number - 1 if name == "compact" else number
 
 
 def shown(value: Any) -> str:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from codecgen.targets.docs.hexdump import LONGEST, PER_LINE, Bytes, Stream
+from codecgen.targets.docs.hexdump import LONGEST, PER_LINE, Stream
+from codecgen.targets.docs.hexdump_numbers import Bytes
 from codecgen.targets.docs.linking import target
 from codecgen.targets.docs.site import Site
 

@@ -16,6 +16,7 @@ from codecgen.schema.types import (
     Reference,
     ScalarType,
     StructType,
+    TagsType,
 )
 from codecgen.targets.docs.expression_phrases import condition
 from codecgen.targets.docs.text import printable
@@ -24,8 +25,10 @@ from codecgen.targets.docs.text import printable
 def notation(plan: Plan, layout: LayoutPlan) -> str:
     """The layout, one line for each length, count, field and group of bits, in the format's own spelling."""
     lines: list[str] = []
-    for fp in layout.fields:
+    for fp in layout.in_order:
         lines += _field(plan, fp.field, layout.version)
+    for fp in layout.tagged:
+        lines += [f"    {line}" for line in _field(plan, fp.field, layout.version)]
     return printable_lines(lines)
 
 
@@ -48,6 +51,8 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
         notes.append(f"always {version}")
     elif f.const is not None:
         notes.append(f"always {constant_words(f.const)}")
+    if f.tag is not None:
+        notes.append(f"tag {f.tag}")
     if "endian" in f.places:
         notes.append(f"{f.endian} endian")
     if f.when is not None:
@@ -89,6 +94,10 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
             if array.compression is not None:
                 notes.append(f"compressed by {source(array.compression.by.node)}")
             yield _line(name, f"[{inner}]", notes)
+        case TagsType():
+            own = plan.spelling("tagged_fields", None)
+            yield _line(f"{own}{_suffix(plan, 'count')}", scalar_name("uvarint"), notes)
+            yield _line(own, "[tag: unsigned varint, size: unsigned varint, bytes]", notes)
         case StructType(ref, present, null):
             if present is not None:
                 mark = [f"1, or {null}, which is null"]

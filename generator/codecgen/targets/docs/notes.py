@@ -19,6 +19,7 @@ from codecgen.schema.types import (
     ScalarType,
     Since,
     StructType,
+    TagsType,
 )
 from codecgen.targets.docs.expression_phrases import condition
 from codecgen.targets.docs.notation import allowed
@@ -92,6 +93,7 @@ def _one_touches(freedom: str, f: Field) -> bool:
                 lengths += [name for name in (t.count, t.length) if name]
                 lengths += [t.element.name] if isinstance(t.element, ScalarType) else []
             lengths += [t.present] if isinstance(t, StructType) and t.present else []
+            lengths += ["uvarint"] if isinstance(t, TagsType) else []
             return any(name in VARINTS or name == "compact" for name in lengths)
         case "negative_null":
             inner = bytes_of(f)
@@ -104,6 +106,8 @@ def _one_touches(freedom: str, f: Field) -> bool:
             return inner is not None and inner.text
         case "trailing_bytes":
             return False
+        case "loose_tags":
+            return isinstance(t, TagsType)
         case _:
             return isinstance(t, ArrayType)
 
@@ -139,6 +143,8 @@ def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
                 yield from _enum_rule(site.plan, where, m.enum, m.only)
     if isinstance(f.type, ArrayType):
         yield from _array_rules(f.type, here)
+    if f.tag is not None:
+        yield here, "its default, which is not written", REFUSED, NOTED
     for t in f.all_types():
         if isinstance(t, StructType) and t.present is not None:
             what = f"a number before it other than 1 and {t.null}"

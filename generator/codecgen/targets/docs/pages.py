@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
 from codecgen.schema.model import Layout
-from codecgen.schema.types import ArrayType, BitsType, BytesType, ScalarType, StructType
+from codecgen.schema.types import ArrayType, BitsType, BytesType, ScalarType, StructType, TagsType
 from codecgen.targets.docs.examples import Worked, WorkedText
 from codecgen.targets.docs.notes import Change, TypeRow, changes, scalar_glossary
 from codecgen.targets.docs.sections import Section, section
@@ -193,6 +193,8 @@ def _types_in_use(plan: Plan) -> set[str]:
                     out |= {element.name} if isinstance(element, ScalarType) else set()
                 case StructType(_, str(present)):
                     out.add(present)
+                case TagsType():
+                    out.add("uvarint")
                 case _:
                     pass
     # The words about one type lean on those about another.

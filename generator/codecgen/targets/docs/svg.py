@@ -164,7 +164,7 @@ def _segments(layout: LayoutPlan) -> tuple[list[_Segment], list[int | None]]:
     segments: list[_Segment] = []
     end = 0
     loose: list[FieldPlan] = []
-    for fp in layout.fields:
+    for fp in layout.in_order:
         if fp.offset is None or fp.size is None or fp.field.when is not None or loose:
             loose.append(fp)
             continue
@@ -247,7 +247,7 @@ def _stripes(layout: LayoutPlan) -> list[tuple[str, frozenset[str]]]:
 def byte_description(layout: LayoutPlan) -> str:
     """The picture in a sentence."""
     parts = []
-    for fp in layout.fields:
+    for fp in layout.in_order:
         size = size_words(fp)
         unit = "" if not size[-1].isdigit() else " byte" if size == "1" else " bytes"
         parts.append(f"{fp.name}: {size}{unit}")

@@ -55,6 +55,8 @@ def type_of(plan: Plan, around: LayoutPlan, type_: field_types.FieldType) -> vie
             )
         case field_types.ArrayType():
             return _array(plan, around, type_)
+        case field_types.TagsType():
+            return replace(_NOTHING, kind="tags", count=number("uvarint"))
         case field_types.StructType(ref, present, null):
             before = number(present) if present is not None else None
             return replace(_layout(plan, around, ref), present=before, null=null)

@@ -87,6 +87,10 @@ class Field:
     since: Annotated[Since | None, "When it came."]
     formerly: Annotated[Former | None, "The name that it had before."]
     hidden: Annotated[bool, "Whether summaries leave it out."]
+    tag: Annotated[
+        int | None,
+        "Of a tagged field its number: it lies in the field of kind `tags`, which is the last one.",
+    ]
     place: Annotated[Place, "Where it is declared."]
 
 

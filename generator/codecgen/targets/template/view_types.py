@@ -110,7 +110,7 @@ class Type:
 
     kind: Annotated[
         str,
-        "`integer`, `varint`, `float`, `bool`, `uuid`, `bits`, `bytes`, `string`, `array` or `layout`.",
+        "`integer`, `varint`, `float`, `bool`, `uuid`, `bits`, `bytes`, `string`, `array`, `layout` or `tags` (a number of tagged fields, `count`, and of each the tag, the size and the bytes).",
     ]
     name: Annotated[
         str | None, "The type's name in the schema language (`i32`, `varint`), if it has one."

@@ -89,6 +89,10 @@ class FieldReader:
         """Print the program of a layout, up to (not with) the field ``stop``. The end of the bytes that are open then."""
         raise NotImplementedError
 
+    def tags(self, op: read_ops.Tags, fields: Fields, end: Expr, wanted: set[str]) -> None:
+        """Print what reads a section of tagged fields."""
+        raise NotImplementedError
+
     # ------------------------------------------------------------ refusing
 
     def failing(self, f: Field) -> Expr:
@@ -129,6 +133,8 @@ class FieldReader:
                 self.array(op, fields, end)
             case read_ops.Struct(fp, layout):
                 self.struct(fp.field, layout, fields, end)
+            case read_ops.Tags():
+                self.tags(op, fields, end, wanted)
             case _:
                 raise TypeError(type(op).__name__)
         size = op.field.size

@@ -74,7 +74,7 @@ class Index:
         if not self.framing.open:
             return
         entry = self.entry
-        if self.kernels.view.by is not None:
+        if self.kernels.view.view.of in self.kernels.plan.model.choices:
             raise Unsupported("an entry whose length is not at a fixed place", self.framing.blamed)
         if bounds(self.kernels.plan, entry).least == 0:
             raise Unsupported("an entry that may have no bytes", self.framing.blamed)

@@ -20,10 +20,10 @@ from codecgen.targets.arrow.numba_decode.field_reader import (
     field_of,
 )
 from codecgen.targets.arrow.numba_decode.field_variables import Fields
-from codecgen.targets.arrow.numba_decode.part_reader import PartReader
+from codecgen.targets.arrow.numba_decode.tag_section import TaggedReader
 
 
-class Reader(PartReader):
+class Reader(TaggedReader):
     """Prints programs: fields in their order, with the windows that lengths open and the checksums over them."""
 
     # ------------------------------------------------------------ programs
@@ -75,6 +75,9 @@ class Reader(PartReader):
                 case read_ops.Elements(field) | read_ops.Struct(field) | read_ops.Absent(field):
                     if field.name in wanted:
                         return True
+                case read_ops.Tags(known=known):
+                    if any(fp.name in wanted for fp, _ in known):
+                        return True
         return False
 
     def skip(self, layout: LayoutPlan) -> Expr:
@@ -116,6 +119,12 @@ class Reader(PartReader):
                 self.read(op, fields, end, wanted)
         return end
 
+    def one(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
+        if isinstance(op, read_ops.Require):
+            self.op(op, (op,), 0, fields, end, wanted)
+        else:
+            self.read(op, fields, end, wanted)
+
     def require(self, f: Field, condition: Value, fields: Fields) -> None:
         try:
             self.fail(negated_condition(fields.arithmetic(), condition), f)
@@ -142,11 +151,8 @@ class Reader(PartReader):
         self.covered = 0
         loose = self.loose
         with self.code.when(test):
-            for i, op in enumerate(then):
-                if isinstance(op, read_ops.Require):
-                    self.op(op, then, i, fields, end, wanted)
-                else:
-                    self.read(op, fields, end, wanted)
+            for op in then:
+                self.one(op, fields, end, wanted)
         self.covered = 0
         self.loose = max(loose, self.loose)
         with self.code.otherwise():
@@ -221,7 +227,8 @@ class Reader(PartReader):
     def place(self, part: str, name: str) -> Var:
         key = (part, name)
         if key not in self.variables.found:
-            self.variables.found[key] = Var(f"{part}_{name.replace(' ', '_')}")
+            where = "part" if "/" in part else part
+            self.variables.found[key] = Var(f"{where}_{name.replace(' ', '_')}")
         return self.variables.found[key]
 
     def verify_here(self, c: FieldPlan, ahead: bool, fields: Fields, end: Expr) -> None:

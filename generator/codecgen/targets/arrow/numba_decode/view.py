@@ -102,8 +102,9 @@ class Kernels:
 
     def term(self, fields: Fields, case: CasePlan, value: nodes.Value, leaf: Leaf) -> Term:
         """A column of numbers in terms of fields."""
-        if isinstance(value, nodes.FieldValue):
-            found = fields.raw(value, leaf.column.type)
+        plain = fields.folded(value)
+        if isinstance(plain, nodes.FieldValue):
+            found = fields.raw(plain, leaf.column.type)
             if found is not None:
                 return found
         try:

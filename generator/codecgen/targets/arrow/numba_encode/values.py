@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codecgen.plan import nodes
 from codecgen.plan.nodes import Value
+from codecgen.plan.writable import TAGGED
 from codecgen.plan.write_ops import Absent, Bits, Bytes, Constant, Number, WriteOp
 from codecgen.plan.write_program import WriteProgram
 from codecgen.targets.arrow.arithmetic import Arithmetic, Refused, Term
@@ -40,6 +41,8 @@ class Values:
         where = self.where(value.owner, part)
         ops = self.program.around if where == "entry" else self.program.row
         found = next((op for op in ops if op.field.name == value.field.name), None)
+        if value.field.tag is not None and not value.holders:
+            raise Refused(TAGGED)
         if value.holders or found is None:
             raise Refused("a layout in the place of a field")
         return where, found

@@ -200,6 +200,8 @@ class NumpyLayoutReader:
                 return self.bytes(field.field, type_, after, walk)
             case read_ops.Elements():
                 return self.array(op, walk)
+            case read_ops.Tags(field):
+                raise Unsupported("a section of tagged fields", field.field)
             case read_ops.Struct(field):
                 raise Unsupported("a layout in the place of a field", field.field)
         raise TypeError(type(op).__name__)

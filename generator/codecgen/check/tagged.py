@@ -1,0 +1,185 @@
+"""Flexible layouts and tagged fields: from which version on, with which numbers, and what can be tagged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codecgen.diagnostics import Diagnostic, once
+from codecgen.schema.expression import Data, Null, Number, Path, Truth
+from codecgen.schema.flexible import UNKNOWN_TAGS
+from codecgen.schema.lookup import enum_values, field_of, members, reference_of, versions_of
+from codecgen.schema.model import Field, Layout, Model
+from codecgen.schema.types import (
+    BytesType,
+    ScalarType,
+    Span,
+    StructType,
+    TagsType,
+    Versions,
+)
+from codecgen.spans import place
+
+HIGHEST = (1 << 31) - 1
+_NOT_TAGGED = (
+    *("when", "const", "is", "measures", "counts", "checksum", "covers"),
+    *("valid", "refuse", "compressed", "until", "length", "nesting", "at_least"),
+)
+"""Keys of a field that lies in the order of the bytes."""
+
+
+def check(model: Model) -> Iterator[Diagnostic]:
+    for layout in model.layouts.values():
+        if not layout.is_local:
+            yield from _flexible(layout)
+        yield from _names(layout)
+        yield from once(_tags(layout))
+        yield from once(_ranges(layout))
+        for f in layout.fields:
+            yield from once(_held(f, layout, model))
+            if f.tag is not None:
+                yield from _tagged(f, layout, model)
+
+
+def _flexible(layout: Layout) -> Iterator[Diagnostic]:
+    said, versions = layout.flexible, layout.versions
+    if not isinstance(said, Versions):
+        return
+    where = place(layout, "flexible")
+    if said.high is not None:
+        message = f'"flexible" is {said}: versions that follow a flexible one are flexible too'
+        yield Diagnostic("C051", message, where, help=f"write {said.low}+")
+    elif versions is None and said.low:
+        message = f'"{layout.name}" has no versions'
+        yield Diagnostic("C020", message, where, help="write `flexible: 0+`, or `flexible: never`")
+    elif versions is not None and versions.high is not None and said.low > versions.high:
+        message = f'"{layout.name}" has versions {versions}, none of which is flexible'
+        yield Diagnostic("C051", message, where, help="write `flexible: never`")
+
+
+def _names(layout: Layout) -> Iterator[Diagnostic]:
+    """Fields, tagged fields and the section that they are in share the names of one mapping."""
+    seen: dict[str, Field] = {}
+    for f in layout.fields:
+        other = seen.setdefault(f.name, f)
+        if other is f:
+            continue
+        if isinstance(f.type, TagsType):
+            message = (
+                f'"{UNKNOWN_TAGS}" is the list of tagged fields that "{layout.name}" does not name'
+            )
+            yield Diagnostic("C008", message, other.span, help="take another name")
+        else:
+            message = f'"{f.name}" is a field already'
+            yield Diagnostic("C008", message, f.span, help=f"it is declared at {other.span}")
+
+
+def _tags(layout: Layout) -> Iterator[Diagnostic]:
+    seen: dict[int, Field] = {}
+    for f in layout.fields:
+        if f.tag is None:
+            continue
+        where = place(f, "tag")
+        if not 0 <= f.tag <= HIGHEST:
+            yield Diagnostic("C052", f"a tag is a number from 0 to {HIGHEST}", where)
+        if f.tag in seen:
+            other = seen[f.tag]
+            message = f'tag {f.tag} is that of "{other.name}" already, in whatever version'
+            yield Diagnostic("C052", message, where, help=f"it is declared at {other.span}")
+        seen.setdefault(f.tag, f)
+
+
+def _ranges(layout: Layout) -> Iterator[Diagnostic]:
+    """The ends of ranges are fields in the order of the bytes."""
+    for f in layout.fields:
+        for key, found in (("measures", f.measures), ("covers", f.covers)):
+            for name in () if found is None else (found.first, found.last):
+                end = None if name is None else field_of(layout, name)
+                if end is not None and end.tag is not None:
+                    message = f'"{name}" is tagged: it stands in the section that ends the layout'
+                    help = "leave out `to`, for a range that ends with the layout"
+                    yield Diagnostic("C052", message, place(f, key), help=help)
+
+
+def _held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    """A flexible layout holds flexible ones, in the same versions."""
+    ref = reference_of(f)
+    held = None if ref is None else model.layouts.get(ref.layout)
+    if held is None or ref is None or held.is_local or layout.flexible in (None, "never"):
+        return
+    help = f'"{held.name}" is declared at {held.span}'
+    if held.flexible is None:
+        message = f'"{layout.name}" is flexible, and "{held.name}", which it holds, does not say'
+        yield Diagnostic(
+            "C051", message, ref.span, help=f"{help}; say `flexible: never` if it is not"
+        )
+    if not isinstance(held.flexible, Versions) or held.versions is None or ref.version is not None:
+        return
+    assert isinstance(layout.flexible, Versions)
+    for version in versions_of(layout, f.versions) if held.version_is is None else ():
+        if version is None or version not in held.versions:
+            continue
+        if (version in layout.flexible) is not (version in held.flexible):
+            which = layout.name if version in layout.flexible else held.name
+            message = f'in version {version} only "{which}" is flexible, of "{layout.name}" and "{held.name}"'
+            yield Diagnostic("C051", message, ref.span, help=help)
+            return
+
+
+def _tagged(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    for key in _NOT_TAGGED:
+        if key in f.places:
+            message = f'"{key}" is not for tagged fields'
+            yield Diagnostic("C052", message, place(f, key), help=f'take out "{key}"')
+            return
+    yield from _in_flexible_versions(f, layout)
+    nullable = getattr(f.type, "null", None) is not None
+    if isinstance(f.type, StructType) and not nullable:
+        message = f'nothing says what "{f.name}" is where it is left out'
+        yield Diagnostic(
+            "C052", message, f.span, help=f"add `nullable: {layout.flexible}`: it is null then"
+        )
+    if isinstance(f.type, BytesType) and f.type.length == "rest":
+        message = "the size of a tagged field is in front of it already"
+        yield Diagnostic("C052", message, f.span, help="write `type: bytes`, or `type: string`")
+    for m in members(f):
+        node = None if m.default is None else m.default.node
+        word = isinstance(node, Path) and len(node.names) == 1 and m.enum is not None
+        if m.default is not None and not (isinstance(node, Number | Truth) or word):
+            yield _depends(place(m, "default"))
+    if f.default is not None:
+        yield from _default(f)
+    elif isinstance(f.type, ScalarType) and f.type.enum in model.enums:
+        enum = model.enums[f.type.enum or ""]
+        if 0 not in {number for _, number in enum_values(enum, f.type.only)}:
+            message = f'"{f.name}" is 0 where it is left out, which is no value of "{enum.name}"'
+            yield Diagnostic("C052", message, f.span, help="give it a `default`")
+
+
+def _in_flexible_versions(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    if not isinstance(layout.flexible, Versions):
+        message = f'"{layout.name}" has no flexible versions, and "{f.name}" is tagged'
+        yield Diagnostic("C052", message, place(f, "tag"), help="add `flexible: 0+`")
+        return
+    early = [v for v in versions_of(layout, f.versions) if v is not None]
+    if early and min(early) not in layout.flexible:
+        message = f'"{f.name}" is tagged, but version {min(early)} is not flexible'
+        where = place(f, "versions") if "versions" in f.places else f.span
+        yield Diagnostic("C052", message, where, help=f"write `versions: {layout.flexible}`")
+
+
+def _default(f: Field) -> Iterator[Diagnostic]:
+    """Readers know a default without the other fields."""
+    assert f.default is not None
+    node = f.default.node
+    word = isinstance(node, Path) and len(node.names) == 1 and getattr(f.type, "enum", None)
+    if not (isinstance(node, Number | Truth | Data | Null) or word):
+        yield _depends(place(f, "default"))
+
+
+def _depends(where: Span) -> Diagnostic:
+    message = "the default of a tagged field depends on nothing"
+    help = "write a number, true or false, text, {hex: ..}, null or a value of the enum"
+    return Diagnostic("C052", message, where, help=help)
+
+
+__all__ = ["check"]

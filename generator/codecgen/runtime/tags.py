@@ -1,0 +1,251 @@
+"""Sections of tagged fields: a number of them, and tag, size and bytes of each."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import construct
+
+from codecgen.runtime.arrays import Array
+from codecgen.runtime.bits import Bits
+from codecgen.runtime.byte_strings import Bytes, Text
+from codecgen.runtime.errors import BuildError, CodecError, LengthError, LimitError, ValueRefused
+from codecgen.runtime.fields import Field, Fields
+from codecgen.runtime.located_bytes import Session, Source
+from codecgen.runtime.nullable import Nullable
+from codecgen.runtime.primitives import Boolean, Codec, Float64, Uuid, Varint
+
+HIGHEST = (1 << 31) - 1
+"""The highest tag, and the most tagged fields."""
+_LEAST = 2
+"""The fewest bytes of a tagged field: a tag and a size."""
+
+
+class Tags(Codec):
+    """The section of tagged fields that ends a layout. Its value is the list of those that no field of the layout has.
+
+    ``other`` are the tags of fields that only other versions have: nobody takes them. With ``loose`` lenient readers take
+    tags in any order and more than once, a size that is not that of a field that is known, and a negative number of tags.
+    """
+
+    def __init__(
+        self, other: tuple[int, ...] = (), overlong: bool = False, loose: bool = False
+    ) -> None:
+        super().__init__()
+        self.other = other
+        self.loose = loose
+        self.number = Varint(32, signed=False, overlong=overlong)
+
+    def count(self, source: Source) -> int:
+        """How many tagged fields there are."""
+        start = source.pos
+        count = self.number.read(source, None)
+        if count > HIGHEST:
+            reason = f"the number of tagged fields is {count - (1 << 32)}: it cannot be negative"
+            self.take(LengthError(reason, source.where(start)), source)
+            return 0
+        if count * _LEAST > source.left:
+            reason = f"the number of tagged fields is {count}, but {source.left} bytes are left"
+            raise LengthError(reason, source.where(start))
+        limit = source.session.limits.elements
+        if count > limit:
+            reason = f"the number of tagged fields is {count}, more than the limit of {limit}"
+            raise LimitError(reason, source.where(start))
+        return count
+
+    def tag(self, source: Source, seen: set[int], last: int) -> int:
+        """The next tag, after the ``last`` one."""
+        start = source.pos
+        tag = self.number.read(source, None)
+        if tag in self.other:
+            reason = f"tag {tag} is that of a field that this version does not have"
+            raise ValueRefused(reason, source.where(start))
+        if tag in seen or tag < last:
+            why = "stands there twice" if tag in seen else f"stands after tag {last}"
+            self.take(ValueRefused(f"tag {tag} {why}", source.where(start)), source)
+        if tag > HIGHEST:
+            reason = f"tag {tag} is higher than any, {HIGHEST}"
+            self.take(ValueRefused(reason, source.where(start)), source)
+        return tag
+
+    def take(self, error: ValueRefused | LengthError, source: Source) -> None:
+        """Raise an error, unless a lenient reader takes it."""
+        if not self.loose:
+            raise error
+        source.session.tolerate(error)
+
+    def known(self, f: Field, size: int, source: Source, this: Any) -> Any:
+        """The value of a field of the layout, after its tag and its size."""
+        start = source.pos
+        if self.loose and not source.session.strict:  # the field says itself where it ends
+            value = f.codec.read(source, this)
+            if source.pos - start != size:
+                reason = f"size is {size}, but the field has {source.pos - start} bytes"
+                source.session.tolerate(LengthError(reason, source.where(start)))
+        else:
+            window = source.window(size, "size")
+            value = f.codec.read(window, this)
+            if window.left:
+                reason = f"{window.left} bytes are left of the {size} that are its size"
+                raise LengthError(reason, window.where())
+        if source.data[start : source.pos] == default_of(f):
+            reason = "a field that holds its default is not written"
+            source.session.tolerate(ValueRefused(reason, source.where(start)))
+        return value
+
+    def unknown(self, tag: int, source: Source) -> construct.Container:
+        """A tagged field that the layout does not know, after its tag."""
+        start = source.pos
+        size = self.number.read(source, None)
+        if size > source.left:
+            reason = f"tag {tag}: size is {size}, but {source.left} bytes are left"
+            raise LengthError(reason, source.where(start))
+        return construct.Container(tag=tag, data=source.take(size))
+
+    def written(self, known: Mapping[int, bytes], unknown: Any, fields: Fields) -> bytes:
+        """The bytes of the section: fields of the layout by tag, and those that it does not know."""
+        taken = {f.tag for f in fields.tagged} | set(self.other)
+        parts = dict(known)
+        last = -1
+        for i, (tag, data) in enumerate(_pairs(unknown)):
+            if tag in taken:
+                raise BuildError(f"tag {tag} is that of a field").located(path=f"[{i}]")
+            if tag <= last:
+                reason = f"tag {tag} stands after tag {last}: they ascend"
+                raise BuildError(reason).located(path=f"[{i}]")
+            parts[tag] = data
+            last = tag
+        out = [self.varint(len(parts))]
+        for tag in sorted(parts):
+            out += [self.varint(tag), self.varint(len(parts[tag])), parts[tag]]
+        return b"".join(out)
+
+    def varint(self, number: int) -> bytes:
+        return self.number.write(number, None, Session())
+
+
+@dataclass(frozen=True, slots=True)
+class SectionReader:
+    """Reads the section of tagged fields of one layout, whose errors name the field that they are about."""
+
+    fields: Fields
+    section: Field
+    codec: Tags
+
+    def read(self, source: Source, obj: Any) -> None:
+        """Read the section at the head of a source; the values of all tagged fields go into ``obj``."""
+        known = {f.tag: f for f in self.fields.tagged}
+        values: dict[str, Any] = {}
+        unknown = construct.ListContainer()
+        seen: set[int] = set()
+        last = -1
+        start = source.pos
+        try:
+            with self.about(self.section, source):
+                number = self.codec.count(source)
+            for _ in range(number):
+                with self.about(self.section, source):
+                    last = self.codec.tag(source, seen, last)
+                seen.add(last)
+                f = known.get(last)
+                if f is None:
+                    with self.about(self.section, source):
+                        unknown.append(self.codec.unknown(last, source))
+                else:
+                    with self.about(f, source):
+                        values[f.name] = self.known(f, source, obj)
+        finally:
+            if source.session.trace is not None:
+                source.session.prefix.append(self.section.name)
+                source.session.trace.append((source.session.path, start, source.pos, source.inner))
+                source.session.prefix.pop()
+        for f in self.fields.tagged:
+            found = f.name in values
+            obj[f.name] = values[f.name] if found else value_of(default_of(f), f)
+        obj[self.section.name] = unknown
+
+    def known(self, f: Field, source: Source, obj: Any) -> Any:
+        """The value of a field of the layout, after its tag."""
+        session = source.session
+        session.prefix.append(f.name)
+        try:
+            size = self.codec.number.read(source, None)
+            start = source.pos
+            value = self.codec.known(f, size, source, obj)
+            if session.trace is not None:
+                session.trace.append((session.path, start, source.pos, source.inner))
+            return value
+        except CodecError as error:
+            error.reason = f"tag {f.tag}: {error.reason}"
+            raise
+        finally:
+            session.prefix.pop()
+
+    @contextmanager
+    def about(self, f: Field, source: Source) -> Iterator[None]:
+        """Errors and findings inside are about a field."""
+        findings = source.session.findings
+        noticed = len(findings)
+        try:
+            yield
+        except CodecError as error:
+            raise self.fields.at(error, f, source) from None
+        for finding in findings[noticed:]:
+            self.fields.at(finding, f)
+
+
+def default_of(f: Field) -> bytes:
+    """The bytes of the default of a tagged field: with it the field is left out."""
+    if f.default_bytes is None:
+        f.default_bytes = f.codec.write(_default(f), construct.Container(), Session())
+    return f.default_bytes
+
+
+def value_of(data: bytes, f: Field) -> Any:
+    """The value of a field that its bytes are."""
+    return f.codec.read(Source(data, Session()), construct.Container())
+
+
+def _default(f: Field) -> Any:
+    codec = f.codec
+    if f.default is not None:
+        return f.default(construct.Container())
+    if isinstance(codec, Array):
+        return []
+    if isinstance(codec, Text):
+        return "" if not isinstance(codec.length, int) else "\0" * codec.length
+    if isinstance(codec, Bytes):
+        return bytes(codec.length) if isinstance(codec.length, int) else b""
+    if isinstance(codec, Nullable):
+        return None
+    if isinstance(codec, Bits):
+        return codec.filled(construct.Container(), construct.Container())
+    if isinstance(codec, Boolean):
+        return False
+    if isinstance(codec, Float64):
+        return 0.0
+    return uuid.UUID(int=0) if isinstance(codec, Uuid) else 0
+
+
+def _pairs(unknown: Any) -> Iterator[tuple[int, bytes]]:
+    """Tags and bytes of a list of tagged fields that were given."""
+    if not isinstance(unknown, list | tuple):
+        raise BuildError(f"a list of tagged fields is needed, not {unknown!r}")
+    for i, item in enumerate(unknown):
+        tag = item.get("tag") if isinstance(item, dict) else None
+        data = item.get("data") if isinstance(item, dict) else None
+        well = isinstance(tag, int) and not isinstance(tag, bool) and 0 <= tag <= HIGHEST
+        if not well or not isinstance(data, bytes | bytearray | memoryview):
+            reason = f"a tag (0 to {HIGHEST}) and its data, bytes, are needed, not {item!r}"
+            raise BuildError(reason).located(path=f"[{i}]")
+        if set(item) - {"tag", "data"} - {name for name in item if str(name).startswith("_")}:
+            raise BuildError("a tagged field has tag and data only").located(path=f"[{i}]")
+        assert isinstance(tag, int)
+        yield tag, bytes(data)
+
+
+__all__ = ["SectionReader", "Tags", "default_of", "value_of"]

@@ -1,0 +1,176 @@
+"""Flexible layouts: lengths that their versions settle -> the keys of a field that says its lengths itself.
+
+So ``type: string`` becomes ``string: {0: i16, 1+: compact}``, and what comes after knows of no more than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import cast
+
+from codecgen.schema.key_types import FLEXIBLE
+from codecgen.schema.model import Field
+from codecgen.schema.reader import Ranged, Reader, Record, Value
+from codecgen.schema.types import Span, TagsType, Versions
+
+UNKNOWN_TAGS = "unknown_tags"
+"""The field of a flexible layout that holds the tagged fields that it does not name."""
+_OLD = {"string": "i16", "bytes": "i32", "count": "i32"}
+
+
+@dataclass(frozen=True, slots=True)
+class Flexible:
+    """Which versions of a layout are flexible: those from ``first`` on (None: none is), of all its ``versions``."""
+
+    first: int | None
+    versions: Versions | None
+
+    def parts(
+        self, own: Versions | None, nullable: Versions | None
+    ) -> Iterator[tuple[Versions, bool, bool]]:
+        """The versions of a field in stretches, and whether they are flexible, and the field may be null in them."""
+        around = self.versions or Versions(0, None)
+        low = max(around.low, own.low) if own is not None else around.low
+        highs = [v.high for v in (around, own) if v is not None and v.high is not None]
+        high = max(low, min(highs)) if highs else None
+        edges = [self.first]
+        if nullable is not None:
+            edges += [nullable.low, None if nullable.high is None else nullable.high + 1]
+        cuts = {e for e in edges if e is not None and low < e and (high is None or e <= high)}
+        for begin, after in pairwise([low, *sorted(cuts), None]):
+            assert begin is not None
+            flexible = self.first is not None and begin >= self.first
+            null = nullable is not None and begin in nullable
+            if self.versions is None:
+                flexible, null = self.first is not None, nullable is not None
+                yield Versions(0, None), flexible, null
+                return
+            yield Versions(begin, high if after is None else after - 1), flexible, null
+
+    @property
+    def section(self) -> Versions | None:
+        """The versions that end with a section of tagged fields, None for all of them."""
+        if self.versions is None or self.first is None or self.first <= self.versions.low:
+            return None
+        return Versions(self.first, None)
+
+    @property
+    def has_section(self) -> bool:
+        """Whether any version of the layout is flexible."""
+        high = None if self.versions is None else self.versions.high
+        return self.first is not None and (high is None or self.first <= high)
+
+
+def flexible_of(r: Record) -> Flexible | None:
+    """What a layout says about it; None when it says nothing."""
+    said = r["flexible"]
+    if said is None:
+        return None
+    first = said.low if isinstance(said, Versions) else None
+    return Flexible(first, cast(Versions | None, r["versions"]))
+
+
+def section(flexible: Flexible | None, span: Span, accepts: frozenset[str]) -> tuple[Field, ...]:
+    """The field for the section of tagged fields, where a layout has one."""
+    if flexible is None or not flexible.has_section:
+        return ()
+    doc = "Tagged fields that this layout does not name."
+    return (
+        Field(
+            UNKNOWN_TAGS,
+            TagsType(),
+            span,
+            doc=doc,
+            versions=flexible.section,
+            accepts=accepts,
+            hidden=True,
+        ),
+    )
+
+
+def bare(word: str, span: Span) -> Record:
+    """The record of a field that says its type alone."""
+    return Record("field", {"type": Value(word, span)}, span)
+
+
+def with_lengths(
+    reader: Reader, r: Record, name: str, flexible: Flexible | None, *, counted: bool, tagged: bool
+) -> Record:
+    """The record of a field with the lengths that its layout settles. ``counted``: another field counts the array."""
+    values = dict(r.values)
+    word = r["type"] if r["type"] in FLEXIBLE else r["array"] if r["array"] in FLEXIBLE else None
+    if flexible is None:
+        if "nullable" in r:
+            help = (
+                "write the number that means it: `null: -1`, beside `present: i8` before a layout"
+            )
+            message = '"nullable" is for layouts that say from which version on they are flexible'
+            reader.report("C051", message, r.at("nullable"), help=help)
+        return r
+    if tagged:
+        flexible = Flexible(0, flexible.versions)
+    nullable = cast(Versions | None, r["nullable"])
+    parts = list(flexible.parts(cast(Versions | None, r["versions"]), nullable))
+
+    def by_version(number: str, span: Span) -> Value:
+        return _ranged(parts, lambda new, _: "compact" if new else _OLD[number], span)
+
+    settled = False
+    if r["type"] in FLEXIBLE:
+        del values["type"]
+        values[str(word)] = by_version(str(word), r.at("type"))
+        settled = True
+    elif "array" in r:
+        if word is not None:
+            inner = {str(word): by_version(str(word), r.at("array"))}
+            values["array"] = Value(Record("element", inner, r.at("array")), r.at("array"))
+        said = {"count", "length", "until", "compressed"} & values.keys()
+        settled = not said and not counted
+        if settled:
+            values["count"] = by_version("count", r.at("array"))
+    if nullable is not None:
+        where = r.at("nullable")
+        never = not any(null for _, _, null in parts)
+        if never or (flexible.versions is None and str(nullable) != "0+"):
+            message = f'"{name}" may be null in versions {nullable}, in which there is no "{name}"'
+            if flexible.versions is None:
+                message = f'"{name}" may be null in versions {nullable}, but its layout has none'
+            reader.report("C020", message, where, help="write `nullable: 0+` for all of them")
+        if settled:
+            values["null"] = _ranged(
+                parts, lambda new, null: (0 if new else -1) if null else None, where
+            )
+        elif ("layout" in r or "fields" in r) and not {"present", "null"} & values.keys():
+            values["present"] = Value("uvarint" if tagged else "i8", where)
+            number = 0 if tagged else -1
+            values["null"] = _ranged(parts, lambda _, null: number if null else None, where)
+        else:
+            message = f'"nullable" says how "{name}" is null, which has no length of the layout\'s'
+            if "bytes" in r or "string" in r or "array" in r or "present" in r:
+                help = "write the number that means null: `null: -1`"
+            else:
+                help = "text, bytes, arrays and layouts can be null"
+            reader.report("C051", message, where, help=help)
+    return Record(r.form, values, r.span)
+
+
+def _ranged(
+    parts: list[tuple[Versions, bool, bool]],
+    value_of: Callable[[bool, bool], object],
+    span: Span,
+) -> Value:
+    """One value where it is the same in all versions, and otherwise one for each stretch of them that has one."""
+    found = [(versions, value_of(new, null)) for versions, new, null in parts]
+    if all(value == found[0][1] for _, value in found) and found[0][1] is not None:
+        return Value(found[0][1], span)
+    merged: list[tuple[Versions, object]] = []
+    for versions, value in found:
+        if value is None:
+            continue
+        if merged and merged[-1][1] == value and merged[-1][0].high == versions.low - 1:
+            merged[-1] = (Versions(merged[-1][0].low, versions.high), value)
+        else:
+            merged.append((versions, value))
+    return Value(Ranged(tuple((v, Value(value, span), span) for v, value in merged)), span)
