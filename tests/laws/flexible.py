@@ -112,10 +112,22 @@ class Flexibles:
             accepts = [a for a in accepts if a != "overlong_varints"]
         else:
             self.tagged(tree, first, versions)
+            if not self.views and d.chance(3):
+                self.inside(tree["fields"])
             if d.chance(2):
                 accepts.append("loose_tags")
         if accepts:
             tree["accepts"] = accepts
+
+    def inside(self, fields: Tree) -> None:
+        """One more field with fields in its place, which are flexible too."""
+        d = self.d
+        if "inside" in fields:
+            return
+        inner: Tree = {"fields": {"a": d.pick(WORDS), "b": d.pick(("u8", *WORDS))}}
+        fields["inside"] = d.pick(({"array": inner}, inner))
+        if d.chance(2):
+            fields["inside"] = fields["inside"] | {"accepts": ["loose_tags"]}
 
     def rests(self, spec: Tree, around: tuple[str, ...] = ()) -> bool:
         """Whether a field may take what is left; ``around`` are the layouts that are looked through."""
@@ -259,10 +271,25 @@ class Flexibles:
             if same:
                 name = d.pick(same)
                 return d.pick(({"layout": name, "nullable": "0+"}, {"array": name}))
+        if kind in (9, 10):
+            return self.filled()
         out = {"type": d.pick(WORDS)}
         if d.chance(3):
             out |= {"nullable": "0+"} | ({"default": None} if d.chance(2) else {})
         return out
+
+    def filled(self) -> Tree:
+        """Fields that all have defaults, which they hold where they are left out."""
+        d = self.d
+        specs: list[Tree] = [
+            {"type": "i16", "default": d.pick((0, 5))},
+            {"type": "i32", "absent": -1},
+            {"type": "bool", "default": d.chance(2)},
+            {"array": d.pick(("u8", "string"))},
+            {"array": "i16", "nullable": "0+"},
+        ]
+        fields = {f"inner_{i}": d.pick(specs) for i in range(d.number(1, 3))}
+        return {"fields": fields, "default": {}} | ({"nullable": "0+"} if d.chance(2) else {})
 
     def columns(self, tree: Tree, tagged: Tree, versions: str | None) -> None:
         """Show some tagged fields in the views that are not written."""

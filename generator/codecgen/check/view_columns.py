@@ -14,6 +14,8 @@ from codecgen.schema.types import (
     ArrayType,
     BitsType,
     BytesType,
+    ChoiceType,
+    Element,
     FieldType,
     Reference,
     ScalarType,
@@ -73,6 +75,10 @@ def _parts(column: Column, type_: FieldType, model: Model) -> Iterator[Diagnosti
         if column.element is not None:
             yield from _element(column.element, type_.element, model)
             return
+    elif column.type == "struct" and isinstance(type_, ChoiceType):
+        message = f'"{column.name}" holds one of several layouts, which is no struct'
+        yield Diagnostic("C032", message, column.span)
+        return
     if isinstance(ref, Reference):
         layout = model.layouts.get(ref.layout)
         for member in column.members if layout is not None else ():
@@ -84,9 +90,7 @@ def _parts(column: Column, type_: FieldType, model: Model) -> Iterator[Diagnosti
         yield Diagnostic("C032", message, column.span, help=help)
 
 
-def _element(
-    column: Column, element: Reference | ScalarType | BytesType, model: Model
-) -> Iterator[Diagnostic]:
+def _element(column: Column, element: Element, model: Model) -> Iterator[Diagnostic]:
     if isinstance(element, Reference):
         message = f'the elements are of "{element}": lists of these are lists of structs'
         help = "write `list:` with names of its fields and their columns"
@@ -126,7 +130,7 @@ def may_be_missing(f: Field) -> bool:
     return f.when is not None or f.nullable or f.versions is not None
 
 
-def _holds(column: Column, type_: FieldType | Reference) -> bool:
+def _holds(column: Column, type_: FieldType | Element) -> bool:
     """Whether a column is of the kind that a field has, with room for all its numbers."""
     match type_:
         case ArrayType():

@@ -19,7 +19,7 @@ from codecgen.schema.key_types import (
     Use,
     Word,
 )
-from codecgen.schema.model import COLUMN_TYPES
+from codecgen.schema.types import COLUMN_TYPES
 
 VIEWS: Mapping[str, Form] = {
     "view": Form(

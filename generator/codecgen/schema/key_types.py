@@ -60,7 +60,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """An expression; for bytes and text also text in quotes or ``{hex: ..}``; for arrays ``[]``."""
+    """An expression; for bytes and text also text in quotes or ``{hex: ..}``; for arrays ``[]``, for tagged layouts ``{}``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +102,11 @@ class ListOf:
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
-    """A mapping from names (or numbers) to values of one kind, in order."""
+    """A mapping from names (or ``numbers``, or ``ranges`` of these) to values of one kind, in order."""
 
     value: Kind
     numbers: bool = False
+    ranges: bool = False
 
 
 @dataclass(frozen=True, slots=True)

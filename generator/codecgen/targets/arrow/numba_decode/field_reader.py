@@ -135,6 +135,8 @@ class FieldReader:
                 self.struct(fp.field, layout, fields, end)
             case read_ops.Tags():
                 self.tags(op, fields, end, wanted)
+            case read_ops.Choose(fp):
+                raise Unsupported("one of several layouts", fp.field)
             case _:
                 raise TypeError(type(op).__name__)
         size = op.field.size

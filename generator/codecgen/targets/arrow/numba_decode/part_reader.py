@@ -10,6 +10,7 @@ from codecgen.schema.types import (
     INTEGERS,
     ArrayType,
     BytesType,
+    ChoiceType,
     ScalarType,
     StructType,
 )
@@ -44,10 +45,14 @@ class PartReader(FieldReader):
             raise Unsupported("an array of layouts whose bytes say which version they are", f)
         if type_.length is not None:
             raise Unsupported("an array with a length inside rows", f)
+        if isinstance(element, ChoiceType):
+            raise Unsupported("an array of a choice", f)
         n = self.variables.of(part, f.name)
         self.covered = 0
-        counted = type_.count is not None or type_.counted_by is not None
-        if type_.count is not None:
+        counted = type_.says_how_many
+        if type_.fixed is not None:
+            self.code.assign(n, type_.fixed)
+        elif type_.count is not None:
             self.number(type_.count, fields.layout, n, end, f)
         elif type_.counted_by is not None:
             check_number(field_of(fields.layout, type_.counted_by))
