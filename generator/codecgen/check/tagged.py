@@ -11,6 +11,7 @@ from codecgen.schema.lookup import enum_values, field_of, members, reference_of,
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.types import (
     BytesType,
+    ChoiceType,
     ScalarType,
     Span,
     StructType,
@@ -138,6 +139,10 @@ def _tagged(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
         yield Diagnostic(
             "C052", message, f.span, help=f"add `nullable: {layout.flexible}`: it is null then"
         )
+    if isinstance(f.type, ChoiceType):
+        message = f'nothing says what "{f.name}", one of several layouts, is where it is left out'
+        help = "put it into a layout that can be null, or into an array"
+        yield Diagnostic("C052", message, place(f, "choice"), help=help)
     if isinstance(f.type, BytesType) and f.type.length == "rest":
         message = "the size of a tagged field is in front of it already"
         yield Diagnostic("C052", message, f.span, help="write `type: bytes`, or `type: string`")
