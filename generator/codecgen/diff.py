@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from codecgen.diagnostics import printable
+from codecgen.explain_text import checksum_words
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.type_text import constant_words, size_words, type_words
 from codecgen.schema.lookup import choice_of, has_order, members
@@ -184,6 +185,16 @@ def _rules(old: Field, new: Field) -> Iterator[tuple[str, str, str]]:
         yield "`endian`", old.endian, new.endian
     yield "`tag`", _tag(old), _tag(new)
     yield "`const`", _constant(old), _constant(new)
+    yield "the checksum", _checksum(old), _checksum(new)
+
+
+def _checksum(f: Field) -> str:
+    """What a checksum is, and what it covers."""
+    if f.checksum is None:
+        return ""
+    ranges = [f"{part.first or 'the next field'} to {part.last or 'the end'}" for part in f.covers]
+    zero = f", with zeros for {', '.join(f.zero)}" if f.zero else ""
+    return f"{checksum_words(f)} of {', then '.join(ranges)}{zero}"
 
 
 def _tag(f: Field) -> str:

@@ -80,6 +80,8 @@ def test_every_key_of_a_field_is_read_or_is_a_type() -> None:
         "count",
         "length",
         "until",
+        "padded",
+        "padding",
     }
     types |= {"compressed", "nesting", "at_least", "null", "present", "nullable", "enum", "only"}
     types |= set(FIELD_OF_CHOICE)

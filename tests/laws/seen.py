@@ -37,8 +37,10 @@ def solid(spec: Any) -> bool:
         return "present" in spec
     if "choice" in spec:
         return "length" in spec
+    if "padding" in spec:
+        return False
     if "array" in spec:
-        return bool({"count", "length"} & set(spec))
+        return bool({"count", "length"} & set(spec)) or spec.get("until", "end") != "end"
     return spec.get("bytes", spec.get("string")) != "rest"
 
 

@@ -6,13 +6,14 @@ import random
 import struct
 import uuid
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from codecgen.schema.expression import EndOf
 from tests.laws.bytes_of import tag_default, version_of
 from tests.laws.chosen import cases, choice_in, number_of, versions_of
 from tests.laws.flexible import GIVEN
-from tests.laws.meaning import Meaning, look_in, words_of
+from tests.laws.meaning import Meaning, look_at, look_in, words_of
 from tests.laws.world import (
     Facts,
     Quoted,
@@ -265,6 +266,9 @@ class Values:
             if value is not None or "null" in spec:
                 out.left.add(name)
                 return value
+        if "padding" in spec:
+            out.left.add(name)
+            return None
         if "array" in spec:
             return self.array(name, spec, out, made, version, deep)
         if "bits" in spec:
@@ -343,7 +347,8 @@ class Values:
         key = "bytes" if "bytes" in spec else "string"
         length = spec[key]
         if isinstance(length, int):
-            data = bytes(r.choice(b"ab~0") for _ in range(length))
+            number = r.randint(0, length) if spec.get("padded") else length
+            data = bytes(r.choice(b"ab~0") for _ in range(number))
             return data.decode() if key == "string" else data
         if "null" in spec and r.random() < 0.25:
             return None
@@ -353,8 +358,10 @@ class Values:
             if key == "string"
             else bytes(r.choices(range(256), k=r.choice((0, 1, 2, 3, 9))))
         )
+        if length == "zero_terminated":
+            data = data.replace(b"\0", b"")
         size = len(data)
-        other = length in ("rest", "compact")
+        other = length in ("rest", "compact", "zero_terminated")
         if not other and (size > reach(length)[1] or size == spec.get("null")):
             data = b"z" if spec.get("null") == 0 else b""
         return data.decode() if key == "string" else data
@@ -435,6 +442,8 @@ class Values:
         number = least + r.choice((0, 0, 1, 1, 2, most))
         if "nesting" in spec and deep >= spec["nesting"]:
             number = least
+        if isinstance(spec.get("count"), int):
+            number = spec["count"]
         element = spec["array"]
         if isinstance(element, dict):
             items = [self.plain(element) for _ in range(number)]
@@ -446,8 +455,23 @@ class Values:
             ]
         else:
             items = [self.scalar(element) for _ in range(number)]
+        if spec.get("until", "end") != "end":
+            items = self.up_to_the_last(spec["until"], spec, version, deep)
         made[name] = items
         return list(items)
+
+    def up_to_the_last(self, until: str, spec: Tree, version: int | None, deep: int) -> list[Any]:
+        """Elements of which the last fulfils a condition, and no other."""
+        most = self.r.choice((1, 1, 2, 4))
+        items: list[Any] = []
+        for _ in range(100):
+            element = spec["array"]
+            held = element.partition("@")[0] in self.facts.layouts
+            item = self.held(element, version, deep) if held else self.scalar(element)
+            if Meaning(partial(look_at, item), {}).holds(until):
+                return [*items, item]
+            items = [*items, item][: most - 1]
+        raise NoValue("no last element")
 
 
 def _owner(facts: Facts, spec: Tree) -> str | None:

@@ -23,6 +23,7 @@ from codecgen.schema.types import (
     BitsType,
     BytesType,
     ChoiceType,
+    PaddingType,
     Reference,
     ScalarType,
     Span,
@@ -125,6 +126,9 @@ class _Example:
                 self.bits(value, members, path)
             case BytesType():
                 self.data(value, f.type, path)
+            case PaddingType():
+                if value is not None:
+                    self.report("C017", f"{path} is padding: it has no value", path)
             case StructType(_, str()) | ArrayType(null=int()) if value is None:
                 return
             case ChoiceType(length=str(), null=int()) if value is None:
@@ -254,7 +258,7 @@ class _Example:
             self.wrong(value, "bytes: text, or {hex: ..}", path)
         elif isinstance(type_.length, int):
             size = len(value.encode() if isinstance(value, str) else value)
-            if size != type_.length:
+            if size > type_.length or (size < type_.length and not type_.padded):
                 self.report("C017", f"{path} has {type_.length} bytes, not {size}", path)
 
     # ------------------------------------------------------------ bytes

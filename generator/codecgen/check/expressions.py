@@ -42,12 +42,25 @@ def _field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
             yield from must_be("bool", condition, itself, f"`{key}`")
     if isinstance(f.type, ArrayType) and f.type.compression is not None:
         yield from _codec(f.type.compression.by, before)
+    type_ = f.in_versions((scope.version,)).type
+    if isinstance(type_, ArrayType) and type_.until is not None:
+        yield from _last(f, type_.until, replace(before, item=type_.element))
     if f.default is not None and f.absent is None:
         yield from _default(f, f.default, _until(scope, index, built=True))
     for m in members(f):
         if m.default is not None and exists_in(m, scope.version):
             inner = replace(_until(scope, index, built=True), since=m.since or scope.since)
             yield from value_fits(m.default, inner, bit_type(m), f'"{m.name}"')
+
+
+def _last(f: Field, until: Expression, scope: Scope) -> Iterator[Diagnostic]:
+    """The condition for the last element is one about elements."""
+    found = list(must_be("bool", until, scope, "`until`"))
+    yield from found
+    if not found and not any(path.names[0] == "item" for path in until.paths()):
+        message = f'`until` does not ask for anything of the elements of "{f.name}"'
+        help = "`item` is the element: `until: item.size == 0`"
+        yield Diagnostic("C064", message, expression_span(scope.model, until), help=help)
 
 
 def _codec(by: Expression, scope: Scope) -> Iterator[Diagnostic]:

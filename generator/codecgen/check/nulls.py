@@ -60,12 +60,12 @@ def default_of_many(
 def _bytes(f: Field, type_: BytesType, key: str = "null") -> Iterator[Diagnostic]:
     if type_.null is None:
         return
-    if isinstance(type_.length, int) or type_.length == "rest":
+    if type_.prefix is None:
         message = "only a length before the bytes can mean null"
         help = 'take out "null", or give the length a type'
         yield Diagnostic("C011", message, place(f, key), help=help)
         return
-    yield from _number(type_.null, "length", type_.length, place(f, key))
+    yield from _number(type_.null, "length", type_.prefix, place(f, key))
 
 
 def _choice(f: Field, type_: ChoiceType, key: str = "null") -> Iterator[Diagnostic]:

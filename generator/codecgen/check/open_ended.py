@@ -14,7 +14,9 @@ from codecgen.schema.types import (
     ArrayType,
     BytesType,
     ChoiceType,
+    Element,
     FieldType,
+    Reference,
     ScalarType,
     StructType,
     TagsType,
@@ -47,7 +49,7 @@ class _Ends:
         match fp.field.type:
             case BytesType("rest"):
                 return "takes what is left"
-            case ArrayType(count=None, counted_by=None, length=None):
+            case ArrayType(to_the_end=True):
                 return "reaches to the end"
             case ArrayType(length=None, compression=compression) if compression is not None:
                 return "is compressed together, to the end"
@@ -161,6 +163,22 @@ class _Ends:
             self.leasts[key] = sum(self.min_size_of(fp, layout) for fp in layout.in_order)
         return self.leasts[key]
 
+    def least_element(self, element: Element, layout: LayoutPlan) -> int:
+        """The fewest bytes that an element of an array can take."""
+        if isinstance(element, Reference):
+            return min((self.least(plan) for plan in self.plan.held(element, layout)), default=0)
+        if isinstance(element, BytesType):
+            return self.least_bytes(element)
+        if isinstance(element, ChoiceType):
+            return self.least_choice(element, layout)
+        return scalar_bounds(element.name)[0]
+
+    def least_bytes(self, type_: BytesType) -> int:
+        """The fewest bytes that bytes or text take."""
+        if type_.prefix is not None:
+            return scalar_bounds(type_.prefix)[0]
+        return type_.length if isinstance(type_.length, int) else int(type_.length != "rest")
+
     def min_size_of(self, fp: FieldPlan, layout: LayoutPlan) -> int:
         if fp.field.when is not None:
             return 0
@@ -169,25 +187,32 @@ class _Ends:
         match fp.field.type:
             case ScalarType(name):
                 return scalar_bounds(name)[0]
-            case BytesType(length):
-                return 0 if length == "rest" else scalar_bounds(str(length))[0]
+            case BytesType() as type_:
+                return self.least_bytes(type_)
+            case ArrayType(element, fixed=number, until=until) if number or until is not None:
+                return (number or 1) * self.least_element(element, layout)
             case ArrayType(count=count, length=length):
                 return sum(scalar_bounds(name)[0] for name in (count, length) if name is not None)
             case TagsType():
                 return 1
             case StructType(_, str(present)):
                 return scalar_bounds(present)[0]
-            case ChoiceType(length=str(length), null=null):
-                before = scalar_bounds(length)[0]
-                return before if null is not None else before + self.fewest(fp, layout)
-            case StructType() | ChoiceType():
-                return self.fewest(fp, layout)
+            case ChoiceType() as choice:
+                return self.least_choice(choice, layout)
+            case StructType():
+                return self.fewest(fp.field.type, layout)
             case _:
                 return 0
 
-    def fewest(self, fp: FieldPlan, layout: LayoutPlan) -> int:
+    def least_choice(self, choice: ChoiceType, layout: LayoutPlan) -> int:
+        """The fewest bytes of a choice, with the length before it."""
+        before = 0 if choice.length is None else scalar_bounds(choice.length)[0]
+        nothing = choice.length is not None and choice.null is not None
+        return before if nothing else before + self.fewest(choice, layout)
+
+    def fewest(self, type_: FieldType, layout: LayoutPlan) -> int:
         """The fewest bytes of what a field holds."""
-        if isinstance(fp.field.type, ChoiceType) and fp.field.type.unknown:
+        if isinstance(type_, ChoiceType) and type_.unknown:
             return 0
-        held = self.plan.held_by(fp.field.type, layout)
+        held = self.plan.held_by(type_, layout)
         return min((self.least(plan) for plan in held), default=0)

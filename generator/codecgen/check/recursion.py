@@ -37,7 +37,13 @@ def _endless(f: Field) -> bool:
     choice = choice_of(f)
     if choice is not None and (choice.unknown or choice.null is not None) and choice is f.type:
         return False
-    return not (isinstance(f.type, ArrayType) and f.type.nesting is not None)
+    return not (isinstance(f.type, ArrayType) and f.type.nesting is not None and _may_be_empty(f))
+
+
+def _may_be_empty(f: Field) -> bool:
+    """Whether there may be no elements, in each version."""
+    types = f.all_types()
+    return all(isinstance(t, ArrayType) and t.fixed is None and t.until is None for t in types)
 
 
 def _one_ends(f: Field, ending: set[str]) -> bool:
@@ -100,6 +106,8 @@ def _endless_finding(layout: Layout, cycle: list[str], fields: list[Field]) -> D
         help = "one of the cases must end"
     if isinstance(f.type, ArrayType):
         help = "say how deep the array may go: `nesting: 1`"
+        if not _may_be_empty(f):
+            help = "the array is never empty: it needs `when`"
     return Diagnostic("C019", f"{way}, without end", ref.span, help=help)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from codecgen.diagnostics import Diagnostic, did_you_mean
 from codecgen.plan.as_of import release_key
 from codecgen.schema.declarations import is_used
-from codecgen.schema.lookup import choice_of, field_of, references_of
+from codecgen.schema.lookup import choice_of, covered_parts, field_of, references_of
 from codecgen.schema.model import Choice, Field, Layout, Manifest, Model
 from codecgen.schema.types import BitsType, Formerly, Misprint, Reference, Since, Span
 from codecgen.spans import place
@@ -137,11 +137,8 @@ def _ends(f: Field, layout: Layout) -> Iterator[Diagnostic]:
     """A range begins and ends with fields that are as old as what measures it."""
     own = f.since or layout.since
     first = own.release if own is not None else None
-    ends = [
-        (key, field_range)
-        for key, field_range in (("measures", f.measures), ("covers", f.covers))
-        if field_range is not None
-    ]
+    ends = [] if f.measures is None else [("measures", f.measures)]
+    ends += covered_parts(f)
     names = [(f"{key}.from", field_range.first) for key, field_range in ends]
     names += [
         (f"{key}.to", field_range.last) for key, field_range in ends if field_range.last is not None

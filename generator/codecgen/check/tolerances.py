@@ -69,7 +69,7 @@ def _fits(freedom: str, f: Field, plan: Plan) -> bool:
             found = bytes_of(f)
             return found is not None and found.text
         case "bytes_after_none":
-            return isinstance(f.type, ArrayType) and _says_how_many(f.type)
+            return isinstance(f.type, ArrayType) and _may_say_none(f.type)
         case "truncated_tail":
             return isinstance(f.type, ArrayType) and _ends_open(f.type) and _tells_its_end(f, plan)
         case "mixed_versions" | "unchecked_elements":
@@ -78,14 +78,14 @@ def _fits(freedom: str, f: Field, plan: Plan) -> bool:
             return f.measures is not None or bool(references_of(f))
 
 
-def _says_how_many(array: ArrayType) -> bool:
-    """Whether a number says how many elements there are, so that it can be 0."""
+def _may_say_none(array: ArrayType) -> bool:
+    """Whether a number says how many elements there are, and can be 0."""
     return array.count is not None or array.counted_by is not None
 
 
 def _ends_open(array: ArrayType) -> bool:
     """Whether only the end of the bytes says how many elements there are."""
-    return not _says_how_many(array)
+    return not array.says_how_many and array.until is None
 
 
 def _tells_its_end(f: Field, plan: Plan) -> bool:

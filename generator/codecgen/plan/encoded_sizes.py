@@ -15,11 +15,13 @@ from codecgen.schema.model import Overhead, OverheadOf
 from codecgen.schema.types import (
     INTEGERS,
     VARINTS,
+    ZERO_TERMINATED,
     ArrayType,
     BitMember,
     BitsType,
     BytesType,
     ChoiceType,
+    PaddingType,
     Reference,
     ScalarType,
     StructType,
@@ -111,6 +113,8 @@ class _Sizer:
                 return self.bytes(type_, value)
             case ArrayType() as array:
                 return self.array(array, value, fp)
+            case PaddingType(multiple):
+                return -sum(self.sizes.values()) % multiple
             case StructType(ref, present, null):
                 if present is None or null is None:
                     return self.held(ref, value, fp.held_version)
@@ -155,15 +159,16 @@ class _Sizer:
         if isinstance(type_.length, int):
             return type_.length
         if value is None:
-            if type_.null is None or type_.length == "rest":
+            if type_.null is None or type_.prefix is None:
                 raise SizeError(f"{self.layout.name}: null is not allowed")
-            return length_size(type_.length, -1 if type_.length == "compact" else type_.null)
+            return length_size(type_.prefix, -1 if type_.prefix == "compact" else type_.null)
         if isinstance(value, str):
             value = value.encode("utf-8")
         if not isinstance(value, bytes | bytearray | memoryview):
             raise SizeError(f"{self.layout.name}: bytes are needed, not {value!r}")
-        prefix = 0 if type_.length == "rest" else length_size(type_.length, len(value))
-        return prefix + len(value)
+        if type_.prefix is not None:
+            return length_size(type_.prefix, len(value)) + len(value)
+        return len(value) + (type_.length == ZERO_TERMINATED)
 
     def array(self, array: ArrayType, value: object, fp: FieldPlan) -> int:
         prefix = array.count or array.length
@@ -185,6 +190,9 @@ class _Sizer:
             size = sum(self.scalar(element, item) for item in items)
         else:
             size = scalar_bounds(element.name)[0] * len(items)
+        if array.fixed is not None and len(items) != array.fixed:
+            wanted = f"{array.fixed} elements are needed, not {len(items)}"
+            raise SizeError(f"{self.layout.name}: {wanted}")
         if fp.codec is not None and (items or not array.counted_by):
             self.uncompressed(fp.codec)
         if array.length is not None:

@@ -26,6 +26,7 @@ from codecgen.schema.types import (
     ChoiceType,
     FieldRange,
     FieldType,
+    PaddingType,
     Reference,
     ScalarType,
     StructType,
@@ -54,7 +55,7 @@ class FieldPlan:
     offset: int | None
     size: int | None
     measures: FieldRange | None
-    covers: FieldRange | None
+    covers: tuple[FieldRange, ...]
     when: Value | None = None
     valid: Value | None = None
     refuse: Value | None = None
@@ -63,16 +64,14 @@ class FieldPlan:
     bit_defaults: Mapping[str, Value] = dataclass_field(default_factory=dict)
     given: Value | None = None
     held_version: Value | None = None
+    own_bytes: int = 0
+    """The bytes up to its end that a length counts: its own, and those before it in its range."""
+    until: Value | None = None
+    """The condition that holds for the last element of an array, and for no other."""
 
     @property
     def name(self) -> str:
         return self.field.name
-
-    @property
-    def own_bytes(self) -> int:
-        """The bytes of itself that a length counts."""
-        counts = self.measures is not None and self.measures.first == self.name
-        return (self.size or 0) if counts else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +120,26 @@ class LayoutPlan:
 
     def field(self, name: str) -> FieldPlan | None:
         return next((f for f in self.fields if f.name == name), None)
+
+    def covered(self, checksum: FieldPlan) -> tuple[FieldPlan, ...]:
+        """The fields that a checksum covers."""
+        return tuple(fp for part in checksum.covers for fp in self.field_range(part))
+
+    def checksums(self) -> tuple[FieldPlan, ...]:
+        """The checksums, in an order in which they can be worked out: one that another one covers comes first."""
+        out: list[FieldPlan] = []
+
+        def add(checksum: FieldPlan) -> None:
+            for fp in self.covered(checksum):
+                counts = fp.name not in checksum.field.zero and fp not in out
+                if counts and fp.field.checksum is not None:
+                    add(fp)
+            out.append(checksum)
+
+        for fp in self.fields:
+            if fp.field.checksum is not None and fp not in out:
+                add(fp)
+        return tuple(out)
 
     def field_range(self, field_range: FieldRange) -> tuple[FieldPlan, ...]:
         """The fields of a field range."""
@@ -215,6 +234,8 @@ def _plan(layout: Layout, version: int | None, model: Model, plan_of: object) ->
         f = _in_version(f, version, model)
         is_tagged = f.tag is not None
         size = None if is_tagged else _size(f, version, plan_of)
+        if isinstance(f.type, PaddingType) and offset is not None:
+            size = -offset % f.type.multiple
         following = next((g.name for g in there[i + 1 :] if g.tag is None), f.name)
         fields.append(
             FieldPlan(
@@ -222,7 +243,7 @@ def _plan(layout: Layout, version: int | None, model: Model, plan_of: object) ->
                 None if is_tagged else offset,
                 size,
                 _spelled_out(f.measures, following),
-                _spelled_out(f.covers, following),
+                tuple(part for c in f.covers if (part := _spelled_out(c, following)) is not None),
                 *_settled(layout, f, version, model),
             )
         )
@@ -230,7 +251,31 @@ def _plan(layout: Layout, version: int | None, model: Model, plan_of: object) ->
             continue
         fixed = offset is not None and size is not None and f.when is None
         offset = offset + size if fixed else None  # type: ignore[operator]
-    return LayoutPlan(layout, version, tuple(fields), _derived(layout, version, model))
+    own = tuple(
+        replace(
+            fp,
+            own_bytes=_own_bytes(fp, fields),
+            until=_until(layout, fp.field, version, model),
+        )
+        for fp in fields
+    )
+    return LayoutPlan(layout, version, own, _derived(layout, version, model))
+
+
+def _own_bytes(fp: FieldPlan, fields: list[FieldPlan]) -> int:
+    """The bytes that a length counts before what follows it."""
+    before = fields[: fields.index(fp) + 1]
+    first = next(
+        (i for i, f in enumerate(before) if fp.measures and f.name == fp.measures.first), None
+    )
+    return 0 if first is None else sum(f.size or 0 for f in before[first:])
+
+
+def _until(layout: Layout, f: Field, version: int | None, model: Model) -> Value | None:
+    if not isinstance(f.type, ArrayType) or f.type.until is None:
+        return None
+    at = next(i for i, other in enumerate(layout.fields) if other.name == f.name)
+    return settled(f.type.until, Scope(model, layout, version, at, f.name, f.type.element))
 
 
 def _settled(
@@ -303,12 +348,16 @@ def _size(f: Field, version: int | None, plan_of: object) -> int | None:
             return INTEGERS[base][0]
         case BytesType(length):
             return length if isinstance(length, int) else None
-        case StructType(_, str()) | StructType(version=Expression()) | ChoiceType():
+        case StructType(_, str()) | StructType(version=Expression()) | ChoiceType() | PaddingType():
             return None
         case StructType(ref):
             plans = plan_of(ref.layout)  # type: ignore[operator]
             wanted = version if ref.version is None else ref.version
             found = [p for p in plans if p.version in (wanted, None)]
             return found[0].size if found else None
+        case ArrayType(element, fixed=int(number), compression=None):
+            one = StructType(element) if isinstance(element, Reference) else element
+            size = _size(replace(f, type=one), version, plan_of)
+            return None if size is None else number * size
         case ArrayType() | TagsType():
             return None

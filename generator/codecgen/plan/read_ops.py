@@ -28,6 +28,14 @@ class Bytes:
 
 
 @dataclass(frozen=True, slots=True)
+class Padding:
+    """Pass over zero bytes up to the next ``multiple``, counted from the start of the layout."""
+
+    field: FieldPlan
+    multiple: int
+
+
+@dataclass(frozen=True, slots=True)
 class Elements:
     """Read the elements of an array, one after the other (a loop). ``any_version``: each says which version it is of, and
     that may be another one than ``element``."""
@@ -131,6 +139,7 @@ class Absent:
 ReadOp = (
     Number
     | Bytes
+    | Padding
     | Elements
     | Struct
     | Choose
@@ -162,6 +171,7 @@ def fields_needed(ops: tuple[ReadOp, ...], *, checks: bool) -> set[str]:
             case Require(_, condition) if checks:
                 out |= _named(condition)
             case Elements(field, type_):
+                out |= set() if field.until is None else _named(field.until)
                 if type_.counted_by is not None:
                     out.add(type_.counted_by)
                 if field.codec is not None:
@@ -192,6 +202,7 @@ __all__ = [
     "Mark",
     "Number",
     "Open",
+    "Padding",
     "ReadOp",
     "Require",
     "Struct",

@@ -14,6 +14,7 @@ from codecgen.schema.types import (
     BitsType,
     BytesType,
     ChoiceType,
+    PaddingType,
     ScalarType,
     StructType,
     TagsType,
@@ -117,7 +118,13 @@ def _field_bounds(
         case BytesType(length):
             if isinstance(length, int):
                 return length, length, False
-            return *((0, 0) if length == "rest" else scalar_bounds(length)), True
+            if fp.field.type.prefix is None:
+                return *((0, 0) if length == "rest" else (1, 1)), True
+            return *scalar_bounds(fp.field.type.prefix), True
+        case PaddingType(multiple):
+            return *((0, multiple - 1) if fp.size is None else (fp.size, fp.size)), False
+        case ArrayType(fixed=int()) if fp.size is not None:
+            return fp.size, fp.size, False
         case ArrayType() as array:
             prefixes = [scalar_bounds(name) for name in (array.count, array.length) if name]
             return sum(low for low, _ in prefixes), sum(high for _, high in prefixes), True

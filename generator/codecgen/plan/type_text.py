@@ -15,6 +15,7 @@ from codecgen.schema.types import (
     ChoiceType,
     Element,
     FieldType,
+    PaddingType,
     Reference,
     ScalarType,
     StructType,
@@ -85,7 +86,9 @@ def type_pieces(type_: FieldType) -> Iterator[str | Reference]:
             yield f"{scalar_name(base)}, bits"
         case BytesType():
             yield _bytes_words(type_)
-        case ArrayType(element, count, counted_by, length):
+        case PaddingType(multiple):
+            yield f"zero bytes to the next multiple of {multiple}"
+        case ArrayType(element, count, _, length):
             yield "array of "
             if isinstance(element, ChoiceType):
                 yield from _choice_pieces(element)
@@ -95,12 +98,16 @@ def type_pieces(type_: FieldType) -> Iterator[str | Reference]:
                 count is not None or length is not None
             ):
                 yield ","
+            if type_.fixed is not None:
+                yield f", {number(type_.fixed)} of them"
             if count is not None:
                 yield f" with {scalar_name(count).replace(' length', '')} count"
             if length is not None:
                 yield f" with {scalar_name(length)} length in bytes"
-            if count is None and counted_by is None and length is None:
+            if type_.to_the_end:
                 yield " to the end"
+            if type_.until is not None:
+                yield f" up to one for which {type_.until}"
             if type_.null is not None:
                 yield f", null as {type_.null}"
         case TagsType():
@@ -149,7 +156,11 @@ def _bytes_words(type_: BytesType) -> str:
     what = "text (UTF-8)" if type_.text else "bytes"
     match type_.length:
         case int(length):
-            return f"text (UTF-8) of {byte_count(length)}" if type_.text else byte_count(length)
+            tail = ", filled up with zeros" if type_.padded else ""
+            words = f"text (UTF-8) of {byte_count(length)}" if type_.text else byte_count(length)
+            return words + tail
+        case "zero_terminated":
+            return f"{what} up to a zero byte"
         case "rest":
             return f"{what}, all that is left"
         case "compact":
@@ -180,10 +191,14 @@ def size_words(fp: FieldPlan) -> str:
     match fp.field.type:
         case ScalarType(name):
             return span_words(*scalar_bounds(name))
-        case BytesType(length) if isinstance(length, str) and length != "rest":
-            return f"{span_words(*scalar_bounds(length))}, + length"
+        case BytesType(prefix=str(prefix)):
+            return f"{span_words(*scalar_bounds(prefix))}, + length"
+        case BytesType("zero_terminated"):
+            return "1 or more"
         case BytesType():
             return "the rest"
+        case PaddingType(multiple):
+            return span_words(0, multiple - 1)
         case ArrayType(_, count, _, length):
             prefixes = [span_words(*scalar_bounds(n)) for n in (count, length) if n]
             return ", + ".join([*prefixes, "elements"])

@@ -26,6 +26,7 @@ from codecgen.runtime.located_bytes import Limits, Session, Source
 from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.parsing import Opened, Parse
 from codecgen.runtime.primitives import Codec, EnumField, Integer, Varint
+from codecgen.runtime.zero_bytes import Padding
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +74,20 @@ class Layout(Codec):
         self.version = version
         self.trailing = trailing
         in_order = tuple(f for f in fields if f.tag is None)
-        fixed = all(f.codec.size is not None and f.when is None for f in in_order)
-        self.size = sum(f.codec.size or 0 for f in in_order) if fixed else None
-        self.least = sum(_least(f.codec) for f in in_order if f.when is None)
         self._offsets: dict[str, int] = {}
         at = 0
         for f in in_order:
             self._offsets[f.name] = at
+            if isinstance(f.codec, Padding):
+                f.codec.size = f.codec.number(at)
             if f.codec.size is None or f.when is not None:
                 break
             at += f.codec.size
         self.head_size = at
         """The bytes of all fields at fixed places: what lies before the first one that varies."""
+        fixed = all(f.codec.size is not None and f.when is None for f in in_order)
+        self.size = sum(f.codec.size or 0 for f in in_order) if fixed else None
+        self.least = sum(_least(f.codec) for f in in_order if f.when is None)
 
     # ------------------------------------------------------------ places
 
@@ -220,10 +223,14 @@ def _least(codec: Codec) -> int:
     if isinstance(codec, Bytes):
         return _least(codec.length) if isinstance(codec.length, Codec) else 0
     if isinstance(codec, Array):
+        if codec.compressed is None and (codec.fixed is not None or codec.until is not None):
+            return (codec.fixed or 1) * _least(codec.element)
         return sum(_least(number) for number in (codec.count, codec.length) if number is not None)
     if isinstance(codec, Nullable):
         return _least(codec.present)
-    return 0 if isinstance(codec, Lazy) else int(getattr(codec, "least", 1))
+    if isinstance(codec, Layout | Choice):
+        return codec.least
+    return 0 if isinstance(codec, Lazy | Padding) else int(getattr(codec, "least", 1))
 
 
 class Choice(Codec):

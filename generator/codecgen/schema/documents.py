@@ -38,6 +38,7 @@ from codecgen.schema.types import (
     BitsType,
     Element,
     FieldType,
+    PaddingType,
     Reference,
     ScalarType,
     Since,
@@ -293,7 +294,8 @@ class ModelBuilder:
             measures=forms.field_range(r, "measures"),
             counts=cast(str | None, r["counts"]),
             checksum=cast(str | None, r["checksum"]),
-            covers=forms.field_range(r, "covers"),
+            covers=forms.covered(r),
+            mask=cast(int | None, r["mask"]),
             valid=cast(Expression | None, r["valid"]),
             refuse=cast(Expression | None, r["refuse"]),
             accepts=accepts | frozenset(forms.words(r["accepts"])),
@@ -318,21 +320,25 @@ class ModelBuilder:
             return BitsType(str(r["bits"]), members)
         if "bytes" in r or "string" in r:
             return forms.bytes_type(r)
+        if "padding" in r:
+            return PaddingType(cast(int, r["padding"]))
         if "layout" in r:
             return StructType(forms.reference(r["layout"], r.at("layout")), *_present(r))
         if "choice" in r:
             return forms.choice_type(r)
         if "fields" in r:
             return StructType(self.local(r, span, accepts), *_present(r))
-        compressed = r["compressed"]
+        compressed, count = r["compressed"], r["count"]
         return ArrayType(
             element=self.element(r, span, accepts),
-            count=cast(str | None, r["count"]),
+            count=count if isinstance(count, str) else None,
+            fixed=count if isinstance(count, int) else None,
             length=cast(str | None, r["length"]),
             compression=forms.compression(compressed) if isinstance(compressed, Record) else None,
             nesting=cast(int | None, r["nesting"]),
             at_least=cast(int, r["at_least"] or 0),
             null=cast(int | None, r["null"]),
+            until=until if isinstance(until := r["until"], Expression) else None,
         )
 
     def element(self, r: Record, span: Span, accepts: frozenset[str]) -> Element:

@@ -47,7 +47,7 @@ from codecgen.schema.key_types import (
     Word,
 )
 from codecgen.schema.model import FREEDOMS
-from codecgen.schema.types import INTEGERS, LENGTHS, SCALARS, VARINTS
+from codecgen.schema.types import INTEGERS, LENGTHS, SCALARS, VARINTS, ZERO_TERMINATED
 
 
 def _versioned(*kinds: Kind) -> Either:
@@ -69,6 +69,7 @@ _FIELDS = Key(
     MapOf(Either((_WORDS, Use("field")))),
     "The fields, in the order of the bytes. A bare word is a type.",
 )
+_PADDED = Key(Boolean(), "Zero bytes fill up the fixed size; they are no part of the value.")
 _ORDER = OneOf(("big", "little"))
 _ENUM = Key(Declared(), "The enum whose values the number stands for.")
 _ONLY = Key(ListOf(Name()), "The values of the enum that may stand here.")
@@ -157,11 +158,17 @@ FORMS: Mapping[str, Form] = {
                 OneOf(tuple(INTEGERS)), "An integer whose bits have meanings of their own."
             ),
             "bytes": Key(
-                _versioned(OneOf((*LENGTHS, "rest")), Integer()),
-                "Bytes, by the type of their length, a number, or the rest.",
+                _versioned(OneOf((*LENGTHS, "rest", ZERO_TERMINATED)), Integer()),
+                "Bytes, by the type of their length, a number, the rest, or a zero byte that ends them.",
             ),
             "string": Key(
-                _versioned(OneOf((*LENGTHS, "rest")), Integer()), "Text in UTF-8, likewise."
+                _versioned(OneOf((*LENGTHS, "rest", ZERO_TERMINATED)), Integer()),
+                "Text in UTF-8, likewise.",
+            ),
+            "padded": _PADDED,
+            "padding": Key(
+                Integer(),
+                "Zero bytes up to the next multiple of this number, counted from the start of the layout.",
             ),
             "array": Key(
                 Either((_WORDS, Use("element"), LayoutName())),
@@ -172,14 +179,16 @@ FORMS: Mapping[str, Form] = {
             **FIELD_OF_CHOICE,
             "members": Key(MapOf(Use("bit")), "The bits, the least significant is 0."),
             "count": Key(
-                _versioned(OneOf(LENGTHS)), "Type of the number of elements before an array."
+                _versioned(OneOf(LENGTHS), Integer()),
+                "Type of the number of elements before an array; or the number, if it is always the same.",
             ),
             "length": Key(
                 _versioned(OneOf(BYTE_LENGTHS)),
                 "Type of the length in bytes before an array or a choice.",
             ),
             "until": Key(
-                OneOf(("end",)), "The array reaches to the end of the range that it stands in."
+                Either((OneOf(("end",)), Code())),
+                "The array reaches to the end of the range that it stands in, or to the first element, `item`, for which this holds.",
             ),
             "compressed": Key(Use("compressed"), "The array is compressed."),
             "nesting": Key(Integer(), "How deep the array may hold its own layout."),
@@ -217,7 +226,11 @@ FORMS: Mapping[str, Form] = {
             "measures": Key(_FIELD_RANGE, "The field is the length in bytes of a range of fields."),
             "counts": Key(Name(), "The field is the number of elements of an array."),
             "checksum": Key(OneOf(CHECKSUMS), "The field is a checksum."),
-            "covers": Key(_FIELD_RANGE, "The range of fields that the checksum is taken over."),
+            "mask": Key(Integer(), "The bits of the checksum that are kept; the others are 0."),
+            "covers": Key(
+                Either((OneOf(("rest",)), Use("covered_range"), ListOf(Use("covered_range")))),
+                "The range of fields that the checksum is taken over, or several, one after the other.",
+            ),
             "valid": Key(
                 Code(), "What the format says of the value. Strict readers refuse the rest."
             ),
@@ -229,8 +242,11 @@ FORMS: Mapping[str, Form] = {
             "misprint": _MISPRINT,
             "hidden": Key(Boolean(), "Left out of summaries."),
         },
-        one_of=(("type", "bits", "bytes", "string", "array", "layout", "fields", "choice"),),
+        one_of=(
+            ("type", "bits", "bytes", "string", "array", "layout", "fields", "choice", "padding"),
+        ),
         together={
+            "padded": ("bytes", "string"),
             "members": ("bits",),
             "bits": ("members",),
             "null": ("bytes", "string", "array", "present", "length"),
@@ -239,6 +255,7 @@ FORMS: Mapping[str, Form] = {
             "only": ("enum",),
             "covers": ("checksum",),
             "checksum": ("covers",),
+            "mask": ("checksum",),
             "count": ("array",),
             "length": ("array", "choice"),
             "version": ("layout", "choice"),
@@ -253,10 +270,14 @@ FORMS: Mapping[str, Form] = {
         "What an array holds, where that is no number and no layout with a name.",
         {
             "bytes": Key(
-                _versioned(OneOf(LENGTHS), Integer()),
-                "Bytes, by the type of their length or a number.",
+                _versioned(OneOf((*LENGTHS, ZERO_TERMINATED)), Integer()),
+                "Bytes, by the type of their length, a number, or a zero byte that ends them.",
             ),
-            "string": Key(_versioned(OneOf(LENGTHS), Integer()), "Text in UTF-8, likewise."),
+            "string": Key(
+                _versioned(OneOf((*LENGTHS, ZERO_TERMINATED)), Integer()),
+                "Text in UTF-8, likewise.",
+            ),
+            "padded": _PADDED,
             "null": Key(_versioned(Integer()), "The length that means null."),
             "fields": _FIELDS,
             **ELEMENT_OF_CHOICE,
@@ -264,6 +285,7 @@ FORMS: Mapping[str, Form] = {
         one_of=(("bytes", "string", "fields", "choice"),),
         together={
             "null": ("bytes", "string", "length"),
+            "padded": ("bytes", "string"),
             "length": ("choice",),
             "version": ("choice",),
             **TOGETHER,
@@ -293,6 +315,14 @@ FORMS: Mapping[str, Form] = {
         {
             "from": Key(Name(), "The first field.", True),
             "to": Key(Name(), "The last field; the end of the layout when it is left out."),
+        },
+    ),
+    "covered_range": Form(
+        "Consecutive fields, both ends included.",
+        {
+            "from": Key(Name(), "The first field.", True),
+            "to": Key(Name(), "The last field; the end of the layout when it is left out."),
+            "zero": Key(ListOf(Name()), "Fields of it that count as zero bytes."),
         },
     ),
     "compressed": Form(

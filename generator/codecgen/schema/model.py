@@ -64,7 +64,8 @@ class Field:
     measures: FieldRange | None = None
     counts: str | None = None
     checksum: str | None = None
-    covers: FieldRange | None = None
+    covers: tuple[FieldRange, ...] = ()
+    mask: int | None = None
     valid: Expression | None = None
     refuse: Expression | None = None
     accepts: frozenset[str] = frozenset()
@@ -88,6 +89,11 @@ class Field:
     def all_types(self) -> tuple[FieldType, ...]:
         """The types that it has."""
         return tuple(type_ for _, type_ in self.types) or (self.type,)
+
+    @property
+    def zero(self) -> tuple[str, ...]:
+        """The fields that count as zero bytes for the checksum that it is."""
+        return tuple(name for part in self.covers for name in part.zero)
 
     def variants(self) -> tuple[Field, ...]:
         """The field with each of its types by itself."""
@@ -335,10 +341,6 @@ Declared = Enum | Layout | Text | Choice
 """What a YAML file declares for codecs."""
 
 
-def _place(thing: Declared) -> tuple[int, int]:
-    return thing.span.line, thing.span.column
-
-
 @dataclass(frozen=True, slots=True)
 class Model:
     """Everything in a schema directory. ``broken`` has the names that are declared but do not fit their form, and so
@@ -370,9 +372,10 @@ class Model:
         """What each YAML file declares, in the order of the file; files by name."""
         out: dict[str, list[Declared]] = {}
         things: list[Declared] = [*self.enums.values(), *self.layouts.values()]
-        for thing in (*things, *self.texts.values(), *self.choices.values()):
+        things += [*self.texts.values(), *self.choices.values()]
+        for thing in sorted(things, key=lambda one: (one.span.line, one.span.column)):
             out.setdefault(thing.span.file, []).append(thing)
-        return {file: tuple(sorted(out[file], key=_place)) for file in sorted(out)}
+        return {file: tuple(out[file]) for file in sorted(out)}
 
     def references(self, layout: Layout) -> Iterator[Reference]:
         """The layouts that a layout holds."""

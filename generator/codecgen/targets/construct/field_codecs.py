@@ -13,12 +13,14 @@ from codecgen.schema.types import (
     FLOATS,
     INTEGERS,
     VARINTS,
+    ZERO_TERMINATED,
     ArrayType,
     BitMember,
     BitsType,
     BytesType,
     ChoiceType,
     Compression,
+    PaddingType,
     Reference,
     ScalarType,
     StructType,
@@ -104,6 +106,8 @@ class FieldCodecs:
                 return call(self.use("Bits"), base, *bits)
             case BytesType():
                 return self.bytes(f.type, f.endian, accepts)
+            case PaddingType(multiple):
+                return call(self.use("Padding"), str(multiple))
             case StructType():
                 return self.struct(f.type, plan, index, accepts)
             case ChoiceType():
@@ -174,14 +178,14 @@ class FieldCodecs:
 
     def bytes(self, type_: BytesType, endian: str, accepts: frozenset[str]) -> Code:
         plus: str | None = None
-        if type_.length == "rest":
-            length: Code = "None"
-        elif isinstance(type_.length, int):
+        if type_.prefix is not None:
+            length, plus = self.length(type_.prefix, endian, accepts)
+        elif isinstance(type_.length, int) and not type_.padded:
             length = str(type_.length)
         else:
-            length, plus = self.length(type_.length, endian, accepts)
+            length = "None"
         negative = "negative_null" in accepts and type_.null is not None and type_.null < 0
-        return call(
+        content = call(
             self.use("Text" if type_.text else "Bytes"),
             length,
             null=None if type_.null is None else str(type_.null),
@@ -189,6 +193,11 @@ class FieldCodecs:
             any_negative="True" if negative else None,
             lossy="True" if type_.text and "invalid_utf8" in accepts else None,
         )
+        if type_.length == ZERO_TERMINATED:
+            return call(self.use("ZeroTerminated"), content)
+        if type_.padded:
+            return call(self.use("ZeroFilled"), content, str(type_.length))
+        return content
 
     def reference(self, ref: Reference, plan: LayoutPlan) -> Code:
         """The Python name of a layout that stands in another."""
@@ -281,17 +290,29 @@ class FieldCodecs:
             count=count,
             plus=plus,
             counted_by=None if type_.counted_by is None else string(type_.counted_by),
+            fixed=None if type_.fixed is None else str(type_.fixed),
             length=None if type_.length is None else self.scalar(type_.length, endian, accepts),
             compressed=self.compressed(type_.compression, plan, index)
             if type_.compression
             else None,
             closes="True" if measured and index == len(plan.fields) - 1 else None,
             nesting=None if type_.nesting is None else str(type_.nesting),
+            until=self.until(type_, plan.fields[index].until),
             at_least=str(type_.at_least) if type_.at_least else None,
             null=None if type_.null is None else str(type_.null),
             version=str(plan.version) if mixed else None,
             accepts=call("frozenset", listing([string(f) for f in freedoms])) if freedoms else None,
         )
+
+    def until(self, type_: ArrayType, value: Value | None) -> Code | None:
+        """The condition for the last element."""
+        if value is None:
+            return None
+        expressions = self.expressions()
+        text = expressions.text(value)
+        self.runtime |= expressions.helpers
+        this = "this" if "this." in text else "_"
+        return call(self.use("Until"), string(str(type_.until)), f"lambda {this}, item: {text}")
 
     def tags(self, plan: LayoutPlan, accepts: frozenset[str]) -> Code:
         """The codec of a section of tagged fields."""

@@ -21,6 +21,7 @@ from codecgen.schema.types import (
     ChoiceType,
     Compression,
     Element,
+    PaddingType,
     Reference,
     ScalarType,
     StructType,
@@ -163,8 +164,11 @@ class _Dumper:
     ) -> Iterator[Piece]:
         f = fp.field
         match f.type:
-            case BytesType(length):
-                after = start + (scalar_size(length, data, start) if _is_prefix(length) else 0)
+            case PaddingType():
+                if end > start:
+                    yield Piece(start, end, path, "padding")
+            case BytesType(prefix=prefix):
+                after = start if prefix is None else start + scalar_size(prefix, data, start)
                 if after > start:
                     words = "null" if value is None else f"length {end - after}"
                     yield Piece(start, after, path, words)
@@ -308,11 +312,12 @@ class _Dumper:
                 fp, obj = section.field, section.fields
                 end = len(data)
                 if element.length is not None:
-                    end = self.after_bytes(element.length, endian, item, start, data)
+                    before = BytesType(element.length)
+                    end = self.after_bytes(before, endian, item, start, data)
                 yield from self.chosen(around, fp, element, obj, item, here, start, end, data)
                 start = end
             elif isinstance(element, BytesType):
-                after = self.after_bytes(element.length, endian, item, start, data)
+                after = self.after_bytes(element, endian, item, start, data)
                 yield Piece(start, after, here, shown(item))
                 start = after
             else:
@@ -321,15 +326,19 @@ class _Dumper:
                 start = after
 
     def after_bytes(
-        self, length: str | int, endian: Endian, item: Any, start: int, data: Bytes
+        self, type_: BytesType, endian: Endian, item: Any, start: int, data: Bytes
     ) -> int:
         """Where bytes or text of an array end. What is read of text that is not UTF-8 may be longer than its bytes."""
-        if isinstance(length, int):
-            return start + length
-        after = start + scalar_size(length, data, start)
+        if isinstance(type_.length, int):
+            return start + type_.length
+        if type_.prefix is None:
+            while data[start]:
+                start += 1
+            return start + 1
+        after = start + scalar_size(type_.prefix, data, start)
         if item is None:
             return after
-        return after + scalar_value(length, data[start:after], endian)
+        return after + scalar_value(type_.prefix, data[start:after], endian)
 
     def version(self, ref: Reference, around: LayoutPlan, value: Any) -> LayoutPlan:
         plans = self.plan.held(ref, around)
@@ -349,10 +358,6 @@ class _Dumper:
             number = number[name]
         values = self.plan.model.enums[enum].values if enum is not None else ()
         return next((v.name for v in values if v.value == number and v.name != "none"), None)
-
-
-def _is_prefix(length: str | int) -> bool:
-    return isinstance(length, str) and length != "rest"
 
 
 def shown(value: Any) -> str:

@@ -187,10 +187,12 @@ def _field(plan: Plan, p: LayoutPlan, fp: FieldPlan) -> view.Field:
         valid=expression(f.valid),
         refuse=expression(f.refuse),
         measures=_range(p, fp.measures),
+        own_bytes=fp.own_bytes,
         within=tuple(
             q.name
             for q in p.fields
-            if q.measures and fp is not q and fp in p.field_range(q.measures)
+            if q.measures and fp in p.fields[p.fields.index(q) + 1 :]
+            if fp in p.field_range(q.measures)
         ),
         counts=f.counts,
         checksum=_checksum(p, fp),
@@ -220,10 +222,10 @@ def _range(p: LayoutPlan, field_range: field_types.FieldRange | None) -> view.Ra
 
 
 def _checksum(p: LayoutPlan, fp: FieldPlan) -> view.Checksum | None:
-    covers = _range(p, fp.covers)
-    if fp.field.checksum is None or covers is None:
+    if fp.field.checksum is None:
         return None
-    return view.Checksum(fp.field.checksum, covers)
+    ranges = tuple(part for c in fp.covers if (part := _range(p, c)) is not None)
+    return view.Checksum(fp.field.checksum, ranges, fp.field.zero, fp.field.mask)
 
 
 def _derived(plan: Plan, d: model.Derived) -> view.Derived:

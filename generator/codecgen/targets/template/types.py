@@ -23,10 +23,15 @@ _NOTHING = view.Type(
     length=None,
     count=None,
     counted_by=None,
+    fixed=None,
+    until=None,
     compact=False,
     present=None,
     null=None,
     rest=False,
+    zero_terminated=False,
+    padded=False,
+    multiple=None,
     element=None,
     layout=None,
     choice=None,
@@ -54,9 +59,13 @@ def type_of(plan: Plan, around: LayoutPlan, type_: field_types.FieldType) -> vie
                 kind="string" if text else "bytes",
                 size=length if isinstance(length, int) else None,
                 rest=length == "rest",
-                length=number(length) if isinstance(length, str) and length != "rest" else None,
+                length=None if type_.prefix is None else number(type_.prefix),
                 null=null,
+                zero_terminated=length == field_types.ZERO_TERMINATED,
+                padded=type_.padded,
             )
+        case field_types.PaddingType(multiple):
+            return replace(_NOTHING, kind="padding", multiple=multiple)
         case field_types.ArrayType():
             return _array(plan, around, type_)
         case field_types.TagsType():
@@ -87,8 +96,10 @@ def _array(plan: Plan, around: LayoutPlan, array: field_types.ArrayType) -> view
         kind="array",
         count=number(array.count) if array.count is not None else None,
         counted_by=array.counted_by,
+        fixed=array.fixed,
+        until=expression(array.until),
         length=number(array.length) if array.length is not None else None,
-        rest=array.count is None and array.counted_by is None and array.length is None,
+        rest=array.to_the_end,
         element=_layout(plan, around, element)
         if isinstance(element, field_types.Reference)
         else type_of(plan, around, element),

@@ -110,7 +110,7 @@ class Type:
 
     kind: Annotated[
         str,
-        "`integer`, `varint`, `float`, `bool`, `uuid`, `bits`, `bytes`, `string`, `array`, `layout`, `choice` or "
+        "`integer`, `varint`, `float`, `bool`, `uuid`, `bits`, `bytes`, `string`, `array`, `layout`, `choice`, `padding` or "
         "`tags` (a number of tagged fields, `count`, and of each the tag, the size and the bytes).",
     ]
     name: Annotated[
@@ -130,6 +130,10 @@ class Type:
         Type | None, "The number in front that says how many elements follow (`array`)."
     ]
     counted_by: Annotated[str | None, "The field before it that counts the elements (`array`)."]
+    fixed: Annotated[int | None, "How many elements there always are (`array`)."]
+    until: Annotated[
+        Expression | None, "What holds for the last element, and for no other (`array`)."
+    ]
     compact: Annotated[
         bool, "Whether this number stands for one less, and 0 for null (`length` and `count`)."
     ]
@@ -140,6 +144,9 @@ class Type:
         int | None, "The number of `length`, `count`, `counted_by` or `present` that means null."
     ]
     rest: Annotated[bool, "Whether it takes all that is left of what is around it."]
+    zero_terminated: Annotated[bool, "Whether a zero byte ends it (`bytes`, `string`)."]
+    padded: Annotated[bool, "Whether zero bytes fill up its size (`bytes`, `string`)."]
+    multiple: Annotated[int | None, "What it goes up to a multiple of (`padding`)."]
     element: Annotated[Type | None, "What the elements are (`array`)."]
     layout: Annotated[str | None, "The layout that stands here (`layout`)."]
     choice: Annotated[str | None, "The choice of whose layouts one stands here (`choice`)."]

@@ -264,8 +264,10 @@ class FieldReader:
             raise Unsupported("an array of a choice", f)
         n = self.variables.of(part, f.name)
         self.covered = 0
-        counted = type_.count is not None or type_.counted_by is not None
-        if type_.count is not None:
+        counted = type_.says_how_many
+        if type_.fixed is not None:
+            self.code.assign(n, type_.fixed)
+        elif type_.count is not None:
             self.number(type_.count, fields.layout, n, end, f)
         elif type_.counted_by is not None:
             check_number(field_of(fields.layout, type_.counted_by))

@@ -248,7 +248,9 @@ class NumpyLayoutReader:
         if isinstance(op.element, ChoiceType):
             raise Unsupported("an array of a choice", f)
         count: Expr = NONE
-        if type_.count is not None:
+        if type_.fixed is not None:  # each has its own number all the same
+            count = self.method("zero", on=walk) + type_.fixed
+        elif type_.count is not None:
             count = self.number(type_.count, walk, f)
         elif type_.counted_by is not None:
             counted = self.layout.field(type_.counted_by)
