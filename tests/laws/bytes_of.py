@@ -94,6 +94,10 @@ def _section(tags: dict[int, bytes]) -> bytes:
 
 def tag_default(facts: Facts, spec: Tree) -> Any:
     """What a tagged field holds where it is left out."""
+    if spec.get("default") == {}:
+        last = facts.versions(spec["layout"])[-1]
+        fields = facts.fields(spec["layout"], last)
+        return {name: [] if "tags" in one else tag_default(facts, one) for name, one in fields}
     given = spec.get("absent", spec.get("default", 0))
     if given is None or given == "null" or "present" in spec:
         return None

@@ -145,11 +145,12 @@ def _tagged(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
             return
     yield from _in_flexible_versions(f, layout)
     nullable = getattr(f.type, "null", None) is not None
-    if isinstance(f.type, StructType) and not nullable:
+    if f.filled:
+        yield from once(_filled(f, model))
+    elif isinstance(f.type, StructType) and not nullable:
         message = f'nothing says what "{f.name}" is where it is left out'
-        yield Diagnostic(
-            "C052", message, f.span, help=f"add `nullable: {layout.flexible}`: it is null then"
-        )
+        help = f"add `nullable: {layout.flexible}`: it is null then; or `default: {{}}`"
+        yield Diagnostic("C052", message, f.span, help=help)
     if isinstance(f.type, ChoiceType):
         message = f'nothing says what "{f.name}", one of several layouts, is where it is left out'
         help = "put it into a layout that can be null, or into an array"
@@ -172,6 +173,20 @@ def _tagged(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
         if 0 not in {number for _, number in enum_values(enum, f.type.only)}:
             message = f'"{f.name}" is 0 where it is left out, which is no value of "{enum.name}"'
             yield Diagnostic("C052", message, f.span, help="give it a `default`")
+
+
+def _filled(f: Field, model: Model) -> Iterator[Diagnostic]:
+    """All fields of a layout that is left out hold their defaults."""
+    ref = reference_of(f)
+    held = None if ref is None else model.layouts.get(ref.layout)
+    for inner in () if held is None else held.fields:
+        known = inner.default is not None or inner.absent is not None or inner.const is not None
+        settled = known or inner.tag is not None or isinstance(inner.type, ArrayType | TagsType)
+        nullable = isinstance(inner.type, StructType) and inner.type.present is not None
+        if not settled and not nullable and not inner.is_version:
+            message = f'nothing says what "{inner.name}" is where "{f.name}" is left out'
+            help = f'give it a default ({inner.span}), or take "default: {{}}" out'
+            yield Diagnostic("C052", message, place(f, "default"), help=help)
 
 
 def _in_flexible_versions(f: Field, layout: Layout) -> Iterator[Diagnostic]:

@@ -237,11 +237,18 @@ class _Sizer:
             value = sum(int(bits[m.name]) << m.low for m in type_.members)  # type: ignore[call-overload]
         elif isinstance(type_, ScalarType) and type_.enum is not None:
             value = self.number(type_.enum, value)
-        if holds_default(fp, value):
+        if self.filled(fp, value) if fp.field.filled else holds_default(fp, value):
             return None
         if isinstance(type_, ScalarType) and type_.name not in VARINTS:
             return scalar_bounds(type_.name)[0]
         return self.field(fp)
+
+    def filled(self, fp: FieldPlan, value: object) -> bool:
+        """Whether all fields of a layout that were given hold their defaults."""
+        if not isinstance(value, Mapping) or not isinstance(fp.field.type, StructType):
+            return False
+        fields = self.plan_of(fp.field.type.layout, value).fields
+        return all(holds_default(f, value[f.name]) for f in fields if f.name in value)
 
     def held(self, ref: Reference, value: object, version: Value | None = None) -> int:
         if not isinstance(value, Mapping):

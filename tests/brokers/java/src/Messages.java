@@ -35,7 +35,7 @@ import java.util.jar.JarFile;
  * Kafka's JSON of the message, the answer has the bytes as {@code hex}; {@code tags} are tagged fields that Kafka does not
  * know, as a number and bytes. With {@code random}, a seed, {@code hex} is what the class writes of a message that was made
  * up. With {@code hex} the answer has the {@code value}, how many bytes are {@code left}, and what Kafka writes for the
- * message {@code again}.
+ * message {@code again}, or {@code unwritable}, why it does not.
  */
 public final class Messages {
     private static final int LONGEST = 5;
@@ -94,7 +94,11 @@ public final class Messages {
             Message message = read(type, data, version);
             answer.set("value", json(message, version));
             answer.put("left", data.remaining());
-            answer.put("again", hex(MessageUtil.toByteBufferAccessor(message, version).buffer()));
+            try {
+                answer.put("again", hex(MessageUtil.toByteBufferAccessor(message, version).buffer()));
+            } catch (RuntimeException e) {
+                answer.put("unwritable", e.getClass().getName());
+            }
         }
     }
 
