@@ -10,6 +10,8 @@ from codecgen.schema.flexible import UNKNOWN_TAGS
 from codecgen.schema.lookup import enum_values, field_of, members, reference_of, versions_of
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.types import (
+    ArrayType,
+    BitsType,
     BytesType,
     ScalarType,
     Span,
@@ -147,10 +149,7 @@ def _tagged(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
     yield from _in_flexible_versions(f, layout)
     nullable = getattr(f.type, "null", None) is not None
     if isinstance(f.type, StructType) and not nullable:
-        message = f'nothing says what "{f.name}" is where it is left out'
-        yield Diagnostic(
-            "C052", message, f.span, help=f"add `nullable: {layout.flexible}`: it is null then"
-        )
+        yield from _without_default(f, layout, model)
     if isinstance(f.type, BytesType) and f.type.length == "rest":
         message = "the size of a tagged field is in front of it already"
         yield Diagnostic("C052", message, f.span, help="write `type: bytes`, or `type: string`")
@@ -166,6 +165,26 @@ def _tagged(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
         if 0 not in {number for _, number in enum_values(enum, f.type.only)}:
             message = f'"{f.name}" is 0 where it is left out, which is no value of "{enum.name}"'
             yield Diagnostic("C052", message, f.span, help="give it a `default`")
+
+
+def _without_default(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    """Fields of a layout that cannot be null, which nobody knows where it is left out."""
+    ref = reference_of(f)
+    held = None if ref is None else model.layouts.get(ref.layout)
+    for inner in () if held is None else held.fields:
+        if all(_is_filled(one) for one in inner.variants()):
+            continue
+        message = f'nothing says what "{inner.name}" of "{f.name}" is where that is left out'
+        help = f"give it a default ({inner.span}), or add `nullable: {layout.flexible}`: it is null then"
+        yield Diagnostic("C052", message, f.span, help=help)
+
+
+def _is_filled(f: Field) -> bool:
+    """Whether a builder needs no value for a field."""
+    said = f.default, f.absent, f.const, f.measures, f.counts, f.checksum, f.tag
+    if any(one is not None for one in said) or isinstance(f.type, ArrayType | BitsType | TagsType):
+        return True
+    return getattr(f.type, "null", None) is not None
 
 
 def _in_flexible_versions(f: Field, layout: Layout) -> Iterator[Diagnostic]:
