@@ -10,6 +10,7 @@ from typing import Any
 import crc32c
 
 from codecgen.runtime.compression import compress
+from tests.laws.flexible import UNKNOWN
 from tests.laws.meaning import Meaning, look_in, words_of
 from tests.laws.world import (
     CHECKS,
@@ -85,11 +86,21 @@ def tag_default(facts: Facts, spec: Tree) -> Any:
         return {name: bit.get("default", 0) for name, bit in spec["members"].items()}
     if "array" in spec:
         return []
+    if "layout" in spec:
+        fields = facts.layouts[spec["layout"]]["fields"]
+        inner = {name: inner_default(facts, held) for name, held in fields.items()}
+        return inner | {UNKNOWN: []}
     for key, empty in (("string", ""), ("bytes", b"")):
         if key in spec:
             return empty
     others = {"bool": False, "uuid": uuid.UUID(int=0), "f32": 0.0, "f64": 0.0}
     return others.get(spec["type"], 0)
+
+
+def inner_default(facts: Facts, spec: Tree) -> Any:
+    """What a field of a tagged layout holds where that is left out."""
+    nullable = "nullable" in spec and "default" not in spec and "array" not in spec
+    return None if nullable else tag_default(facts, spec)
 
 
 def check(name: str, data: bytes) -> int:

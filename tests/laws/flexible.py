@@ -257,6 +257,9 @@ class Flexibles:
             if same:
                 name = d.pick(same)
                 return d.pick(({"layout": name, "nullable": "0+"}, {"array": name}))
+        if kind == 9:  # never null: it has the defaults of its fields
+            inner = {"a": {"type": "i32", "default": 7}, "b": {"type": "string", "nullable": "0+"}}
+            return {"fields": inner | ({"c": {"array": "u8"}} if d.chance(2) else {})}
         out = {"type": d.pick(WORDS)}
         if d.chance(3):
             out |= {"nullable": "0+"} | ({"default": None} if d.chance(2) else {})
