@@ -166,8 +166,8 @@ WRONG_MESSAGES: list[tuple[dict[str, Any], str]] = [
     ({"type": "event"}, '"event" is no type of a message'),
     ({"validVersions": None}, 'the message has no "validVersions"'),
     ({"validVersions": "0+"}, "the message has no last version"),
-    ({"validVersions": "3-1"}, '"3-1" is no range of versions'),
-    ({"validVersions": "32768"}, '"32768" is no range of versions'),
+    ({"validVersions": "3-1"}, '"validVersions" is no range of versions: 3-1'),
+    ({"validVersions": "32768"}, '"validVersions" is no range of versions: 32768'),
     ({"flexibleVersions": None}, 'the message has no "flexibleVersions"'),
     ({"flexibleVersions": "1-2"}, "flexibleVersions 1-2 end; they are none or go on: 1+"),
     ({"apiKey": 40000}, '"apiKey" is a number of 16 bits'),
@@ -193,7 +193,7 @@ WRONG_FIELDS: list[tuple[dict[str, Any], str]] = [
     ({"type": None}, 'the field has no "type"'),
     ({"type": "Nowhere"}, "there is no struct Nowhere"),
     ({"versions": None}, 'the field has no "versions"'),
-    ({"versions": "all"}, '"all" is no range of versions'),
+    ({"versions": "all"}, '"versions" is no range of versions: all'),
     ({"nullableVersions": "0+"}, "int32 cannot be null"),
     ({"fields": [{"name": "A", "type": "int8", "versions": "0"}]}, "int32 has no fields"),
     ({"flexibleVersions": "none"}, "only a string or bytes have flexibleVersions of their own"),
@@ -257,7 +257,7 @@ def test_places_are_those_of_the_values(tmp_path: Path) -> None:
     found = findings(tmp_path, text)
     assert [(d.message, d.span.line, d.span.column) for d in found] == [
         ('"int23" is no type', 4, 33),
-        ('"zero" is no range of versions', 5, 54),
+        ('"versions" is no range of versions: zero', 5, 54),
     ]
     assert found[0].help == 'did you mean "int32"?' or "int" in found[0].help
 
@@ -507,13 +507,16 @@ def test_nothing_to_import(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_all_findings_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source = definitions(tmp_path / "in", field(type="int23"), {"name": "Other", "type": "what"})
+    wrong = field(type="int23")
+    wrong["fields"].append({"name": "Other", "type": "int8", "versions": "0+", "default": "x"})
+    source = definitions(tmp_path / "in", wrong, {"name": "Other", "type": "what"})
     assert run(source, "--out", tmp_path / "out") == FINDINGS
     said = capsys.readouterr().err
     assert '"int23" is no type' in said
     assert " --> 0.json:1:" in said
     assert '"what" is no type of a message' in said
-    assert said.endswith("codecgen: 2 findings\n")
+    assert "the default is no number" in said
+    assert said.endswith("codecgen: 3 findings\n")
     assert not (tmp_path / "out").exists()
 
 

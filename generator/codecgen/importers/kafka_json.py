@@ -70,7 +70,7 @@ def find(directory: Path) -> Definitions:
         findings += found
         if message is not None:
             messages.append(message)
-            findings += [] if found else check_message(message)
+            findings += check_message(message, is_whole=not found)
     findings += check_names(messages)
     for group in _by_directory(messages).values():
         findings += check_directory(group)

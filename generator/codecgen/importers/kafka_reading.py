@@ -157,7 +157,7 @@ class _Reader:
         found = range_of(text)
         if found is None:
             help = "write 2, 0-3, 1+ or none; versions are 0 to 32767"
-            self.report(f'"{text}" is no range of versions', entry.at(key), help)
+            self.report(f'"{key}" is no range of versions: {text}', entry.at(key), help)
             return NONE
         return found
 
@@ -251,6 +251,8 @@ class _Reader:
         return Struct(name, versions, fields, node.span, node.comments)
 
     def field(self, node: Object) -> Field | None:
+        """A field; None for one whose own keys are wrong, about which no more is said."""
+        before = len(self.found)
         entry = self.entry(node, FIELD_KEYS, "field")
         named = self.required(entry, "name", "field")
         name = self.text(entry, "name")
@@ -272,9 +274,10 @@ class _Reader:
         nullable = self.range(entry, "nullableVersions") or NONE
         tag, flexible = self.whole(entry, "tag", 32), self.range(entry, "flexibleVersions")
         default, about = self.text(entry, "default"), self.text(entry, "about")
+        is_sound = len(self.found) == before
         has_fields = isinstance(type_, FieldType) and type_.is_struct and "fields" in entry
         inner = tuple(filter(None, map(self.field, self.objects(entry, "fields"))))
-        if not named or isinstance(type_, str):
+        if not is_sound or isinstance(type_, str):
             return None
         return Field(
             name=name,

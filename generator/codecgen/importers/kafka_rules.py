@@ -21,8 +21,8 @@ ENTITIES = {
 _FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
-def check_message(message: Message) -> Iterator[Diagnostic]:
-    """What is wrong with one message."""
+def check_message(message: Message, *, is_whole: bool = True) -> Iterator[Diagnostic]:
+    """What is wrong with one message. One that is not whole lacks fields that could not be read."""
     m = message
     if m.valid.is_open:
         yield _wrong("the message has no last version", m.at("validVersions"))
@@ -48,7 +48,11 @@ def check_message(message: Message) -> Iterator[Diagnostic]:
     yield from _fields(m, m.name, m.fields)
     for struct in m.structs:
         yield from _fields(m, struct.name, struct.fields)
-    yield from _structs(m)
+    if is_whole:
+        yield from _tags_follow(m.name, m.fields)
+        for struct in m.structs:
+            yield from _tags_follow(struct.name, struct.fields)
+        yield from _structs(m)
 
 
 def check_directory(messages: Sequence[Message]) -> Iterator[Diagnostic]:
@@ -100,10 +104,16 @@ def _fields(m: Message, owner: str, fields: Sequence[Field]) -> Iterator[Diagnos
         yield from _field(m, one)
         if one.fields:
             yield from _fields(m, one.type.name, one.fields)
+
+
+def _tags_follow(owner: str, fields: Sequence[Field]) -> Iterator[Diagnostic]:
+    tags = {f.tag for f in fields if f.tag is not None}
     missing = next((n for n in range(len(tags)) if n not in tags), None)
     if missing is not None and min(tags) >= 0:
         last = max((f for f in fields if f.tag is not None), key=lambda f: f.tag or 0)
         yield _wrong(f"{owner} has no tag {missing}, but higher ones", last.at("tag"))
+    for one in fields:
+        yield from _tags_follow(one.type.name, one.fields or ())
 
 
 def _field(m: Message, f: Field) -> Iterator[Diagnostic]:
