@@ -10,6 +10,8 @@ Tree = dict[str, Any]
 WORDS = ("string", "bytes")
 OLD = {"string": "i16", "bytes": "i32", "count": "i32"}
 UNKNOWN = "unknown_tags"
+GIVEN = "as the YAML has it"
+"""The key under which a field that was settled has what it was made of."""
 
 # ------------------------------------------------------------ what it means
 
@@ -55,7 +57,7 @@ def settled(spec: Tree, tree: Tree, version: int | None, counted: bool) -> Tree:
             out |= {"present": "uvarint", "null": 0}
         else:
             out |= {"present": "i8", "null": -1}
-    return spec if out == spec else out
+    return spec if out == spec else out | {GIVEN: spec}
 
 
 def sections(tree: Tree, version: int | None) -> list[tuple[str, Tree]]:

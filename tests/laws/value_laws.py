@@ -46,7 +46,7 @@ def built_again(named: Named, data: bytes) -> None:
             reason = wrong.diagnostics[0].message
             raise Broken(f"{named.name}: {text} of {data.hex()} is refused: {reason}") from None
         if not any(inner for _, _, _, inner in reading.trace):
-            if built != data:
+            if built != data and "nan" not in text:  # which of those that are no number is not said
                 raise Broken(f"{named.name}: {text} gives {built.hex()}, not {data.hex()}")
             continue
         again = read_one(named, Input("law", built), 0, len(built), strict=True)

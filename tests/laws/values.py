@@ -9,6 +9,7 @@ from typing import Any
 
 from codecgen.schema.expression import EndOf
 from tests.laws.bytes_of import tag_default, version_of
+from tests.laws.flexible import GIVEN
 from tests.laws.meaning import Meaning, look_in, words_of
 from tests.laws.world import (
     Facts,
@@ -337,7 +338,7 @@ class Values:
 def _owner(facts: Facts, spec: Tree) -> str | None:
     """The layout that an array stands in."""
     for name, tree in facts.layouts.items():
-        if any(part is spec for part in tree["fields"].values()):
+        if any(part is spec.get(GIVEN, spec) for part in tree["fields"].values()):
             return name
     return None
 

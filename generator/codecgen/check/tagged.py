@@ -24,7 +24,7 @@ from codecgen.spans import place
 HIGHEST = (1 << 31) - 1
 _NOT_TAGGED = (
     *("when", "const", "is", "measures", "counts", "checksum", "covers"),
-    *("valid", "refuse", "compressed", "until", "length", "nesting", "at_least", "absent"),
+    *("valid", "refuse", "compressed", "until", "length", "nesting", "at_least"),
 )
 """Keys of a field that lies in the order of the bytes."""
 
@@ -37,7 +37,6 @@ def check(model: Model) -> Iterator[Diagnostic]:
         yield from once(_tags(layout))
         yield from once(_ranges(layout))
         for f in layout.fields:
-            yield from _nullable(f, layout)
             yield from once(_held(f, layout, model))
             if f.tag is not None:
                 yield from _tagged(f, layout, model)
@@ -101,18 +100,6 @@ def _ranges(layout: Layout) -> Iterator[Diagnostic]:
                     message = f'"{name}" is tagged: it stands in the section that ends the layout'
                     help = "leave out `to`, for a range that ends with the layout"
                     yield Diagnostic("C052", message, place(f, key), help=help)
-
-
-def _nullable(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    where = f.places.get("nullable")
-    if where is None or layout.versions is not None or layout.is_local:
-        return
-    if not f.nullable:
-        return
-    versions = f.ranges.get("null")
-    if versions:
-        message = f'"{layout.name}" has no versions'
-        yield Diagnostic("C020", message, where, help="write `nullable: 0+`")
 
 
 def _held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:

@@ -106,7 +106,9 @@ class Parse:
         self.begin(f)
         source, obj = self.source, self.obj
         if isinstance(f.codec, Tags):
+            start = source.pos
             SectionReader(self.fields, f, f.codec).read(source, obj)
+            self.starts[f.name] = (start, source.pos)
             self.close(f)
             return
         if f.when is not None and not f.when(obj):

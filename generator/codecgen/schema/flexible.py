@@ -132,6 +132,12 @@ def with_lengths(
             values["count"] = by_version("count", r.at("array"))
     if nullable is not None:
         where = r.at("nullable")
+        never = not any(null for _, _, null in parts)
+        if never or (flexible.versions is None and str(nullable) != "0+"):
+            message = f'"{name}" may be null in versions {nullable}, in which there is no "{name}"'
+            if flexible.versions is None:
+                message = f'"{name}" may be null in versions {nullable}, but its layout has none'
+            reader.report("C020", message, where, help="write `nullable: 0+` for all of them")
         if settled:
             values["null"] = _ranged(
                 parts, lambda new, null: (0 if new else -1) if null else None, where
