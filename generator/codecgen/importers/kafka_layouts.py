@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from codecgen.importers.kafka_defaults import implied, written
 from codecgen.importers.kafka_definitions import Field, Message, Range, Struct
 from codecgen.importers.kafka_names import Key, camel, field_names, free, layout_name
-from codecgen.importers.kafka_rules import number_of, uuid_of
-from codecgen.importers.yaml_text import Mapped, Value, Word, quoted, words
+from codecgen.importers.yaml_text import Mapped, Value, Word, words
 from codecgen.plan.generated_names import spell
 
 TYPES = {
@@ -94,7 +94,7 @@ class _Writer:
     def documents(self) -> list[Mapped]:
         m = self.message
         self.missing.count(m.left_out)
-        self.find_uses(m.fields, m.valid)
+        self.find_uses()
         out = [self.top()]
         structs: list[Struct | Field] = [*m.structs, *self.inline.values()]
         for struct in structs:
@@ -112,19 +112,31 @@ class _Writer:
             out.append(self.layout(called, self.uses[name], fields, head, comments, filled=filled))
         return out
 
-    def find_uses(self, fields: Sequence[Field], around: Range) -> None:
-        """Collects the versions in which each struct is held."""
+    def find_uses(self) -> None:
+        """Find the versions in which each layout with a name is held. They may grow while inner ones are looked at."""
+        before: dict[str, Range] | None = None
+        while before != self.uses:
+            before = dict(self.uses)
+            self.look_into(self.message.fields, self.message.valid, self.message.valid)
+
+    def look_into(self, fields: Sequence[Field], around: Range, scope: Range) -> None:
+        """Look into fields that are there in the versions ``around`` of a layout that has the versions ``scope``: one that
+        says no versions is held in all of these."""
         for one in fields:
             here = one.versions.both(around)
             if not one.type.is_struct or here.empty:
                 continue
             name = one.type.name
+            if (self.message.name, name) not in self.naming.structs:
+                self.look_into(one.fields or (), here, scope)
+                continue
+            here = scope if here == around else here
             before = self.uses.get(name, here)
-            self.uses[name] = Range(min(before.low, here.low), max(before.high, here.high))
+            here = Range(min(before.low, here.low), max(before.high, here.high))
+            self.uses[name] = here
             struct = self.message.struct(name)
-            if struct is not None:
-                here = here.both(struct.versions)
-            self.find_uses(one.fields or (() if struct is None else struct.fields), here)
+            inner = one.fields if struct is None else struct.fields
+            self.look_into(inner or (), here, here)
 
     # ------------------------------------------------------------ layouts
 
@@ -208,7 +220,7 @@ class _Writer:
             untagged = here if tags.empty else Range(here.low, tags.low - 1)
             name = names[one.name]
             if not untagged.empty:
-                default = _implied(one, untagged) if filled else ""
+                default = implied(one, untagged) if filled else ""
                 self.put(plain, name, one, untagged, around, made, default)
             if not tags.empty:
                 twin = name if untagged.empty else free(name, names.values(), "tagged")
@@ -251,7 +263,7 @@ class _Writer:
             if "string" not in out.entries and "bytes" not in out.entries:
                 out.entries["nullable"] = Word(_part(nullable, one.nullable, around))
             self.null_freedoms(one, nullable, made, is_tagged=is_tagged)
-        default = _default(one)
+        default = written(one)
         if default is None:
             self.missing.count((f"default of a {one.type}",))
         elif default:
@@ -344,27 +356,6 @@ def _part(here: Range, said: Range, around: Range) -> str:
     return str(here)
 
 
-# ---------------------------------------------------------------- defaults
-
-
-def _default(one: Field) -> str | None:
-    """The default as it is written; nothing where there is none, None where YAML cannot say it."""
-    kind = one.type.plain
-    text = one.default if kind == "string" else one.default.strip()
-    if not text or kind == "records":
-        return ""
-    if text == "null" and (one.type.is_array or one.type.is_struct or kind in ("string", "bytes")):
-        return "null"
-    if kind == "string":
-        return quoted(text)
-    if kind == "bool":
-        return text.lower()
-    if kind in ("uuid", "float64"):
-        is_zero = not any(uuid_of(text) or b"") if kind == "uuid" else float(text) == 0
-        return "" if is_zero else None
-    return text.lower() if text.startswith("0x") else str(number_of(text))
-
-
 def _held_by_tags(message: Message) -> set[str]:
     """The structs that tagged fields hold which cannot be null: where these are left out, they have their defaults."""
     out: set[str] = set()
@@ -380,13 +371,3 @@ def _held_by_tags(message: Message) -> set[str]:
         held = [f for name in new for f in fields.get(name, ()) if f.type.is_struct]
         new = {f.type.name for f in held if not f.type.is_array} - out
     return out
-
-
-def _implied(one: Field, here: Range) -> str:
-    """The default that a field has which says none, where YAML needs it."""
-    if one.type.is_array or one.type.is_struct or one.type.name == "uuid":
-        return ""
-    kind = one.type.name
-    if kind == "records" and here.within(one.nullable):
-        return "null"
-    return {"bool": "false", **dict.fromkeys(("string", "bytes", "records"), '""')}.get(kind, "0")

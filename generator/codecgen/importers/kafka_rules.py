@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from codecgen.diagnostics import Diagnostic
-from codecgen.importers.kafka_definitions import INTEGERS, NONE, Field, Message, Range, Struct
+from codecgen.importers.kafka_defaults import wrong_default
+from codecgen.importers.kafka_definitions import NONE, Field, Message, Range, Struct
 from codecgen.schema.types import Span
 
 ENTITIES = {
@@ -18,7 +16,6 @@ ENTITIES = {
     "topicName": "string",
     "brokerId": "int32",
 }
-_FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def check_message(message: Message, *, is_whole: bool = True) -> Iterator[Diagnostic]:
@@ -171,61 +168,6 @@ def _tag(m: Message, f: Field) -> Iterator[Diagnostic]:
     if nullable not in (NONE, f.tagged):
         text = f"null in versions {f.nullable}, tagged in {f.tagged}: all of them, or none"
         yield _wrong(text, f.at("nullableVersions"))
-
-
-# ---------------------------------------------------------------- defaults
-
-
-def wrong_default(f: Field) -> str:
-    """Why the default of a field is none; nothing where it is one."""
-    text, kind = f.default, f.type.plain
-    if not text or kind == "records":
-        return ""
-    if text == "null" and (not kind or kind in ("string", "bytes") or f.type.is_struct):
-        if f.versions.within(f.nullable):
-            return ""
-        return f"null is no default where the field cannot be null: it can in {f.nullable} of {f.versions}"
-    if kind == "bool":
-        return "" if text.lower() in ("true", "false") else "the default is not true or false"
-    if kind in INTEGERS:
-        return _wrong_number(text, kind)
-    if kind == "uuid":
-        return "" if uuid_of(text) is not None else "the default is no uuid in Base64"
-    if kind == "float64":
-        return "" if _FLOAT.fullmatch(text.strip()) else "the default is no number"
-    if kind == "string":
-        return ""
-    what = "an array" if f.type.is_array else "bytes" if kind == "bytes" else "a struct"
-    return f"the default of {what} is empty, or null"
-
-
-def number_of(text: str) -> int | None:
-    """The number that a default means: decimal, or 0x and hexadecimal digits."""
-    try:
-        if text.startswith("0x"):
-            return int(text[2:], 16) if re.fullmatch("[0-9a-fA-F]{1,16}", text[2:]) else None
-        return int(text) if re.fullmatch(r"[+-]?[0-9]{1,20}", text) else None
-    except ValueError:
-        return None
-
-
-def _wrong_number(text: str, kind: str) -> str:
-    number = number_of(text)
-    if number is None:
-        return "the default is no number, as -1 or 0x7f"
-    bits = int(kind.removeprefix("u").removeprefix("int"))
-    low, high = (0, 1 << bits) if kind[0] == "u" else (-(1 << bits - 1), 1 << bits - 1)
-    return "" if low <= number < high else f"{text} does not fit {kind}"
-
-
-def uuid_of(text: str) -> bytes | None:
-    """The 16 bytes of a uuid in the Base64 for addresses, with or without padding."""
-    if not re.fullmatch(r"[A-Za-z0-9_-]{22}(==)?", text):
-        return None
-    try:
-        return base64.urlsafe_b64decode(text.rstrip("=") + "==")
-    except binascii.Error:
-        return None
 
 
 # ---------------------------------------------------------------- structs
