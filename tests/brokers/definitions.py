@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -184,8 +184,3 @@ def _is_compact(described: Described) -> bool:
 def _inside(described: Described) -> list[Described]:
     fields: list[Described] = described.get("of", described)["fields"]
     return fields
-
-
-def structs_of(message: dict[str, Any]) -> Iterator[str]:
-    """The names of the structs of a message."""
-    return iter(name for name in message["structs"] if name != message["message"])

@@ -435,19 +435,21 @@ def test_comments_belong_to_what_follows_or_stands_on_their_line() -> None:
     // before the first
     {},
     {} // behind the second
+    // at the end of the list
   ]
+  // at the end
 }"""
     node = commented_json.parse("a.json", text.encode())
     assert isinstance(node, Object)
     assert [m.comments for m in node.members] == [
         ("before a", "behind a"),
-        ("before", "b"),
+        ("before", "b", "at the end"),
     ]
     inner = node.members[1].value
     assert isinstance(inner, Array)
     assert [i.comments for i in inner.items if isinstance(i, Object)] == [
         ("before the first",),
-        ("behind the second",),
+        ("behind the second", "at the end of the list"),
     ]
 
 
@@ -504,6 +506,14 @@ def test_nothing_to_import(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert run(tmp_path, "--out", tmp_path / "out") == COULD_NOT_RUN
     assert "there is no definition (*.json)" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_there_are_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = definitions(tmp_path, {}, {"name": "Other"})
+    monkeypatch.setattr(kafka_json, "MOST_FILES", 1)
+    assert [d.message for d in kafka_json.find(source).findings] == [
+        "more than 1 files, or 256 MiB"
+    ]
 
 
 def test_all_findings_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

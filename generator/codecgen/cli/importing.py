@@ -16,7 +16,7 @@ from codecgen.schema.model import Model
 
 
 def kafka_json(arguments: argparse.Namespace) -> int:
-    """Write schema files for Kafka's message definitions: all of them, or none."""
+    """Write schema files for Kafka's message definitions; none when something is wrong with one."""
     from codecgen.importers import kafka_json as kafka
 
     begin = time.perf_counter()
@@ -26,7 +26,7 @@ def kafka_json(arguments: argparse.Namespace) -> int:
         what = "is not a directory" if source.exists() else "does not exist"
         raise UsageError(f"{source} {what}; name the directory that holds the definitions")
     found = kafka.find(source)
-    if not found.files:
+    if not found.files and not found.findings:
         raise UsageError(f"there is no definition (*.json) in {source}")
     if found.findings:
         report(list(found.findings), found.texts())

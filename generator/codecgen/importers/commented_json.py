@@ -43,7 +43,8 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A key of an object with its value. ``comments`` are the lines of those before it, and of one behind it."""
+    """A key of an object with its value. ``comments`` are the lines of those before it, of one behind it, and of those
+    after the last one."""
 
     key: str
     span: Span
@@ -197,6 +198,8 @@ class _Parser:
             members.append(Member(key.text, key.span, value, before + behind))
             before = after
         self.depth -= 1
+        if before and members:
+            members[-1] = replace(members[-1], comments=members[-1].comments + before)
         return Object(tuple(members), self.span(start, start + 1))
 
     def array(self, start: int) -> Array:
@@ -218,6 +221,9 @@ class _Parser:
             items.append(value)
             before = after
         self.depth -= 1
+        last = items[-1] if items else None
+        if before and isinstance(last, Object):
+            items[-1] = replace(last, comments=last.comments + before)
         return Array(tuple(items), self.span(start, start + 1))
 
 

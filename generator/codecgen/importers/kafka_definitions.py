@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from codecgen.schema.types import Span
 
@@ -148,7 +148,7 @@ class Message:
     spans: Mapping[str, Span]
     api_key: int | None = None
     comments: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = field(default=())
+    left_out: tuple[str, ...] = ()
 
     @property
     def is_retired(self) -> bool:

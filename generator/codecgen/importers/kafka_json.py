@@ -20,6 +20,7 @@ from codecgen.runtime.version import LANGUAGE
 from codecgen.schema.types import Span
 
 MOST_FILES = 10_000
+MOST_BYTES = 256 << 20
 NEW_MANIFEST = f"""\
 language: {LANGUAGE}
 package: kafka_messages
@@ -55,15 +56,17 @@ def find(directory: Path) -> Definitions:
     """The definitions below a directory."""
     files: dict[str, bytes] = {}
     findings: list[Diagnostic] = []
+    size = 0
     for path in sorted(directory.rglob("*.json")):
         if not path.is_file():
             continue
         name = path.relative_to(directory).as_posix()
-        if len(files) == MOST_FILES:
-            findings.append(Diagnostic("", f"more than {MOST_FILES} files", Span(name, 1, 1, 1)))
-            break
         with path.open("rb") as file:
             files[name] = file.read(commented_json.MAX_BYTES + 1)
+        size += len(files[name])
+        if len(files) > MOST_FILES or size > MOST_BYTES:
+            much = f"more than {MOST_FILES} files, or {MOST_BYTES >> 20} MiB"
+            return Definitions({}, (), [Diagnostic("", much, Span(name, 1, 1, 1))])
     messages: list[Message] = []
     for name, data in files.items():
         message, found = read(name, data)

@@ -225,7 +225,7 @@ class _Reader:
             span=node.span,
             spans=entry.spans(),
             api_key=api_key,
-            comments=_comments(entry, ("fields", "commonStructs")),
+            comments=_comments(entry),
             left_out=(
                 *(("listeners",) if "listeners" in entry else ()),
                 *(("latestVersionUnstable",) if unstable else ()),
@@ -292,7 +292,7 @@ class _Reader:
             default=default,
             about=about,
             fields=inner if has_fields or inner else None,
-            comments=(*node.comments, *_comments(entry, ("fields",))),
+            comments=(*node.comments, *_comments(entry)),
             entity=entity,
             is_map_key=truths["mapKey"],
             is_zero_copy=truths["zeroCopy"],
@@ -309,7 +309,6 @@ def _same(one: Member, other: Member) -> bool:
     return len(values) == 2 and values[0] == values[1]
 
 
-def _comments(entry: _Entry, but: Collection[str]) -> tuple[str, ...]:
-    """The comments before the keys of an object; those in front of what it holds belong to that."""
-    found = [m.comments for key, m in entry.members.items() if key not in but and m.comments]
-    return tuple(line for lines in found for line in lines)
+def _comments(entry: _Entry) -> tuple[str, ...]:
+    """The comments at the keys of an object."""
+    return tuple(line for member in entry.members.values() for line in member.comments)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 WIDTH = 120
@@ -125,5 +125,5 @@ def _character(c: str) -> str:
     )
 
 
-def words(names: Mapping[str, object] | Sequence[str]) -> tuple[Word, ...]:
+def words(names: Sequence[str]) -> tuple[Word, ...]:
     return tuple(Word(name) for name in names)
