@@ -7,9 +7,17 @@ from collections.abc import Iterator
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.schema.expression import Data, Null, Number, Path, Truth
 from codecgen.schema.flexible import UNKNOWN_TAGS
-from codecgen.schema.lookup import enum_values, field_of, members, reference_of, versions_of
+from codecgen.schema.lookup import (
+    covered_parts,
+    enum_values,
+    field_of,
+    members,
+    reference_of,
+    versions_of,
+)
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.types import (
+    ZERO_TERMINATED,
     ArrayType,
     BitsType,
     BytesType,
@@ -25,6 +33,7 @@ HIGHEST = (1 << 31) - 1
 _NOT_TAGGED = (
     *("when", "const", "is", "measures", "counts", "checksum", "covers"),
     *("valid", "refuse", "compressed", "until", "length", "nesting", "at_least"),
+    *("padding", "padded", "mask"),
 )
 """Keys of a field that lies in the order of the bytes."""
 
@@ -93,8 +102,9 @@ def _tags(layout: Layout) -> Iterator[Diagnostic]:
 def _ranges(layout: Layout) -> Iterator[Diagnostic]:
     """The ends of ranges are fields in the order of the bytes."""
     for f in layout.fields:
-        for key, found in (("measures", f.measures), ("covers", f.covers)):
-            for name in () if found is None else (found.first, found.last):
+        measured = [] if f.measures is None else [("measures", f.measures)]
+        for key, found in (*measured, *covered_parts(f)):
+            for name in (found.first, found.last):
                 end = None if name is None else field_of(layout, name)
                 if end is not None and end.tag is not None:
                     message = f'"{name}" is tagged: it stands in the section that ends the layout'
@@ -137,7 +147,10 @@ def _tagged(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
     nullable = getattr(f.type, "null", None) is not None
     if isinstance(f.type, StructType) and not nullable:
         yield from _without_default(f, layout, model)
-    if isinstance(f.type, BytesType) and f.type.length == "rest":
+    if isinstance(f.type, ArrayType) and f.type.fixed is not None:
+        message = f'"{f.name}" always has {f.type.fixed} elements, and none where it is left out'
+        yield Diagnostic("C052", message, place(f, "count"), help="let the layout count them")
+    if isinstance(f.type, BytesType) and f.type.length in ("rest", ZERO_TERMINATED):
         message = "the size of a tagged field is in front of it already"
         yield Diagnostic("C052", message, f.span, help="write `type: bytes`, or `type: string`")
     for m in members(f):
@@ -169,8 +182,10 @@ def _without_default(f: Field, layout: Layout, model: Model) -> Iterator[Diagnos
 def _is_filled(f: Field) -> bool:
     """Whether a builder needs no value for a field."""
     said = f.default, f.absent, f.const, f.measures, f.counts, f.checksum, f.tag
-    if any(one is not None for one in said) or isinstance(f.type, ArrayType | BitsType | TagsType):
+    if any(one is not None for one in said) or isinstance(f.type, BitsType | TagsType):
         return True
+    if isinstance(f.type, ArrayType):
+        return f.type.fixed is None
     return getattr(f.type, "null", None) is not None
 
 
