@@ -240,8 +240,8 @@ class _Explainer:
             yield from row("written", f"always {constant_words(f.const)}")
         elif f.absent is not None:
             yield from row("written", f"{f.absent} when there is no value")
-        elif f.default is not None:
-            yield from row("written", f"{f.default} when no value is given")
+        elif f.default is not None or f.filled:
+            yield from row("written", f"{f.default or '{}'} when no value is given")
 
     def field_ranges(self, f: Field, plans: list[LayoutPlan]) -> Iterator[str]:
         """What the field measures, counts and covers, and what measures, counts and covers it."""

@@ -107,7 +107,8 @@ def _kind(kind: key_types.Kind) -> Json:
             return {"anyOf": [{"type": ["string", "integer", "boolean"]}, _HEX_OF_BYTES]}
         case key_types.Default():
             empty = {"type": "array", "maxItems": 0}
-            return {"anyOf": [_kind(key_types.Code()), _HEX_OF_BYTES, empty]}
+            no_fields = {"type": "object", "maxProperties": 0}
+            return {"anyOf": [_kind(key_types.Code()), _HEX_OF_BYTES, empty, no_fields]}
         case key_types.Range():
             return _number_or(_RANGE, "integer")
         case key_types.Bits():

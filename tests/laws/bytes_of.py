@@ -12,7 +12,6 @@ import crc32c
 
 from codecgen.runtime.compression import compress
 from tests.laws.chosen import case_of
-from tests.laws.flexible import UNKNOWN
 from tests.laws.meaning import Meaning, look_at, look_in, words_of
 from tests.laws.world import (
     CHECKS,
@@ -95,6 +94,10 @@ def _section(tags: dict[int, bytes]) -> bytes:
 
 def tag_default(facts: Facts, spec: Tree) -> Any:
     """What a tagged field holds where it is left out."""
+    if spec.get("default") == {}:
+        last = facts.versions(spec["layout"])[-1]
+        fields = facts.fields(spec["layout"], last)
+        return {name: [] if "tags" in one else tag_default(facts, one) for name, one in fields}
     given = spec.get("absent", spec.get("default", 0))
     if given is None or given == "null" or "present" in spec:
         return None
@@ -104,21 +107,11 @@ def tag_default(facts: Facts, spec: Tree) -> Any:
         return {name: bit.get("default", 0) for name, bit in spec["members"].items()}
     if "array" in spec:
         return []
-    if "layout" in spec:
-        fields = facts.layouts[spec["layout"]]["fields"]
-        inner = {name: inner_default(facts, held) for name, held in fields.items()}
-        return inner | {UNKNOWN: []}
     for key, empty in (("string", ""), ("bytes", b"")):
         if key in spec:
             return empty
     others = {"bool": False, "uuid": uuid.UUID(int=0), "f32": 0.0, "f64": 0.0}
     return others.get(spec["type"], 0)
-
-
-def inner_default(facts: Facts, spec: Tree) -> Any:
-    """What a field of a tagged layout holds where that is left out."""
-    nullable = "nullable" in spec and "default" not in spec and "array" not in spec
-    return None if nullable else tag_default(facts, spec)
 
 
 def check(name: str, data: bytes) -> int:

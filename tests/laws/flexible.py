@@ -271,13 +271,25 @@ class Flexibles:
             if same:
                 name = d.pick(same)
                 return d.pick(({"layout": name, "nullable": "0+"}, {"array": name}))
-        if kind == 9:  # never null: it has the defaults of its fields
-            inner = {"a": {"type": "i32", "default": 7}, "b": {"type": "string", "nullable": "0+"}}
-            return {"fields": inner | ({"c": {"array": "u8"}} if d.chance(2) else {})}
+        if kind in (9, 10):
+            return self.filled()
         out = {"type": d.pick(WORDS)}
         if d.chance(3):
             out |= {"nullable": "0+"} | ({"default": None} if d.chance(2) else {})
         return out
+
+    def filled(self) -> Tree:
+        """Fields that all have defaults, which they hold where they are left out."""
+        d = self.d
+        specs: list[Tree] = [
+            {"type": "i16", "default": d.pick((0, 5))},
+            {"type": "i32", "absent": -1},
+            {"type": "bool", "default": d.chance(2)},
+            {"array": d.pick(("u8", "string"))},
+            {"array": "i16", "nullable": "0+"},
+        ]
+        fields = {f"inner_{i}": d.pick(specs) for i in range(d.number(1, 3))}
+        return {"fields": fields, "default": {}} | ({"nullable": "0+"} if d.chance(2) else {})
 
     def columns(self, tree: Tree, tagged: Tree, versions: str | None) -> None:
         """Show some tagged fields in the views that are not written."""

@@ -44,6 +44,15 @@ class Full(dict[str, Any]):
         self.left: set[str] = set()
 
 
+def full(value: Any) -> Any:
+    """A default, which may be that of a layout."""
+    if not isinstance(value, dict):
+        return value
+    out = Full()
+    out.update(value)
+    return out
+
+
 def given(value: Any) -> Any:
     """What is handed to a builder."""
     if isinstance(value, Full):
@@ -83,7 +92,7 @@ class Values:
                     out.left.add(field)
                 continue
             if "tag" in spec and self.r.random() < 0.4:
-                out[field] = tag_default(self.facts, spec)
+                out[field] = full(tag_default(self.facts, spec))
                 if self.r.random() < 0.7:
                     out.left.add(field)
                 continue
@@ -256,7 +265,7 @@ class Values:
             words = self.facts.values(spec["enum"]) if "enum" in spec else {}
             return literal(spec, spec.get("const", version), words)
         default = spec.get("absent", spec.get("default"))
-        may = "absent" in spec or "default" in spec
+        may = "absent" in spec or ("default" in spec and default != {})
         if default == "null" and "array" in spec and name in made:
             may = False  # another field has counted it
         if isinstance(default, list) and "null" in spec:

@@ -17,6 +17,7 @@ from tests.mutants.views import view_mutants
 
 SIMPLE = {
     "type": ("type", words.TYPES),
+    "array": ("type", words.TYPES),
     "bits": ("type", words.TYPES),
     "bytes": ("type", words.LENGTHS),
     "string": ("type", words.LENGTHS),
@@ -145,6 +146,7 @@ class LayoutFacts:
         self.fields = entries(child(document, "fields"))
         scalars = [f.name for f in self.fields if _scalar_type(f.value) is not None]
         self.words = [*names.enums.values(), scalars]
+        self.is_flexible = child(document, "flexible") is not None
 
     def all(self) -> Iterator[Mutant]:
         yield from releases(self.editor, self.name, self.document, self.names)
@@ -155,6 +157,11 @@ class LayoutFacts:
                 yield from accepts(self.editor, self.name, entry, words.LAYOUT_FREEDOMS)
             elif entry.name == "layout":
                 yield self.editor.add(self.name, "type", entry, "endian: little")
+            elif entry.name == "flexible":
+                for new in words.flexible(word(entry.value) or ""):
+                    yield self.editor.change(
+                        f"{self.name}.flexible", "version range", entry.value, new
+                    )
             elif entry.name == "derived":
                 yield from self.derived(self.name, entry.value)
         if child(self.document, "accepts") is None:
@@ -162,14 +169,19 @@ class LayoutFacts:
             for freedom in words.LAYOUT_FREEDOMS:
                 line = f"accepts: [{freedom}]"
                 yield self.editor.add(f"{self.name}.accepts", "freedom", layout, line)
-        for first, second in pairwise(self.fields):
-            place = f"{self.name}.{first.name}"
-            yield self.editor.swap(place, "order", first, second)
-        for entry in self.fields:
-            yield from self.field(entry)
+        yield from self.in_order(self.name, self.fields)
+        for entry in entries(child(self.document, "tagged")):
+            yield from self.field(entry, self.name)
 
-    def field(self, field: Entry) -> Iterator[Mutant]:
-        place = f"{self.name}.{field.name}"
+    def in_order(self, place: str, fields: Sequence[Entry]) -> Iterator[Mutant]:
+        """The facts of fields that follow each other."""
+        for first, second in pairwise(fields):
+            yield self.editor.swap(f"{place}.{first.name}", "order", first, second)
+        for entry in fields:
+            yield from self.field(entry, place)
+
+    def field(self, field: Entry, around: str) -> Iterator[Mutant]:
+        place = f"{around}.{field.name}"
         if not isinstance(field.value, MappingNode):
             for new in words.TYPES.get(word(field.value) or "", ()):
                 yield self.editor.change(place, "type", field.value, new)
@@ -198,6 +210,14 @@ class LayoutFacts:
             yield from self.run(where, entry, field)
         elif entry.name == "versions":
             yield from versions(self.editor, place, entry)
+        elif entry.name == "nullable":
+            yield from versions(self.editor, where, entry)
+        elif entry.name == "tag":
+            yield self.editor.change(where, "code", entry.value, str(int(value or 0) + 50))
+        elif entry.name == "fields":
+            yield from self.in_order(place, entries(entry.value))
+        elif entry.name == "array" and isinstance(entry.value, MappingNode):
+            yield from self.in_order(place, entries(child(entry.value, "fields")))
         elif entry.name == "accepts":
             yield from accepts(self.editor, place, entry, words.ARRAY_FREEDOMS)
         elif entry.name in ("bytes", "string"):
@@ -217,6 +237,12 @@ class LayoutFacts:
     def added(self, place: str, field: Entry) -> Iterator[Mutant]:
         """Null where it is not allowed."""
         given = {e.name: e for e in entries(field.value)}
+        type_ = given.get("type") or given.get("array")
+        settled = "array" in given or (
+            type_ is not None and word(type_.value) in ("string", "bytes")
+        )
+        if self.is_flexible and type_ is not None and settled and "nullable" not in given:
+            yield self.editor.add(f"{place}.nullable", "sentinel", type_, "nullable: 0+")
         lead = given.get("bytes") or given.get("string")
         if lead is not None and "null" not in given and word(lead.value) in words.NULLS:
             null = words.NULLS[str(word(lead.value))]

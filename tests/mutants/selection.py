@@ -64,6 +64,15 @@ FILES = Selection(
     NOT,
 )
 WIRE = Selection(("tests/codecs/test_confluent_framing.py", "tests/codecs/test_tolerances.py"), NOT)
+TOPICS = Selection(
+    (
+        "tests/codecs/test_topic_messages.py",
+        "tests/codecs/test_topic_tolerances.py",
+        "tests/codecs/test_topic_releases.py",
+        "tests/log/test_topic_samples.py",
+    ),
+    NOT,
+)
 SLOW = (
     f"{NOT} and not without_a_compiler and not pieces_are_whole and not beyond_the_end"
     " and not how_the_rows_come"
@@ -84,6 +93,9 @@ BY_FOLDER = {
     "files": FILES,
     "views": VIEWS,
     "wire": WIRE,
+    "coordinator": TOPICS,
+    "metadata": TOPICS,
+    "remote": TOPICS,
 }
 
 

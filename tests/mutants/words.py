@@ -21,6 +21,8 @@ TYPES: Mapping[str, Sequence[str]] = {
     "uuid": ("i64",),
     "bool": ("u8",),
     "f64": ("i64",),
+    "string": ("bytes",),
+    "bytes": ("string",),
 }
 LENGTHS: Mapping[str, Sequence[str]] = TYPES | {
     "uvarint": ("varint", "compact"),
@@ -40,7 +42,10 @@ CHECKSUMS: Mapping[str, Sequence[str]] = {"crc32": ("crc32c",), "crc32c": ("crc3
 NULLS = {"varint": "-1", "i16": "-1", "i32": "-1", "compact": "0"}
 """What null could be, where it is not allowed."""
 
-LAYOUT_FREEDOMS = ("overlong_varints", "negative_null", "invalid_utf8", "trailing_bytes")
+LAYOUT_FREEDOMS = (
+    *("overlong_varints", "negative_null", "any_present"),
+    *("invalid_utf8", "trailing_bytes", "loose_tags"),
+)
 ARRAY_FREEDOMS = ("bytes_after_none", "truncated_tail", "mixed_versions", "unchecked_elements")
 
 
@@ -59,6 +64,14 @@ def versions(text: str) -> list[str]:
     wider = [f"{first}-{last + 1}"] + ([f"{first - 1}-{last}"] if first else [])
     narrower = [] if first == last else [_range(first + 1, last), _range(first, last - 1)]
     return [*narrower, *wider]
+
+
+def flexible(text: str) -> list[str]:
+    """Other versions from which on a layout is flexible, or none."""
+    if text == "never":
+        return ["0+"]
+    first = int(text.rstrip("+"))
+    return [f"{first + 1}+", "never"] + ([f"{first - 1}+"] if first else [])
 
 
 def _range(first: int, last: int) -> str:

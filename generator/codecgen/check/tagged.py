@@ -19,7 +19,6 @@ from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.types import (
     ZERO_TERMINATED,
     ArrayType,
-    BitsType,
     BytesType,
     ScalarType,
     Span,
@@ -145,8 +144,12 @@ def _tagged(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
             return
     yield from _in_flexible_versions(f, layout)
     nullable = getattr(f.type, "null", None) is not None
-    if isinstance(f.type, StructType) and not nullable:
-        yield from _without_default(f, layout, model)
+    if f.filled:
+        yield from once(_filled(f, model))
+    elif isinstance(f.type, StructType) and not nullable:
+        message = f'nothing says what "{f.name}" is where it is left out'
+        help = f"add `nullable: {layout.flexible}`: it is null then; or `default: {{}}`"
+        yield Diagnostic("C052", message, f.span, help=help)
     if isinstance(f.type, ArrayType) and f.type.fixed is not None:
         message = f'"{f.name}" always has {f.type.fixed} elements, and none where it is left out'
         yield Diagnostic("C052", message, place(f, "count"), help="let the layout count them")
@@ -167,26 +170,18 @@ def _tagged(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
             yield Diagnostic("C052", message, f.span, help="give it a `default`")
 
 
-def _without_default(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """Fields of a layout that cannot be null, which nobody knows where it is left out."""
+def _filled(f: Field, model: Model) -> Iterator[Diagnostic]:
+    """All fields of a layout that is left out hold their defaults."""
     ref = reference_of(f)
     held = None if ref is None else model.layouts.get(ref.layout)
     for inner in () if held is None else held.fields:
-        if all(_is_filled(one) for one in inner.variants()):
-            continue
-        message = f'nothing says what "{inner.name}" of "{f.name}" is where that is left out'
-        help = f"give it a default ({inner.span}), or add `nullable: {layout.flexible}`: it is null then"
-        yield Diagnostic("C052", message, f.span, help=help)
-
-
-def _is_filled(f: Field) -> bool:
-    """Whether a builder needs no value for a field."""
-    said = f.default, f.absent, f.const, f.measures, f.counts, f.checksum, f.tag
-    if any(one is not None for one in said) or isinstance(f.type, BitsType | TagsType):
-        return True
-    if isinstance(f.type, ArrayType):
-        return f.type.fixed is None
-    return getattr(f.type, "null", None) is not None
+        known = inner.default is not None or inner.absent is not None or inner.const is not None
+        settled = known or inner.tag is not None or isinstance(inner.type, ArrayType | TagsType)
+        nullable = isinstance(inner.type, StructType) and inner.type.present is not None
+        if not settled and not nullable and not inner.is_version:
+            message = f'nothing says what "{inner.name}" is where "{f.name}" is left out'
+            help = f'give it a default ({inner.span}), or take "default: {{}}" out'
+            yield Diagnostic("C052", message, place(f, "default"), help=help)
 
 
 def _in_flexible_versions(f: Field, layout: Layout) -> Iterator[Diagnostic]:

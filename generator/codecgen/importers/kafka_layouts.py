@@ -264,7 +264,10 @@ class _Writer:
                 out.entries["nullable"] = Word(_part(nullable, one.nullable, around))
             self.null_freedoms(one, nullable, made, is_tagged=is_tagged)
         default = written(one)
-        if default is None:
+        is_left_out = is_tagged and one.type.is_struct and not one.type.is_array
+        if is_left_out and nullable.empty:
+            out.entries["default"] = Word("{}")
+        elif default is None:
             self.missing.count((f"default of a {one.type}",))
         elif default:
             out.entries["default"] = Word(default)

@@ -232,30 +232,23 @@ class _Sizer:
     def tagged(self, fp: FieldPlan) -> int | None:
         """The bytes of a tagged field; None for one that holds its default, and is left out."""
         type_, value = fp.field.type, self.this[fp.name]
-        if self.is_default(fp, value):
-            return None
-        if isinstance(type_, ScalarType) and type_.name not in VARINTS:
-            return scalar_bounds(type_.name)[0]
-        return self.field(fp)
-
-    def is_default(self, fp: FieldPlan, value: object) -> bool:
-        """Whether a value is that which a tagged field has where it is left out, or a field of a layout that is."""
-        type_ = fp.field.type
-        if isinstance(type_, TagsType):
-            return not value
-        if isinstance(type_, StructType) and type_.present is None:
-            if not isinstance(value, Mapping):
-                return False
-            fields = [f for f in self.plan_of(type_.layout, value).fields if f.name in value]
-            return all(self.is_default(f, value[f.name]) for f in fields)
-        if value is None and fp.default is None and fp.field.tag is None:
-            return getattr(type_, "null", None) is not None and not isinstance(type_, ArrayType)
         if isinstance(type_, BitsType):
             bits = self.bits(type_.members, value, fp)
             value = sum(int(bits[m.name]) << m.low for m in type_.members)  # type: ignore[call-overload]
         elif isinstance(type_, ScalarType) and type_.enum is not None:
             value = self.number(type_.enum, value)
-        return holds_default(fp, value)
+        if self.filled(fp, value) if fp.field.filled else holds_default(fp, value):
+            return None
+        if isinstance(type_, ScalarType) and type_.name not in VARINTS:
+            return scalar_bounds(type_.name)[0]
+        return self.field(fp)
+
+    def filled(self, fp: FieldPlan, value: object) -> bool:
+        """Whether all fields of a layout that were given hold their defaults."""
+        if not isinstance(value, Mapping) or not isinstance(fp.field.type, StructType):
+            return False
+        fields = self.plan_of(fp.field.type.layout, value).fields
+        return all(holds_default(f, value[f.name]) for f in fields if f.name in value)
 
     def held(self, ref: Reference, value: object, version: Value | None = None) -> int:
         if not isinstance(value, Mapping):

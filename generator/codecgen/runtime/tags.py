@@ -17,7 +17,7 @@ from codecgen.runtime.errors import BuildError, CodecError, LengthError, LimitEr
 from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.nullable import Nullable
-from codecgen.runtime.primitives import Boolean, Codec, EnumField, Float64, Integer, Uuid, Varint
+from codecgen.runtime.primitives import Boolean, Codec, Float64, Uuid, Varint
 
 HIGHEST = (1 << 31) - 1
 """The highest tag, and the most tagged fields."""
@@ -228,9 +228,7 @@ def _default(f: Field) -> Any:
         return False
     if isinstance(codec, Float64):
         return 0.0
-    if isinstance(codec, Uuid):
-        return uuid.UUID(int=0)
-    return 0 if isinstance(codec, Integer | Varint | EnumField) else {}  # a layout has defaults
+    return uuid.UUID(int=0) if isinstance(codec, Uuid) else 0
 
 
 def _pairs(unknown: Any) -> Iterator[tuple[int, bytes]]:

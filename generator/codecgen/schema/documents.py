@@ -305,6 +305,7 @@ class ModelBuilder:
             misprint=forms.misprint(r["misprint"]),
             hidden=bool(r["hidden"]),
             tag=cast(int | None, r["tag"]),
+            filled=literals.is_filled(r),
             places=r.places(),
         )
 

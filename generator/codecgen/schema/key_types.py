@@ -60,7 +60,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """An expression; for bytes and text also text in quotes or ``{hex: ..}``; for arrays ``[]``."""
+    """An expression; for bytes and text also text in quotes or ``{hex: ..}``; for arrays ``[]``, for tagged layouts ``{}``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,11 @@ def default(reader: Reader, r: Record) -> Expression | None:
             reader.report("C017", message, node.span)
         return None
     value: str | bytes | None = None
+    if isinstance(node, yaml_tree.Mapping) and not node.entries:
+        if "tag" not in r or not ("layout" in r or "fields" in r):
+            message = "no fields at all are a default of tagged layouts only"
+            reader.report("C017", message, node.span)
+        return None
     if isinstance(node, yaml_tree.Mapping):
         value = _hex(reader, node)
     elif isinstance(node, yaml_tree.Scalar):
@@ -55,6 +60,12 @@ def default(reader: Reader, r: Record) -> Expression | None:
         return None
     span = r.at("default")
     return Expression(Data(value), data_text(value), span.file, span.line, span.column)
+
+
+def is_filled(r: Record) -> bool:
+    """Whether the default of a layout is the one whose fields all hold their defaults: ``{}``."""
+    node = r["default"]
+    return isinstance(node, yaml_tree.Mapping) and not node.entries
 
 
 def _as_held(text: str, r: Record) -> str | bytes:

@@ -44,6 +44,7 @@ class Field:
     """One field of a layout, in the order of the bytes.
 
     ``tag`` is the number of a tagged field: such fields come after all others, and their bytes lie in the section of them.
+    ``filled``: the default of such a layout is the one whose fields all hold their defaults.
 
     ``types`` has the type in each range of versions where it is not always the same (``type`` is then the last of them),
     ``ranges`` how YAML says so, by key.
@@ -75,6 +76,7 @@ class Field:
     misprint: Misprint | None = None
     hidden: bool = False
     tag: int | None = None
+    filled: bool = False
     types: tuple[tuple[Versions, FieldType], ...] = ()
     ranges: Mapping[str, tuple[tuple[Versions, Span], ...]] = field(
         default_factory=dict, compare=False, repr=False

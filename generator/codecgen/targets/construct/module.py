@@ -127,7 +127,7 @@ class Module(TextCodecs):
             self.codec(plan, index),
             line=str(f.span.line),
             when=self.function(fp.when),
-            default=self.function(fp.default),
+            default=self.function(fp.default) or ("lambda _: {}" if f.filled else None),
             const=None if f.const is None else literal(f.const),
             version=str(plan.version) if f.is_version else None,
             measures=_run(fp.measures, plan),

@@ -171,6 +171,8 @@ def _meaning(site: Site, page: str, group: Group, fp: FieldPlan) -> Phrase:
         parts.append(phrase(code(f.absent), " means that there is none."))
     elif f.default is not None:
         parts.append(phrase("Default: ", value(f.default.node), "."))
+    elif f.filled:
+        parts.append("Default: its fields hold their defaults.")
     if f.tag is not None:
         parts.append("Left out where it holds its default.")
     if isinstance(f.type, ScalarType) and f.type.enum is not None:

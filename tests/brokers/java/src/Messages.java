@@ -41,7 +41,7 @@ import java.util.jar.JarFile;
  * Kafka's JSON of the message, the answer has the bytes as {@code hex}; {@code tags} are tagged fields that Kafka does not
  * know, as a number and bytes. With {@code random}, a seed, {@code hex} is what the class writes of a message that was made
  * up. With {@code hex} the answer has the {@code value}, how many bytes are {@code left}, and what Kafka writes for the
- * message {@code again}, or why it is {@code unwritable}: it reads unknown tags in any order, and writes them in theirs.
+ * message {@code again}, or {@code unwritable}, why it does not.
  */
 public final class Messages {
     private static final int LONGEST = 5;
@@ -103,7 +103,7 @@ public final class Messages {
             try {
                 answer.put("again", hex(MessageUtil.toByteBufferAccessor(message, version).buffer()));
             } catch (RuntimeException e) {
-                answer.put("unwritable", e.toString());
+                answer.put("unwritable", e.getClass().getName());
             }
         }
     }
