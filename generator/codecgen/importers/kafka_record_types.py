@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from codecgen.importers.kafka_definitions import Message
 from codecgen.importers.kafka_names import field_names, free, layout_name
-from codecgen.importers.yaml_text import Mapped, Word, documents
+from codecgen.importers.yaml_text import Mapped, Value, Word, documents, words
 
 KEY, VALUE, METADATA = "coordinator-key", "coordinator-value", "metadata"
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The messages of a directory that are records, by apiKey. ``prefix`` tells their names from those of others."""
+    """The messages of a directory that are records, by apiKey, and what the names begin with that are made for them."""
 
     coordinator: str
     metadata: str
@@ -27,7 +27,7 @@ class Records:
         if self.keys:
             yield from (f"{self.coordinator}_{what}" for what in ("record_type", "key", "value"))
         if self.bodies:
-            yield from (f"{self.metadata}{what}" for what in ("_type", "", "_frame"))
+            yield from (f"{self.metadata}_{what}" for what in ("record_type", "record", "body"))
 
     @property
     def type_field(self) -> str:
@@ -53,7 +53,7 @@ def records_of(messages: Sequence[Message], part: str) -> Records:
     metadata = part if part.endswith("metadata") else f"{part}_metadata"
     return Records(
         coordinator.removeprefix("_"),
-        f"{metadata.removeprefix('_')}_record",
+        metadata.removeprefix("_"),
         of(KEY),
         of(VALUE),
         of(METADATA),
@@ -82,8 +82,38 @@ def record_files(records: Records) -> Iterator[tuple[str, str]]:
     if records.bodies:
         name = records.metadata
         stems = _stems(records.bodies, "")
-        enum = _enum(f"{name}_type", "What a record is.", stems)
-        yield f"{name}_types", documents([enum])
+        enum = _enum(f"{name}_record_type", "What a record is.", stems)
+        given = f"{name}_record_type"
+        doc = "A record without its frame, by the type in that."
+        bodies = _choice(f"{name}_body", doc, "given", given, records.bodies, stems)
+        yield f"{name}_record_types", documents([enum])
+        yield f"{name}_records", documents([_frame(name), bodies])
+
+
+def _frame(name: str) -> Mapped:
+    """The layout of a record with its frame, which Kafka's own code writes around it."""
+    fields: dict[str, dict[str, Value]] = {
+        "frame_version": {"type": Word("uvarint"), "const": Word("1")},
+        "api_key": {
+            "type": Word("uvarint"),
+            "enum": Word(f"{name}_record_type"),
+            "doc": "What the record is.",
+        },
+        "version": {"type": Word("uvarint"), "doc": "Version of the record."},
+        "body": {
+            "choice": Word(f"{name}_body"),
+            "given": Word("api_key"),
+            "version": Word("version"),
+        },
+    }
+    return Mapped(
+        {
+            "layout": Word(f"{name}_record"),
+            "doc": "A record with its frame, as it stands in a topic.",
+            "accepts": words(["overlong_varints"]),
+            "fields": Mapped({key: Mapped(dict(v), short=True) for key, v in fields.items()}),
+        }
+    )
 
 
 def _stems(messages: Mapping[int, Message], ending: str) -> dict[int, str]:
