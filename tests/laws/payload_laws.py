@@ -17,6 +17,7 @@ from tests.laws.memory import Broken
 from tests.laws.mutations import mutated
 from tests.laws.payload_memory import decoded, summed
 from tests.laws.reference import shown
+from tests.laws.view_laws import by_bits
 from tests.laws.world import Facts, Tree
 
 LIMITS = Limits(decompressed=1 << 14, elements=300, findings=200)
@@ -58,6 +59,7 @@ def agree(
             decoded(view, parts, names, compiled=compiled, before=r.randint(0, 3), **options)
         )
         engine = "the kernel" if compiled else "the functions of rows"
+        found["values"] = by_bits(found["values"])
         found["rejected"] = [(wrong.row, wrong.part) for wrong in found["rejected"]]
         for what, value in wanted.items():
             if found[what] != value:

@@ -201,11 +201,11 @@ class PayloadMaker(ViewMaker):
             found = self.plain(self.source(name, spec, f"{part}.", f"{part}.{name}"))
             for source in found:
                 source.nullable |= null
-                if source.type == "list" and source.nullable:
+                if source.type in ("list", "struct") and source.nullable:
                     source.text = f"if {part} == null then null else {source.text}"
                 if versions is None or made.versions is None:
                     yield source
-                elif made.in_band and source.type != "list":
+                elif made.in_band and source.tree is None:
                     low = versions.rstrip("+").partition("-")[0]
                     high = versions.partition("-")[2] or (low if versions == low else None)
                     holder = version_field(made)

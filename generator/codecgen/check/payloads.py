@@ -6,7 +6,8 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterator
 
-from codecgen.check.views import columns_of, typed, values_of
+from codecgen.check import view_columns
+from codecgen.check.views import typed, values_of
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan import Plan, make_plan
 from codecgen.plan.constant_folding import is_known, truth
@@ -38,7 +39,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
     for view in model.views.values():
         if not view.parts:
             continue
-        found = [*columns_of(view), *_parts(view, model)]
+        found = [*view_columns.names(view), *_parts(view, model)]
         if not found:
             plan = plan or make_plan(model)
             for rows in view.rows:

@@ -134,6 +134,10 @@ class PayloadPlan:
         """The part that decides what all are."""
         return next((part for part in self.parts if part.decides), None)
 
+    def inside(self, leaf: Leaf) -> tuple[Leaf, ...]:
+        """What a column of structs or lists is made of."""
+        return tuple(other for other in self.leaves if other.inside is leaf)
+
     def files(self) -> list[str]:
         """The files of the layouts that are read."""
         plans = [p for c in self.combinations for p in c.layouts.values() if p is not None]

@@ -144,7 +144,7 @@ class _Decoder:
         self.max_rows = max_rows
         module = importlib.import_module(view.rows)
         self.reference: PayloadRows = getattr(module, view.name.upper())
-        leaves = sum(1 + len(column.members) for column in view.columns)
+        leaves = sum(1 for column in view.columns for _ in column.leaves())
         self.state = np.zeros(LEAVES + 2 * leaves + 2, np.int64)
         self.room = np.zeros(LEAVES + leaves, np.int64)
         self.out = np.zeros(3 * leaves + 1, np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import Plan
-from codecgen.plan.columns import Leaf
+from codecgen.plan.columns import Leaf, ViewPlan
 from codecgen.plan.payloads import PayloadPlan, is_whole, plan_payloads
 from codecgen.schema.model import View
 from codecgen.targets.arrow.checks import Unsupported, tuple_of
@@ -38,7 +38,7 @@ def emit(plan: Plan, view: View, mark: str) -> Emitted:
 
 def _description(package: str, view: PayloadPlan, mark: str, kernels: bool) -> str:
     of = view.view
-    columns = [column_of(view.leaves, leaf) for leaf in view.leaves if leaf.inside is None]
+    columns = [column_of(view, leaf) for leaf in view.leaves if leaf.inside is None]
     code = call(
         "PayloadView",
         name=string(of.name),
@@ -57,16 +57,18 @@ def _description(package: str, view: PayloadPlan, mark: str, kernels: bool) -> s
     return "\n".join([*lines, "", f"__all__ = [{string(of.name.upper())}]"]) + "\n"
 
 
-def column_of(leaves: tuple[Leaf, ...], leaf: Leaf) -> Code:
+def column_of(view: ViewPlan | PayloadPlan, leaf: Leaf) -> Code:
     """A column, as the description of a view says it."""
     column = leaf.column
-    members: list[Code] = [column_of(leaves, m) for m in leaves if m.inside is column]
+    inside: list[Code] = [column_of(view, inner) for inner in view.inside(leaf)]
+    element = column.element is not None
     return call(
         "Column",
         string(column.name),
         string(column.type),
         str(leaf.index),
-        members=tuple_of(members) if members else None,
+        members=tuple_of(inside) if inside and not element else None,
+        element=inside[0] if element else None,
         nullable="True" if column.nullable else None,
         on_request="True" if column.on_request else None,
         doc=string(column.doc) if column.doc else None,

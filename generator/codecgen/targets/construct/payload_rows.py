@@ -146,6 +146,16 @@ class PayloadModule(RowModule):
         lambda_ = f"lambda {self.parameters}: {self.value(column, value, scope, any_case)}"
         return lambda_ if len(lambda_) <= WIDTH - 30 else self.long(column, value, scope, case)
 
+    def value(self, column: Column, value: Value, scope: RowExpressions, case: CasePlan) -> str:
+        if isinstance(value, nodes.FieldValue) and (
+            column.parts or column.type in ("uuid", "binary")
+        ):
+            assert isinstance(scope, PayloadExpressions)
+            around, text = scope.plan_of(value.owner), scope.text(value)
+            nullable = value.type.nullable
+            return self.parts.shown(column, value.field.type, text, around, nullable=nullable)
+        return super().value(column, value, scope, case)
+
     def long(
         self, column: Column, value: Value, scope: PayloadExpressions, case: PayloadCase
     ) -> str:
@@ -198,15 +208,16 @@ class PayloadExpressions(RowExpressions):
             ):
                 self.helpers.add("bits_of")
                 at = self.start(owner)
-                return f"bits_of({self.layout(owner)}, {at}, {string(field.name)})"
+                return f"bits_of({self.module.layout(self.plan_of(owner))}, {at}, {string(field.name)})"
         return super().text(value)
 
-    def layout(self, owner: str) -> str:
+    def plan_of(self, owner: str) -> LayoutPlan:
+        """The layout that an owner's fields are of."""
         plan: LayoutPlan | None = self.element
         if owner != "item":
             plan = self.layouts[self.start(owner)]
         assert plan is not None
-        return self.module.layout(plan)
+        return plan
 
     def start(self, owner: str) -> str:
         return nodes.part_of(owner) or "item"

@@ -263,7 +263,8 @@ def _parts(parts: Mapping[str, str]) -> tuple[view.Part, ...]:
 
 def _column(c: model.Column) -> view.Column:
     members = tuple(_column(m) for m in c.members)
-    return view.Column(c.name, c.type, members, c.nullable, c.on_request, Words(c.doc))
+    element = None if c.element is None else _column(c.element)
+    return view.Column(c.name, c.type, members, element, c.nullable, c.on_request, Words(c.doc))
 
 
 def _rows(plan: Plan, r: model.Rows) -> view.Rows:

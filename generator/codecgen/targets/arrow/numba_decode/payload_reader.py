@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from codecgen.plan import LayoutPlan, read_ops
+from codecgen.plan import LayoutPlan
 from codecgen.plan.constant_folding import Known, settled_fields
 from codecgen.plan.nodes import FieldValue, Literal, Value, part_of
 from codecgen.plan.read_ops import ReadOp
 from codecgen.schema.model import Field
-from codecgen.schema.types import ArrayType, BytesType
+from codecgen.schema.types import ArrayType, BytesType, ScalarType
 from codecgen.targets.arrow.code_tree import Expr, Var
 from codecgen.targets.arrow.numba_decode.column_outputs import Target
 from codecgen.targets.arrow.numba_decode.field_variables import ITEM, Fields
@@ -21,19 +21,19 @@ Key = tuple[str, str]
 
 @dataclass(slots=True)
 class Places:
-    """What a reader notes: where ``bytes`` begin, where the arrays that are ``lists`` or whose elements are rows (``each``)
-    begin and what they lie in ends."""
+    """What a reader notes: where ``bytes`` begin, and where the fields that are read ``again`` for their columns and the arrays
+    whose elements are rows (``each``) begin, with the end of what they lie in."""
 
     bytes: dict[Key, Var] = field(default_factory=dict)
-    lists: dict[Key, tuple[Var, Var]] = field(default_factory=dict)
+    again: dict[Key, tuple[Var, Var]] = field(default_factory=dict)
     each: dict[Key, tuple[Var, Var]] = field(default_factory=dict)
 
     def note(self, part: str, name: str) -> None:
         """Note where bytes begin."""
         self.bytes.setdefault((part, name), Var(f"start_of_{name}"))
 
-    def note_list(self, part: str, name: str) -> None:
-        self.lists.setdefault((part, name), _both(name))
+    def note_again(self, part: str, name: str) -> None:
+        self.again.setdefault((part, name), _both(name))
 
     def note_each(self, part: str, name: str) -> None:
         self.each.setdefault((part, name), _both(name))
@@ -52,6 +52,10 @@ class PayloadReader(Reader):
 
     def read(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
         self.part = fields.part
+        noted = self.places.again.get((fields.part, op.field.name))  # type: ignore[union-attr]
+        if noted is not None:
+            self.code.assign(noted[0], self.p)
+            self.code.assign(noted[1], end)
         super().read(op, fields, end, wanted)
 
     def present(self, f: Field, type_: BytesType, n: Var, target: Target | None) -> None:
@@ -60,26 +64,19 @@ class PayloadReader(Reader):
             self.code.assign(start, self.p)
         super().present(f, type_, n, target)
 
-    def array(self, op: read_ops.Elements, fields: Fields, end: Expr) -> None:
-        noted = self.places.lists.get((fields.part, op.field.name))
-        if noted is not None:
-            self.code.assign(noted[0], self.p)
-            self.code.assign(noted[1], end)
-        super().array(op, fields, end)
-
     def elements(
         self,
         f: Field,
         type_: ArrayType,
-        element: LayoutPlan,
-        part: str,
+        element: LayoutPlan | ScalarType | BytesType,
+        fields: Fields,
         n: Var,
         end: Expr,
         counted: bool,
     ) -> None:
-        noted = self.places.each.get((part, f.name))
-        if noted is None:
-            super().elements(f, type_, element, part, n, end, counted)
+        noted = self.places.each.get((fields.part, f.name))
+        if noted is None or not isinstance(element, LayoutPlan):
+            super().elements(f, type_, element, fields, n, end, counted)
             return
         code = self.code
         code.assign(noted[0], self.p)
@@ -95,7 +92,7 @@ class PayloadReader(Reader):
     def item(self, element: LayoutPlan, end: Expr) -> None:
         """An element that is a row."""
         self.loose = 0
-        for (part, _), (start, _) in self.places.lists.items():
+        for (part, _), (start, _) in self.places.again.items():
             if part == ITEM:
                 self.code.assign(start, 0)
         windows, covered = self.windows, self.covered

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from codecgen.plan import LayoutPlan, nodes, read_ops
-from codecgen.plan.column_sources import BYTES_LIKE
+from codecgen.plan.column_sources import BYTES_LIKE, DIRECT, Sources
 from codecgen.plan.columns import Leaf
 from codecgen.plan.nodes import Value
 from codecgen.plan.payloads import Combination, PayloadCase
 from codecgen.plan.read_program import read_program
 from codecgen.schema.model import Field
-from codecgen.schema.types import ArrayType, BytesType
+from codecgen.schema.types import BytesType
 from codecgen.targets.arrow.arithmetic import Refused, Term
 from codecgen.targets.arrow.checks import Unsupported
-from codecgen.targets.arrow.code_tree import FALSE, Expr, Function, Num, Pick, Var, call
+from codecgen.targets.arrow.code_tree import Expr, Function, Num, Pick, Var, call
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs, Target
 from codecgen.targets.arrow.numba_decode.field_variables import ITEM, Variables
@@ -44,10 +44,10 @@ class PayloadRowsKernel:
         self.gives = self.outputs()
         self.name = kernels.module.name(f"rows_{combination.name}")
 
-    def outputs(self) -> ColumnOutputs:
+    def outputs(self, sources: Sources | None = None) -> ColumnOutputs:
         return ColumnOutputs(
             self.code,
-            None,
+            sources,
             self.kernels.columns,
             row=self.note,
             most=self.most,
@@ -107,12 +107,12 @@ class PayloadRowsKernel:
                     self.look_at(leaf, case)
             if case.when is not None:
                 fields = self.fields(case, Variables())
-                self.settled(fields, case.when, case, truth=True)
+                self.settled(fields, case.when, case)
                 self.used |= fields.used
-        for part, name in [*self.places.lists, *self.places.each]:
+        for part, name in [*self.places.again, *self.places.each]:
             if part != ITEM:
                 self.code.assign(self.variables.of(part, name), 0)
-        for start, _ in [*self.places.lists.values(), *self.places.each.values()]:
+        for start, _ in [*self.places.again.values(), *self.places.each.values()]:
             self.code.assign(start, 0)
 
     def look_at(self, leaf: Leaf, case: PayloadCase) -> None:
@@ -126,14 +126,12 @@ class PayloadRowsKernel:
             if leaf.column.type == "string" and not f.type.text:
                 raise Unsupported("a string that is not text in UTF-8", f)
             self.places.note(part, f.name)
-        elif leaf.column.type == "list":
+        elif leaf.column.type in DIRECT:
             part, f = self.field(value, case)
-            if not isinstance(f.type, ArrayType):
-                raise Unsupported("a list from something else", f)
-            self.places.note_list(part, f.name)
+            self.places.note_again(part, f.name)
         else:
             fields = self.fields(case, Variables())
-            self.settled(fields, value, case)
+            self.settled(fields, value, case, leaf)
             self.used |= fields.used
 
     def asked(self, part: str) -> set[str]:
@@ -147,12 +145,20 @@ class PayloadRowsKernel:
         )
 
     def settled(
-        self, fields: PayloadFields, value: Value, case: PayloadCase, truth: bool = False
+        self,
+        fields: PayloadFields,
+        value: Value,
+        case: PayloadCase,
+        leaf: Leaf | None = None,
     ) -> Term:
-        """A number, or a condition, in terms of fields."""
+        """A number for a column, or a condition, in terms of fields."""
+        if leaf is not None and isinstance(value, nodes.FieldValue):
+            raw = fields.raw(value, leaf.column.type)
+            if raw is not None:
+                return raw
         try:
             folded = fields.folded(value)
-            if truth:
+            if leaf is None:
                 return Term(fields.arithmetic().condition(folded), truth=True)
             return fields.arithmetic().term(folded)
         except Refused as error:
@@ -181,7 +187,7 @@ class PayloadRowsKernel:
     def condition(self, case: PayloadCase) -> Expr:
         assert case.when is not None
         fields = self.fields(case, self.variables)
-        return self.settled(fields, case.when, case, truth=True).value
+        return self.settled(fields, case.when, case).value
 
     # ------------------------------------------------------------ rows
 
@@ -237,11 +243,7 @@ class PayloadRowsKernel:
         value = case.values.get(leaf.column.name)
         target = self.gives.of(leaf)
         if value is None or isinstance(value, nodes.NullValue):
-            self.gives.null(target)
-            if leaf.column.type in (*BYTES_LIKE, "list"):
-                self.gives.close(target)
-            else:  # what lies there is read by some
-                self.gives.number(leaf, Num(0), None, FALSE)
+            self.nothing(target)
         elif leaf.column.type in BYTES_LIKE:
             part, f = self.field(value, case)
             n, start = self.variables.of(part, f.name), self.places.bytes[part, f.name]
@@ -253,31 +255,41 @@ class PayloadRowsKernel:
             else:
                 self.gives.bytes(target, start, n)
             self.gives.close(target)
-        elif leaf.column.type == "list":
-            self.list(leaf, target, *self.field(value, case), case)
+        elif leaf.column.type in DIRECT:
+            self.again(leaf, target, *self.field(value, case), case)
         else:
-            self.number(leaf, self.settled(self.fields(case, self.variables), value, case))
+            term = self.settled(self.fields(case, self.variables), value, case, leaf)
+            self.number(leaf, term)
 
-    def list(self, leaf: Leaf, target: Target, part: str, f: Field, case: PayloadCase) -> None:
-        """Read an array once more, for a column."""
-        start, end = self.places.lists[part, f.name]
-        gives = self.outputs()
+    def nothing(self, target: Target) -> None:
+        """There is no value for a column."""
+        gives = self.outputs(self.inside(target.leaf))
         gives.targets = self.gives.targets
-        members = {m.column.name: m for m in self.kernels.view.leaves if m.inside is leaf.column}
-        gives.lists = {f.name: (leaf, members)}
+        gives.nothing(target)
+
+    def inside(self, leaf: Leaf) -> Sources:
+        """What a column is made of."""
+        leaves = self.kernels.view.leaves
+        inside = {x.index: self.kernels.view.inside(x) for x in leaves if x.root is leaf}
+        return Sources({}, (), (), inside)
+
+    def again(self, leaf: Leaf, target: Target, part: str, f: Field, case: PayloadCase) -> None:
+        """Read a field once more, for a column: what is in structs and lists goes to buffers of its own."""
+        start, end = self.places.again[part, f.name]
+        gives = self.outputs(self.inside(leaf))
+        gives.targets = self.gives.targets
         gives.named = {(part, f.name): leaf}
         plan = self.kernels.plan
-        at = Var("at_list")
+        at = Var("at_again")
         reader = PayloadReader(plan, self.code, "rows", self.variables, at, gives)
         layout = case.element if part == ITEM else self.layouts[part]
         assert layout is not None
         fields = PayloadFields(plan, layout, part, self.variables)
         with self.code.when(start.eq(0)):
-            self.gives.null(target)
-            self.gives.close(target)
+            self.nothing(target)
         with self.code.otherwise():
             self.code.assign(at, start)
-            reader.array(elements_of(self.kernels, layout, f), fields, end)
+            reader.read(operation(self.kernels, layout, f), fields, end, {f.name})
 
     def number(self, leaf: Leaf, term: Term) -> None:
         value = term.value
@@ -291,12 +303,13 @@ class PayloadRowsKernel:
         self.gives.number(leaf, value, term.null, term.value)
 
 
-def elements_of(kernels: PayloadKernels, layout: LayoutPlan, f: Field) -> read_ops.Elements:
-    """The operation that reads an array."""
+def operation(kernels: PayloadKernels, layout: LayoutPlan, f: Field) -> read_ops.ReadOp:
+    """The operation that reads a field."""
     ops = list(read_program(kernels.plan, layout).ops)
     for op in ops:
         if isinstance(op, read_ops.When):
             ops += op.then
-        if isinstance(op, read_ops.Elements) and op.field.name == f.name:
+        reads = read_ops.Number | read_ops.Elements | read_ops.Struct
+        if isinstance(op, reads) and op.field.name == f.name:
             return op
-    raise Unsupported("an array that is read otherwise", f)
+    raise Unsupported("read otherwise than by itself", f)
