@@ -29,9 +29,10 @@ ADVICE: Mapping[str, str] = {
     "C014": "The layout has no field of that name. Derived values are not fields.",
     "C015": "Each bit belongs to exactly one member, and a member is wide enough for the values of its enum. "
     "`{reserved: keep}` takes all bits that nobody else has.",
-    "C016": "A length lies before the range that it measures, a count before its array, and an expression asks for "
-    "what has been read by then. A checksum does not lie in what it covers. Lengths and checksums are worked out "
-    "last, so a builder cannot make decisions by them.",
+    "C016": "A length lies before the range that it measures, or in it behind fields of fixed size alone, a count "
+    "before its array, and an expression asks for what has been read by then. A checksum does not lie in what it covers, "
+    "unless it counts as zero there. Lengths and checksums are worked out last, so a builder cannot make decisions by "
+    "them.",
     "C017": "A constant, a default, a value of an enum, a length or a limit is outside what its type can hold, or "
     "means two things at once.",
     "C018": "`since`, `until` and `as_of` name releases of the manifest's list, so that misspelt ones are noticed.",
@@ -76,5 +77,15 @@ ADVICE: Mapping[str, str] = {
     "null; it says from which version on, or `never`. The layouts that it holds say it too, for the same versions.",
     "C052": "A tagged field has a number of its own in the layout, is there in flexible versions only, and is left out where "
     "it holds its default, which depends on nothing. It stands in no range, and nothing but its size says how long it is.",
+    "C054": "A choice `by` a field of its cases decides by itself. Any other needs `given`: a value that was read before, of the "
+    "enum that the choice names, or a number where it names a type.",
+    "C055": "`version` tells which version a layout, or the case of a choice, is in. It is a number that was read before, and "
+    "what is held has versions, none of which is named.",
+    "C062": "An array that always has as many elements has one at least, and no more than a reader takes. Padding goes up to "
+    "a multiple of 2 or more.",
+    "C063": "The ranges that a checksum covers lie apart, and what counts as zero bytes under `zero` lies in the range beside "
+    "it. A `mask` keeps bits that the checksum has.",
+    "C064": "`until` is a condition on `item`, the element that was read: the first one for which it holds is the last. One "
+    "that asks for nothing of it would hold for each element, or for none.",
 }
 """Number -> why it is reported, and what helps. Plain text."""

@@ -48,6 +48,11 @@ CODES: Mapping[str, str] = {
     "C050": "a version in which a field has no type, or two",
     "C051": "lengths that a layout does not settle",
     "C052": "a tagged field that cannot be",
+    "C054": "what decides between the cases of a choice does not",
+    "C055": "a version that is told of what has none",
+    "C062": "a size in the schema that nothing can have",
+    "C063": "a checksum that does not cover what it says",
+    "C064": "an array whose elements do not say which one is the last",
 }
 """Every number codecgen can print, and what it is about. Numbers are never used again for something else."""
 

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from codecgen.diagnostics import printable
+from codecgen.explain_text import checksum_words
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.type_text import constant_words, size_words, type_words
-from codecgen.schema.lookup import has_order, members
+from codecgen.schema.lookup import choice_of, has_order, members
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.texts import Text
-from codecgen.schema.types import BitMember, ScalarType
+from codecgen.schema.types import BitMember, ChoiceType, ScalarType
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,7 @@ class _Diff:
         for what, one, other in _rules(old.field, new.field):
             if one != other:
                 yield f"~ {name}: {what} {one or 'nothing'} becomes {other or 'nothing'}"
+        yield from _cases(name, choice_of(old.field), choice_of(new.field))
         yield from _bits(name, members(old.field), members(new.field))
 
     def type(self, side: int, fp: FieldPlan) -> str:
@@ -183,6 +185,16 @@ def _rules(old: Field, new: Field) -> Iterator[tuple[str, str, str]]:
         yield "`endian`", old.endian, new.endian
     yield "`tag`", _tag(old), _tag(new)
     yield "`const`", _constant(old), _constant(new)
+    yield "the checksum", _checksum(old), _checksum(new)
+
+
+def _checksum(f: Field) -> str:
+    """What a checksum is, and what it covers."""
+    if f.checksum is None:
+        return ""
+    ranges = [f"{part.first or 'the next field'} to {part.last or 'the end'}" for part in f.covers]
+    zero = f", with zeros for {', '.join(f.zero)}" if f.zero else ""
+    return f"{checksum_words(f)} of {', then '.join(ranges)}{zero}"
 
 
 def _tag(f: Field) -> str:
@@ -216,6 +228,21 @@ def _bits(name: str, old: Sequence[BitMember], new: Sequence[BitMember]) -> Iter
                 ", ".join(side.only) if side.only is not None else "all" for side in (other, m)
             ]
             yield f"~ {name}.{m.name}: only {sides[0]} becomes {sides[1]}"
+
+
+def _cases(name: str, old: ChoiceType | None, new: ChoiceType | None) -> Iterator[str]:
+    """What a field can be that is one of the layouts of a choice."""
+    if old is None or new is None:
+        return
+    before, after = ({number: str(ref) for number, ref in side.cases} for side in (old, new))
+    for number, ref in before.items():
+        if number not in after:
+            yield f"- {name}: case {number}, {ref}, is removed"
+        elif after[number] != ref:
+            yield f"~ {name}: case {number} is {ref}, becomes {after[number]}"
+    for number, ref in after.items():
+        if number not in before:
+            yield f"+ {name}: case {number}, {ref}, is added"
 
 
 def _place(m: BitMember) -> str:

@@ -12,6 +12,8 @@ from codecgen.explain_text import (
     WIDTH,
     array_rows,
     bits_words,
+    given_words,
+    inside_words,
     misprint_row,
     paragraph,
     relations,
@@ -23,7 +25,7 @@ from codecgen.explain_text import (
 )
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.type_text import constant_words, size_words, type_words
-from codecgen.schema.lookup import members, reference_of
+from codecgen.schema.lookup import members, reference_of, references_of
 from codecgen.schema.model import FREEDOMS, Choice, Derived, Enum, EnumValue, Field, Layout, Model
 from codecgen.schema.texts import Text
 from codecgen.schema.types import ArrayType, BitMember, BitsType, ScalarType, Since
@@ -113,7 +115,7 @@ class _Explainer:
             return self.derived(of_elements[0], layout, whole)
         ref = reference_of(field)
         if ref is None:
-            raise UnknownName(f"{field.name} of {layout.name} has nothing inside")
+            raise UnknownName(f"{field.name} of {layout.name} {inside_words(field)}")
         model, inner = within(self.model, ref.layout)
         explainer = self if model is self.model else _Explainer(make_plan(model))
         return explainer.in_layout(model.layouts[inner], ref.version, rest, whole)
@@ -167,13 +169,10 @@ class _Explainer:
         out = []
         for layout in self.model.layouts.values():
             for f in layout.fields:
-                ref = reference_of(f)
-                if ref is not None and ref.layout == name:
+                if any(ref.layout == name for ref in references_of(f)):
                     out.append(f"{layout.name}.{f.name}")
-        for choice in self.model.choices.values():
-            if any(ref.layout == name for _, ref in choice.cases):
-                out.append(choice.name)
-        return out
+        choices = self.model.choices.values()
+        return out + [c.name for c in choices if any(ref.layout == name for _, ref in c.cases)]
 
     # ------------------------------------------------------------ fields
 
@@ -357,7 +356,7 @@ class _Explainer:
             at = f", at byte {fp.offset} of all of them" if fp is not None else ""
             yield from row("by", f"the field {choice.by}{at}")
         else:
-            yield from row("by", f"a value of {choice.given}, which the caller has from elsewhere")
+            yield from row("by", f"{given_words(choice)}, which the caller has from elsewhere")
         yield from self.since_rows(choice.since, None)
         for key, ref in choice.cases:
             yield from row(str(key), str(ref))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codecgen.diagnostics import did_you_mean, printable
 from codecgen.explain import UnknownName
-from codecgen.explain_text import WIDTH, range_words
+from codecgen.explain_text import WIDTH, checksum_words, covered_words, range_words
 from codecgen.explain_values import said, span
 from codecgen.plan import LayoutPlan, Plan, make_plan, read_ops, write_ops
 from codecgen.plan.columns import CasePlan, Leaf, plan_view
@@ -15,7 +15,15 @@ from codecgen.plan.read_program import read_program
 from codecgen.plan.write_ops import Limits
 from codecgen.plan.write_program import WriteError, WriteProgram, is_written, write_program
 from codecgen.schema.model import Model, View
-from codecgen.schema.types import ArrayType, BytesType, FieldType, ScalarType, StructType
+from codecgen.schema.types import (
+    ZERO_TERMINATED,
+    ArrayType,
+    BytesType,
+    ChoiceType,
+    FieldType,
+    ScalarType,
+    StructType,
+)
 from codecgen.schema.uses import within
 
 _VERB, _NAME = 10, 24
@@ -36,10 +44,26 @@ def explain_program(model: Model, name: str) -> str:
     return "\n".join(printable(line).rstrip() for line in text.split("\n"))
 
 
-def _element(element: ScalarType | BytesType) -> str:
+def _element(element: ScalarType | BytesType | ChoiceType) -> str:
     if isinstance(element, ScalarType):
         return element.name
+    if isinstance(element, ChoiceType):
+        return " ".join((f"one of {element.choice}", *_chosen(element)))
     return f"{'text' if element.text else 'bytes'} {_length(element)}"
+
+
+def _chosen(type_: ChoiceType | StructType) -> Iterator[str]:
+    """What decides which layout it is."""
+    if isinstance(type_, ChoiceType):
+        yield f"by {type_.given}" if type_.given is not None else f"by its {type_.by}"
+        if type_.length is not None:
+            yield f"length={type_.length}"
+        if type_.null is not None:
+            yield f"null={type_.null}"
+        if type_.unknown:
+            yield "or bytes"
+    if type_.version is not None:
+        yield f"version={type_.version}"
 
 
 def _line(depth: int, verb: str, name: str, *words: str) -> str:
@@ -93,8 +117,15 @@ def _read(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
             what = title(element) if isinstance(element, LayoutPlan) else _element(element)
             codec = "" if fp.codec is None else f"decompress by {said(fp.codec)}"
             yield _line(depth, "loop", fp.name, what, _count(type_), codec)
+        case read_ops.Padding(fp, multiple):
+            yield _line(depth, "padding", fp.name, f"to a multiple of {multiple}")
         case read_ops.Struct(fp, held):
             yield _line(depth, "call", fp.name, title(held), _marker(fp.field.type))
+        case read_ops.Choose(fp, type_, cases):
+            what = str(type_.layout) if isinstance(type_, StructType) else f"one of {type_.choice}"
+            yield _line(depth, "choose", fp.name, what, *_chosen(type_), _marker(type_))
+            for number, held in cases:
+                yield _line(depth + 1, "case", "" if number is None else str(number), title(held))
         case read_ops.Tags(fp, known, other):
             refused = f"not {', '.join(map(str, other))}" if other else ""
             yield _line(depth, "tags", fp.name, "others are passed over", refused)
@@ -112,8 +143,8 @@ def _read(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
         case read_ops.Mark(checksum, end):
             yield _line(depth, "mark", checksum.name, "ends" if end else "begins")
         case read_ops.Verify(checksum, ahead):
-            how = "all that follows" if ahead else _covered(checksum, layout)
-            yield _line(depth, "checksum", checksum.name, checksum.field.checksum or "", how)
+            how = "all that follows" if ahead else covered_words(checksum, layout)
+            yield _line(depth, "checksum", checksum.name, checksum_words(checksum.field), how)
         case read_ops.Require(fp, condition, why):
             yield _line(depth, "require", fp.name, f"{said(condition)} ({why})")
         case read_ops.When(fp, condition, then):
@@ -122,11 +153,6 @@ def _read(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
                 yield from _read(inner, layout, depth + 1)
         case read_ops.Absent(fp):
             yield _line(depth, "absent", fp.name)
-
-
-def _covered(checksum: object, layout: LayoutPlan) -> str:
-    covers = getattr(checksum, "covers", None)
-    return "" if covers is None else range_words(covers, layout)
 
 
 def _marker(type_: FieldType) -> str:
@@ -139,13 +165,17 @@ def _marker(type_: FieldType) -> str:
 def _length(type_: BytesType) -> str:
     if type_.length == "rest":
         return "to the end"
-    words = f"size={type_.length}"
+    if type_.length == ZERO_TERMINATED:
+        return "to a zero byte"
+    words = f"size={type_.length}" + (" without zeros at the end" if type_.padded else "")
     return words if type_.null is None else f"{words} null={type_.null}"
 
 
 def _count(type_: ArrayType) -> str:
-    words = [f"count={type_.count or type_.counted_by}"] if type_.count or type_.counted_by else []
+    count = type_.fixed or type_.count or type_.counted_by
+    words = [f"count={count}"] if count else []
     words += [f"length={type_.length}"] if type_.length else []
+    words += [f"until {type_.until}"] if type_.until is not None else []
     words += [] if words else ["to the end"]
     words += [f"at_least={type_.at_least}"] if type_.at_least else []
     words += [f"null={type_.null}"] if type_.null is not None else []

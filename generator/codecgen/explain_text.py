@@ -6,11 +6,25 @@ import textwrap
 from collections.abc import Iterator
 
 from codecgen.plan import FieldPlan, LayoutPlan
-from codecgen.schema.model import Field
+from codecgen.schema.lookup import choice_of
+from codecgen.schema.model import Choice, Field
 from codecgen.schema.types import ArrayType, BitMember, FieldRange, Misprint, Span
 
 WIDTH = 100
 _KEY = 12
+
+
+def given_words(choice: Choice) -> str:
+    """What decides for a choice that does not decide by itself."""
+    return f"a value of {choice.given}" if choice.given else f"a number ({choice.given_type})"
+
+
+def inside_words(f: Field) -> str:
+    """What is said of a field when something in it is asked for, and nothing has that name."""
+    choice = choice_of(f)
+    if choice is None or not choice.layouts:
+        return "has nothing inside"
+    return f"is one of several: ask for {', '.join(map(str, choice.layouts))}"
 
 
 def relations(fp: FieldPlan, plan: LayoutPlan) -> Iterator[tuple[str, str]]:
@@ -19,13 +33,26 @@ def relations(fp: FieldPlan, plan: LayoutPlan) -> Iterator[tuple[str, str]]:
         yield "measures", f"{range_words(fp.measures, plan)}, in bytes"
     if f.counts is not None:
         yield "counts", f.counts
-    if f.checksum is not None and fp.covers is not None:
-        yield "checksum", f"{f.checksum} over {range_words(fp.covers, plan)}"
+    if f.checksum is not None:
+        yield "checksum", f"{checksum_words(f)} over {covered_words(fp, plan)}"
     for other in plan.fields:
         if other.measures is not None and fp in plan.field_range(other.measures):
             yield "measured by", other.name
-        if other.covers is not None and fp in plan.field_range(other.covers):
-            yield "covered by", f"{other.name} ({other.field.checksum})"
+        if fp in plan.covered(other):
+            zero = ", as zero bytes" if fp.name in other.field.zero else ""
+            yield "covered by", f"{other.name} ({other.field.checksum}{zero})"
+
+
+def covered_words(checksum: FieldPlan, plan: LayoutPlan) -> str:
+    """What a checksum is taken over."""
+    words = ", then ".join(range_words(part, plan) for part in checksum.covers)
+    zero = ", ".join(checksum.field.zero)
+    return f"{words}, with zeros for {zero}" if zero else words
+
+
+def checksum_words(f: Field) -> str:
+    """``crc32``, ``crc32 & 0x7fffffff``."""
+    return f"{f.checksum}" if f.mask is None else f"{f.checksum} & {f.mask:#x}"
 
 
 def tag_words(fp: FieldPlan) -> str:

@@ -15,6 +15,7 @@ _DECLARED = "([a-z][a-z0-9_]*[.])?[a-z][a-z0-9_]*"
 _TEXT: Json = {"type": ["string", "number", "boolean"]}
 _RANGE = "^[0-9]{1,5}([+]|-[0-9]{1,5})?$"
 _NUMBERED = "^([a-z][a-z0-9_]*|-?([0-9]{1,20}|0x[0-9a-fA-F]{1,16}))$"
+_RANGED = _NUMBERED.replace("{1,16})", "{1,16})|[0-9]{1,9}-[0-9]{1,9}")
 _HEX_OF_BYTES: Json = {
     "type": "object",
     "properties": {"hex": {"type": ["string", "number"]}},
@@ -123,10 +124,11 @@ def _kind(kind: key_types.Kind) -> Json:
         case key_types.ListOf(item):
             inner = _kind(item)
             return {"anyOf": [inner, {"type": "array", "items": inner}]}
-        case key_types.MapOf(value, numbers):
+        case key_types.MapOf(value, numbers, ranges):
+            numbered = _RANGED if ranges else _NUMBERED
             return {
                 "type": "object",
-                "propertyNames": {"pattern": _NUMBERED if numbers else _NAME_AT_START},
+                "propertyNames": {"pattern": numbered if numbers else _NAME_AT_START},
                 "additionalProperties": _kind(value),
             }
         case key_types.ByVersion(value):

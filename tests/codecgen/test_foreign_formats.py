@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import ssl
 import struct
+import tarfile
 import uuid
 import zlib
 from functools import cache
 from typing import Any
 
+import crc32c
+import fastavro
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen.examples import live
 from codecgen.plan import make_plan
-from codecgen.runtime.errors import ChecksumError, ParseError, ValueRefused
+from codecgen.runtime.errors import ChecksumError, ParseError, TrailingError, ValueRefused
 from codecgen.schema import loader
 from tests.codecgen.schemas import checked
 from tests.paths import ROOT
@@ -53,20 +58,24 @@ def test_png() -> None:
     png = codecs("png").PNG_FILE
     parsed = png.parse(PICTURE)
     assert (parsed.header.width, parsed.header.color_type.label) == (2, "grayscale")
-    assert [c.type for c in parsed.chunks] == [b"tEXt", b"IDAT", b"IEND"]
+    assert [c.type.label for c in parsed.chunks] == ["tEXt", "IDAT", "IEND"]
     assert zlib.decompress(parsed.chunks[1].data) == PIXELS
     assert png.build(parsed) == PICTURE
     ours = png.build(
         {
             "header": {"width": 2, "height": 2, "bit_depth": 8, "color_type": "grayscale"},
             "chunks": [
-                {"type": b"tEXt", "data": b"Title\0made here"},
-                {"type": b"IDAT", "data": zlib.compress(PIXELS)},
-                {"type": b"IEND", "data": b""},
+                {"type": "text", "data": b"Title\0made here"},
+                {"type": "IDAT", "data": zlib.compress(PIXELS)},
+                {"type": "end", "data": b""},
             ],
         }
     )
     assert ours == PICTURE
+    with pytest.raises(ParseError):
+        png.parse(PICTURE[:-12])  # the last chunk is missing
+    with pytest.raises(TrailingError):
+        png.parse(PICTURE + chunk(b"IEND", b""))
 
 
 @pytest.mark.parametrize(
@@ -134,6 +143,156 @@ def test_modbus() -> None:
     assert caught.value.where.path == "check"
 
 
+# ---------------------------------------------------------------- the first sector of a disk
+
+
+def test_master_boot_record() -> None:
+    first = struct.pack("<B3sB3sII", 0x80, b"\x20\x21\0", 0x83, b"\xfe\xff\xff", 2048, 41940992)
+    data = bytes(440) + struct.pack("<IH", 0x1234ABCD, 0) + first + bytes(48) + b"\x55\xaa"
+    record = codecs("mbr").MASTER_BOOT_RECORD
+    parsed = record.parse(data)
+    assert (record.size, len(parsed.partitions)) == (512, 4)
+    assert (parsed.partitions[0].type, parsed.partitions[0].sectors) == (0x83, 41940992)
+    assert parsed.partitions[0].first_place == [0x20, 0x21, 0]
+    assert record.build(parsed) == data
+
+
+def test_gpt() -> None:
+    parts = (struct.pack("<8sII", b"EFI PART", 0x10000, 92), struct.pack("<I", 0))
+    after = struct.pack("<QQQQ16sQIII", 1, 999, 34, 966, bytes(range(16)), 2, 128, 128, 0xDEADBEEF)
+    crc = zlib.crc32(parts[0] + bytes(4) + parts[1] + after)
+    data = parts[0] + struct.pack("<I", crc) + parts[1] + after + bytes(420)
+    header = codecs("gpt").HEADER
+    parsed = header.parse(data)
+    assert (header.size, parsed.header_crc, parsed.other_sector) == (512, crc, 999)
+    assert header.build(parsed) == data
+    with pytest.raises(ChecksumError):
+        header.parse(data[:91] + b"\0" + data[92:])
+    with pytest.raises(ValueRefused) as caught:
+        header.parse(data[:-1] + b"\1")
+    assert (caught.value.where.path, caught.value.where.position) == ("unused", 511)
+
+
+# ---------------------------------------------------------------- tar
+
+
+@pytest.mark.parametrize("name", ["a", "x" * 100, "folder/of/some/\u00e4\u20ac.txt"])
+def test_tar(name: str) -> None:
+    info = tarfile.TarInfo(name)
+    info.size, info.mtime, info.uname = 1234, 1700000000, "me"
+    data = info.tobuf(tarfile.USTAR_FORMAT)
+    header = codecs("tar").HEADER
+    parsed = header.parse(data)
+    assert (header.size, len(data)) == (512, 512)
+    assert (parsed.name, parsed.owner_name, int(parsed.size, 8)) == (name, "me", 1234)
+    assert header.build(parsed) == data
+    ours = tarfile.TarInfo.frombuf(header.build(parsed), "utf-8", "strict")
+    assert (ours.name, ours.mtime) == (name, 1700000000)
+
+
+# ---------------------------------------------------------------- gzip
+
+
+@given(st.text("abc\u00e4 .", max_size=80).filter(lambda name: not name.endswith(".gz")))
+def test_gzip(name: str) -> None:
+    out = io.BytesIO()
+    with gzip.GzipFile(name, "wb", fileobj=out, mtime=1700000000) as file:
+        file.write(b"content")
+    member = codecs("gzip").MEMBER
+    parsed = member.parse(out.getvalue())
+    assert parsed.name == (name.encode("latin-1") if name else None)
+    assert (parsed.flags.has_name, parsed.modified) == (bool(name), 1700000000)
+    assert member.build(parsed) == out.getvalue()
+    flags = {"has_name": True, "has_comment": True}
+    values = {"flags": flags, "name": b"n", "comment": b"", "content": parsed.content}
+    assert gzip.decompress(member.build({"modified": 0} | values)) == b"content"
+
+
+# ---------------------------------------------------------------- SCTP
+
+
+def test_sctp() -> None:
+    head = struct.pack(">HHI", 5000, 5001, 0xCAFE)
+    chunks = struct.pack(">BBH", 10, 0, 7) + b"abc\0" + struct.pack(">BBH", 11, 0, 4)
+    sum_ = crc32c.crc32c(head + bytes(4) + chunks)
+    data = head + struct.pack("<I", sum_) + chunks
+    packet = codecs("sctp").PACKET
+    parsed = packet.parse(data)
+    assert [(c.type, c.length, c.value) for c in parsed.chunks] == [(10, 7, b"abc"), (11, 4, b"")]
+    assert packet.build(parsed) == data
+    for at in (0, 8, 18):
+        with pytest.raises(ChecksumError):
+            packet.parse(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+    with pytest.raises(ParseError):
+        packet.parse(data[:15] + b"\3" + data[16:])
+
+
+# ---------------------------------------------------------------- Avro
+
+
+@given(
+    st.sampled_from(("null", "deflate")),
+    st.dictionaries(st.text(max_size=4), st.text(max_size=4), max_size=3),
+    st.lists(st.integers(-5, 5), max_size=9),
+)
+def test_avro(codec: str, metadata: dict[str, str], numbers: list[int]) -> None:
+    schema = {"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}]}
+    out = io.BytesIO()
+    rows = [{"n": n} for n in numbers]
+    fastavro.writer(out, schema, rows, codec, 2, {f"x.{k}": v for k, v in metadata.items()})
+    data = out.getvalue()
+    container = codecs("avro").OBJECT_CONTAINER
+    parsed = container.parse(data)
+    found = {e.key: e.value for part in parsed.metadata for e in part.entries}
+    assert found["avro.codec"] == codec.encode()
+    assert {k[2:]: v.decode() for k, v in found.items() if k[:2] == "x."} == metadata
+    assert sum(block.count for block in parsed.blocks) == len(numbers)
+    assert {block.sync for block in parsed.blocks} <= {parsed.sync}
+    assert container.build(parsed) == data
+    entries = [{"key": key, "value": value} for key, value in found.items()]
+    parts = [{"entries": [entry]} for entry in entries] + [{"entries": []}]
+    ours = container.build(dict(parsed) | {"metadata": parts})
+    assert list(fastavro.reader(io.BytesIO(ours))) == rows
+
+
+# ---------------------------------------------------------------- BookKeeper
+
+
+def test_bookkeeper() -> None:
+    head = struct.pack(">qqqq", 3, 17, 16, 4096)
+    module = codecs("bookkeeper")
+    digest = crc32c.crc32c(b"payload", crc32c.crc32c(head))
+    data = head + struct.pack(">I", digest) + b"payload"
+    parsed = module.LEDGER_ENTRY.parse(data)
+    assert (parsed.entry_id, parsed.payload) == (17, b"payload")
+    assert module.LEDGER_ENTRY.build(parsed) == data
+    old = head + struct.pack(">Q", zlib.crc32(b"payload", zlib.crc32(head))) + b"payload"
+    assert module.LEDGER_ENTRY_CRC32.build(module.LEDGER_ENTRY_CRC32.parse(old)) == old
+    for at in (0, 31, 35, 36):
+        with pytest.raises(ChecksumError):
+            module.LEDGER_ENTRY.parse(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+
+
+# ---------------------------------------------------------------- Redpanda
+
+
+def test_redpanda() -> None:
+    records = b"\x10\0\0\0\x01\x04hi\0"
+    rest = struct.pack("<qbihiqqqhii", 5, 1, -77, 0, 0, 10, 10, -1, -1, -1, 1)
+    head = struct.pack("<i", 61 + len(records)) + rest
+    data = struct.pack("<I", crc32c.crc32c(head)) + head + records
+    batch = codecs("redpanda").BATCH
+    parsed = batch.parse(data)
+    assert (batch.head_size, parsed.size_bytes, parsed.records) == (61, len(data), records)
+    assert batch.build(parsed) == data
+    assert batch.parse(data[:-1] + b"\1").records[-1] == 1  # only the other checksum sees it
+    with pytest.raises(ChecksumError):
+        batch.parse(data[:16] + b"\2" + data[17:])
+    for size in (0, 8, 60, len(data) + 1):
+        with pytest.raises(ParseError):
+            batch.parse(data[:4] + struct.pack("<i", size) + data[8:])
+
+
 # ---------------------------------------------------------------- RocketMQ
 
 
@@ -169,6 +328,8 @@ def test_rocketmq() -> None:
     assert (parsed.total_size, parsed.body, parsed.topic) == (len(data), b"hello", "orders")
     assert (parsed.born_host.port, parsed.physical_offset) == (10911, 4096)
     assert module.LOG_ENTRY.build(parsed) == data
+    with pytest.raises(ChecksumError):
+        module.LOG_ENTRY.parse(data.replace(b"hello", b"hellO"))
     blank = struct.pack(">iI", 20, 0xCBD43194) + bytes(12)
     assert module.LOG_ENTRY.parse(blank).unused == bytes(12)
     assert module.BLANK.build({"unused": bytes(12)}) == blank

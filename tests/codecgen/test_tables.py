@@ -15,6 +15,7 @@ from codecgen.plan.generated_names import TARGET_DIRECTORIES, TARGET_PACKAGES
 from codecgen.runtime import construct as runtime
 from codecgen.schema.expression import _KEYWORDS, Expression, parse
 from codecgen.schema.grammar import FORMS
+from codecgen.schema.grammar_of_choices import FIELD_OF_CHOICE
 from codecgen.schema.key_types import OneOf
 from codecgen.schema.lookup import integer_range
 from codecgen.schema.model import FREEDOMS, Field
@@ -79,8 +80,11 @@ def test_every_key_of_a_field_is_read_or_is_a_type() -> None:
         "count",
         "length",
         "until",
+        "padded",
+        "padding",
     }
     types |= {"compressed", "nesting", "at_least", "null", "present", "nullable", "enum", "only"}
+    types |= set(FIELD_OF_CHOICE)
     attributes = set(signature(Field).parameters)
     renamed = {"is": "is_version"}
     assert {renamed.get(key, key) for key in FORMS["field"].keys if key not in types} <= attributes

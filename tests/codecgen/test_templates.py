@@ -159,7 +159,7 @@ def test_what_the_view_says_of_a_layout() -> None:
     fields = {field.name: field for field in batch.fields}
     assert (fields["crc"].offset, fields["crc"].size, fields["records"].offset) == (17, 4, 61)
     assert fields["crc"].checksum is not None
-    assert (fields["crc"].checksum.algorithm, fields["crc"].checksum.covers.first) == (
+    assert (fields["crc"].checksum.algorithm, fields["crc"].checksum.covers[0].first) == (
         "crc32c",
         "attributes",
     )

@@ -25,7 +25,10 @@ def split(files: Files, d: Draw) -> Files:
     """Some of the declarations in files of the other directory, with all that they name."""
     documents = [document for file in files.values() for document in file]
     layouts = {document["layout"]: document for document in documents if "layout" in document}
-    moved = set(d.some(list(layouts), at_least=1))
+    first = d.some(list(layouts), at_least=1)
+    layouts |= {document["choice"]: document for document in documents if "choice" in document}
+    told = _told(documents)
+    moved = set(first)
     todo = list(moved)
     enums: set[str] = set()
     while todo:
@@ -37,7 +40,10 @@ def split(files: Files, d: Draw) -> Files:
     for file, inside in files.items():
         for document in inside:
             name = document.get("layout") or document.get("choice")
-            if "choice" in document and set(_names(document)) <= moved | enums and d.chance(2):
+            free = (
+                "choice" in document and name not in told
+            )  # with one that is told goes who tells it
+            if free and set(_names(document)) <= moved | enums and d.chance(2):
                 moved.add(name)
             if "enums" in document:
                 table = document["enums"]
@@ -49,6 +55,18 @@ def split(files: Files, d: Draw) -> Files:
                         out.setdefault(place, []).append(part)
             else:
                 out.setdefault(PLACE + file if name in moved else file, []).append(document)
+    return out
+
+
+def _told(documents: list[Tree]) -> set[str]:
+    """The choices in fields."""
+    out = set()
+    for document in documents:
+        for spec in document.get("fields", {}).values():
+            inner = spec.get("array") if isinstance(spec, dict) else None
+            for part in (spec, inner):
+                if isinstance(part, dict) and "choice" in part:
+                    out.add(part["choice"])
     return out
 
 
@@ -111,7 +129,7 @@ def _spec(spec: Any, change: Callable[[str], str]) -> Any:
     if not isinstance(spec, dict):
         return spec
     out = dict(spec)
-    for key in ("layout", "array", "enum"):
+    for key in ("layout", "array", "enum", "choice"):
         if key in spec:
             named = isinstance(spec[key], str)
             out[key] = change(spec[key]) if named else _spec(spec[key], change)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import struct
 import uuid
 import zlib
+from functools import partial
 from typing import Any
 
 import crc32c
 
 from codecgen.runtime.compression import compress
-from tests.laws.meaning import Meaning, look_in, words_of
+from tests.laws.chosen import case_of
+from tests.laws.meaning import Meaning, look_at, look_in, words_of
 from tests.laws.world import (
     CHECKS,
     INTEGERS,
@@ -45,6 +47,9 @@ def built(facts: Facts, layout: str, version: int | None, values: Any) -> bytes:
         if "tags" in spec:
             parts.append(_section(tags | {item["tag"]: item["data"] for item in values[name]}))
             continue
+        if "padding" in spec:
+            parts.append(bytes(-sum(map(len, parts)) % spec["padding"]) if there[name] else b"")
+            continue
         data = _part(facts, layout, spec, name, values, endian, version) if there[name] else b""
         if "tag" in spec:
             default = {name: tag_default(facts, spec)}
@@ -60,9 +65,22 @@ def built(facts: Facts, layout: str, version: int | None, values: Any) -> bytes:
     sums = [i for i, (name, spec) in enumerate(fields) if "checksum" in spec and there[name]]
     for i in _inner_first(sums, fields, names):
         name, spec = fields[i]
-        data = b"".join(parts[j] for j in fields_of_run(names, name, spec["covers"]))
-        parts[i] = number(spec["type"], check(spec["checksum"], data), spec.get("endian", endian))
+        data = b"".join(
+            bytes(len(parts[j])) if zero else parts[j]
+            for j, zero in covered(names, name, spec["covers"])
+        )
+        value = check(spec["checksum"], data) & spec.get("mask", -1)
+        parts[i] = number(spec["type"], value, spec.get("endian", endian))
     return b"".join(parts)
+
+
+def covered(names: list[str], own: str, covers: Any) -> list[tuple[int, bool]]:
+    """The indices of the fields that a checksum covers, and whether they count as zeros."""
+    out = []
+    for part in covers if isinstance(covers, list) else [covers]:
+        zero = part.get("zero", ()) if isinstance(part, dict) else ()
+        out += [(i, names[i] in zero) for i in fields_of_run(names, own, part)]
+    return out
 
 
 def _section(tags: dict[int, bytes]) -> bytes:
@@ -114,7 +132,7 @@ def _inner_first(sums: list[int], fields: list[tuple[str, Tree]], names: list[st
     out: list[int] = []
     while sums:
         for i in sums:
-            run = fields_of_run(names, names[i], fields[i][1]["covers"])
+            run = [j for j, zero in covered(names, names[i], fields[i][1]["covers"]) if not zero]
             if not any(j in run for j in sums):
                 out.append(i)
                 sums = [j for j in sums if j != i]
@@ -137,14 +155,17 @@ def _part(
         return number(spec["bits"], _signed(spec["bits"], bits(spec, value, version)), endian)
     for key in ("bytes", "string"):
         if key in spec:
-            return _text(spec[key], spec.get("null"), value, endian)
+            return _text(spec, key, value, endian)
+    if "choice" in spec:
+        return _chosen(facts, layout, spec, value, values, endian, version)
     if "layout" in spec:
-        if "present" not in spec:
-            return _held(facts, spec["layout"], version, value)
-        if value is None:
+        if "present" in spec and value is None:
             return number(spec["present"], spec["null"], endian)
-        held = _held(facts, spec["layout"], version, value)
-        return number(spec["present"], 1, endian) + held
+        if "version" in spec:
+            held = _chosen(facts, layout, {**spec, "null": None}, value, values, endian, version)
+        else:
+            held = _held(facts, spec["layout"], version, value)
+        return held if "present" not in spec else number(spec["present"], 1, endian) + held
     return _array(facts, layout, spec, value, values, endian, version)
 
 
@@ -199,7 +220,8 @@ def length(type_: str, value: int, endian: str) -> bytes:
     )
 
 
-def _text(type_: Any, null: int | None, value: Any, endian: str) -> bytes:
+def _text(spec: Tree, key: str, value: Any, endian: str) -> bytes:
+    type_, null = spec[key], spec.get("null")
     if value is None:
         if null is None:
             raise Unfit("null")
@@ -207,14 +229,42 @@ def _text(type_: Any, null: int | None, value: Any, endian: str) -> bytes:
     data = value.encode() if isinstance(value, str) else bytes(value)
     if type_ == "rest":
         return data
+    if type_ == "zero_terminated":
+        if b"\0" in data:
+            raise Unfit("a zero inside")
+        return data + b"\0"
+    if spec.get("padded") and not data.endswith(b"\0"):
+        data += bytes(type_ - len(data))
     if isinstance(type_, int):
         if len(data) != type_:
             raise Unfit("another length")
         return data
     head = length(type_, len(data), endian)
-    if null is not None and head == _text(type_, null, None, endian):
+    if null is not None and head == _text(spec, key, None, endian):
         raise Unfit("as long as null")
     return head + data
+
+
+def _chosen(
+    facts: Facts, layout: str, spec: Tree, value: Any, values: Any, endian: str, version: int | None
+) -> bytes:
+    """One of several layouts, or the bytes that stand for one."""
+    if value is None:
+        if spec.get("null") is None:
+            raise Unfit("null")
+        return number(spec["length"], spec["null"], endian)
+    if isinstance(value, bytes):
+        data = value
+    else:
+        case = case_of(facts, layout, spec, values, version, value)
+        if case is None:
+            raise Unfit("no case")
+        data = built(facts, *case, value)
+    if "length" not in spec:
+        return data
+    if len(data) == spec.get("null"):
+        raise Unfit("as long as null")
+    return number(spec["length"], len(data), endian) + data
 
 
 def _held(facts: Facts, reference: str, holder: int | None, value: Any) -> bytes:
@@ -240,10 +290,20 @@ def _array(
         return null
     if len(items) < spec.get("at_least", 0):
         raise Unfit("too few")
-    if isinstance(element, dict):
+    if spec.get("until", "end") != "end":
+        ends = [Meaning(partial(look_at, item), {}).holds(spec["until"]) for item in items]
+        if ends != [False] * (len(items) - 1) + [True]:
+            raise Unfit("another last element")
+    always = isinstance(spec.get("count"), int)
+    if always and len(items) != spec["count"]:
+        raise Unfit("another number")
+    if isinstance(element, dict) and "choice" in element:
+        data = b"".join(
+            _chosen(facts, layout, element, item, values, endian, version) for item in items
+        )
+    elif isinstance(element, dict):
         key = "string" if "string" in element else "bytes"
-        inner = element.get("null")
-        data = b"".join(_text(element[key], inner, item, endian) for item in items)
+        data = b"".join(_text(element, key, item, endian) for item in items)
     elif element.partition("@")[0] in facts.layouts:
         data = b"".join(_held(facts, element, version, item) for item in items)
     else:
@@ -255,7 +315,7 @@ def _array(
     head = b""
     if "length" in spec:
         head = number(spec["length"], len(data), endian)
-    if "count" in spec:
+    if "count" in spec and not always:
         head = length(spec["count"], len(items), endian)
     if "null" in spec and (head == null if head else len(items) == spec["null"]):
         raise Unfit("as many as null")

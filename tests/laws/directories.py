@@ -10,10 +10,10 @@ from codecgen.check.names import RUNTIME
 from tests.laws import apart, examples, text_laws
 from tests.laws.draws import Draw
 from tests.laws.flexible import Flexibles
-from tests.laws.keys import Kit, Made
+from tests.laws.keys import Kit, Made, Several
 from tests.laws.layouts import CODECS, Maker
 from tests.laws.names import Names
-from tests.laws.seen import FIXED, SCALARS, numbers_of
+from tests.laws.seen import ALL_INTEGERS, FIXED, SCALARS, numbers_of
 from tests.laws.text_schemas import TextMaker
 from tests.laws.views import ViewMaker
 from tests.laws.world import Tree, World, reach
@@ -74,12 +74,18 @@ class Directory:
         views = d.number(0, 2) > 0 if self.with_views is None else self.with_views
         for _ in range(d.number(0, 2) if views else d.number(1, 4)):
             self.add(self.layout())
+        if self.kit.made and d.chance(6 if views else 2):
+            self.choices()
+            for _ in range(d.number(1, 2)):
+                self.add(self.layout())
+            self.pin()
         if views:
             maker = ViewMaker(self.kit, self.names)
             for kind, document in maker.documents():
                 self.documents.append((kind, document))
         else:
             self.choices()
+            self.pin()
         if d.chance(6):
             self.overhead()
         for _ in range(d.number(0, 2) if d.chance(4) else 0):
@@ -220,26 +226,63 @@ class Directory:
         if d.chance(3):
             enum = d.pick([name for name in self.kit.enums if name != "squeeze"])
             cases = {}
+            name, numbers = self.names.fresh(), numbers_of(self.kit.enums[enum])
+            several = Several(name, list(numbers.values()), [], enum=enum)
             for value in self.kit.enums[enum]["values"]:
-                m = d.pick(made)
-                cases[value] = (
-                    f"{m.name}@{m.versions[0]}" if m.versions and not m.in_band else m.name
-                )
-            self.documents.append(
-                ("choice", {"choice": self.names.fresh(), "given": enum, "cases": cases})
-            )
+                cases[value] = self.case(d.pick(made), several)
+            self.several({"choice": name, "given": enum, "cases": cases}, several)
+        if d.chance(2):
+            self.by_number()
         if d.chance(3):
             self.by_field()
+
+    def case(self, m: Made, several: Several) -> str:
+        """A layout as a case; now and then something else says in which version it is."""
+        several.cases.append(m)
+        if m.versions is None or m.in_band or m.versions[0] == m.versions[1]:
+            return m.name
+        if several.pinned or (not several.told and self.d.chance(2)):
+            several.pinned = True
+            return f"{m.name}@{m.versions[0]}"
+        several.told = True
+        return m.name
+
+    def by_number(self) -> None:
+        """A choice by a number that the caller has."""
+        d = self.d
+        type_ = d.pick(ALL_INTEGERS)
+        several = Several(self.names.fresh(), [], [])
+        cases: dict[str, str] = {}
+        for key in dict.fromkeys(d.pick(("0", "1-3", "0x4", "7-7", "100-126")) for _ in range(3)):
+            cases[key] = self.case(d.pick(self.kit.made), several)
+            first, _, last = key.partition("-")
+            several.numbers += range(int(first, 0), int(last or first, 0) + 1)
+        self.several({"choice": several.name, "given": type_, "cases": cases}, several)
+
+    def several(self, document: Tree, several: Several) -> None:
+        self.documents.append(("choice", document))
+        self.kit.several.append(several)
+
+    def pin(self) -> None:
+        """Cases whose versions nobody tells name one."""
+        used = str([document for kind, document in self.documents if kind == "layout"])
+        for kind, document in self.documents:
+            if kind == "choice" and f"'choice': '{document['choice']}'" not in used:
+                for key, reference in document["cases"].items():
+                    m = next((m for m in self.kit.made if m.name == reference), None)
+                    if m is not None and m.versions is not None and not m.in_band:
+                        document["cases"][key] = f"{reference}@{m.versions[0]}"
 
     def by_field(self) -> None:
         d = self.d
         by, type_, endian = (
             self.kit.d.pick(("kind", "x", "magic")),
-            d.pick(FIXED),
+            d.pick(FIXED if d.number(0, 3) else ALL_INTEGERS),
             d.pick(("big", "little")),
         )
         fixed = {"at_first": d.pick(FIXED)} if d.chance(2) else {}
         cases: dict[str, str] = {}
+        several = Several(self.names.fresh(), [], [], by=by)
         low, high = reach(type_)
         enum = d.pick(list(self.kit.enums)) if d.chance(3) else None
         words = numbers_of(self.kit.enums[enum]) if enum is not None else {}
@@ -259,14 +302,19 @@ class Directory:
             self.add(made)
             key = hex(number) if number >= 0 and d.chance(3) else str(number)
             key = word if word is not None and d.chance(2) else key
+            if word is None and number == 127 and d.chance(2):
+                maker.fields[by] = {"type": type_}
+                key = "120-127"
+            several.cases.append(made)
             cases[key] = f"{made.name}@0" if versions and not made.in_band else made.name
+            several.pinned = several.pinned or "@" in cases[key]
         assert low <= 0 and high >= 127
-        choice: Tree = {"choice": self.names.fresh(), "by": by, "cases": cases}
+        choice: Tree = {"choice": several.name, "by": by, "cases": cases}
         if d.chance(3):
             choice["doc"] = "One of them."
         if d.chance(3) and self.kit.releases:
             choice["since"] = {"doc_no": 8}
-        self.documents.append(("choice", choice))
+        self.several(choice, several)
 
     def overhead(self) -> None:
         """A table of what a layout adds."""

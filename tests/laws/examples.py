@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.laws import bytes_of
 from tests.laws.bytes_of import Unfit
+from tests.laws.chosen import case_of, choice_in
 from tests.laws.values import Full, NoValue, Values
 from tests.laws.world import Facts, Tree, World, version_field
 
@@ -66,6 +67,8 @@ def _shown(facts: Facts, name: str, version: int | None, full: Full) -> Tree:
             value = next((n for n, v in facts.values(spec["enum"]).items() if v == value), value)
         elif "bits" in spec:
             value = {m: _bit(facts, spec["members"][m], v) for m, v in value.items()}
+        elif choice_in(spec) is not None or "version" in spec:
+            value = _several(facts, name, spec, full, version, value)
         elif "layout" in spec:
             value = _element(facts, spec["layout"], version, value)
         elif "array" in spec and value is not None:
@@ -74,6 +77,24 @@ def _shown(facts: Facts, name: str, version: int | None, full: Full) -> Tree:
             value = _plain(value)
         out[field] = value
     return out
+
+
+def _several(
+    facts: Facts, layout: str, spec: Tree, full: Full, version: int | None, value: Any
+) -> Any:
+    """One of several layouts, or an array of them."""
+    choice = choice_in(spec) or spec
+
+    def one(item: Any) -> Any:
+        if not isinstance(item, Full):
+            return _plain(item)
+        case = case_of(facts, layout, choice, full, version, item)
+        assert case is not None
+        return _shown(facts, *case, item)
+
+    if "array" in spec and value is not None:
+        return [one(item) for item in value]
+    return one(value)
 
 
 def _bit(facts: Facts, member: Tree, value: Any) -> Any:

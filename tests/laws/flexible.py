@@ -112,10 +112,22 @@ class Flexibles:
             accepts = [a for a in accepts if a != "overlong_varints"]
         else:
             self.tagged(tree, first, versions)
+            if not self.views and d.chance(3):
+                self.inside(tree["fields"])
             if d.chance(2):
                 accepts.append("loose_tags")
         if accepts:
             tree["accepts"] = accepts
+
+    def inside(self, fields: Tree) -> None:
+        """One more field with fields in its place, which are flexible too."""
+        d = self.d
+        if "inside" in fields:
+            return
+        inner: Tree = {"fields": {"a": d.pick(WORDS), "b": d.pick(("u8", *WORDS))}}
+        fields["inside"] = d.pick(({"array": inner}, inner))
+        if d.chance(2):
+            fields["inside"] = fields["inside"] | {"accepts": ["loose_tags"]}
 
     def rests(self, spec: Tree, around: tuple[str, ...] = ()) -> bool:
         """Whether a field may take what is left; ``around`` are the layouts that are looked through."""

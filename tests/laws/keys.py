@@ -29,12 +29,26 @@ class Made:
 
 
 @dataclass
+class Several:
+    """A choice that layouts can hold. ``told``: something has to say the versions of cases, ``pinned``: a case names its own."""
+
+    name: str
+    numbers: list[int]
+    cases: list[Made]
+    by: str | None = None
+    enum: str | None = None
+    told: bool = False
+    pinned: bool = False
+
+
+@dataclass
 class Kit:
     """What the layouts of a directory share."""
 
     d: Draw
     enums: dict[str, Tree]
     made: list[Made] = field(default_factory=list)
+    several: list[Several] = field(default_factory=list)
     releases: tuple[str, ...] = ()
     names: Names | None = None
 
@@ -148,6 +162,8 @@ class Keys:
         sides = (str(low) if low == cut else f"{low}-{cut}", f"{cut + 1}+")
         types = ("i64", "u8", "varint") if key in ("type", "present") else ("i16", "u8", "uvarint")
         other = d.pick((*types, "compact") if key in ("string", "bytes", "count") else types)
+        if key == "count" and not {"null", "at_least"} & set(spec) and d.chance(3):
+            other = d.number(1, 3)
         spec[key] = {sides[0]: spec[key], sides[1]: other}
         if "null" in spec:
             null = 0 if other == "compact" else -1 if reach(other)[0] < 0 else 200
@@ -181,7 +197,7 @@ class Keys:
     def default(self, spec: Tree) -> None:
         """Perhaps a constant, a default or a number for nothing."""
         d = self.d
-        if "array" in spec or "layout" in spec or "fields" in spec:
+        if {"array", "layout", "fields", "choice"} & set(spec):
             if "null" in spec and d.chance(4):
                 spec["default"] = "null"
             elif "array" in spec and d.chance(5):
@@ -224,6 +240,8 @@ class Keys:
         d = self.d
         text = d.pick(("x", "", "Obj\x01", "null", 'a "b" \\ {0}', "\u00e9\u20ac"))
         size = spec[key] if isinstance(spec[key], int) else None
+        if "padded" in spec or spec[key] == "zero_terminated":
+            return Quoted("~}x"[: size or 3])
         if key == "string":
             return Quoted(text if size is None else "{~}x"[:size])
         if size is not None or d.chance(2):
@@ -317,7 +335,7 @@ class Keys:
         if "measures" in spec or "layout" in spec or "fields" in spec:
             about.append("trailing_bytes")
         if "array" in spec:
-            if "length" not in spec and "until" not in spec:
+            if not {"length", "until"} & set(spec) and not isinstance(spec.get("count"), int):
                 about.append("bytes_after_none")
             name = "" if isinstance(element, dict) else spec["array"].partition("@")[0]
             held = next((m for m in self.kit.made if m.name == name), None)

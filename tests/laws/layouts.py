@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.laws.chosen_fields import ChosenFields
 from tests.laws.conditions import Seen
-from tests.laws.keys import Keys, Kit, Made
+from tests.laws.keys import Kit, Made
 from tests.laws.names import Names
 from tests.laws.seen import ALL_INTEGERS, SCALARS, framed, solid
 from tests.laws.world import CHECKS, INTEGERS, VARINTS, Tree, reach
@@ -30,7 +31,7 @@ SHORT = (
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
-class Maker(Keys):
+class Maker(ChosenFields):
     """Makes one layout. ``plain``: of what the target arrow can print, most of the time."""
 
     def __init__(
@@ -50,6 +51,7 @@ class Maker(Keys):
         self.names = Names(kit.d)
         self.seen: list[Seen] = []
         self.made = Made(name, {"layout": name}, versions=versions, plain=plain)
+        self.may_pad = True  # no length before has a size that varies
         self.runs = 0  # how many runs are open here: the ends of them are there in all versions
         self.ends: set[str] = set()
 
@@ -133,6 +135,12 @@ class Maker(Keys):
     def measured(self, parts: int, at_end: bool) -> None:
         """A length, and the run that it measures."""
         d = self.d
+        ahead = None
+        if d.chance(8):
+            self.runs += 1
+            self.one(fixed=True)  # may lie in the run, before the length
+            self.runs -= 1
+            ahead = list(self.fields)[-1]
         name = self.fresh()
         types = (
             "u16",
@@ -149,6 +157,7 @@ class Maker(Keys):
             "uvarlong",
         )
         spec: Tree = {"type": d.pick(types[:4] if self.plain else types)}
+        self.may_pad = self.may_pad and spec["type"] in INTEGERS
         self.fields[name] = spec
         if not self.plain and d.chance(12):
             self.condition(spec)
@@ -166,7 +175,7 @@ class Maker(Keys):
         inside = list(self.fields)[before:]
         spec["measures"] = self.run(name, inside, at_end, gap or itself)
         if itself:
-            spec["measures"]["from"] = name
+            spec["measures"]["from"] = ahead or name
         self.see(name, spec)
 
     def run(self, own: str, inside: list[str], at_end: bool, gap: bool) -> Any:
@@ -228,7 +237,45 @@ class Maker(Keys):
             spec["covers"] = {"from": inside[0]}
         if first:
             spec["covers"]["to"] = inside[-1]
+        if d.chance(8 if self.plain else 2):
+            self.covered(name, spec, inside, first)
+        if d.chance(16 if self.plain else 6):
+            spec["mask"] = d.pick((0x7F, 0x7FFF, 1, 0xF0F0))
         self.see(name, spec)
+
+    def covered(self, name: str, spec: Tree, inside: list[str], first: bool) -> None:
+        """Several ranges, or fields that count as zeros, perhaps the checksum itself among them."""
+        d = self.d
+        ranges: list[Tree] = [{"from": inside[0], "to": inside[-1]}]
+        if len(inside) > 1 and d.chance(2):
+            cut = d.number(1, len(inside) - 1)
+            ranges = [
+                {"from": inside[cut], "to": inside[-1]},
+                {"from": inside[0], "to": inside[cut - 1]},
+            ]
+        elif d.chance(2):
+            end = {"from": inside[0], "to": name} if first else {"from": name, "to": inside[-1]}
+            if len(list(self.fields)) == list(self.fields).index(name) + 1 + len(inside) * (
+                not first
+            ):
+                ranges = [end | {"zero": [name]}]
+        for part in ranges:
+            names = list(self.fields)
+            run = names[names.index(part["from"]) : names.index(part["to"]) + 1]
+            if d.chance(3):
+                part["zero"] = list(dict.fromkeys([*part.get("zero", ()), *d.some(run, 1)]))
+        earlier = [
+            other
+            for other in list(self.fields)[: list(self.fields).index(inside[0])]
+            if other != name and isinstance(self.fields[other], dict)
+            if "versions" not in self.fields[other]
+            if "checksum" not in self.fields[other] or "covers" in self.fields[other]
+            if not any(other in (part["from"], *part.get("zero", ())) for part in ranges)
+        ]
+        if earlier and d.chance(2):
+            other = d.pick(earlier)
+            ranges.insert(d.number(0, len(ranges)), {"from": other, "to": other})
+        spec["covers"] = ranges if len(ranges) > 1 or d.chance(4) else ranges[0]
 
     def tail(self, last: bool) -> None:
         """What takes all that is left, and perhaps fields of fixed size after it."""
@@ -248,13 +295,15 @@ class Maker(Keys):
                 by = self.codecs()
                 spec["compressed"] = self.compressed(d.pick(by).path)
                 if d.chance(2):
-                    spec["count"] = self.short()
+                    spec["count"] = d.number(1, 3) if d.chance(6) else self.short()
                 else:
                     spec["until"] = "end"
             else:
                 spec["until"] = "end"
         else:
             spec = {kind if kind != "open" else "bytes": "rest"}
+        if not self.plain and d.chance(3):
+            spec = self.chosen(last=True) or spec
         self.fields[name] = spec
         self.see(name, spec)
         if d.chance(4) and ("bytes" in spec or "string" in spec):
@@ -301,10 +350,17 @@ class Maker(Keys):
             spec = self.bits()
         elif kind == 5:
             spec = {d.pick(("bytes", "string")): d.number(1, 4)}
+            if d.chance(16 if self.plain else 4):
+                spec["padded"] = True
         elif kind <= 8:
             length = self.short()
             spec = {d.pick(("string", "bytes")): length}
             self.null(spec, length)
+            if d.chance(16 if self.plain else 6):
+                spec = {d.pick(("string", "bytes")): "zero_terminated"}
+            elif d.chance(16 if self.plain else 6) and self.may_pad:
+                self.padding(name)
+                return
         elif kind <= 10:
             spec = {"array": self.element()}
             spec |= (
@@ -312,9 +368,15 @@ class Maker(Keys):
                 if self.plain or d.chance(2)
                 else {"length": self.short("compact")}
             )
-            if d.chance(6):
+            if d.chance(16 if self.plain else 6):
+                spec = self.until(name)
+            elif d.chance(6):
+                spec.pop("length", None)
+                spec["count"] = d.number(1, 3)
+            elif d.chance(6):
                 spec["at_least"] = d.number(0, 2)
-            if not self.plain or d.chance(3):
+            fixed = isinstance(spec.get("count"), int) or "until" in spec
+            if not fixed and (not self.plain or d.chance(3)):
                 self.null(spec, spec.get("count") or spec["length"])
         elif kind in (11, 13):
             holds = [m for m in self.kit.made if not m.open and self.may_hold(m)]
@@ -339,6 +401,8 @@ class Maker(Keys):
                 spec = {"bytes": "u8"}
         else:
             spec = self.scalar(fixed)
+        if not fixed and not self.plain and self.kit.several and d.chance(3):
+            spec = self.one_of_several() or spec
         self.documents(spec)
         self.order(spec)
         if not fixed and d.chance(4):
@@ -355,6 +419,28 @@ class Maker(Keys):
         if not fixed:
             self.by_version(spec)
             self.fields[name] = self.fields[name] if isinstance(spec.get("type"), str) else spec
+
+    def one_of_several(self) -> Tree | None:
+        """A field that is one of several layouts, or an array of them, or a layout whose version is told."""
+        d = self.d
+        kind = d.number(0, 5)
+        if kind < 3:
+            return self.chosen()
+        if kind < 5:
+            element = self.chosen(element=True)
+            return None if element is None else {"array": element, "count": self.short()}
+        told = [m for m in self.kit.made if m.versions is not None and not m.open]
+        if not told:
+            return None
+        spec: Tree = {"layout": d.pick(told).name, "version": self.telling()}
+        return spec | (self.present() if d.chance(3) else {})
+
+    def padding(self, name: str) -> None:
+        """Zeros up to a multiple."""
+        spec: Tree = {"padding": self.d.pick((2, 4, 8, 3))}
+        if self.d.chance(4):
+            self.condition(spec)
+        self.fields[name] = spec
 
     def present(self) -> Tree:
         """A number before a layout that says whether it is there."""
@@ -379,6 +465,27 @@ class Maker(Keys):
             [s for s in SCALARS if s not in (*VARINTS, "i24", "u24")] if self.plain else SCALARS
         )
 
+    def until(self, name: str) -> Tree:
+        """An array up to an element that says that it is the last."""
+        d = self.d
+        kind = d.number(0, 3)
+        if kind == 0:
+            type_ = d.pick(("u8", "i16", "uvarint", "i64"))
+            return {"array": type_, "until": d.pick(("item == 0", "item > 1", "not item != 1"))}
+        names = Names(d)
+        last, other = names.fresh(), names.fresh()
+        fields: Tree = {other: d.pick(SCALARS)}
+        if kind == 1:
+            fields |= {last: {"type": "u8", "counts": other}, other: {"array": d.pick(SCALARS)}}
+            fields = {last: fields[last], other: fields[other]}
+            return {"array": {"fields": fields}, "until": f"item.{last} == 0"}
+        if kind == 2:
+            fields[last] = "bool"
+            return {"array": {"fields": fields}, "until": f"item.{last}"}
+        fields[last] = {"type": d.pick(("i8", "u16", "varint")), "default": 2}
+        operator = d.pick(("==", "<", ">="))
+        return {"array": {"fields": fields}, "until": f"item.{last} {operator} {d.number(0, 2)}"}
+
     def varies(self) -> bool:
         """Whether there is more than one version."""
         return self.made.versions is not None and self.made.versions[0] < self.made.versions[1]
@@ -391,6 +498,10 @@ class Maker(Keys):
     def text_element(self) -> Tree:
         """Bytes or text in an array."""
         d = self.d
+        if d.chance(8):
+            return {d.pick(("string", "bytes")): d.number(1, 3), "padded": True}
+        if d.chance(8):
+            return {d.pick(("string", "bytes")): "zero_terminated"}
         spec: Tree = {
             d.pick(("string", "bytes")): self.short() if d.number(0, 3) else d.number(1, 3)
         }

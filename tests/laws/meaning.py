@@ -107,6 +107,12 @@ def words_of(facts: Facts, layout: str) -> dict[tuple[str, ...], dict[str, int]]
     return out
 
 
+def look_at(item: Any, names: tuple[str, ...]) -> Any:
+    """What a path of an element is: `item`, `item.size`."""
+    assert names[0] == "item"
+    return look_in(item, None)(names[1:])
+
+
 def look_in(values: Mapping[str, Any], version: int | None) -> Look:
     """Finds paths in the values of a layout."""
 

@@ -35,8 +35,12 @@ def solid(spec: Any) -> bool:
         return False
     if "layout" in spec or "fields" in spec:
         return "present" in spec
+    if "choice" in spec:
+        return "length" in spec
+    if "padding" in spec:
+        return False
     if "array" in spec:
-        return bool({"count", "length"} & set(spec))
+        return bool({"count", "length"} & set(spec)) or spec.get("until", "end") != "end"
     return spec.get("bytes", spec.get("string")) != "rest"
 
 
@@ -80,7 +84,7 @@ def seen_of(
         held = "" if isinstance(spec["array"], dict) else spec["array"].partition("@")[0]
         element = (numbers or {}).get(held, ("",) if held in ALL_INTEGERS else ())
         return [Seen(name, "array", (), nullable, versions, element)]
-    if "layout" in spec or "fields" in spec:
+    if "layout" in spec or "fields" in spec or "choice" in spec:
         return [Seen(name, "other", (), nullable, versions)]
     kind = "bytes" if "bytes" in spec else "text"
     return [Seen(name, kind, (), nullable, versions)]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 import struct
 import uuid
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from codecgen.schema.expression import EndOf
 from tests.laws.bytes_of import tag_default, version_of
+from tests.laws.chosen import cases, choice_in, number_of, versions_of
 from tests.laws.flexible import GIVEN
-from tests.laws.meaning import Meaning, look_in, words_of
+from tests.laws.meaning import Meaning, look_at, look_in, words_of
 from tests.laws.world import (
     Facts,
     Quoted,
@@ -66,8 +69,14 @@ class Values:
         self.facts = facts
         self.r = r
 
-    def layout(self, name: str, version: int | None, deep: int = 0) -> Full:
-        """A value of a layout. Raises NoValue."""
+    def layout(
+        self,
+        name: str,
+        version: int | None,
+        deep: int = 0,
+        forced: Mapping[str, int] | None = None,
+    ) -> Full:
+        """A value of a layout; ``forced`` fields have these values. Raises NoValue."""
         tree = self.facts.layouts[name]
         fields = self.facts.fields(name, version)
         by_name = dict(fields)
@@ -75,6 +84,7 @@ class Values:
         meaning = Meaning(look_in(out, version), words_of(self.facts, name))
         made: dict[str, Any] = {}
         counts = {spec["counts"]: field for field, spec in fields if "counts" in spec}
+        asked = self.asked(fields)
         for field, spec in fields:
             if "tags" in spec:
                 out[field] = self.tags(spec["tags"])
@@ -93,14 +103,115 @@ class Values:
                 continue
             for attempt in range(TRIES):
                 out.left.discard(field)
-                out[field] = self.field(
-                    field, spec, by_name, out, meaning, made, version, deep, tree
-                )
+                if forced is not None and field in forced and "const" not in spec:
+                    out[field] = forced[field]
+                elif field in asked and "const" not in spec and self.r.random() < 0.9:
+                    out[field] = self.r.choice(asked[field])
+                elif choice_in(spec) is not None or "version" in spec:
+                    out[field] = self.several(name, field, spec, out, made, version, deep)
+                else:
+                    out[field] = self.field(
+                        field, spec, by_name, out, meaning, made, version, deep, tree
+                    )
                 if self.kept(spec, meaning):
                     break
                 if field in counts.values() or attempt == TRIES - 1:
                     raise NoValue(field)
         return out
+
+    def asked(self, fields: list[tuple[str, Tree]]) -> dict[str, list[int]]:
+        """What decides for choices, and tells versions: values that there is something for."""
+        out: dict[str, list[int]] = {}
+        types = {name: spec.get("type") for name, spec in fields}
+        for _, spec in fields:
+            choice = choice_in(spec)
+            found = {} if choice is None else cases(self.facts, choice["choice"])
+            where = spec if choice is None else choice
+            references = list(found.values()) if choice is not None else [spec.get("layout", "")]
+            known = {
+                "given": list(found),
+                "version": [
+                    v
+                    for reference in references
+                    if "version" in where
+                    for v in self.facts.versions(reference.partition("@")[0])
+                    if v is not None
+                ],
+            }
+            for key, numbers in known.items():
+                name = where.get(key)
+                if name in types and isinstance(types[name], str):
+                    low, high = reach(types[name])
+                    fitting = [n for n in numbers if low <= n <= high]
+                    if fitting:
+                        out.setdefault(name, fitting)
+        return out
+
+    def several(
+        self,
+        layout: str,
+        name: str,
+        spec: Tree,
+        out: Full,
+        made: dict[str, Any],
+        version: int | None,
+        deep: int,
+    ) -> Any:
+        """One of several layouts, or an array of them."""
+        r = self.r
+        choice = choice_in(spec)
+        if "array" not in spec or choice is None:
+            if "null" in spec and r.random() < 0.25:
+                return None
+            return self.chosen(layout, choice or spec, out, version, deep)
+        if name in made:
+            return None if made[name] is None else list(made[name])
+        if "null" in spec and r.random() < 0.25:
+            made[name] = None
+            return None
+        number = spec.get("at_least", 0) + r.choice((0, 0, 1, 1, 2, 3))
+        made[name] = [
+            None
+            if "null" in choice and r.random() < 0.2
+            else self.chosen(layout, choice, out, version, deep)
+            for _ in range(number)
+        ]
+        return list(made[name])
+
+    def chosen(self, layout: str, spec: Tree, out: Full, version: int | None, deep: int) -> Any:
+        """A value of one of several layouts, or bytes where there is no case."""
+        r, facts = self.r, self.facts
+        if deep > 4:
+            raise NoValue("too deep")
+        by: str | None = None
+        number: int | None = None
+        reference: str | None
+        if "layout" in spec:
+            reference = spec["layout"]
+        else:
+            known = cases(facts, spec["choice"])
+            by = facts.choices[spec["choice"]].get("by")
+            number = (
+                r.choice(list(known))
+                if by is not None
+                else number_of(facts, layout, spec, out, version)
+            )
+            reference = None if number is None else known.get(number)
+        there = (
+            [] if reference is None else versions_of(facts, layout, spec, reference, out, version)
+        )
+        if reference is None or not there:
+            if "unknown" in spec and by is None:
+                return bytes(r.choices(range(256), k=r.choice((0, 1, 2, 5))))
+            raise NoValue("no case")
+        own = version_field(facts.layouts[reference.partition("@")[0]])
+        wanted = r.choice(there) if own is not None else there[0]
+        if own is not None and own == by:
+            wanted = number
+        forced = {} if by is None or number is None else {by: number}
+        value = self.layout(reference.partition("@")[0], wanted, deep + 1, forced)
+        value.left -= {own, by}
+        return value
 
     def tags(self, taken: list[int]) -> list[Any]:
         """Tagged fields that a layout does not name."""
@@ -138,7 +249,12 @@ class Values:
             return 0
         if "counts" in spec:
             array = fields[spec["counts"]]
-            items = self.array(spec["counts"], array, out, made, version, deep)
+            if choice_in(array) is None:
+                items = self.array(spec["counts"], array, out, made, version, deep)
+            else:
+                items = self.several(
+                    tree["layout"], spec["counts"], array, out, made, version, deep
+                )
             if "when" in array and not meaning.holds(array["when"]):
                 return r.choice((0, 0, 3))  # nothing is there to be counted
             out.left.add(name)
@@ -159,6 +275,9 @@ class Values:
             if value is not None or "null" in spec:
                 out.left.add(name)
                 return value
+        if "padding" in spec:
+            out.left.add(name)
+            return None
         if "array" in spec:
             return self.array(name, spec, out, made, version, deep)
         if "bits" in spec:
@@ -237,7 +356,8 @@ class Values:
         key = "bytes" if "bytes" in spec else "string"
         length = spec[key]
         if isinstance(length, int):
-            data = bytes(r.choice(b"ab~0") for _ in range(length))
+            number = r.randint(0, length) if spec.get("padded") else length
+            data = bytes(r.choice(b"ab~0") for _ in range(number))
             return data.decode() if key == "string" else data
         if "null" in spec and r.random() < 0.25:
             return None
@@ -247,8 +367,10 @@ class Values:
             if key == "string"
             else bytes(r.choices(range(256), k=r.choice((0, 1, 2, 3, 9))))
         )
+        if length == "zero_terminated":
+            data = data.replace(b"\0", b"")
         size = len(data)
-        other = length in ("rest", "compact")
+        other = length in ("rest", "compact", "zero_terminated")
         if not other and (size > reach(length)[1] or size == spec.get("null")):
             data = b"z" if spec.get("null") == 0 else b""
         return data.decode() if key == "string" else data
@@ -329,6 +451,8 @@ class Values:
         number = least + r.choice((0, 0, 1, 1, 2, most))
         if "nesting" in spec and deep >= spec["nesting"]:
             number = least
+        if isinstance(spec.get("count"), int):
+            number = spec["count"]
         element = spec["array"]
         if isinstance(element, dict):
             items = [self.plain(element) for _ in range(number)]
@@ -340,8 +464,23 @@ class Values:
             ]
         else:
             items = [self.scalar(element) for _ in range(number)]
+        if spec.get("until", "end") != "end":
+            items = self.up_to_the_last(spec["until"], spec, version, deep)
         made[name] = items
         return list(items)
+
+    def up_to_the_last(self, until: str, spec: Tree, version: int | None, deep: int) -> list[Any]:
+        """Elements of which the last fulfils a condition, and no other."""
+        most = self.r.choice((1, 1, 2, 4))
+        items: list[Any] = []
+        for _ in range(100):
+            element = spec["array"]
+            held = element.partition("@")[0] in self.facts.layouts
+            item = self.held(element, version, deep) if held else self.scalar(element)
+            if Meaning(partial(look_at, item), {}).holds(until):
+                return [*items, item]
+            items = [*items, item][: most - 1]
+        raise NoValue("no last element")
 
 
 def _owner(facts: Facts, spec: Tree) -> str | None:

@@ -6,6 +6,7 @@ from codecgen.runtime.construct import (
     Array,
     Boolean,
     Bytes,
+    Chosen,
     EnumField,
     Field,
     Integer,
@@ -20,38 +21,6 @@ from kafka_codecs.remote.enums import (
     RemoteLogMetadataRecordType,
     RemoteLogSegmentState,
     RemotePartitionDeleteState,
-)
-
-# The value of a record of the topic __remote_log_metadata, and of the file in which a broker sums
-# it up: a record behind a frame that says which it is. Keys are null. Nothing may follow the
-# record.
-REMOTE_LOG_METADATA_RECORD = Layout(
-    "remote_log_metadata_record",
-    Field(
-        "frame_version",
-        Varint(32, signed=False, overlong=True),
-        line=9,
-        const=1,
-        spelled="frameVersion",
-    ),
-    Field(
-        "api_key",
-        EnumField(
-            Varint(32, signed=False, overlong=True),
-            RemoteLogMetadataRecordType,
-            keep_unknown=True,
-        ),
-        line=10,
-        spelled="apiKey",
-    ),
-    Field(
-        "version",
-        Varint(32, signed=False, overlong=True),
-        line=11,
-        valid=Rule("version <= 32767", lambda this: this.version <= 32767),
-    ),
-    Field("body", Bytes(None), line=12),
-    source="remote/remote_log_metadata.yaml",
 )
 
 # A partition of a topic.
@@ -257,12 +226,53 @@ REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0 = Layout(
 
 REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD = {0: REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0}
 
+# The value of a record of the topic __remote_log_metadata, and of the file in which a broker sums
+# it up: a record behind a frame that says which it is. Keys are null. Nothing may follow the
+# record.
+REMOTE_LOG_METADATA_RECORD = Layout(
+    "remote_log_metadata_record",
+    Field(
+        "frame_version",
+        Varint(32, signed=False, overlong=True),
+        line=9,
+        const=1,
+        spelled="frameVersion",
+    ),
+    Field(
+        "api_key",
+        EnumField(
+            Varint(32, signed=False, overlong=True),
+            RemoteLogMetadataRecordType,
+            keep_unknown=True,
+        ),
+        line=10,
+        spelled="apiKey",
+    ),
+    Field(
+        "version",
+        Varint(32, signed=False, overlong=True),
+        line=11,
+        valid=Rule("version <= 32767", lambda this: this.version <= 32767),
+    ),
+    Field(
+        "body",
+        Chosen(
+            lambda: REMOTE_LOG_METADATA_BODY,
+            given=lambda this: this.api_key,
+            version=lambda this: this.version,
+            unknown=True,
+        ),
+        line=12,
+    ),
+    source="remote/remote_log_metadata.yaml",
+)
+
 # A record of the topic __remote_log_metadata, without its frame, by its type.
 REMOTE_LOG_METADATA_BODY = {
-    RemoteLogMetadataRecordType.REMOTE_LOG_SEGMENT_METADATA_RECORD: REMOTE_LOG_SEGMENT_METADATA_RECORD_V0,
-    RemoteLogMetadataRecordType.REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD: REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD_V0,
-    RemoteLogMetadataRecordType.REMOTE_PARTITION_DELETE_METADATA_RECORD: REMOTE_PARTITION_DELETE_METADATA_RECORD_V0,
-    RemoteLogMetadataRecordType.REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD: REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0,
+    RemoteLogMetadataRecordType.REMOTE_LOG_SEGMENT_METADATA_RECORD: REMOTE_LOG_SEGMENT_METADATA_RECORD,
+    RemoteLogMetadataRecordType.REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD: REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD,
+    RemoteLogMetadataRecordType.REMOTE_PARTITION_DELETE_METADATA_RECORD: REMOTE_PARTITION_DELETE_METADATA_RECORD,
+    RemoteLogMetadataRecordType.REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD: REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD,
 }
 
 

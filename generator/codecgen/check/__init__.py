@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from codecgen.check import (
     bits,
     choices,
+    chosen,
     example_trials,
     examples,
     expressions,
@@ -48,6 +49,7 @@ _SOUND = (
     "recursion",
     "tagged",
     "expressions",
+    "chosen",
     "texts",
 )
 
@@ -64,6 +66,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("tagged", tagged.check),
     Pass("recursion", recursion.check),
     Pass("expressions", expressions.check),
+    Pass("chosen", chosen.check),
     Pass("texts", texts.check),
     Pass("tolerances", tolerances.check, _SOUND),
     Pass("open_ended", open_ended.check, _SOUND),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan import LayoutPlan, Plan, make_plan
 from codecgen.schema.model import Choice, Enum, Layout, Model
-from codecgen.schema.types import INTEGERS, ScalarType, Span
+from codecgen.schema.types import INTEGERS, VARINTS, ScalarType, Span
 from codecgen.spans import place, version_place
 
 
@@ -20,9 +20,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
     for choice in model.choices.values():
         if not choice.cases:
             yield Diagnostic("C017", f'"{choice.name}" has no cases', place(choice, "cases"))
-        elif choice.by is not None:
-            yield from _twice(choice)
-            yield from once(_one_place(choice.by, list(_cases(choice, plan))))
+            continue
+        yield from _twice(choice)
+        if choice.by is not None:
+            yield from once(_one_place(choice.by, list(_cases(choice, plan)), varints=True))
         elif choice.given is not None:
             yield from _complete(choice, model.enums[choice.given])
 
@@ -40,8 +41,12 @@ def _twice(choice: Choice) -> Iterator[Diagnostic]:
             yield Diagnostic("C008", f"case {key} is given twice", ref.span)
 
 
-def _one_place(by: str, plans: list[tuple[LayoutPlan, Span]]) -> Iterator[Diagnostic]:
-    """The field lies at the same byte and has the same type in all the layouts."""
+def _one_place(
+    by: str, plans: list[tuple[LayoutPlan, Span]], *, varints: bool = False
+) -> Iterator[Diagnostic]:
+    """The field lies at the same byte and has the same type in all the layouts; ``varints`` may be what decides."""
+    allowed = (*INTEGERS, *VARINTS) if varints else tuple(INTEGERS)
+    what = "an integer" if varints else "an integer of fixed size"
     first: tuple[int, str, LayoutPlan] | None = None
     for plan, where in plans:
         name = _title(plan.layout, plan.version)
@@ -49,8 +54,8 @@ def _one_place(by: str, plans: list[tuple[LayoutPlan, Span]]) -> Iterator[Diagno
         if fp is None:
             yield Diagnostic("C020", f'"{by}" is not there in {name}', where)
             continue
-        if not isinstance(fp.field.type, ScalarType) or fp.field.type.name not in INTEGERS:
-            message = f'"{by}" is not an integer of fixed size in {name}: it cannot decide what the bytes are'
+        if not isinstance(fp.field.type, ScalarType) or fp.field.type.name not in allowed:
+            message = f'"{by}" is not {what} in {name}: it cannot decide what the bytes are'
             yield Diagnostic("C021", message, where, help=f"see {fp.field.span}")
             continue
         if fp.offset is None or fp.field.when is not None:

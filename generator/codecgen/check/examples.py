@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
-from codecgen.schema.lookup import enum_values, integer_range, is_signed
+from codecgen.plan.cases import held_plan
+from codecgen.schema.expression import Expression
+from codecgen.schema.lookup import choice_of, enum_values, integer_range, is_signed
 from codecgen.schema.model import Example, Layout, Model
 from codecgen.schema.types import (
     FLOATS,
@@ -19,6 +22,8 @@ from codecgen.schema.types import (
     BitMember,
     BitsType,
     BytesType,
+    ChoiceType,
+    PaddingType,
     Reference,
     ScalarType,
     Span,
@@ -100,9 +105,17 @@ class _Example:
                 self.report("C014", message, f"{path}{key}", help)
             else:
                 fits = (fp for fp in there if value is not None or fp.field.nullable)
-                self.value(value, next(fits, there[0]), plans[0], f"{path}{key}")
+                self.value(value, next(fits, there[0]), plans[0], values, f"{path}{key}")
 
-    def value(self, value: object, fp: FieldPlan, holder: LayoutPlan, path: str) -> None:
+    def value(
+        self,
+        value: object,
+        fp: FieldPlan,
+        holder: LayoutPlan,
+        values: Mapping[Any, object],
+        path: str,
+    ) -> None:
+        """The value of a field, of the ``values`` around it."""
         f = fp.field
         if value is None and f.when is not None:
             return
@@ -113,8 +126,15 @@ class _Example:
                 self.bits(value, members, path)
             case BytesType():
                 self.data(value, f.type, path)
+            case PaddingType():
+                if value is not None:
+                    self.report("C017", f"{path} is padding: it has no value", path)
             case StructType(_, str()) | ArrayType(null=int()) if value is None:
                 return
+            case ChoiceType(length=str(), null=int()) if value is None:
+                return
+            case ChoiceType() | StructType(version=Expression()):
+                self.chosen(value, fp, holder, values, path)
             case TagsType():
                 self.tags(value, path)
             case StructType(ref):
@@ -128,6 +148,9 @@ class _Example:
                         self.inside(item, element, holder, f"{path}[{i}]")
                     elif isinstance(element, BytesType):
                         self.data(item, element, f"{path}[{i}]")
+                    elif isinstance(element, ChoiceType):
+                        if item is not None or element.null is None:
+                            self.chosen(item, fp, holder, values, f"{path}[{i}]")
                     else:
                         self.scalar(item, element, f"{path}[{i}]")
 
@@ -147,6 +170,25 @@ class _Example:
         shown = repr(value)
         shown = shown if len(shown) <= 40 else shown[:37] + "..."
         self.report("C017", f"{path} is {wanted}, not {shown}", path)
+
+    def chosen(
+        self,
+        value: object,
+        fp: FieldPlan,
+        holder: LayoutPlan,
+        values: Mapping[Any, object],
+        path: str,
+    ) -> None:
+        """One of several layouts; what has no case may be bytes."""
+        choice = choice_of(fp.field)
+        if choice is not None and choice.unknown and isinstance(value, bytes | str):
+            return
+        if not isinstance(value, Mapping):
+            self.wrong(value, "a mapping of fields", path)
+            return
+        held = held_plan(self.plan, holder, fp, values, value)
+        if held is not None:  # without one the codec says what is wrong when it tries the example
+            self.fields(value, [held], f"{path}.")
 
     def inside(self, value: object, ref: Reference, holder: LayoutPlan, path: str) -> None:
         if not isinstance(value, Mapping):
@@ -216,7 +258,7 @@ class _Example:
             self.wrong(value, "bytes: text, or {hex: ..}", path)
         elif isinstance(type_.length, int):
             size = len(value.encode() if isinstance(value, str) else value)
-            if size != type_.length:
+            if size > type_.length or (size < type_.length and not type_.padded):
                 self.report("C017", f"{path} has {type_.length} bytes, not {size}", path)
 
     # ------------------------------------------------------------ bytes

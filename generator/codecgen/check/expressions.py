@@ -42,12 +42,25 @@ def _field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
             yield from must_be("bool", condition, itself, f"`{key}`")
     if isinstance(f.type, ArrayType) and f.type.compression is not None:
         yield from _codec(f.type.compression.by, before)
+    type_ = f.in_versions((scope.version,)).type
+    if isinstance(type_, ArrayType) and type_.until is not None:
+        yield from _last(f, type_.until, replace(before, item=type_.element))
     if f.default is not None and f.absent is None:
         yield from _default(f, f.default, _until(scope, index, built=True))
     for m in members(f):
         if m.default is not None and exists_in(m, scope.version):
             inner = replace(_until(scope, index, built=True), since=m.since or scope.since)
             yield from value_fits(m.default, inner, bit_type(m), f'"{m.name}"')
+
+
+def _last(f: Field, until: Expression, scope: Scope) -> Iterator[Diagnostic]:
+    """The condition for the last element is one about elements."""
+    found = list(must_be("bool", until, scope, "`until`"))
+    yield from found
+    if not found and not any(path.names[0] == "item" for path in until.paths()):
+        message = f'`until` does not ask for anything of the elements of "{f.name}"'
+        help = "`item` is the element: `until: item.size == 0`"
+        yield Diagnostic("C064", message, expression_span(scope.model, until), help=help)
 
 
 def _codec(by: Expression, scope: Scope) -> Iterator[Diagnostic]:
@@ -63,7 +76,7 @@ def _until(scope: Scope, before: int, *, built: bool = False) -> Scope:
     return replace(scope, before=before, built=built)
 
 
-def _newer(resolver: Resolver) -> Iterator[Diagnostic]:
+def newer(resolver: Resolver) -> Iterator[Diagnostic]:
     """What an expression names is as old as what it belongs to: as of any release both are there, or neither."""
     scope = resolver.scope
     noted, _ = scope.layout.version_notes.get(scope.version or 0, (None, None))
@@ -84,7 +97,7 @@ def must_be(kind: str, expression: Expression, scope: Scope, what: str) -> Itera
     value = resolver.value()
     found = None if value is None else value.type
     yield from resolver.found
-    yield from _newer(resolver)
+    yield from newer(resolver)
     if found is not None and found.kind != kind:
         wanted = {"bool": "true or false", "enum": "a value of an enum"}[kind]
         message = f"{what} is {wanted}, not {found}"
@@ -114,7 +127,7 @@ def value_fits(
     value = resolver.value(wanted.enum)
     found = None if value is None else value.type
     yield from resolver.found
-    yield from _newer(resolver)
+    yield from newer(resolver)
     if found is None:
         return
     place = expression_span(scope.model, expression)
@@ -148,7 +161,7 @@ def _derived(d: Derived, scope: Scope) -> Iterator[Diagnostic]:
     value = resolver.value()
     found = None if value is None else value.type
     yield from resolver.found
-    yield from _newer(resolver)
+    yield from newer(resolver)
     if found is not None and found.kind not in ("int", "null"):
         place = expression_span(scope.model, d.value)
         yield Diagnostic("C022", f'"{d.name}" is a number or null, not {found}', place)

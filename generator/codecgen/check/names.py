@@ -50,6 +50,7 @@ RUNTIME = frozenset(
         "boolean",
         "bytes",
         "choice",
+        "chosen",
         "compressed",
         "container",
         "decimal",
@@ -65,6 +66,7 @@ RUNTIME = frozenset(
         "line_value",
         "lines_file",
         "nullable",
+        "padding",
         "properties_file",
         "property",
         "rest_of_line",
@@ -72,9 +74,12 @@ RUNTIME = frozenset(
         "tags",
         "text",
         "text_line",
+        "until",
         "uuid",
         "varint",
         "word",
+        "zero_filled",
+        "zero_terminated",
     ]
 )
 """Enums of these names would give classes that generated modules import."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.schema.lookup import field_of, integer_range, is_signed, versions_of
 from codecgen.schema.model import Field, Layout, Model
-from codecgen.schema.types import ArrayType, BytesType, ScalarType, Span, StructType
+from codecgen.schema.types import ArrayType, BytesType, ChoiceType, ScalarType, Span, StructType
 from codecgen.spans import place
 
 
@@ -27,8 +27,12 @@ def _field(f: Field, layout: Layout) -> Iterator[Diagnostic]:
                 yield from _array(one, one.type, layout, version)
                 if isinstance(one.type.element, BytesType):
                     yield from _bytes(one, one.type.element, "array.null")
+                elif isinstance(one.type.element, ChoiceType):
+                    yield from _choice(one, one.type.element, "array.null")
             case StructType():
                 yield from _struct(one, one.type)
+            case ChoiceType():
+                yield from _choice(one, one.type)
 
 
 def in_reach(number: int, name: str, reach: tuple[int, int], where: Span) -> Iterator[Diagnostic]:
@@ -56,12 +60,17 @@ def default_of_many(
 def _bytes(f: Field, type_: BytesType, key: str = "null") -> Iterator[Diagnostic]:
     if type_.null is None:
         return
-    if isinstance(type_.length, int) or type_.length == "rest":
+    if type_.prefix is None:
         message = "only a length before the bytes can mean null"
         help = 'take out "null", or give the length a type'
         yield Diagnostic("C011", message, place(f, key), help=help)
         return
-    yield from _number(type_.null, "length", type_.length, place(f, key))
+    yield from _number(type_.null, "length", type_.prefix, place(f, key))
+
+
+def _choice(f: Field, type_: ChoiceType, key: str = "null") -> Iterator[Diagnostic]:
+    if type_.null is not None and type_.length is not None:
+        yield from _number(type_.null, "length", type_.length, place(f, key))
 
 
 def _array(f: Field, type_: ArrayType, layout: Layout, version: int | None) -> Iterator[Diagnostic]:

@@ -8,9 +8,19 @@ from codecgen.check.relations import measured
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.size_bounds import scalar_bounds
-from codecgen.schema.lookup import reference_of
+from codecgen.schema.lookup import choice_of, reference_of
 from codecgen.schema.model import Model
-from codecgen.schema.types import ArrayType, BytesType, Reference, ScalarType, StructType, TagsType
+from codecgen.schema.types import (
+    ArrayType,
+    BytesType,
+    ChoiceType,
+    Element,
+    FieldType,
+    Reference,
+    ScalarType,
+    StructType,
+    TagsType,
+)
 from codecgen.spans import place
 
 
@@ -39,12 +49,16 @@ class _Ends:
         match fp.field.type:
             case BytesType("rest"):
                 return "takes what is left"
-            case ArrayType(count=None, counted_by=None, length=None):
+            case ArrayType(to_the_end=True):
                 return "reaches to the end"
             case ArrayType(length=None, compression=compression) if compression is not None:
                 return "is compressed together, to the end"
-            case StructType(ref) if self.is_open(ref, layout):
+            case StructType(ref) if self.is_open(fp.field.type, layout):
                 return f'holds "{ref}", which takes what is left'
+            case ChoiceType(length=None, unknown=True):
+                return "takes what is left where no case is known"
+            case ChoiceType(choice, length=None) if self.is_open(fp.field.type, layout):
+                return f'is one of "{choice}", of which a case takes what is left'
         return ""
 
     def field_ranges(self, layout: LayoutPlan, i: int) -> list[tuple[int, bool]]:
@@ -90,8 +104,8 @@ class _Ends:
             return ", and only what is after says whether it is there"
         return ""
 
-    def is_open(self, ref: Reference, holder: LayoutPlan) -> bool:
-        return any(self.layout_open(plan) for plan in self.plan.held(ref, holder))
+    def is_open(self, type_: FieldType, holder: LayoutPlan) -> bool:
+        return any(self.layout_open(plan) for plan in self.plan.held_by(type_, holder))
 
     def layout_open(self, layout: LayoutPlan) -> bool:
         """Whether only the bytes around a layout say where it ends."""
@@ -111,16 +125,35 @@ class _Ends:
 
     def elements(self, fp: FieldPlan, layout: LayoutPlan) -> Iterator[Diagnostic]:
         ref = reference_of(fp.field)
+        where = place(fp.field, "array")
+        choice = choice_of(fp.field)
+        if choice is not None:
+            yield from self.chosen_elements(fp, choice, layout)
         if ref is None:
             return
-        where = place(fp.field, "array")
-        if self.is_open(ref, layout):
+        if self.is_open(fp.field.type, layout):
             message = f'"{ref}" takes what is left: the first element of "{fp.name}" would take all'
             help = f"let a field of it measure it; it is declared at {self.plan.model.layouts[ref.layout].span}"
             yield Diagnostic("C031", message, where, help=help)
         elif any(self.least(plan) == 0 for plan in self.plan.held(ref, layout)):
             message = f'"{ref}" can take no bytes at all: there would be no end to the elements of "{fp.name}"'
             yield Diagnostic("C031", message, where)
+
+    def chosen_elements(
+        self, fp: FieldPlan, choice: ChoiceType, layout: LayoutPlan
+    ) -> Iterator[Diagnostic]:
+        """Elements that are one of several layouts end by themselves, and take at least a byte."""
+        if choice.length is not None:
+            return
+        message = ""
+        if choice.unknown:
+            message = f'the first element of "{fp.name}" without a case would take all that is left'
+        elif self.is_open(fp.field.type, layout):
+            message = f'a case of "{choice.choice}" takes what is left: the first element of "{fp.name}" would take all'
+        elif any(self.least(plan) == 0 for plan in self.plan.held_by(fp.field.type, layout)):
+            message = f'a case of "{choice.choice}" can take no bytes at all: there would be no end to the elements of "{fp.name}"'
+        if message:
+            yield Diagnostic("C031", message, choice.span, help="give each a `length` in front")
 
     def least(self, layout: LayoutPlan) -> int:
         """The fewest bytes that a layout can take."""
@@ -130,6 +163,22 @@ class _Ends:
             self.leasts[key] = sum(self.min_size_of(fp, layout) for fp in layout.in_order)
         return self.leasts[key]
 
+    def least_element(self, element: Element, layout: LayoutPlan) -> int:
+        """The fewest bytes that an element of an array can take."""
+        if isinstance(element, Reference):
+            return min((self.least(plan) for plan in self.plan.held(element, layout)), default=0)
+        if isinstance(element, BytesType):
+            return self.least_bytes(element)
+        if isinstance(element, ChoiceType):
+            return self.least_choice(element, layout)
+        return scalar_bounds(element.name)[0]
+
+    def least_bytes(self, type_: BytesType) -> int:
+        """The fewest bytes that bytes or text take."""
+        if type_.prefix is not None:
+            return scalar_bounds(type_.prefix)[0]
+        return type_.length if isinstance(type_.length, int) else int(type_.length != "rest")
+
     def min_size_of(self, fp: FieldPlan, layout: LayoutPlan) -> int:
         if fp.field.when is not None:
             return 0
@@ -138,15 +187,32 @@ class _Ends:
         match fp.field.type:
             case ScalarType(name):
                 return scalar_bounds(name)[0]
-            case BytesType(length):
-                return 0 if length == "rest" else scalar_bounds(str(length))[0]
+            case BytesType() as type_:
+                return self.least_bytes(type_)
+            case ArrayType(element, fixed=number, until=until) if number or until is not None:
+                return (number or 1) * self.least_element(element, layout)
             case ArrayType(count=count, length=length):
                 return sum(scalar_bounds(name)[0] for name in (count, length) if name is not None)
             case TagsType():
                 return 1
             case StructType(_, str(present)):
                 return scalar_bounds(present)[0]
-            case StructType(ref):
-                return min((self.least(plan) for plan in self.plan.held(ref, layout)), default=0)
+            case ChoiceType() as choice:
+                return self.least_choice(choice, layout)
+            case StructType():
+                return self.fewest(fp.field.type, layout)
             case _:
                 return 0
+
+    def least_choice(self, choice: ChoiceType, layout: LayoutPlan) -> int:
+        """The fewest bytes of a choice, with the length before it."""
+        before = 0 if choice.length is None else scalar_bounds(choice.length)[0]
+        nothing = choice.length is not None and choice.null is not None
+        return before if nothing else before + self.fewest(choice, layout)
+
+    def fewest(self, type_: FieldType, layout: LayoutPlan) -> int:
+        """The fewest bytes of what a field holds."""
+        if isinstance(type_, ChoiceType) and type_.unknown:
+            return 0
+        held = self.plan.held_by(type_, layout)
+        return min((self.least(plan) for plan in held), default=0)

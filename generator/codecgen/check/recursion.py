@@ -6,16 +6,19 @@ from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.runtime.located_bytes import Limits
-from codecgen.schema.lookup import reference_of
+from codecgen.schema.declarations import is_used
+from codecgen.schema.lookup import choice_of, references_of
 from codecgen.schema.model import Field, Layout, Model
-from codecgen.schema.types import ArrayType
+from codecgen.schema.types import ArrayType, ChoiceType, Reference
 
 DEEPEST = Limits().depth
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
+    ending = _ending(model)
     endless = {
-        name: [f for f in layout.fields if _endless(f)] for name, layout in model.layouts.items()
+        name: [f for f in layout.fields if _endless(f) and not _one_ends(f, ending)]
+        for name, layout in model.layouts.items()
     }
     reported: set[str] = set()
     for layout in model.layouts.values():
@@ -29,9 +32,50 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 def _endless(f: Field) -> bool:
     """Whether a field holds a layout whatever the bytes say, with nothing that bounds how deep."""
-    if reference_of(f) is None or f.when is not None or getattr(f.type, "present", None):
+    if not references_of(f) or f.when is not None or getattr(f.type, "present", None):
         return False
-    return not (isinstance(f.type, ArrayType) and f.type.nesting is not None)
+    choice = choice_of(f)
+    if choice is not None and (choice.unknown or choice.null is not None) and choice is f.type:
+        return False
+    return not (isinstance(f.type, ArrayType) and f.type.nesting is not None and _may_be_empty(f))
+
+
+def _may_be_empty(f: Field) -> bool:
+    """Whether there may be no elements, in each version."""
+    types = f.all_types()
+    return all(isinstance(t, ArrayType) and t.fixed is None and t.until is None for t in types)
+
+
+def _one_ends(f: Field, ending: set[str]) -> bool:
+    """Whether a field is a choice of which a case ends."""
+    return isinstance(f.type, ChoiceType) and any(_ends(ref, ending) for ref in f.type.layouts)
+
+
+def _ends(ref: Reference, ending: set[str]) -> bool:
+    return ref.layout in ending or is_used(ref.layout)  # what is used was checked by itself
+
+
+def _ending(model: Model) -> set[str]:
+    """The layouts that do not hold themselves whatever the bytes say."""
+    ending: set[str] = set()
+    grows = True
+    while grows:
+        more = {
+            name
+            for name, layout in model.layouts.items()
+            if name not in ending
+            and all(not _endless(f) or _field_ends(f, ending) for f in layout.fields)
+        }
+        grows = bool(more)
+        ending |= more
+    return ending
+
+
+def _field_ends(f: Field, ending: set[str]) -> bool:
+    """Whether what a field holds ends: of a choice one of the cases, of elements all that they can be."""
+    if isinstance(f.type, ChoiceType):
+        return _one_ends(f, ending)
+    return all(_ends(ref, ending) for ref in references_of(f))
 
 
 def _cycle(start: str, edges: dict[str, list[Field]]) -> list[str]:
@@ -40,10 +84,7 @@ def _cycle(start: str, edges: dict[str, list[Field]]) -> list[str]:
     todo = [start]
     while todo:
         name = todo.pop(0)
-        for f in edges.get(name, ()):
-            ref = reference_of(f)
-            if ref is None:
-                continue
+        for ref in (ref for f in edges.get(name, ()) for ref in references_of(f)):
             if ref.layout == start:
                 way = [name]
                 while way[-1] != start:
@@ -57,14 +98,16 @@ def _cycle(start: str, edges: dict[str, list[Field]]) -> list[str]:
 
 def _endless_finding(layout: Layout, cycle: list[str], fields: list[Field]) -> Diagnostic:
     following = cycle[1] if len(cycle) > 1 else cycle[0]
-    refs = [
-        (f, ref) for f in fields if (ref := reference_of(f)) is not None and ref.layout == following
-    ]
+    refs = [(f, ref) for f in fields for ref in references_of(f) if ref.layout == following]
     f, ref = refs[0]
     way = " holds ".join(f'"{name}"' for name in [*cycle, cycle[0]])
     help = "a struct that holds itself needs `when`"
+    if isinstance(f.type, ChoiceType):
+        help = "one of the cases must end"
     if isinstance(f.type, ArrayType):
         help = "say how deep the array may go: `nesting: 1`"
+        if not _may_be_empty(f):
+            help = "the array is never empty: it needs `when`"
     return Diagnostic("C019", f"{way}, without end", ref.span, help=help)
 
 
@@ -94,8 +137,9 @@ def _held(layout: Layout, model: Model) -> dict[str, int]:
     """The layouts that a layout holds, and how much deeper they lie."""
     out: dict[str, int] = {}
     for f in layout.fields:
-        ref = reference_of(f)
-        if ref is not None and ref.layout in model.layouts:
+        for ref in references_of(f):
+            if ref.layout not in model.layouts:
+                continue
             steps = 1 if isinstance(f.type, ArrayType) else 0
             out[ref.layout] = max(out.get(ref.layout, 0), steps)
     return out

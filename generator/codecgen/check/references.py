@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from codecgen.check.nulls import in_reach
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.runtime.compression import CODECS
 from codecgen.schema import other_words
-from codecgen.schema.lookup import enum_uses, field_of, field_spans, reference_of
+from codecgen.schema.lookup import (
+    choice_of,
+    enum_uses,
+    field_of,
+    field_spans,
+    integer_range,
+    reference_of,
+)
 from codecgen.schema.model import Choice, Enum, Field, Layout, Model, Overhead, OverheadOf
 from codecgen.schema.types import SCALARS, ArrayType, Reference, Span
 from codecgen.spans import hint, place, unknown
@@ -20,6 +28,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
             ref = reference_of(f)
             if ref is not None:
                 yield from layout_known(ref, model)
+            yield from once(_choices_known(f, model))
             yield from _counts(f, layout)
             yield from _codecs(f, model)
         yield from _derived_arrays(layout)
@@ -47,6 +56,26 @@ def layout_known(ref: Reference, model: Model) -> Iterator[Diagnostic]:
     message = f'unknown layout "{ref.layout}"'
     help = other_words.type_of(ref.layout, SCALARS) or unknown(ref.layout, model.layouts)
     yield Diagnostic("C012", message, ref.span, "not declared", help)
+
+
+def _choices_known(f: Field, model: Model) -> Iterator[Diagnostic]:
+    """A finding when a field names no choice."""
+    for one in f.variants():
+        found = choice_of(one)
+        if found is None or found.choice in model.choices or model.is_broken(found.choice):
+            continue
+        other = model.layouts.get(found.choice) or model.enums.get(found.choice)
+        if other is None:
+            help = unknown(found.choice, model.choices)
+            message = f'unknown choice "{found.choice}"'
+            yield Diagnostic("C012", message, found.span, "not declared", help)
+            continue
+        kind = "a layout" if found.choice in model.layouts else "an enum"
+        message = f'"{found.choice}" is {kind}, where a choice must stand'
+        help = f"it is declared at {other.span}"
+        if found.choice in model.layouts:
+            help = f"write `layout: {found.choice}`; {help}"
+        yield Diagnostic("C012", message, found.span, "not a choice", help)
 
 
 def value_known(word: str, enum: Enum, where: Span) -> Iterator[Diagnostic]:
@@ -208,6 +237,14 @@ def _choice(choice: Choice, model: Model) -> Iterator[Diagnostic]:
                 yield Diagnostic("C012", message, where, help=help)
             elif enum is not None:
                 yield from value_known(key, enum, where)
+    for key, ref in choice.cases if choice.given_type is not None else ():
+        where = choice.places.get(f"cases.{key}", ref.span)
+        reach = integer_range(choice.given_type or "")
+        if isinstance(key, str):
+            message = f'"{key}" is not a number: the cases are numbers of type {choice.given_type}'
+            yield Diagnostic("C012", message, where)
+        elif reach is not None:
+            yield from in_reach(key, choice.given_type or "", reach, where)
     if choice.by is not None:
         yield from _by(choice, choice.by, model)
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from codecgen.check import checksums, sizes
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.runtime.checksums import CRCS
 from codecgen.schema.lookup import (
     all_versions,
+    bounds,
+    covered_parts,
     exists_in,
     field_of,
     field_spans,
+    has_fixed_size,
     has_order,
+    index_of,
     integer_range,
     versions_of,
 )
@@ -26,14 +31,18 @@ def check(model: Model) -> Iterator[Diagnostic]:
         for f in layout.fields:
             found += _roles(f)
             found += _run(f, f.measures, "measures", layout)
-            found += _run(f, f.covers, "covers", layout)
+            for key, part in covered_parts(f):
+                found += _run(f, part, key, layout)
+            found += checksums.overlap(f, layout)
+            found += checksums.mask(f)
             found += _counts(f, layout)
             found += _array(f)
+            found += sizes.check_field(f, layout)
             found += _codec(f, layout)
         if not found:
             for version in all_versions(layout):
                 found += _nested(layout, version)
-                found += _cycles(layout, version)
+                found += checksums.cycles(layout, version)
         yield from once(found)
 
 
@@ -82,25 +91,6 @@ def _integer(f: Field, key: str) -> Iterator[Diagnostic]:
         yield Diagnostic("C011", f"{what} does not stand for values of an enum", place(f, "enum"))
 
 
-def index_of(layout: Layout, name: str) -> int | None:
-    return next((i for i, f in enumerate(layout.fields) if f.name == name), None)
-
-
-def bounds(layout: Layout, f: Field, field_range: FieldRange) -> tuple[int, int] | None:
-    """The first and the last index of a field range in the layout's fields; None when a name is unknown."""
-    first = (
-        index_of(layout, field_range.first)
-        if field_range.first
-        else (index_of(layout, f.name) or 0) + 1
-    )
-    last = (
-        index_of(layout, field_range.last)
-        if field_range.last is not None
-        else len(layout.fields) - 1
-    )
-    return None if first is None or last is None else (first, last)
-
-
 def _run(
     f: Field, field_range: FieldRange | None, key: str, layout: Layout
 ) -> Iterator[Diagnostic]:
@@ -134,12 +124,14 @@ def _run(
         alone = any(layout.fields_of(v)[-1] is f for v in versions_of(layout, f.versions))
         yield from _counts_itself(f, layout, last > own and not alone, start)
     elif key == "measures" and first < own:
-        message = f'"{f.name}" measures a range that begins before it ends: "{field_range.first}"'
-        yield Diagnostic("C016", message, start, help=_next_help(layout, own))
-    if key == "covers" and first <= own <= last:
-        message = f'the checksum "{f.name}" lies in the range that it covers'
-        help = f"let it end before, or begin after the checksum ({f.span})"
-        yield Diagnostic("C016", message, stop if field_range.last else start, help=help)
+        yield from _counts_before(f, layout, layout.fields[first:own], start)
+        yield from _counts_itself(f, layout, last > own, start)
+    if key != "measures":
+        yield from checksums.zero(f, field_range, key, layout, first, last)
+        if first <= own <= last and f.name not in field_range.zero:
+            message = f'the checksum "{f.name}" lies in the range that it covers'
+            help = f"let it end before, or begin after the checksum, or let it count as zero: `zero: [{f.name}]`"
+            yield Diagnostic("C016", message, stop if field_range.last else start, help=help)
     yield from _there(f, field_range, key, layout, start, stop)
 
 
@@ -158,6 +150,23 @@ def _counts_itself(f: Field, layout: Layout, more: bool, where: Span) -> Iterato
         yield Diagnostic("C016", message, where, help=help)
 
 
+def _counts_before(
+    f: Field, layout: Layout, before: tuple[Field, ...], where: Span
+) -> Iterator[Diagnostic]:
+    """What lies before a length in the range that it measures is always there, and always as long."""
+    for g in before:
+        why = ""
+        if g.when is not None or g.versions != f.versions:
+            why = "is not always there"
+        elif g.types or not has_fixed_size(g):
+            why = "has no fixed size"
+        if why:
+            message = f'"{f.name}" measures "{g.name}" before it, but that {why}'
+            help = _next_help(layout, index_of(layout, f.name) or 0)
+            yield Diagnostic("C016", message, where, help=help)
+            return
+
+
 def _next_help(layout: Layout, own: int) -> str:
     if own + 1 < len(layout.fields):
         return f'the next field is "{layout.fields[own + 1].name}"'
@@ -174,8 +183,9 @@ def _there(
             continue
         for version in all_versions(layout):
             if exists_in(f, version) and not exists_in(end, version):
+                verb = key.partition(".")[0]
                 message = (
-                    f'"{end.name}" is not there in version {version}, where "{f.name}" {key} it'
+                    f'"{end.name}" is not there in version {version}, where "{f.name}" {verb} it'
                 )
                 yield Diagnostic("C020", message, where, help=f"see {place(end, 'versions')}")
                 break
@@ -256,7 +266,19 @@ def _nested(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
     for i, (f, first, last) in enumerate(field_ranges):
         for g, other_first, other_last in field_ranges[:i]:
             where = place(f, "measures")
-            if (first, last) == (other_first, other_last):
+            ends = [
+                (own, begin, other_begin)
+                for own, begin, other_begin in (
+                    (index_of(layout, f.name) or 0, first, other_first),
+                    (index_of(layout, g.name) or 0, other_first, first),
+                )
+                if begin < other_begin <= own
+            ]
+            if ends:
+                message = f'the range that "{g.name}" measures and that of "{f.name}" overlap'
+                help = f"one begins before its length, and the other between; see {place(g, 'measures')}"
+                yield Diagnostic("C016", message, where, help=help)
+            elif (first, last) == (other_first, other_last):
                 message = f'"{f.name}" measures the same range as "{g.name}"'
                 yield Diagnostic("C016", message, where, help=f"see {place(g, 'measures')}")
             elif first <= other_last and other_first <= last:
@@ -266,29 +288,3 @@ def _nested(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
                     message = f'the ranges that "{f.name}" and "{g.name}" measure overlap'
                     help = f"one must lie inside the other, and the outer length come first; see {place(g, 'measures')}"
                     yield Diagnostic("C016", message, where, help=help)
-
-
-def _cycles(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
-    """Checksums over each other: none of them could be worked out first."""
-    covers: dict[str, list[Field]] = {}
-    checksums = [f for f in layout.fields if f.checksum is not None and exists_in(f, version)]
-    for f in checksums:
-        ends = bounds(layout, f, f.covers) if f.covers is not None else None
-        if ends is not None:
-            inside = layout.fields[ends[0] : ends[1] + 1]
-            covers[f.name] = [g for g in checksums if g in inside]
-    for f in checksums:
-        seen: set[str] = set()
-        todo = list(covers.get(f.name, ()))
-        while todo:
-            g = todo.pop()
-            if g.name not in seen:
-                seen.add(g.name)
-                todo += covers.get(g.name, ())
-        if f.name in seen:
-            others = ", ".join(f'"{name}"' for name in sorted(seen - {f.name}))
-            message = f'"{f.name}" covers {others}, which covers it too'
-            yield Diagnostic(
-                "C016", message, place(f, "covers"), help="one must not cover the other"
-            )
-            return

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from codecgen.diagnostics import Diagnostic, did_you_mean
 from codecgen.plan.as_of import release_key
 from codecgen.schema.declarations import is_used
-from codecgen.schema.lookup import field_of, reference_of
-from codecgen.schema.model import Field, Layout, Manifest, Model
-from codecgen.schema.types import BitsType, Formerly, Misprint, Since, Span
+from codecgen.schema.lookup import choice_of, covered_parts, field_of, references_of
+from codecgen.schema.model import Choice, Field, Layout, Manifest, Model
+from codecgen.schema.types import BitsType, Formerly, Misprint, Reference, Since, Span
 from codecgen.spans import place
 
 
@@ -137,11 +137,8 @@ def _ends(f: Field, layout: Layout) -> Iterator[Diagnostic]:
     """A range begins and ends with fields that are as old as what measures it."""
     own = f.since or layout.since
     first = own.release if own is not None else None
-    ends = [
-        (key, field_range)
-        for key, field_range in (("measures", f.measures), ("covers", f.covers))
-        if field_range is not None
-    ]
+    ends = [] if f.measures is None else [("measures", f.measures)]
+    ends += covered_parts(f)
     names = [(f"{key}.from", field_range.first) for key, field_range in ends]
     names += [
         (f"{key}.to", field_range.last) for key, field_range in ends if field_range.last is not None
@@ -158,17 +155,32 @@ def _ends(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 def _held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
     """A layout that is there while one that it holds is not."""
-    ref = reference_of(f)
-    held = model.layouts.get(ref.layout) if ref is not None else None
-    if ref is None or held is None or layout.draft is not None or is_used(ref.layout):
+    used = choice_of(f)
+    if used is None:
+        for ref in references_of(f):
+            yield from _held_layout(ref, f, layout, model)
+    elif used.choice in model.choices and not is_used(used.choice) and layout.draft is None:
+        # Which of its layouts are cases goes by what is there.
+        yield from _held_since(model.choices[used.choice], used.span, f, layout)
+
+
+def _held_layout(ref: Reference, f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
+    held = model.layouts.get(ref.layout)
+    if held is None or layout.draft is not None or is_used(ref.layout):
         return
     if held.draft is not None:
         message = f'"{held.name}" is a draft that never shipped, and "{layout.name}" is none'
         yield Diagnostic("C028", message, ref.span, help=f"see {place(held, 'draft')}")
         return
+    yield from _held_since(held, ref.span, f, layout)
+
+
+def _held_since(
+    held: Layout | Choice, where: Span, f: Field, layout: Layout
+) -> Iterator[Diagnostic]:
     since = f.since or layout.since
     if since is not None and since.release is not None:
         newer = held.since.release if held.since is not None else None
         if newer is not None and release_key(newer) > release_key(since.release):
             message = f'"{held.name}" exists since {newer}, but is held since {since.release}'
-            yield Diagnostic("C028", message, ref.span, help=f"see {place(held, 'since')}")
+            yield Diagnostic("C028", message, where, help=f"see {place(held, 'since')}")

@@ -7,9 +7,17 @@ from collections.abc import Iterator
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.schema.expression import Data, Null, Number, Path, Truth
 from codecgen.schema.flexible import UNKNOWN_TAGS
-from codecgen.schema.lookup import enum_values, field_of, members, reference_of, versions_of
+from codecgen.schema.lookup import (
+    covered_parts,
+    enum_values,
+    field_of,
+    members,
+    reference_of,
+    versions_of,
+)
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.types import (
+    ZERO_TERMINATED,
     ArrayType,
     BytesType,
     ScalarType,
@@ -24,6 +32,7 @@ HIGHEST = (1 << 31) - 1
 _NOT_TAGGED = (
     *("when", "const", "is", "measures", "counts", "checksum", "covers"),
     *("valid", "refuse", "compressed", "until", "length", "nesting", "at_least"),
+    *("padding", "padded", "mask"),
 )
 """Keys of a field that lies in the order of the bytes."""
 
@@ -92,8 +101,9 @@ def _tags(layout: Layout) -> Iterator[Diagnostic]:
 def _ranges(layout: Layout) -> Iterator[Diagnostic]:
     """The ends of ranges are fields in the order of the bytes."""
     for f in layout.fields:
-        for key, found in (("measures", f.measures), ("covers", f.covers)):
-            for name in () if found is None else (found.first, found.last):
+        measured = [] if f.measures is None else [("measures", f.measures)]
+        for key, found in (*measured, *covered_parts(f)):
+            for name in (found.first, found.last):
                 end = None if name is None else field_of(layout, name)
                 if end is not None and end.tag is not None:
                     message = f'"{name}" is tagged: it stands in the section that ends the layout'
@@ -140,7 +150,10 @@ def _tagged(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
         message = f'nothing says what "{f.name}" is where it is left out'
         help = f"add `nullable: {layout.flexible}`: it is null then; or `default: {{}}`"
         yield Diagnostic("C052", message, f.span, help=help)
-    if isinstance(f.type, BytesType) and f.type.length == "rest":
+    if isinstance(f.type, ArrayType) and f.type.fixed is not None:
+        message = f'"{f.name}" always has {f.type.fixed} elements, and none where it is left out'
+        yield Diagnostic("C052", message, place(f, "count"), help="let the layout count them")
+    if isinstance(f.type, BytesType) and f.type.length in ("rest", ZERO_TERMINATED):
         message = "the size of a tagged field is in front of it already"
         yield Diagnostic("C052", message, f.span, help="write `type: bytes`, or `type: string`")
     for m in members(f):
@@ -163,7 +176,8 @@ def _filled(f: Field, model: Model) -> Iterator[Diagnostic]:
     held = None if ref is None else model.layouts.get(ref.layout)
     for inner in () if held is None else held.fields:
         known = inner.default is not None or inner.absent is not None or inner.const is not None
-        settled = known or inner.tag is not None or isinstance(inner.type, ArrayType | TagsType)
+        counted = isinstance(inner.type, ArrayType) and inner.type.fixed is None
+        settled = known or counted or inner.tag is not None or isinstance(inner.type, TagsType)
         nullable = isinstance(inner.type, StructType) and inner.type.present is not None
         if not settled and not nullable and not inner.is_version:
             message = f'nothing says what "{inner.name}" is where "{f.name}" is left out'

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan, Plan, make_plan
-from codecgen.schema.lookup import bytes_of, number_types, reference_of
+from codecgen.schema.lookup import bytes_of, choice_of, number_types, reference_of, references_of
 from codecgen.schema.model import FREEDOMS, Field, Layout, Model
 from codecgen.schema.types import VARINTS, ArrayType, BytesType, ScalarType, StructType, TagsType
 from codecgen.spans import place
@@ -59,6 +59,7 @@ def _fits(freedom: str, f: Field, plan: Plan) -> bool:
         case "negative_null":
             found = bytes_of(f)
             nulls = [getattr(f.type, "null", None), None if found is None else found.null]
+            nulls.append(getattr(choice_of(f), "null", None))
             return any(null is not None and null < 0 for null in nulls)
         case "loose_tags":
             return isinstance(f.type, TagsType)
@@ -68,23 +69,23 @@ def _fits(freedom: str, f: Field, plan: Plan) -> bool:
             found = bytes_of(f)
             return found is not None and found.text
         case "bytes_after_none":
-            return isinstance(f.type, ArrayType) and _says_how_many(f.type)
+            return isinstance(f.type, ArrayType) and _may_say_none(f.type)
         case "truncated_tail":
             return isinstance(f.type, ArrayType) and _ends_open(f.type) and _tells_its_end(f, plan)
         case "mixed_versions" | "unchecked_elements":
             return isinstance(f.type, ArrayType) and _element_can(freedom, f, plan.model)
         case _:
-            return f.measures is not None or reference_of(f) is not None
+            return f.measures is not None or bool(references_of(f))
 
 
-def _says_how_many(array: ArrayType) -> bool:
-    """Whether a number says how many elements there are, so that it can be 0."""
+def _may_say_none(array: ArrayType) -> bool:
+    """Whether a number says how many elements there are, and can be 0."""
     return array.count is not None or array.counted_by is not None
 
 
 def _ends_open(array: ArrayType) -> bool:
     """Whether only the end of the bytes says how many elements there are."""
-    return not _says_how_many(array)
+    return not array.says_how_many and array.until is None
 
 
 def _tells_its_end(f: Field, plan: Plan) -> bool:

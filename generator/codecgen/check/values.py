@@ -17,7 +17,15 @@ from codecgen.schema.lookup import (
     members,
 )
 from codecgen.schema.model import Enum, Field, Layout, Model
-from codecgen.schema.types import ArrayType, BitsType, BytesType, ScalarType, Span
+from codecgen.schema.types import (
+    ZERO_TERMINATED,
+    ArrayType,
+    BitsType,
+    BytesType,
+    PaddingType,
+    ScalarType,
+    Span,
+)
 from codecgen.spans import expression_span, place
 
 MAX_BYTES = (1 << 31) - 1
@@ -174,6 +182,9 @@ def _data(type_: BytesType, value: str | bytes, where: Span) -> Iterator[Diagnos
         return
     size = len(value.encode("utf-8", "replace") if isinstance(value, str) else value)
     length = type_.length
+    if type_.padded or length == ZERO_TERMINATED:
+        yield from _with_zeros(type_, value, where)
+        return
     if isinstance(length, int):
         if size != length:
             there = "1 byte" if size == 1 else f"{size} bytes"
@@ -189,13 +200,28 @@ def _data(type_: BytesType, value: str | bytes, where: Span) -> Iterator[Diagnos
         yield Diagnostic("C017", message, where)
 
 
+def _with_zeros(type_: BytesType, value: str | bytes, where: Span) -> Iterator[Diagnostic]:
+    """A constant or a default that zero bytes end, or fill up."""
+    data = value.encode("utf-8", "replace") if isinstance(value, str) else value
+    if not isinstance(type_.length, int):
+        if 0 in data:
+            message = f"{_words(value)} has a zero byte, which would end it"
+            yield Diagnostic("C017", message, where)
+    elif len(data) > type_.length:
+        message = f"{_words(value)} has {len(data)} bytes, more than the field ({type_.length})"
+        yield Diagnostic("C017", message, where)
+    elif data[-1:] == b"\0":
+        message = f"{_words(value)} ends with a zero byte, which would be read as none of it"
+        yield Diagnostic("C017", message, where)
+
+
 def _default(f: Field, default: Expression, model: Model, nullable: bool) -> Iterator[Diagnostic]:
     """``nullable``: the field may be null in some version."""
     where = expression_span(model, default)
     if isinstance(f.type, BitsType):
         message = f'"{f.name}" has no default: its members have'
         yield Diagnostic("C017", message, where)
-    elif not isinstance(f.type, ScalarType | BytesType):
+    elif not isinstance(f.type, ScalarType | BytesType | PaddingType):
         yield from default_of_many(f, where, nullable, is_null=isinstance(default.node, Null))
     elif isinstance(f.type, BytesType) and isinstance(default.node, Data):
         yield from _data(f.type, default.node.value, where)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from codecgen.check import types_by_version
 from codecgen.diagnostics import Diagnostic
-from codecgen.schema.lookup import MAX_VERSIONS, field_of, integer_range, members, reference_of
+from codecgen.schema.lookup import (
+    MAX_VERSIONS,
+    choice_of,
+    field_of,
+    integer_range,
+    members,
+    references_of,
+)
 from codecgen.schema.model import Choice, Field, Layout, Model
-from codecgen.schema.types import ArrayType, Reference, ScalarType, Span, Versions
+from codecgen.schema.types import ArrayType, Reference, ScalarType, Span, Versions, choosing
 from codecgen.spans import place, version_place
 
 
@@ -19,9 +27,13 @@ def check(model: Model) -> Iterator[Diagnostic]:
         yield from _version_field(layout)
         for f in layout.fields:
             yield from types_by_version.check(layout, f)
-            ref = reference_of(f)
-            if ref is not None:
-                yield from _held(ref, layout, f, model)
+            for one in f.variants():
+                if choosing(one.type)[1] is None:
+                    chosen = choice_of(one)
+                    for ref in references_of(one):
+                        # Of a choice the field is what is wrong, not the case that others use too.
+                        at = ref if chosen is None else replace(ref, span=chosen.span)
+                        yield from _held(at, layout, f, model)
         for example in layout.examples:
             yield from _example(
                 layout, example.version, example.places.get("version", example.span)
@@ -167,6 +179,8 @@ def _held(ref: Reference, holder: Layout, f: Field, model: Model) -> Iterator[Di
     if held.versions.high is None:
         return
     help = f'name one: "{ref.layout}@{held.versions.low}" ({held.span})'
+    if choice_of(f) is not None:
+        help = f"write `version:` and a field before that says it; see {held.span}"
     if holder.versions is None:
         message = (
             f'"{held.name}" has versions {held.versions}: which one "{holder.name}" holds is open'
@@ -199,9 +213,9 @@ def _case(choice: Choice, key: int | str, ref: Reference, model: Model) -> Itera
     if layout is None:
         return
     v = layout.versions
-    if choice.given is not None:
-        several = v is not None and v.low != v.high
-        if several and ref.version is None and layout.version_is is None:
+    open_ = v is not None and v.low != v.high and ref.version is None and layout.version_is is None
+    if choice.by is None or open_:
+        if open_ and (choice.by is not None or not _used(choice, model)):
             message = f'"{layout.name}" has versions {v}: which one is meant is open'
             help = f'name one: "{layout.name}@{v.low if v else 0}" ({layout.span})'
             yield Diagnostic("C020", message, ref.span, help=help)
@@ -224,3 +238,10 @@ def _case(choice: Choice, key: int | str, ref: Reference, model: Model) -> Itera
         if reach is not None and not reach[0] <= key <= reach[1]:
             message = f'{key} does not fit "{field.name}" of {ref}: {field.type.name} is {reach[0]} to {reach[1]}'
             yield Diagnostic("C017", message, where, help=f"see {field.span}")
+
+
+def _used(choice: Choice, model: Model) -> bool:
+    """Whether a field is the choice, and says which version a case is in."""
+    fields = (f for layout in model.layouts.values() for f in layout.fields)
+    found = (choice_of(one) for f in fields for one in f.variants())
+    return any(one is not None and one.choice == choice.name for one in found)

@@ -10,13 +10,17 @@ from typing import Any
 from codecgen.diagnostics import Diagnostic, did_you_mean
 from codecgen.examples.live import Codecs, load
 from codecgen.examples.text_trial import text_findings
-from codecgen.plan import LayoutPlan, Plan
+from codecgen.plan import FieldPlan, LayoutPlan, Plan
+from codecgen.plan.cases import held_plan
 from codecgen.runtime.errors import CodecError
+from codecgen.schema.expression import Expression
+from codecgen.schema.lookup import choice_of
 from codecgen.schema.model import Example, Field, Layout
 from codecgen.schema.types import (
     ArrayType,
     BitsType,
     BytesType,
+    ChoiceType,
     FieldType,
     Reference,
     ScalarType,
@@ -163,10 +167,37 @@ class _Meant:
                 what = f"{plan.name} has no field {name!r} here"
                 here = _under(path, str(name))
                 raise Mismatch(f"{what}; {known}" if known else what, here)
-            out[str(name)] = self.value(plan, fp.field.type, value, _under(path, str(name)))
+            out[str(name)] = self.value(
+                plan, fp, fp.field.type, value, given, _under(path, str(name))
+            )
         return out
 
-    def value(self, plan: LayoutPlan, type_: FieldType, given: object, path: str) -> object:
+    def chosen(
+        self,
+        plan: LayoutPlan,
+        fp: FieldPlan,
+        given: object,
+        fields: Mapping[Any, object],
+        path: str,
+    ) -> object:
+        """One of the layouts of a choice, or the bytes of what has no case, which text may say."""
+        choice = choice_of(fp.field)
+        if isinstance(given, str) and choice is not None and choice.unknown:
+            return given.encode("utf-8")
+        if not isinstance(given, Mapping):
+            return given
+        held = held_plan(self.plan, plan, fp, fields, given)
+        return given if held is None else self.layout(held, given, path)
+
+    def value(
+        self,
+        plan: LayoutPlan,
+        fp: FieldPlan,
+        type_: FieldType,
+        given: object,
+        fields: Mapping[Any, object],
+        path: str,
+    ) -> object:
         if given is None:
             return None
         match type_:
@@ -187,6 +218,10 @@ class _Meant:
                         f"{path}: text is needed, not {given!r}; put it into quotes", path
                     )
                 return given if text else given.encode("utf-8")
+            case ChoiceType():
+                return self.chosen(plan, fp, given, fields, path)
+            case StructType(version=Expression()):
+                return self.chosen(plan, fp, given, fields, path)
             case TagsType() if isinstance(given, list):
                 return [self.tagged(item, f"{path}[{i}]") for i, item in enumerate(given)]
             case StructType(ref):
@@ -197,7 +232,7 @@ class _Meant:
                 return [
                     self.layout(self.version(element, plan, item), item, f"{path}[{i}]")
                     if isinstance(element, Reference)
-                    else self.value(plan, element, item, f"{path}[{i}]")
+                    else self.value(plan, fp, element, item, fields, f"{path}[{i}]")
                     for i, item in enumerate(given)
                 ]
             case _:
@@ -260,19 +295,35 @@ def _compare(
             raise Mismatch(f"{plan.name} has no field {name!r} here", path)
         here = _under(path, str(name))
         if worked_out or not _is_worked_out(fp.field):
-            _compare_value(meant, plan, fp.field.type, value, parsed[name], here, worked_out)
+            _compare_value(meant, plan, fp, value, parsed, here, worked_out)
 
 
 def _compare_value(
     meant: _Meant,
     plan: LayoutPlan,
-    type_: FieldType,
+    fp: FieldPlan,
     given: object,
-    parsed: Any,
+    fields: Any,
     path: str,
     worked_out: bool,
 ) -> None:
+    """The same for a field, of the ``fields`` that were parsed."""
+    type_ = fp.field.type
+    parsed = fields[fp.name]
+
+    def chosen(given: object, parsed: Any, path: str) -> None:
+        held = held_plan(meant.plan, plan, fp, fields, parsed)
+        if isinstance(given, Mapping) and isinstance(parsed, Mapping) and held is not None:
+            _compare(meant, held, given, parsed, path, worked_out)
+        else:
+            _same(meant.plan, None, meant.chosen(plan, fp, given, fields, path), parsed, path)
+
     match type_:
+        case ChoiceType() | StructType(version=Expression()):
+            chosen(given, parsed, path)
+        case ArrayType(ChoiceType()) if isinstance(given, list) and len(given) == len(parsed or ()):
+            for i, (one, other) in enumerate(zip(given, parsed, strict=True)):
+                chosen(one, other, f"{path}[{i}]")
         case ArrayType(Reference() as ref) if isinstance(given, list) and isinstance(parsed, list):
             if len(given) != len(parsed):
                 raise Mismatch(f"{path} has {len(parsed)} elements, not {len(given)}", path)
@@ -290,7 +341,8 @@ def _compare_value(
         case ScalarType(_, enum) if enum is not None:
             _same(meant.plan, enum, given, parsed, path)
         case _:
-            _same(meant.plan, None, meant.value(plan, type_, given, path), parsed, path)
+            value = meant.value(plan, fp, type_, given, fields, path)
+            _same(meant.plan, None, value, parsed, path)
 
 
 def _same(plan: Plan, enum: str | None, given: object, parsed: Any, path: str) -> None:

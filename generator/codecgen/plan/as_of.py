@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from codecgen.plan.generated_names import spell
 from codecgen.schema.declarations import Declarations, used_of
+from codecgen.schema.lookup import choice_of
 from codecgen.schema.model import Field, Layout, Manifest, Model
 from codecgen.schema.types import (
     ArrayType,
     BitMember,
     BitsType,
+    ChoiceType,
+    FieldType,
     Formerly,
     Reference,
     ScalarType,
     Since,
-    StructType,
     Versions,
+    held_layouts,
 )
 
 
@@ -60,7 +63,7 @@ def as_of(model: Model, release: str | None) -> Model:
             and _version_exists(layout, release)
         ):
             layouts[name] = _layout(layout, release, known, model.manifest)
-    kept = _closed(layouts, used)
+    kept = _closed(_with_values(layouts, known, model, release), used)
     there = Declarations(kept, used)
     kept = {name: _compared(layout, there) for name, layout in kept.items()}
     every = Declarations(kept, used)
@@ -173,14 +176,57 @@ def _closed(layouts: dict[str, Layout], used: Mapping[str, Layout]) -> dict[str,
     """Without the layouts that hold one that is gone."""
     while True:
         every = Declarations(layouts, used)
+        fewer = {name: _with_cases(layout, every) for name, layout in layouts.items()}
         kept = {
             name: layout
-            for name, layout in layouts.items()
+            for name, layout in fewer.items()
             if all(_refers(ref, every) for ref in _held(layout))
+            and all(choice is None or choice.cases for choice in map(choice_of, layout.fields))
         }
         if len(kept) == len(layouts):
             return kept
         layouts = kept
+
+
+def _with_cases(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
+    """Without the cases of choices that are gone."""
+
+    def there(choice: ChoiceType) -> ChoiceType:
+        return replace(choice, cases=tuple(c for c in choice.cases if _refers(c[1], layouts)))
+
+    return _with_choices(layout, there)
+
+
+def _with_values(
+    layouts: dict[str, Layout], known: Mapping[str, set[str]], model: Model, release: str
+) -> dict[str, Layout]:
+    """Without the cases of choices that are gone, or are for values of an enum that are."""
+
+    def there(choice: ChoiceType) -> ChoiceType:
+        if not exists(model.choices[choice.choice].since, release):
+            return replace(choice, cases=())
+        if choice.enum is None:
+            return choice
+        values = model.enums[choice.enum].values
+        numbers = {v.value for v in values if v.name in known.get(choice.enum, set())}
+        return replace(choice, cases=tuple(c for c in choice.cases if c[0] in numbers))
+
+    return {name: _with_choices(layout, there) for name, layout in layouts.items()}
+
+
+def _with_choices(layout: Layout, change: Callable[[ChoiceType], ChoiceType]) -> Layout:
+    """The layout with something changed in each choice that a field is, or its elements are."""
+
+    def changed(type_: FieldType) -> FieldType:
+        if isinstance(type_, ArrayType) and isinstance(type_.element, ChoiceType):
+            return replace(type_, element=change(type_.element))
+        return change(type_) if isinstance(type_, ChoiceType) else type_
+
+    fields = []
+    for f in layout.fields:
+        types = tuple((versions, changed(type_)) for versions, type_ in f.types)
+        fields.append(replace(f, type=changed(f.type), types=types))
+    return replace(layout, fields=tuple(fields))
 
 
 def _compared(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
@@ -192,13 +238,7 @@ def _compared(layout: Layout, layouts: Mapping[str, Layout]) -> Layout:
 
 
 def _held(layout: Layout) -> list[Reference]:
-    out = []
-    for f in layout.fields:
-        if isinstance(f.type, StructType):
-            out.append(f.type.layout)
-        elif isinstance(f.type, ArrayType) and isinstance(f.type.element, Reference):
-            out.append(f.type.element)
-    return out
+    return [ref for f in layout.fields for ref in held_layouts(f.type)]
 
 
 def _enums_in_use(layouts: dict[str, Layout]) -> set[str]:

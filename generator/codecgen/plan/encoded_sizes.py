@@ -15,10 +15,13 @@ from codecgen.schema.model import Overhead, OverheadOf
 from codecgen.schema.types import (
     INTEGERS,
     VARINTS,
+    ZERO_TERMINATED,
     ArrayType,
     BitMember,
     BitsType,
     BytesType,
+    ChoiceType,
+    PaddingType,
     Reference,
     ScalarType,
     StructType,
@@ -52,6 +55,11 @@ def encoded_size(plan: Plan, layout: LayoutPlan, value: Fields) -> int:
     """The length in bytes of a value in a layout. The value is what a builder takes: mappings of fields, of which
     those that the builder works out may be left out. Raises :class:`SizeError`."""
     return _Sizer(plan, layout, value).total()
+
+
+def evaluated(plan: Plan, layout: LayoutPlan, fields: Fields, value: Value) -> object:
+    """What an expression gives for the values of the fields. Raises :class:`SizeError`."""
+    return _Sizer(plan, layout, fields).evaluate(value)
 
 
 class _Sizer:
@@ -105,12 +113,16 @@ class _Sizer:
                 return self.bytes(type_, value)
             case ArrayType() as array:
                 return self.array(array, value, fp)
+            case PaddingType(multiple):
+                return -sum(self.sizes.values()) % multiple
             case StructType(ref, present, null):
                 if present is None or null is None:
-                    return self.held(ref, value)
+                    return self.held(ref, value, fp.held_version)
                 if value is None:
                     return length_size(present, null)
-                return length_size(present, 1) + self.held(ref, value)
+                return length_size(present, 1) + self.held(ref, value, fp.held_version)
+            case ChoiceType() as choice:
+                return self.chosen(choice, value, fp)
             case TagsType():
                 return self.tags(value)
 
@@ -147,15 +159,16 @@ class _Sizer:
         if isinstance(type_.length, int):
             return type_.length
         if value is None:
-            if type_.null is None or type_.length == "rest":
+            if type_.null is None or type_.prefix is None:
                 raise SizeError(f"{self.layout.name}: null is not allowed")
-            return length_size(type_.length, -1 if type_.length == "compact" else type_.null)
+            return length_size(type_.prefix, -1 if type_.prefix == "compact" else type_.null)
         if isinstance(value, str):
             value = value.encode("utf-8")
         if not isinstance(value, bytes | bytearray | memoryview):
             raise SizeError(f"{self.layout.name}: bytes are needed, not {value!r}")
-        prefix = 0 if type_.length == "rest" else length_size(type_.length, len(value))
-        return prefix + len(value)
+        if type_.prefix is not None:
+            return length_size(type_.prefix, len(value)) + len(value)
+        return len(value) + (type_.length == ZERO_TERMINATED)
 
     def array(self, array: ArrayType, value: object, fp: FieldPlan) -> int:
         prefix = array.count or array.length
@@ -171,10 +184,15 @@ class _Sizer:
             size = sum(self.held(element, item) for item in items)
         elif isinstance(element, BytesType):
             size = sum(self.bytes(element, item) for item in items)
+        elif isinstance(element, ChoiceType):
+            size = sum(self.chosen(element, item, fp) for item in items)
         elif element.name in VARINTS:
             size = sum(self.scalar(element, item) for item in items)
         else:
             size = scalar_bounds(element.name)[0] * len(items)
+        if array.fixed is not None and len(items) != array.fixed:
+            wanted = f"{array.fixed} elements are needed, not {len(items)}"
+            raise SizeError(f"{self.layout.name}: {wanted}")
         if fp.codec is not None and (items or not array.counted_by):
             self.uncompressed(fp.codec)
         if array.length is not None:
@@ -232,10 +250,34 @@ class _Sizer:
         fields = self.plan_of(fp.field.type.layout, value).fields
         return all(holds_default(f, value[f.name]) for f in fields if f.name in value)
 
-    def held(self, ref: Reference, value: object) -> int:
+    def held(self, ref: Reference, value: object, version: Value | None = None) -> int:
         if not isinstance(value, Mapping):
             raise SizeError(f"{ref.layout}: a mapping is needed, not {value!r}")
+        if version is not None:
+            number = self.evaluate(version)
+            for found in self.plan.of(ref):
+                if found.version in (number, None):
+                    return encoded_size(self.plan, found, value)
         return encoded_size(self.plan, self.plan_of(ref, value), value)
+
+    def chosen(self, choice: ChoiceType, value: object, fp: FieldPlan) -> int:
+        """The length of one of the layouts of a choice, or of the bytes that stand for one."""
+        if value is None and choice.length is not None and choice.null is not None:
+            return length_size(choice.length, choice.null)
+        if isinstance(value, bytes | bytearray | memoryview):
+            size = len(value)
+        else:
+            size = self.held(self.case_of(choice, value, fp), value, fp.held_version)
+        return size if choice.length is None else size + length_size(choice.length, size)
+
+    def case_of(self, choice: ChoiceType, value: object, fp: FieldPlan) -> Reference:
+        number = None if fp.given is None else self.evaluate(fp.given)
+        if choice.by is not None and isinstance(value, Mapping):
+            number = value.get(choice.by)
+        found = next((ref for key, ref in choice.cases if key == number), None)
+        if found is None:
+            raise SizeError(f"{choice.choice}: the value does not say which case it is")
+        return found
 
     def plan_of(self, ref: Reference, value: Fields) -> LayoutPlan:
         plans = self.plan.held(ref, self.layout)

@@ -14,6 +14,7 @@ from codecgen.plan.resolve_rows import derived_value
 from codecgen.plan.scope import Scope
 from codecgen.plan.texts import TextPlan, text_plan
 from codecgen.schema.declarations import Declarations, used_of
+from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import field_of, spread
 from codecgen.schema.model import Declared, Field, Layout, Manifest, Model
 from codecgen.schema.types import (
@@ -22,11 +23,16 @@ from codecgen.schema.types import (
     ArrayType,
     BitsType,
     BytesType,
+    ChoiceType,
     FieldRange,
+    FieldType,
+    PaddingType,
     Reference,
     ScalarType,
     StructType,
     TagsType,
+    choosing,
+    held_layouts,
 )
 
 T = TypeVar("T")
@@ -41,30 +47,31 @@ class FieldPlan:
     that is fixed. ``measures`` and ``covers`` have their first field filled in (``rest`` is spelled out).
 
     ``when``, ``valid``, ``refuse``, ``default`` and ``codec`` (what names it) are settled in this version, and so are the
-    defaults of bits, by the name of the member.
+    defaults of bits, by the name of the member; ``given`` and ``held_version`` give the case and the version of what it
+    holds.
     """
 
     field: Field
     offset: int | None
     size: int | None
     measures: FieldRange | None
-    covers: FieldRange | None
+    covers: tuple[FieldRange, ...]
     when: Value | None = None
     valid: Value | None = None
     refuse: Value | None = None
     default: Value | None = None
     codec: Value | None = None
     bit_defaults: Mapping[str, Value] = dataclass_field(default_factory=dict)
+    given: Value | None = None
+    held_version: Value | None = None
+    own_bytes: int = 0
+    """The bytes up to its end that a length counts: its own, and those before it in its range."""
+    until: Value | None = None
+    """The condition that holds for the last element of an array, and for no other."""
 
     @property
     def name(self) -> str:
         return self.field.name
-
-    @property
-    def own_bytes(self) -> int:
-        """The bytes of itself that a length counts."""
-        counts = self.measures is not None and self.measures.first == self.name
-        return (self.size or 0) if counts else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +121,26 @@ class LayoutPlan:
     def field(self, name: str) -> FieldPlan | None:
         return next((f for f in self.fields if f.name == name), None)
 
+    def covered(self, checksum: FieldPlan) -> tuple[FieldPlan, ...]:
+        """The fields that a checksum covers."""
+        return tuple(fp for part in checksum.covers for fp in self.field_range(part))
+
+    def checksums(self) -> tuple[FieldPlan, ...]:
+        """The checksums, in an order in which they can be worked out: one that another one covers comes first."""
+        out: list[FieldPlan] = []
+
+        def add(checksum: FieldPlan) -> None:
+            for fp in self.covered(checksum):
+                counts = fp.name not in checksum.field.zero and fp not in out
+                if counts and fp.field.checksum is not None:
+                    add(fp)
+            out.append(checksum)
+
+        for fp in self.fields:
+            if fp.field.checksum is not None and fp not in out:
+                add(fp)
+        return tuple(out)
+
     def field_range(self, field_range: FieldRange) -> tuple[FieldPlan, ...]:
         """The fields of a field range."""
         names = [f.name for f in self.fields]
@@ -148,6 +175,16 @@ class Plan:
         if ref.version is None and self.model.layouts[ref.layout].version_is is None:
             return tuple(p for p in plans if p.version in (around.version, None)) or plans
         return plans
+
+    def held_by(self, type_: FieldType, around: LayoutPlan) -> tuple[LayoutPlan, ...]:
+        """The plans that may stand in the place of a field, or as its elements."""
+        inner = type_.element if isinstance(type_, ArrayType) else type_
+        told = isinstance(inner, StructType | ChoiceType) and inner.version is not None
+        return tuple(
+            plan
+            for ref in held_layouts(type_)
+            for plan in (self.of(ref) if told else self.held(ref, around))
+        )
 
     def expected(self, ref: Reference, around: LayoutPlan) -> LayoutPlan:
         """The plan that a reference inside a layout means where no bytes say otherwise: the version of what is around."""
@@ -197,6 +234,8 @@ def _plan(layout: Layout, version: int | None, model: Model, plan_of: object) ->
         f = _in_version(f, version, model)
         is_tagged = f.tag is not None
         size = None if is_tagged else _size(f, version, plan_of)
+        if isinstance(f.type, PaddingType) and offset is not None:
+            size = -offset % f.type.multiple
         following = next((g.name for g in there[i + 1 :] if g.tag is None), f.name)
         fields.append(
             FieldPlan(
@@ -204,7 +243,7 @@ def _plan(layout: Layout, version: int | None, model: Model, plan_of: object) ->
                 None if is_tagged else offset,
                 size,
                 _spelled_out(f.measures, following),
-                _spelled_out(f.covers, following),
+                tuple(part for c in f.covers if (part := _spelled_out(c, following)) is not None),
                 *_settled(layout, f, version, model),
             )
         )
@@ -212,21 +251,54 @@ def _plan(layout: Layout, version: int | None, model: Model, plan_of: object) ->
             continue
         fixed = offset is not None and size is not None and f.when is None
         offset = offset + size if fixed else None  # type: ignore[operator]
-    return LayoutPlan(layout, version, tuple(fields), _derived(layout, version, model))
+    own = tuple(
+        replace(
+            fp,
+            own_bytes=_own_bytes(fp, fields),
+            until=_until(layout, fp.field, version, model),
+        )
+        for fp in fields
+    )
+    return LayoutPlan(layout, version, own, _derived(layout, version, model))
+
+
+def _own_bytes(fp: FieldPlan, fields: list[FieldPlan]) -> int:
+    """The bytes that a length counts before what follows it."""
+    before = fields[: fields.index(fp) + 1]
+    first = next(
+        (i for i, f in enumerate(before) if fp.measures and f.name == fp.measures.first), None
+    )
+    return 0 if first is None else sum(f.size or 0 for f in before[first:])
+
+
+def _until(layout: Layout, f: Field, version: int | None, model: Model) -> Value | None:
+    if not isinstance(f.type, ArrayType) or f.type.until is None:
+        return None
+    at = next(i for i, other in enumerate(layout.fields) if other.name == f.name)
+    return settled(f.type.until, Scope(model, layout, version, at, f.name, f.type.element))
 
 
 def _settled(
     layout: Layout, f: Field, version: int | None, model: Model
 ) -> tuple[
-    Value | None, Value | None, Value | None, Value | None, Value | None, Mapping[str, Value]
+    Value | None,
+    Value | None,
+    Value | None,
+    Value | None,
+    Value | None,
+    Mapping[str, Value],
+    Value | None,
+    Value | None,
 ]:
-    """What the expressions of a field mean: when, valid, refuse, default, codec, and the defaults of bits."""
+    """What the expressions of a field mean: when, valid, refuse, default, codec, the defaults of bits, and what gives the
+    case and the version of what it holds."""
     at = next(i for i, other in enumerate(layout.fields) if other.name == f.name)
     scope = Scope(model, layout, version, owner=f.name)
     before, itself = replace(scope, before=at), replace(scope, before=at + 1)
     built = replace(before, built=True)
     bits = f.type.members if isinstance(f.type, BitsType) else ()
     compression = f.type.compression if isinstance(f.type, ArrayType) else None
+    given, held_version = choosing(f.type)
     return (
         None if f.when is None else settled(f.when, before),
         None if f.valid is None else settled(f.valid, itself),
@@ -234,6 +306,8 @@ def _settled(
         None if f.default is None else settled(f.default, built, getattr(f.type, "enum", None)),
         None if compression is None else settled(compression.by, before),
         {m.name: settled(m.default, built, m.enum) for m in bits if m.default is not None},
+        None if given is None else settled(given, before),
+        None if held_version is None else settled(held_version, before),
     )
 
 
@@ -274,12 +348,16 @@ def _size(f: Field, version: int | None, plan_of: object) -> int | None:
             return INTEGERS[base][0]
         case BytesType(length):
             return length if isinstance(length, int) else None
-        case StructType(_, str()):
+        case StructType(_, str()) | StructType(version=Expression()) | ChoiceType() | PaddingType():
             return None
         case StructType(ref):
             plans = plan_of(ref.layout)  # type: ignore[operator]
             wanted = version if ref.version is None else ref.version
             found = [p for p in plans if p.version in (wanted, None)]
             return found[0].size if found else None
+        case ArrayType(element, fixed=int(number), compression=None):
+            one = StructType(element) if isinstance(element, Reference) else element
+            size = _size(replace(f, type=one), version, plan_of)
+            return None if size is None else number * size
         case ArrayType() | TagsType():
             return None

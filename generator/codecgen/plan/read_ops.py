@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from codecgen.plan import nodes
 from codecgen.plan.layouts import FieldPlan, LayoutPlan
 from codecgen.plan.nodes import Value
-from codecgen.schema.types import ArrayType, BytesType, ScalarType
+from codecgen.schema.types import ArrayType, BytesType, ChoiceType, ScalarType, StructType
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,21 @@ class Bytes:
 
 
 @dataclass(frozen=True, slots=True)
+class Padding:
+    """Pass over zero bytes up to the next ``multiple``, counted from the start of the layout."""
+
+    field: FieldPlan
+    multiple: int
+
+
+@dataclass(frozen=True, slots=True)
 class Elements:
     """Read the elements of an array, one after the other (a loop). ``any_version``: each says which version it is of, and
     that may be another one than ``element``."""
 
     field: FieldPlan
     type: ArrayType
-    element: LayoutPlan | ScalarType | BytesType
+    element: LayoutPlan | ScalarType | BytesType | ChoiceType
     any_version: bool = False
 
 
@@ -44,6 +52,16 @@ class Struct:
 
     field: FieldPlan
     layout: LayoutPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """Read one of several layouts in the place of a field: by the number that ``given`` of the field gives or, without it, that
+    the field ``by`` of a choice holds, in the version that ``held_version`` gives. ``cases`` has them by number (None: any)."""
+
+    field: FieldPlan
+    type: ChoiceType | StructType
+    cases: tuple[tuple[int | None, LayoutPlan], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +137,20 @@ class Absent:
 
 
 ReadOp = (
-    Number | Bytes | Elements | Struct | Tags | Open | Close | Mark | Verify | Require | When | Absent
+    Number
+    | Bytes
+    | Padding
+    | Elements
+    | Struct
+    | Choose
+    | Tags
+    | Open
+    | Close
+    | Mark
+    | Verify
+    | Require
+    | When
+    | Absent
 )  # fmt: skip
 
 
@@ -140,10 +171,21 @@ def fields_needed(ops: tuple[ReadOp, ...], *, checks: bool) -> set[str]:
             case Require(_, condition) if checks:
                 out |= _named(condition)
             case Elements(field, type_):
+                out |= set() if field.until is None else _named(field.until)
                 if type_.counted_by is not None:
                     out.add(type_.counted_by)
                 if field.codec is not None:
                     out |= _named(field.codec)
+                out |= _choosing(field)
+            case Choose(field):
+                out |= _choosing(field)
+    return out
+
+
+def _choosing(field: FieldPlan) -> set[str]:
+    out: set[str] = set()
+    for value in (field.given, field.held_version):
+        out |= set() if value is None else _named(value)
     return out
 
 
@@ -154,11 +196,13 @@ def _named(value: Value) -> set[str]:
 __all__ = [
     "Absent",
     "Bytes",
+    "Choose",
     "Close",
     "Elements",
     "Mark",
     "Number",
     "Open",
+    "Padding",
     "ReadOp",
     "Require",
     "Struct",

@@ -15,11 +15,13 @@ from codecgen.plan.nodes import negated
 from codecgen.plan.read_ops import (
     Absent,
     Bytes,
+    Choose,
     Close,
     Elements,
     Mark,
     Number,
     Open,
+    Padding,
     ReadOp,
     Require,
     Struct,
@@ -28,11 +30,15 @@ from codecgen.plan.read_ops import (
     When,
 )
 from codecgen.plan.types import INT, bit_type, bytes_type, scalar_type
+from codecgen.schema.expression import Expression
 from codecgen.schema.types import (
     ArrayType,
     BitMember,
     BitsType,
     BytesType,
+    ChoiceType,
+    FieldRange,
+    PaddingType,
     ScalarType,
     StructType,
     TagsType,
@@ -50,7 +56,9 @@ class ReadProgram:
         """The operations before a field is read; what begins with the field has begun."""
         out = []
         for op in self.ops:
-            reading = isinstance(op, Number | Bytes | Elements | Struct | Tags | When | Absent)
+            reading = isinstance(
+                op, Number | Bytes | Padding | Elements | Struct | Choose | Tags | When | Absent
+            )
             if reading and op.field.name == field:  # type: ignore[union-attr]
                 break
             out.append(op)
@@ -76,9 +84,9 @@ def _ops(plan: Plan, layout: LayoutPlan) -> Iterator[ReadOp]:
                 yield Open(m, fp, last, when, _after(layout, _index(layout, last)))
                 opened.append(m)
         for c in _checksums(layout):
-            if c.covers is not None and c.covers.first == fp.name:
-                ahead = c.covers.last in (None, end) and fields.index(c) < at
-                yield Verify(c, True) if ahead else Mark(c, False)
+            for part in c.covers:
+                if part.first == fp.name:
+                    yield Verify(c, True) if _ahead(layout, c, part) else Mark(c, False)
         field_range = opened[-1].measures if opened else None
         yield from _field(
             plan, layout, at, _index(layout, None if field_range is None else field_range.last)
@@ -88,13 +96,11 @@ def _ops(plan: Plan, layout: LayoutPlan) -> Iterator[ReadOp]:
                 break
             yield Close(opened.pop(), fp)
         for c in _checksums(layout):
-            covers = c.covers
-            if covers is None:
-                continue
-            before = fields.index(c) <= at
-            if covers.last == fp.name and fp.name != end:
-                yield Verify(c, False) if before else Mark(c, True)
-            elif c is fp and covers.last is not None and _index(layout, covers.last) < at:
+            for part in c.covers:
+                if _index(layout, part.last) == at and not _ahead(layout, c, part):
+                    ends = len(c.covers) > 1 or fields.index(c) > at or fp.name == end
+                    yield from (Mark(c, True),) if ends else ()
+            if _known(layout, c) == at and not any(_ahead(layout, c, part) for part in c.covers):
                 yield Verify(c, False)
     for m in reversed(opened):
         yield Close(m, fields[-1])
@@ -106,6 +112,18 @@ def _opens_at(layout: LayoutPlan, m: FieldPlan) -> str:
     if m.own_bytes == 0:
         return m.measures.first
     return layout.in_order[layout.in_order.index(m) + 1].name
+
+
+def _ahead(layout: LayoutPlan, c: FieldPlan, part: FieldRange) -> bool:
+    """Whether a checksum is that of all that follows from a range on, so that it can be verified before that is read."""
+    last = layout.in_order[-1].name
+    to_end = part.last in (None, last) and len(c.covers) == 1 and not part.zero
+    return to_end and layout.in_order.index(c) < _index(layout, part.first)
+
+
+def _known(layout: LayoutPlan, c: FieldPlan) -> int:
+    """The field with which a checksum and all that it covers has been read."""
+    return max(layout.in_order.index(c), *(_index(layout, part.last) for part in c.covers))
 
 
 def _checksums(layout: LayoutPlan) -> list[FieldPlan]:
@@ -156,12 +174,24 @@ def _read_one(plan: Plan, layout: LayoutPlan, fp: FieldPlan, after: int | None) 
         case BytesType() as type_:
             return Bytes(fp, type_, after)
         case ArrayType(element) as array:
-            if isinstance(element, ScalarType | BytesType):
+            if isinstance(element, ScalarType | BytesType | ChoiceType):
                 return Elements(fp, array, element)
             other = element.layout != layout.name and len(plan.held(element, layout)) > 1
             return Elements(fp, array, plan.expected(element, layout), other)
+        case ChoiceType() as choice:
+            told = choice.version is not None
+            cases = tuple(
+                (number, held)
+                for number, ref in choice.cases
+                for held in (plan.of(ref) if told else plan.held(ref, layout))
+            )
+            return Choose(fp, choice, cases)
+        case StructType(version=Expression()) as struct:
+            return Choose(fp, struct, tuple((None, p) for p in plan.of(struct.layout)))
         case StructType(ref):
             return Struct(fp, plan.expected(ref, layout))
+        case PaddingType(multiple):
+            return Padding(fp, multiple)
         case TagsType():
             known = (
                 (f, (_read_one(plan, layout, f, 0), *_rules(plan, layout, f)))

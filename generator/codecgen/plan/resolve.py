@@ -9,7 +9,7 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.plan import nodes
 from codecgen.plan.narrowing import Facts, after, decided
 from codecgen.plan.nodes import Value
-from codecgen.plan.scope import Scope
+from codecgen.plan.scope import Scope, element_kind, layout_with, may_be_null
 from codecgen.plan.types import BOOL, INT, NULL, Type, bit_type, bytes_type, held_type, scalar_type
 from codecgen.schema import expression
 from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Null, Number, Path
@@ -20,12 +20,11 @@ from codecgen.schema.types import (
     BitsType,
     BytesType,
     Element,
+    PaddingType,
     Reference,
     ScalarType,
     Since,
     Span,
-    StructType,
-    TagsType,
 )
 from codecgen.spans import expression_span, hint
 
@@ -266,10 +265,8 @@ class Resolver:
             raise self.late(f, path)
 
     def late(self, f: Field, path: Path) -> Stop:
-        message = (
-            f'"{f.name}" is worked out when all fields are there: a builder does not have it here'
-        )
-        return self.fail("C016", message, path, f"it is declared at {f.span}")
+        late = "is worked out when all fields are there: a builder does not have it here"
+        return self.fail("C016", f'"{f.name}" {late}', path, f"it is declared at {f.span}")
 
     def inside(
         self,
@@ -285,12 +282,12 @@ class Resolver:
         holds it may not be there."""
         self.use(f.name, f.since, path)
         versions = tuple(versions)
-        nullable = nullable or f.when is not None or f.nullable
+        nullable = nullable or may_be_null(f, inside=bool(names))
         f = f.in_versions(versions)
         match f.type:
-            case StructType(ref) if names:
-                inner = self.field_in(ref, names, path)
-                held = self.scope.versions_of(ref)
+            case holder if names and (ref := layout_with(holder, names[0])) is not None:
+                inner = self.field_in(ref, names, path, owner)
+                held = self.scope.versions_in(holder, ref)
                 nullable = nullable or not all(exists_in(inner, v) for v in held)
                 return self.inside(inner, names[1:], owner, (*holders, f), held, path, nullable)
             case BitsType():
@@ -302,7 +299,9 @@ class Resolver:
                 type_ = scalar_type(f.type)
             case BytesType():
                 type_ = bytes_type(f.type).not_null()
-            case ArrayType() | StructType() | TagsType():
+            case PaddingType():
+                raise self.fail("C022", f'"{f.name}" is padding: it has no value', path)
+            case _:
                 type_ = held_type(f.type)
         value = nodes.FieldValue(f, type_, owner, holders)
         nullable = nullable and not self.facts.there(value)
@@ -333,7 +332,9 @@ class Resolver:
             found = next((m for m in spread(f.type.base, there) if m.reserved), found)
         return nodes.BitValue(word, found, bit_type(found).or_null(word.type.nullable))
 
-    def field_in(self, ref: Reference, names: tuple[str, ...], path: Path) -> Field:
+    def field_in(
+        self, ref: Reference, names: tuple[str, ...], path: Path, owner: nodes.Owner
+    ) -> Field:
         """What a path names in another layout, in any version that it can be there in."""
         layout = self.scope.model.layouts.get(ref.layout)
         if layout is None:
@@ -342,36 +343,33 @@ class Resolver:
         if f is None or (ref.version is not None and not exists_in(f, ref.version)):
             message = f'"{ref}" has no field "{names[0]}"'
             raise self.fail("C014", message, path, hint(names[0], field_spans(layout)))
-        if self.scope.before is not None and (f.measures is not None or f.checksum is not None):
+        late = self.scope.before is not None and owner != "item"  # an element is whole
+        if late and (f.measures is not None or f.checksum is not None):
             raise self.late(f, path)
         return f
 
     def element(
-        self,
-        element: Element,
-        names: tuple[str, ...],
-        owner: nodes.Owner,
-        path: Path,
+        self, element: Element, names: tuple[str, ...], owner: nodes.Owner, path: Path
     ) -> nodes.FieldValue | nodes.BitValue | nodes.ElementValue:
         """An element of an array, or what is in it."""
         if isinstance(element, Reference) and names:
-            f = self.field_in(element, names, path)
+            f = self.field_in(element, names, path, owner)
             versions = self.facts.versions(owner, self.scope.versions_of(element))
             absent = not all(exists_in(f, v) for v in versions)
             there = [v for v in versions if exists_in(f, v)]
             return self.inside(f, names[1:], owner, (), there, path, absent)
-        if isinstance(element, Reference):
-            return nodes.ElementValue(Type("layout"), owner)
         if names:
-            message = f'the elements are {getattr(element, "name", "bytes or text")}: they have no "{names[0]}"'
+            message = f'the elements are {element_kind(element)}: they have no "{names[0]}"'
             raise self.fail("C014", message, path)
         if isinstance(element, BytesType):
             return nodes.ElementValue(bytes_type(element), owner)
-        return nodes.ElementValue(scalar_type(element), owner)
+        if isinstance(element, ScalarType):
+            return nodes.ElementValue(scalar_type(element), owner)
+        return nodes.ElementValue(Type("layout"), owner)
 
     def item(self, path: Path) -> Value:
         if self.scope.item is None:
-            message = '"item" is an element of an array: it has a meaning in values derived for elements only'
+            message = '"item" is an element of an array: it has a meaning in `until`, and in values derived for elements'
             raise self.fail("C022", message, path)
         return self.element(self.scope.item, path.names[1:], "item", path)
 

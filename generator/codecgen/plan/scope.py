@@ -5,8 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from codecgen.plan.nodes import Value
-from codecgen.schema.model import Layout, Model
-from codecgen.schema.types import Element, Reference, Since
+from codecgen.schema.model import Field, Layout, Model
+from codecgen.schema.types import (
+    ChoiceType,
+    Element,
+    FieldType,
+    Reference,
+    Since,
+    StructType,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +46,30 @@ class Scope:
         if held.version_is is None and self.version in every:
             return frozenset({self.version})
         return frozenset(every)
+
+    def versions_in(self, type_: FieldType, ref: Reference) -> frozenset[int | None]:
+        """The same for a layout in the place of a field, which may say where its version is."""
+        if isinstance(type_, StructType | ChoiceType) and type_.version is not None:
+            return frozenset(self.model.layouts[ref.layout].all_versions())
+        return self.versions_of(ref)
+
+
+def layout_with(type_: FieldType, name: str) -> Reference | None:
+    """The layout in the place of a field that has what a path names next: of a choice it is the field that decides, which
+    all cases have."""
+    if isinstance(type_, ChoiceType):
+        return type_.layouts[0] if name == type_.by and type_.cases else None
+    return type_.layout if isinstance(type_, StructType) else None
+
+
+def may_be_null(f: Field, *, inside: bool) -> bool:
+    """Whether a field, or what is ``inside`` it, may not be there: bytes without a case have no fields."""
+    bare = isinstance(f.type, ChoiceType) and f.type.unknown
+    return f.when is not None or f.nullable or (inside and bare)
+
+
+def element_kind(element: Element) -> str:
+    """What elements without fields are, in a word or two."""
+    if isinstance(element, ChoiceType):
+        return "layouts of a choice"
+    return getattr(element, "name", "bytes or text")

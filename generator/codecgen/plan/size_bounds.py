@@ -13,9 +13,12 @@ from codecgen.schema.types import (
     ArrayType,
     BitsType,
     BytesType,
+    ChoiceType,
+    PaddingType,
     ScalarType,
     StructType,
     TagsType,
+    held_layouts,
 )
 
 _MOST = {32: 5, 64: 10}
@@ -115,20 +118,28 @@ def _field_bounds(
         case BytesType(length):
             if isinstance(length, int):
                 return length, length, False
-            return *((0, 0) if length == "rest" else scalar_bounds(length)), True
+            if fp.field.type.prefix is None:
+                return *((0, 0) if length == "rest" else (1, 1)), True
+            return *scalar_bounds(fp.field.type.prefix), True
+        case PaddingType(multiple):
+            return *((0, multiple - 1) if fp.size is None else (fp.size, fp.size)), False
+        case ArrayType(fixed=int()) if fp.size is not None:
+            return fp.size, fp.size, False
         case ArrayType() as array:
             prefixes = [scalar_bounds(name) for name in (array.count, array.length) if name]
             return sum(low for low, _ in prefixes), sum(high for _, high in prefixes), True
-        case StructType(ref):
-            if ref.layout in inside:
-                return 0, None, True
-            held = [bounds(plan, p, inside) for p in plan.held(ref, layout)]
+        case StructType() | ChoiceType() as held_type:
+            prefix = held_type.length if isinstance(held_type, ChoiceType) else held_type.present
+            before, longest = scalar_bounds(prefix) if prefix is not None else (0, 0)
+            refs = held_layouts(held_type)
+            unknown = isinstance(held_type, ChoiceType) and (held_type.unknown or not refs)
+            if unknown or any(ref.layout in inside for ref in refs):
+                return before, None, True
+            held = [bounds(plan, p, inside) for p in plan.held_by(held_type, layout)]
             highs = [b.most for b in held]
             most = None if None in highs else max(high for high in highs if high is not None)
-            least = min(b.least for b in held)
-            if fp.field.type.present is not None:
-                before, longest = scalar_bounds(fp.field.type.present)
-                least, most = before, None if most is None else most + longest
+            least = before if held_type.null is not None else before + min(b.least for b in held)
+            most = None if most is None else most + longest
             return least, most, any(b.payload for b in held)
         case TagsType():
             return 1, scalar_bounds("uvarint")[1], True

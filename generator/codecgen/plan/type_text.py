@@ -12,8 +12,10 @@ from codecgen.schema.types import (
     ArrayType,
     BitsType,
     BytesType,
+    ChoiceType,
     Element,
     FieldType,
+    PaddingType,
     Reference,
     ScalarType,
     StructType,
@@ -84,17 +86,28 @@ def type_pieces(type_: FieldType) -> Iterator[str | Reference]:
             yield f"{scalar_name(base)}, bits"
         case BytesType():
             yield _bytes_words(type_)
-        case ArrayType(element, count, counted_by, length):
+        case PaddingType(multiple):
+            yield f"zero bytes to the next multiple of {multiple}"
+        case ArrayType(element, count, _, length):
             yield "array of "
-            yield element if isinstance(element, Reference) else element_words(element)
-            if isinstance(element, BytesType) and (count is not None or length is not None):
+            if isinstance(element, ChoiceType):
+                yield from _choice_pieces(element)
+            else:
+                yield element if isinstance(element, Reference) else element_words(element)
+            if isinstance(element, BytesType | ChoiceType) and (
+                count is not None or length is not None
+            ):
                 yield ","
+            if type_.fixed is not None:
+                yield f", {number(type_.fixed)} of them"
             if count is not None:
                 yield f" with {scalar_name(count).replace(' length', '')} count"
             if length is not None:
                 yield f" with {scalar_name(length)} length in bytes"
-            if count is None and counted_by is None and length is None:
+            if type_.to_the_end:
                 yield " to the end"
+            if type_.until is not None:
+                yield f" up to one for which {type_.until}"
             if type_.null is not None:
                 yield f", null as {type_.null}"
         case TagsType():
@@ -103,13 +116,51 @@ def type_pieces(type_: FieldType) -> Iterator[str | Reference]:
             yield ref
             if present is not None:
                 yield f" after {scalar_name(present)} 1, or null as {null}"
+            yield from _told(type_)
+        case ChoiceType():
+            yield from _choice_pieces(type_)
+
+
+_FEW = 3
+"""So many cases of a choice are named where a field is one of them."""
+
+
+def _choice_pieces(type_: ChoiceType) -> Iterator[str | Reference]:
+    """One of the layouts of a choice."""
+    yield "one of "
+    yield Reference(type_.choice, None, type_.span)
+    if len(type_.layouts) <= _FEW:
+        for i, ref in enumerate(type_.layouts):
+            yield ", " if i else " ("
+            yield ref
+        yield ")"
+    if type_.given is not None:
+        yield f", by {type_.given}"
+    elif type_.by is not None:
+        yield f", by its {type_.by}"
+    yield from _told(type_)
+    if type_.length is not None:
+        yield f", with {scalar_name(type_.length)} length in bytes"
+    if type_.null is not None:
+        yield f", null as {type_.null}"
+    if type_.unknown:
+        yield ", or bytes where no case is known"
+
+
+def _told(type_: StructType | ChoiceType) -> Iterator[str]:
+    if type_.version is not None:
+        yield f", in the version that {type_.version} says"
 
 
 def _bytes_words(type_: BytesType) -> str:
     what = "text (UTF-8)" if type_.text else "bytes"
     match type_.length:
         case int(length):
-            return f"text (UTF-8) of {byte_count(length)}" if type_.text else byte_count(length)
+            tail = ", filled up with zeros" if type_.padded else ""
+            words = f"text (UTF-8) of {byte_count(length)}" if type_.text else byte_count(length)
+            return words + tail
+        case "zero_terminated":
+            return f"{what} up to a zero byte"
         case "rest":
             return f"{what}, all that is left"
         case "compact":
@@ -120,9 +171,11 @@ def _bytes_words(type_: BytesType) -> str:
 
 
 def element_words(element: Element) -> str:
-    """``int32``, ``text (UTF-8) with int16 length``, the name of a layout."""
+    """``int32``, ``text (UTF-8) with int16 length``, the name of a layout or ``one of`` a choice."""
     if isinstance(element, BytesType):
         return _bytes_words(element)
+    if isinstance(element, ChoiceType):
+        return f"one of {element.choice}"
     return scalar_name(element.name) if isinstance(element, ScalarType) else str(element)
 
 
@@ -138,16 +191,20 @@ def size_words(fp: FieldPlan) -> str:
     match fp.field.type:
         case ScalarType(name):
             return span_words(*scalar_bounds(name))
-        case BytesType(length) if isinstance(length, str) and length != "rest":
-            return f"{span_words(*scalar_bounds(length))}, + length"
+        case BytesType(prefix=str(prefix)):
+            return f"{span_words(*scalar_bounds(prefix))}, + length"
+        case BytesType("zero_terminated"):
+            return "1 or more"
         case BytesType():
             return "the rest"
+        case PaddingType(multiple):
+            return span_words(0, multiple - 1)
         case ArrayType(_, count, _, length):
             prefixes = [span_words(*scalar_bounds(n)) for n in (count, length) if n]
             return ", + ".join([*prefixes, "elements"])
         case TagsType():
             return f"{span_words(*scalar_bounds('uvarint'))}, + tagged fields"
-        case StructType(_, str(present)):
+        case StructType(_, str(present)) | ChoiceType(length=str(present)):
             return f"{span_words(*scalar_bounds(present))}, + what it holds"
         case _:
             return "varies"

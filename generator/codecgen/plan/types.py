@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from codecgen.schema.types import ArrayType, BitMember, BytesType, ScalarType, StructType, TagsType
+from codecgen.schema.types import (
+    ArrayType,
+    BitMember,
+    BytesType,
+    ChoiceType,
+    ScalarType,
+    StructType,
+    TagsType,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +63,11 @@ def bytes_type(type_: BytesType) -> Type:
     return Type("text" if type_.text else "bytes", None, type_.null is not None)
 
 
-def held_type(type_: ArrayType | StructType | TagsType) -> Type:
+def held_type(type_: ArrayType | StructType | ChoiceType | TagsType) -> Type:
     """The type of a field that holds several values."""
     if isinstance(type_, ArrayType):
         return Type("array")
-    return Type("layout" if isinstance(type_, StructType) else "tags")
+    return Type("tags" if isinstance(type_, TagsType) else "layout")
 
 
 def scalar_type(type_: ScalarType, nullable: bool = False) -> Type:

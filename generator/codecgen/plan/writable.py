@@ -53,5 +53,11 @@ def see_writable(f: Field) -> None:
         raise WriteError("a number of 3 bytes, which kernels do not write", f)
     if f.measures is not None and f.measures.first == f.name:
         raise WriteError("a length that counts itself, which kernels do not write", f)
+    if len(f.covers) > 1:
+        raise WriteError("a checksum of several ranges, which kernels do not write", f)
+    if f.zero:
+        raise WriteError("a checksum for which fields count as zero bytes", f)
+    if f.mask is not None:
+        raise WriteError("a checksum of which only some bits are kept", f)
     if f.checksum is not None and f.checksum not in KERNEL_CHECKSUMS:
         raise WriteError(f"a checksum that kernels lack, {f.checksum}", f)

@@ -192,9 +192,9 @@ class _Programmer:
         if fp.measures is not None:
             return Length(fp, _type(f), fp.measures, fp.size is None)
         if f.checksum is not None:
-            if fp.covers is None or fp.size is None:
+            if fp.size is None:
                 raise WriteError("a checksum of no fixed size", f)
-            return Checksum(fp, f.checksum, fp.covers)
+            return Checksum(fp, f.checksum, fp.covers[0])
         if f.counts is not None:
             return self.count(part, fp, f.counts)
         settled = self.settled(fp, layout)
@@ -337,7 +337,7 @@ class _Programmer:
         f = fp.field
         if array.length is not None:
             raise WriteError("an array with a length inside rows", f)
-        if array.at_least or array.null is not None:
+        if array.at_least or array.null is not None or array.fixed is not None:
             raise WriteError("an array that is not written by the kernels", f)
         if leaf is None:
             return Elements(fp, array, None, None, ())

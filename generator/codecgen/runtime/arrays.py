@@ -2,111 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import construct
 
-from codecgen.runtime.compression import compress, decompress
+from codecgen.runtime.compressed_section import Compressed
 from codecgen.runtime.errors import (
     BuildError,
     CodecError,
-    CompressionError,
     LengthError,
     LimitError,
     TrailingError,
-    UnsupportedCodec,
     ValueRefused,
 )
-from codecgen.runtime.located_bytes import Condition, Session, Source
+from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.primitives import Codec
 
 _TOO_DEEP = "elements of this array must not hold such an array themselves"
 
 
-class Compressed:
-    """How a section is compressed: by the codec that ``by`` finds in the fields before it.
+@dataclass(frozen=True, slots=True)
+class Until:
+    """The condition that holds for the last element of an array (given the fields before it), with its text for people."""
 
-    ``codecs`` has the name of the codec for each number (None: not compressed), ``variants`` the names under which
-    a codec is (written, read) here, ``limit`` the most bytes that a section may hold when the caller sets no limit.
-    """
+    text: str
+    holds: Callable[[Any, Any], Any]
 
-    def __init__(
-        self,
-        by: Condition,
-        codecs: Mapping[int, str | None],
-        limit: int,
-        variants: Mapping[str, tuple[str, str]] | None = None,
-    ) -> None:
-        self.by = by
-        self.codecs = codecs
-        self.limit = limit
-        self.variants = variants or {}
-
-    def codec(self, this: Any) -> str | None:
-        """The name of the codec, None for no compression."""
-        number = self.by(this)
-        if number is None:
-            raise ValueRefused("the field that names the codec is not there")
-        if int(number) in self.codecs:
-            return self.codecs[int(number)]
-        label = getattr(number, "label", None)
-        if label is None:
-            raise ValueRefused(f"{number} is not the number of a codec")
-        raise UnsupportedCodec(f"{label} is not used in this format")
-
-    def open(self, source: Source, this: Any) -> Source:
-        """The decompressed stream of all that is left in the window."""
-        try:
-            codec = self.codec(this)
-        except CodecError as error:
-            where = source.where()
-            raise error.located(position=where.position, file=where.file) from None
-        if codec is None:
-            return source
-        start = source.pos
-        limits = source.session.limits
-        limit = self.limit if limits.decompressed is None else limits.decompressed
-        variant = self.variants[codec][1] if codec in self.variants else None
-        data = memoryview(source.data)[start : source.end]
-        source.pos = source.end
-        stream = decompress(codec, data, limit=limit, variant=variant)
-        where = source.where(start)
-        for note in stream.notes:
-            finding = CompressionError(note).located(position=where.position, file=where.file)
-            source.session.tolerate(finding)
-        if source.session.trace is not None:
-            source.session.trace.append((source.session.path, 0, len(stream.data), True))
-        pending = stream.error
-        if pending is not None:
-            pending.located(position=where.position, file=where.file)
-        return Source(
-            stream.data,
-            source.session,
-            origin=where.position or 0,
-            inner=True,
-            pending=pending,
-        )
-
-    def pack(self, data: bytes, this: Any, session: Session) -> bytes:
-        try:
-            codec = self.codec(this)
-        except CodecError as error:
-            raise BuildError(error.reason) from None
-        if codec is None:
-            return data
-        variant = self.variants[codec][0] if codec in self.variants else None
-        return compress(codec, data, level=session.level, variant=variant)
+    def check(self, items: Sequence[Any], this: Any) -> None:
+        """Refuse elements of which another one than the last fulfils it, or the last does not."""
+        for i, item in enumerate(items):
+            if bool(self.holds(this, item)) != (i == len(items) - 1):
+                last = "is the last: it must fulfil" if i == len(items) - 1 else "fulfils"
+                more = "" if i == len(items) - 1 else ", but more elements follow"
+                raise prefixed(BuildError(f"the element {last} {self.text}{more}"), f"[{i}]")
+        if not items:
+            raise BuildError(f"there must be an element that fulfils {self.text}")
 
 
 class Array(Codec):
     """Elements one after the other.
 
-    Their number stands in front (``count``, larger by ``plus``), in the field ``counted_by`` before, or they
-    reach to the end of the section. ``length`` in front is the length of the section in bytes. ``null`` is the number, of
-    elements or of bytes, that means null, as it is written. With ``closes`` nothing may follow the last element in its
-    section.
+    Their number is always the same (``fixed``), stands in front (``count``, larger by ``plus``), in the field
+    ``counted_by`` before, or they reach to the end of the section, or ``until`` one that is the last. ``length`` in front is the length of the section in
+    bytes. ``null`` is the number, of elements or of bytes, that means null, as it is written. With ``closes`` nothing may
+    follow the last element in its section.
 
     Freedoms for lenient readers: ``bytes_after_none``, ``truncated_tail``, ``negative_null``; ``version`` with
     ``mixed_versions``.
@@ -119,10 +60,12 @@ class Array(Codec):
         count: Codec | None = None,
         plus: int = 0,
         counted_by: str | None = None,
+        fixed: int | None = None,
         length: Codec | None = None,
         compressed: Compressed | None = None,
         closes: bool = False,
         nesting: int | None = None,
+        until: Until | None = None,
         at_least: int = 0,
         null: int | None = None,
         version: int | None = None,
@@ -133,10 +76,14 @@ class Array(Codec):
         self.count = count
         self.plus = plus
         self.counted_by = counted_by
+        self.fixed = fixed
+        if fixed is not None and compressed is None and element.size is not None:
+            self.size = fixed * element.size
         self.length = length
         self.compressed = compressed
         self.closes = closes or compressed is not None or length is not None
         self.nesting = nesting
+        self.until = until
         self.at_least = at_least
         self.null = null
         self.version = version
@@ -209,6 +156,8 @@ class Array(Codec):
     def number(self, source: Source, this: Any) -> int | None:
         """How many elements there are, None when only the end of the section tells."""
         start = source.pos
+        if self.fixed is not None:
+            return self.fixed
         if self.count is not None:
             number = self.count.read(source, this) - self.plus
         elif self.counted_by is not None:
@@ -259,7 +208,8 @@ class Array(Codec):
         session = section.session
         i = 0
         item = None
-        while i != number if number is not None else self.more(section):
+        ended = False
+        while not ended and (i != number if number is not None else self.more(section)):
             try:
                 if self.nesting is not None:
                     session.nesting += 1
@@ -278,10 +228,11 @@ class Array(Codec):
                     session.prefix.pop()
             if self.version is not None:
                 self.same_version(item, i, section)
+            ended = self.until is not None and bool(self.until.holds(this, item))
             i += 1
             if i > session.limits.elements:
                 raise LimitError(f"more than {session.limits.elements} elements", section.where())
-            if i != number:
+            if i != number and not ended:
                 yield item
         if i < self.at_least:
             raise LengthError(
@@ -293,11 +244,13 @@ class Array(Codec):
                 raise TrailingError(reason, section.where())
             if section.pending is not None:
                 raise section.pending
-        if number:
-            yield item  # the last one of a count, now that nothing follows it
+        if number or ended:
+            yield item  # the last one, now that nothing follows it
 
     def more(self, section: Source) -> bool:
         """Whether another element follows in a section without a count."""
+        if self.until is not None:
+            return True
         if not section.left:
             return False
         if "truncated_tail" in self.accepts and self.framed and section.pending is None:
@@ -327,6 +280,8 @@ class Array(Codec):
             return self.write_null(self.null, this, session)
         if not isinstance(value, list | tuple):
             raise BuildError(f"a list is needed, not {value!r}")
+        if self.fixed is not None and len(value) != self.fixed:
+            raise BuildError(f"{self.fixed} elements are needed, not {len(value)}")
         if len(value) < self.at_least:
             raise BuildError(f"at least {self.at_least} elements are needed")
         if self.counted_by and len(value) != this[self.counted_by]:
@@ -336,7 +291,9 @@ class Array(Codec):
         if self.length is None:
             self.not_null(len(value) + self.plus, "elements")
         data = b"".join(self.written(value, this, session))
-        counted = self.counted_by is not None or self.count is not None
+        if self.until is not None:  # what builders work out is there now
+            self.until.check(value, this)
+        counted = self.counted_by or self.count or self.fixed
         if self.compressed is not None and (value or not counted):
             data = self.compressed.pack(data, this, session)
             if data and self.too_deep(session):

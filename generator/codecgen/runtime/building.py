@@ -9,13 +9,12 @@ import construct
 
 from codecgen.runtime.arrays import Array
 from codecgen.runtime.bits import Bits
-from codecgen.runtime.byte_strings import Bytes
 from codecgen.runtime.errors import BuildError
 from codecgen.runtime.fields import Field, Fields, contain
 from codecgen.runtime.located_bytes import Session
-from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.primitives import EnumField
 from codecgen.runtime.tags import Tags, default_of, value_of
+from codecgen.runtime.zero_bytes import Padding
 
 
 class Build:
@@ -36,7 +35,10 @@ class Build:
         parts: list[bytes] = []
         for f in self.fields.all:
             try:
-                parts.append(self.part(f))
+                if isinstance(f.codec, Padding):
+                    parts.append(self.padding(f, f.codec, sum(map(len, parts))))
+                else:
+                    parts.append(self.part(f))
             except BuildError as error:
                 raise self.fields.at(error, f) from None
         for f in self.fields.all:
@@ -63,6 +65,11 @@ class Build:
             if f.name not in obj and isinstance(f.codec, Array) and there:
                 obj[f.name] = construct.ListContainer() if f.default is None else None
         return obj
+
+    def padding(self, f: Field, codec: Padding, before: int) -> bytes:
+        value = self.obj.get(f.name)
+        self.obj[f.name] = None
+        return codec.padding(value, before if self.is_there(f) else 0)
 
     def part(self, f: Field) -> bytes:
         """The bytes of a field where it stands: those of a tagged one are kept for the section of them."""
@@ -140,15 +147,13 @@ class Build:
             if f.measures is not None and self.is_there(f):
                 field_range = self.fields.field_range(*f.measures)
                 self.write(f, sum(len(parts[j]) for j in field_range), parts)
-        checks = [f for f in self.fields.all if f.covers is not None and self.is_there(f)]
-        for f in sorted(checks, key=lambda f: len(self.covered(f))):
-            assert f.checksum is not None
-            self.write(f, f.checksum(b"".join(parts[j] for j in self.covered(f))), parts)
-
-    def covered(self, f: Field) -> range:
-        """The indices of the fields that a checksum covers."""
-        assert f.covers is not None
-        return self.fields.field_range(*f.covers)
+        for f in self.fields.checksums:
+            if f.checksum is not None and self.is_there(f):
+                covered = (
+                    bytes(len(parts[i])) if self.fields.names[i] in f.zero else parts[i]
+                    for i in self.fields.covered(f)
+                )
+                self.write(f, f.checksum(b"".join(covered)), parts)
 
     def is_there(self, f: Field) -> bool:
         return f.when is None or bool(f.when(self.obj))
@@ -164,4 +169,4 @@ class Build:
 
 def nullable(f: Field) -> bool:
     """Whether a field can be null."""
-    return isinstance(f.codec, Array | Bytes | Nullable) and f.codec.null is not None
+    return f.codec.null is not None

@@ -38,7 +38,8 @@ class Bytes(Codec):
     def read(self, source: Source, this: Any) -> Any:
         length = self.length
         if length is None:
-            return self.value(source.take(source.left), source, source.pos)
+            start = source.pos
+            return self.value(source.take(source.left), source, start)
         if isinstance(length, int):
             return self.value(source.take(length), source, source.pos - length)
         start = source.pos

@@ -64,6 +64,11 @@ CRCS: Mapping[str, Crc] = {
 CHECKSUMS: tuple[str, ...] = tuple(CRCS)
 
 
+def masked(function: Callable[[Buffer], int], mask: int | None) -> Callable[[Buffer], int]:
+    """A function that computes the bits of a checksum that are kept (None: all)."""
+    return function if mask is None else lambda data: function(data) & mask
+
+
 def checksum(name: str) -> Callable[[Buffer], int]:
     """The function that computes ``name`` over bytes, as an unsigned number."""
     if name == "crc32":

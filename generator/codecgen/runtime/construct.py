@@ -1,8 +1,10 @@
 """What generated Construct codecs import: one name for all of it."""
 
-from codecgen.runtime.arrays import Array, Compressed
+from codecgen.runtime.arrays import Array, Until
 from codecgen.runtime.bits import Bit, Bits
 from codecgen.runtime.byte_strings import Bytes, Text
+from codecgen.runtime.chosen import Chosen
+from codecgen.runtime.compressed_section import Compressed
 from codecgen.runtime.enums import Enumeration
 from codecgen.runtime.fields import Field, Rule, end_of, minus, ordered, plus, value_at
 from codecgen.runtime.layout import Choice, Layout, Lazy
@@ -22,6 +24,7 @@ from codecgen.runtime.primitives import (
 from codecgen.runtime.properties_file import PropertiesFile, Property
 from codecgen.runtime.tags import Tags
 from codecgen.runtime.text_values import Base64Uuid, Decimal, RestOfLine, Word
+from codecgen.runtime.zero_bytes import Padding, ZeroFilled, ZeroTerminated
 
 __all__ = [
     "Array",
@@ -31,6 +34,7 @@ __all__ = [
     "Boolean",
     "Bytes",
     "Choice",
+    "Chosen",
     "Codec",
     "Compressed",
     "Decimal",
@@ -46,6 +50,7 @@ __all__ = [
     "LineValue",
     "LinesFile",
     "Nullable",
+    "Padding",
     "PropertiesFile",
     "Property",
     "RestOfLine",
@@ -53,9 +58,12 @@ __all__ = [
     "Tags",
     "Text",
     "TextLine",
+    "Until",
     "Uuid",
     "Varint",
     "Word",
+    "ZeroFilled",
+    "ZeroTerminated",
     "end_of",
     "minus",
     "ordered",

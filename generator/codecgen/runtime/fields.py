@@ -11,6 +11,7 @@ import construct
 from codecgen.runtime.arrays import E, prefixed
 from codecgen.runtime.byte_strings import Bytes
 from codecgen.runtime.checksums import checksum as checksum_function
+from codecgen.runtime.checksums import masked
 from codecgen.runtime.located_bytes import Condition, Source
 from codecgen.runtime.primitives import Codec
 
@@ -35,12 +36,14 @@ class Field:
     """One field.
 
     ``measures`` (first, last): the field is the length in bytes of that field range; last None is the
-    end of the layout, and a range that begins with the field itself counts its ``own_bytes`` too.
+    end of the layout, and a range that begins with the field itself, or before it, counts its ``own_bytes`` too.
     ``counts``: it is the number of elements of that array. ``checksum`` and ``covers``: it is a
-    checksum over that field range. What the builder can work out of these it fills in; the parser
-    verifies them. ``valid`` and ``refuse`` are rules about the fields so far. ``spelled`` is the name
-    in the format's own documents, ``hidden`` fields are left out where people read. ``tag`` is the number of a tagged
-    field: it has no bytes of its own, but lies in the section of them.
+    checksum over that field range, or over several, one after the other; fields of ``zero`` count as
+    zero bytes there, and only the bits of ``mask`` are kept. What the builder can work out of these
+    it fills in; the parser verifies them. ``valid`` and ``refuse`` are rules about the fields so far.
+    ``spelled`` is the name in the format's own documents, ``hidden`` fields are left out where people
+    read. ``tag`` is the number of a tagged field: it has no bytes of its own, but lies in the section of
+    them.
     """
 
     def __init__(
@@ -56,7 +59,9 @@ class Field:
         measures: tuple[str, str | None] | None = None,
         counts: str | None = None,
         checksum: str | None = None,
-        covers: tuple[str, str | None] | None = None,
+        covers: tuple[str, str | None] | list[tuple[str, str | None]] | None = None,
+        zero: Iterable[str] = (),
+        mask: int | None = None,
         valid: Rule | None = None,
         refuse: Rule | None = None,
         spelled: str | None = None,
@@ -76,8 +81,9 @@ class Field:
         self.is_version = version is not None
         self.measures = measures
         self.counts = counts
-        self.checksum = None if checksum is None else checksum_function(checksum)
-        self.covers = covers
+        self.checksum = None if checksum is None else masked(checksum_function(checksum), mask)
+        self.covers = tuple(covers) if isinstance(covers, list) else () if not covers else (covers,)
+        self.zero = frozenset(zero)
         self.valid = valid
         self.refuse = refuse
         self.own_bytes = 0
@@ -98,14 +104,17 @@ class Fields:
         self.source_file = source_file
         for f in self.all:
             if f.measures is not None:
-                first = f.measures[0]
-                if first == f.name:  # it counts itself, and what it measures goes on with the next
-                    f.own_bytes = f.codec.size or 0
-                    later = self.all[self.names.index(first) + 1 :]
-                    first = next(g.name for g in later if g.tag is None)
-                self.by_name[first].opened_by += (f,)
-            if f.covers is not None:
-                self.by_name[f.covers[0]].checked_by += (f,)
+                first, own = self.names.index(f.measures[0]), self.names.index(f.name)
+                if first <= own:  # it counts itself, and what it measures goes on with the next
+                    before = (g for g in self.all[first : own + 1] if g.tag is None)
+                    f.own_bytes = sum(g.codec.size or 0 for g in before)
+                    first = next(
+                        i for i in range(own + 1, len(self.all)) if self.all[i].tag is None
+                    )
+                self.all[first].opened_by += (f,)
+            if len(f.covers) == 1 and f.covers[0][1] is None and not f.zero:
+                self.by_name[f.covers[0][0]].checked_by += (f,)
+        self.checksums = self._inner_first()
         for i, f in enumerate(self.all):
             if isinstance(f.codec, Bytes) and f.codec.length is None:  # all that is left
                 f.tail = tuple(g for g in self.all[i + 1 :] if g.tag is None)
@@ -115,6 +124,25 @@ class Fields:
         return range(
             self.names.index(first), self.names.index(last) + 1 if last else len(self.names)
         )
+
+    def covered(self, f: Field) -> tuple[int, ...]:
+        """The indices of the fields that a checksum covers."""
+        return tuple(i for first, last in f.covers for i in self.field_range(first, last))
+
+    def _inner_first(self) -> tuple[Field, ...]:
+        """The checksums: one that another one covers comes first."""
+        out: list[Field] = []
+
+        def add(f: Field) -> None:
+            for inner in (self.all[i] for i in self.covered(f)):
+                if inner.covers and inner.name not in f.zero and inner not in out:
+                    add(inner)
+            out.append(f)
+
+        for f in self.all:
+            if f.covers and f not in out:
+                add(f)
+        return tuple(out)
 
     def at(self, error: E, f: Field, source: Source | None = None) -> E:
         """The error with a field before its path, and the field's line of YAML if none is known."""
@@ -149,9 +177,9 @@ def end_of(items: Any, index: int, *names: str) -> Any:
 
 
 def value_at(value: Any, *names: str) -> Any:
-    """What lies at the end of a path of fields; None when something on the way is not there."""
+    """What lies at the end of a path of fields; None when something on the way is not there, or bytes without a case."""
     for name in names:
-        if value is None:
+        if not isinstance(value, dict):
             return None
         value = value.get(name)
     return value

@@ -18,13 +18,15 @@ from codecgen.runtime.errors import (
     LengthError,
     ParseError,
     TrailingError,
+    TruncatedError,
     ValueRefused,
 )
 from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.located_bytes import Limits, Session, Source
 from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.parsing import Opened, Parse
-from codecgen.runtime.primitives import Codec, EnumField, Integer
+from codecgen.runtime.primitives import Codec, EnumField, Integer, Varint
+from codecgen.runtime.zero_bytes import Padding
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +74,20 @@ class Layout(Codec):
         self.version = version
         self.trailing = trailing
         in_order = tuple(f for f in fields if f.tag is None)
-        fixed = all(f.codec.size is not None and f.when is None for f in in_order)
-        self.size = sum(f.codec.size or 0 for f in in_order) if fixed else None
-        self.least = sum(_least(f.codec) for f in in_order if f.when is None)
         self._offsets: dict[str, int] = {}
         at = 0
         for f in in_order:
             self._offsets[f.name] = at
+            if isinstance(f.codec, Padding):
+                f.codec.size = f.codec.number(at)
             if f.codec.size is None or f.when is not None:
                 break
             at += f.codec.size
         self.head_size = at
         """The bytes of all fields at fixed places: what lies before the first one that varies."""
+        fixed = all(f.codec.size is not None and f.when is None for f in in_order)
+        self.size = sum(f.codec.size or 0 for f in in_order) if fixed else None
+        self.least = sum(_least(f.codec) for f in in_order if f.when is None)
 
     # ------------------------------------------------------------ places
 
@@ -219,12 +223,14 @@ def _least(codec: Codec) -> int:
     if isinstance(codec, Bytes):
         return _least(codec.length) if isinstance(codec.length, Codec) else 0
     if isinstance(codec, Array):
+        if codec.compressed is None and (codec.fixed is not None or codec.until is not None):
+            return (codec.fixed or 1) * _least(codec.element)
         return sum(_least(number) for number in (codec.count, codec.length) if number is not None)
     if isinstance(codec, Nullable):
         return _least(codec.present)
     if isinstance(codec, Layout | Choice):
         return codec.least
-    return 0 if isinstance(codec, Lazy) else 1
+    return 0 if isinstance(codec, Lazy | Padding) else int(getattr(codec, "least", 1))
 
 
 class Choice(Codec):
@@ -265,7 +271,8 @@ class Choice(Codec):
     def prefix_size(self) -> int:
         """The first bytes that it takes to know which layout it is, and how long."""
         ends = (layout.length.end for layout in self.cases.values() if layout.length is not None)
-        return max([self.offset + (self.codec.size or 0), *ends])
+        longest = self.codec.most if isinstance(self.codec, Varint) else self.codec.size or 0
+        return max([self.offset + longest, *ends])
 
     @cached_property
     def length(self) -> Length | None:
@@ -285,10 +292,13 @@ class Choice(Codec):
             inner=source.inner,
             pending=source.pending,
         )
+        noticed = len(source.session.findings)
         try:
             return int(self.codec.read(at, None))
         except CodecError as error:
             raise prefixed(error, self.by).located(schema=self.source_file) from None
+        finally:
+            del source.session.findings[noticed:]  # whoever reads it notices it again
 
     def case(self, source: Source) -> Layout:
         """The layout of the bytes at the head of a source."""
@@ -306,7 +316,11 @@ class Choice(Codec):
         """See :meth:`Layout.frame`; None also when the value that decides is not there as a whole."""
         if source.left < self.offset + (self.codec.size or 1):
             return None
-        layout = self.cases.get(self.peek(source)) or next(iter(self.cases.values()))
+        try:
+            number = self.peek(source)
+        except TruncatedError:  # a varint that goes on
+            return None
+        layout = self.cases.get(number) or next(iter(self.cases.values()))
         return layout.frame(source)
 
     def read(self, source: Source, this: Any) -> construct.Container:

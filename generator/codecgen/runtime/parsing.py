@@ -20,6 +20,7 @@ from codecgen.runtime.errors import (
 from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.located_bytes import Source
 from codecgen.runtime.tags import SectionReader, Tags
+from codecgen.runtime.zero_bytes import Padding
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +42,24 @@ class Parse:
     With ``trailing`` lenient readers pass over bytes after the last field of the layout called ``name``.
     """
 
-    __slots__ = ("fields", "name", "obj", "source", "starts", "trailing", "verified", "windows")
+    __slots__ = (
+        "fields",
+        "name",
+        "obj",
+        "source",
+        "start",
+        "starts",
+        "trailing",
+        "verified",
+        "windows",
+    )
 
     def __init__(self, name: str, fields: Fields, trailing: bool, source: Source) -> None:
         self.name = name
         self.fields = fields
         self.trailing = trailing
         self.source = source
+        self.start = source.pos
         self.obj = construct.Container()
         self.windows: list[
             tuple[Source, str | None]
@@ -121,7 +133,11 @@ class Parse:
         if session.trace is not None:
             session.prefix.append(f.name)
         try:
-            value = f.codec.read(source, obj) if f.tail is None else self.rest(f)
+            if isinstance(f.codec, Padding):
+                value = None
+                f.codec.take(source, f.codec.number(start - self.start))
+            else:
+                value = f.codec.read(source, obj) if f.tail is None else self.rest(f)
             obj[f.name] = value
             self.starts[f.name] = (start, source.pos)
             if f.const is not None and value != f.const:
@@ -162,8 +178,8 @@ class Parse:
             assert measure.measures is not None
             self.windows.append((around, measure.measures[1]))
         for check in f.checked_by:
-            if check.covers is not None and check.covers[1] is None and self.ends_known:
-                self.verify(check, self.source.pos, self.source.end)
+            if self.ends_known:
+                self.verify(check, [(self.source.pos, self.source.end)])
 
     def close(self, f: Field) -> None:
         while self.windows and self.windows[-1][1] == f.name:
@@ -183,16 +199,11 @@ class Parse:
         self.source = around
 
     def finish(self) -> None:
-        last = self.source.pos
+        end = self.source.pos
         for f in self.fields.all:
-            if (
-                f.covers is not None
-                and f.name not in self.verified
-                and self.obj[f.name] is not None
-            ):
-                first, end = f.covers
-                begin = self.start_of(first)
-                self.verify(f, begin, self.end_of(end) if end else last)
+            if f.covers and f.name not in self.verified and self.obj[f.name] is not None:
+                ends = [(self.start_of(a), self.end_of(b) if b else end) for a, b in f.covers]
+                self.verify(f, ends)
         while self.windows:
             self.leave()
 
@@ -210,17 +221,36 @@ class Parse:
                 return self.starts[earlier][1]
         return self.source.pos
 
-    def verify(self, f: Field, begin: int, end: int) -> None:
+    def verify(self, f: Field, ranges: list[tuple[int, int]]) -> None:
         self.verified.add(f.name)
         source = self.source
         stored = self.obj.get(f.name)
         if f.checksum is None or stored is None:
             return
-        computed = f.checksum(memoryview(source.data)[begin:end])
+        data = self.covered(f, ranges)
+        computed = f.checksum(data)
         if computed != stored:
-            reason = f"stored checksum {stored}, computed {computed} over {end - begin} bytes"
+            reason = f"stored checksum {stored}, computed {computed} over {len(data)} bytes"
             error = ChecksumError(reason, source.where(self.starts[f.name][0]))
             source.session.tolerate(self.fields.at(error, f))
+
+    def covered(self, f: Field, ranges: list[tuple[int, int]]) -> bytes | memoryview:
+        """The bytes that a checksum is taken over."""
+        whole = memoryview(self.source.data)
+        if len(ranges) == 1 and not f.zero:
+            return whole[slice(*ranges[0])]
+        out = b"".join(whole[begin:end] for begin, end in ranges)
+        if not f.zero:
+            return out
+        zeroed = bytearray(out)
+        at = 0
+        for begin, end in ranges:
+            for name in f.zero & self.starts.keys():
+                first, after = self.starts[name]
+                if begin <= first and after <= end:
+                    zeroed[at + first - begin : at + after - begin] = bytes(after - first)
+            at += end - begin
+        return bytes(zeroed)
 
     def rest(self, f: Field) -> Any:
         """Bytes to the end of the field range, less what the fixed fields after them take."""

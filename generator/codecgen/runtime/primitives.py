@@ -26,6 +26,9 @@ class Codec(construct.Construct):
     size: int | None = None
     """Length in bytes, when that is fixed."""
 
+    null: int | None = None
+    """The number that means null, where one can."""
+
     def read(self, source: Source, this: Any) -> Any:
         raise NotImplementedError
 

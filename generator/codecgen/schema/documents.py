@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from codecgen.schema import forms, grammar, literals, text_forms, yaml_tree
+from codecgen.schema import choice_forms, forms, grammar, literals, text_forms, yaml_tree
 from codecgen.schema.by_version import ranges_of, types_of
+from codecgen.schema.chosen import with_cases, with_numbers
 from codecgen.schema.declarations import Declarations
 from codecgen.schema.expression import Expression
 from codecgen.schema.flexible import (
@@ -16,7 +17,7 @@ from codecgen.schema.flexible import (
     section,
     with_lengths,
 )
-from codecgen.schema.inference import complete, with_numbers
+from codecgen.schema.inference import complete
 from codecgen.schema.key_types import FLEXIBLE
 from codecgen.schema.local_layouts import local_layout, settled, with_counts
 from codecgen.schema.model import (
@@ -30,13 +31,14 @@ from codecgen.schema.model import (
     Model,
     View,
 )
-from codecgen.schema.reader import Reader, Record, Value, integer
+from codecgen.schema.reader import Reader, Record, Value
 from codecgen.schema.texts import Text
 from codecgen.schema.types import (
     ArrayType,
     BitsType,
     Element,
     FieldType,
+    PaddingType,
     Reference,
     ScalarType,
     Since,
@@ -74,13 +76,17 @@ class ModelBuilder:
         layouts = Declarations(
             {n: complete(one, every, enums) for n, one in found.items()}, used.layouts
         )
+        choices = Declarations(
+            {n: with_numbers(c, layouts, enums) for n, c in self.choices.items()}, used.choices
+        )
+        layouts = Declarations(
+            {n: with_cases(one, choices, enums) for n, one in layouts.items()}, used.layouts
+        )
         return Model(
             manifest=self.manifest,
             layouts=layouts,
             enums=enums,
-            choices=Declarations(
-                {n: with_numbers(c, layouts, enums) for n, c in self.choices.items()}, used.choices
-            ),
+            choices=choices,
             files=dict(files),
             broken=frozenset(self.broken - set(self.declared)) | used.broken,
             views=self.views,
@@ -166,24 +172,7 @@ class ModelBuilder:
         name = str(r["choice"])
         if not self.declare(name, r.at("choice")):
             return
-        cases: list[tuple[int | str, Reference]] = []
-        places = r.places()
-        for key, entry in cast(dict[str, Value], r["cases"]).items():
-            inner = cast(Any, entry.value)[1]
-            number = integer(key)
-            case = key if number is None else number
-            cases.append((case, forms.reference(inner.value, inner.span)))
-            places[f"cases.{case}"] = entry.span
-        self.choices[name] = Choice(
-            name=name,
-            doc=r.text("doc"),
-            span=r.at("choice"),
-            by=cast(str | None, r["by"]),
-            given=cast(str | None, r["given"]),
-            cases=tuple(cases),
-            since=cast(Since | None, r["since"]),
-            places=places,
-        )
+        self.choices[name] = choice_forms.choice(self.reader, r)
 
     def view(self, r: Record) -> None:
         name = str(r["view"])
@@ -305,7 +294,8 @@ class ModelBuilder:
             measures=forms.field_range(r, "measures"),
             counts=cast(str | None, r["counts"]),
             checksum=cast(str | None, r["checksum"]),
-            covers=forms.field_range(r, "covers"),
+            covers=forms.covered(r),
+            mask=cast(int | None, r["mask"]),
             valid=cast(Expression | None, r["valid"]),
             refuse=cast(Expression | None, r["refuse"]),
             accepts=accepts | frozenset(forms.words(r["accepts"])),
@@ -331,19 +321,25 @@ class ModelBuilder:
             return BitsType(str(r["bits"]), members)
         if "bytes" in r or "string" in r:
             return forms.bytes_type(r)
+        if "padding" in r:
+            return PaddingType(cast(int, r["padding"]))
         if "layout" in r:
             return StructType(forms.reference(r["layout"], r.at("layout")), *_present(r))
+        if "choice" in r:
+            return forms.choice_type(r)
         if "fields" in r:
             return StructType(self.local(r, span, accepts), *_present(r))
-        compressed = r["compressed"]
+        compressed, count = r["compressed"], r["count"]
         return ArrayType(
             element=self.element(r, span, accepts),
-            count=cast(str | None, r["count"]),
+            count=count if isinstance(count, str) else None,
+            fixed=count if isinstance(count, int) else None,
             length=cast(str | None, r["length"]),
             compression=forms.compression(compressed) if isinstance(compressed, Record) else None,
             nesting=cast(int | None, r["nesting"]),
             at_least=cast(int, r["at_least"] or 0),
             null=cast(int | None, r["null"]),
+            until=until if isinstance(until := r["until"], Expression) else None,
         )
 
     def element(self, r: Record, span: Span, accepts: frozenset[str]) -> Element:
@@ -352,6 +348,8 @@ class ModelBuilder:
                 return ScalarType(name)
             case Record() as inner if "fields" in inner:
                 return self.local(inner, span, accepts)
+            case Record() as inner if "choice" in inner:
+                return forms.choice_type(inner)
             case Record() as inner:
                 return forms.bytes_type(inner)
             case name:
@@ -375,8 +373,10 @@ class ModelBuilder:
         return out
 
 
-def _present(r: Record) -> tuple[str | None, int | None]:
-    """The type of the number before a layout that says whether it is there, and the number that means null."""
+def _present(r: Record) -> tuple[str | None, int | None, Expression | None]:
+    """The type of the number before a layout that says whether it is there, the number that means null, and what gives
+    the version."""
+    version = cast(Expression | None, r["version"])
     if "nullable" in r and "null" not in r:  # not in this version
-        return None, None
-    return cast(str | None, r["present"]), cast(int | None, r["null"])
+        return None, None, version
+    return cast(str | None, r["present"]), cast(int | None, r["null"]), version

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from codecgen.schema import yaml_tree
 from codecgen.schema.other_words import BYTES, TEXTS
-from codecgen.schema.types import LENGTHS
+from codecgen.schema.types import LENGTHS, ZERO_TERMINATED
 
 
 def field_mistake(
@@ -15,7 +15,7 @@ def field_mistake(
     """What is wrong with a field that says its length or its count in the words of other languages: number, message,
     where, and what helps. ``fields`` are the names of the fields around it."""
     given = {key.text: value for key, value in field.entries}
-    fields = set(fields) - {*LENGTHS, "rest"}
+    fields = set(fields) - {*LENGTHS, "rest", ZERO_TERMINATED}
     counts = given.get("counts")
     if counts is not None and "array" in given and isinstance(counts, yaml_tree.Scalar):
         help = f'write `counts: {name}` at "{counts.text}"'

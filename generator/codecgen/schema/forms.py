@@ -13,6 +13,7 @@ from codecgen.schema.reader import Record, Value, hex_bytes, integer
 from codecgen.schema.types import (
     BitMember,
     BytesType,
+    ChoiceType,
     Compression,
     FieldRange,
     Formerly,
@@ -80,7 +81,20 @@ def bytes_type(r: Record) -> BytesType:
     """Bytes or text, of a field or of the elements of an array."""
     key = "string" if "string" in r else "bytes"
     length, null = cast(str | int, r[key]), cast(int | None, r["null"])
-    return BytesType(length, key == "string", null)
+    return BytesType(length, key == "string", null, bool(r["padded"]))
+
+
+def choice_type(r: Record) -> ChoiceType:
+    """One of the layouts of a choice, in the place of a field or as the elements of an array."""
+    return ChoiceType(
+        choice=str(r["choice"]),
+        span=r.at("choice"),
+        given=cast(Expression | None, r["given"]),
+        version=cast(Expression | None, r["version"]),
+        length=cast(str | None, r["length"]),
+        null=cast(int | None, r["null"]),
+        unknown=r["unknown"] == "bytes",
+    )
 
 
 def absent_default(r: Record) -> Expression | None:
@@ -95,8 +109,22 @@ def field_range(r: Record, key: str) -> FieldRange | None:
     if value is None:
         return None
     if isinstance(value, Record):
-        return FieldRange(str(value["from"]), cast(str | None, value["to"]), value.at("from"))
+        return _field_range(value)
     return FieldRange("", None, r.at(key))  # "rest": from the next field on
+
+
+def covered(r: Record) -> tuple[FieldRange, ...]:
+    """The ranges that a checksum is taken over."""
+    value = r["covers"]
+    if not isinstance(value, tuple):
+        one = field_range(r, "covers")
+        return () if one is None else (one,)
+    return tuple(_field_range(cast(Record, part.value)) for part in value)
+
+
+def _field_range(r: Record) -> FieldRange:
+    last = cast(str | None, r["to"])
+    return FieldRange(str(r["from"]), last, r.at("from"), words(r["zero"]))
 
 
 def formerly(value: object) -> Formerly | None:

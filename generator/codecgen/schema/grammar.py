@@ -7,6 +7,13 @@ from dataclasses import replace
 
 from codecgen.runtime.checksums import CHECKSUMS
 from codecgen.runtime.version import LANGUAGE
+from codecgen.schema.grammar_of_choices import (
+    BYTE_LENGTHS,
+    CHOICES,
+    ELEMENT_OF_CHOICE,
+    FIELD_OF_CHOICE,
+    TOGETHER,
+)
 from codecgen.schema.grammar_of_examples import EXAMPLES
 from codecgen.schema.grammar_of_texts import TEXTS
 from codecgen.schema.grammar_of_views import VIEWS
@@ -40,7 +47,7 @@ from codecgen.schema.key_types import (
     Word,
 )
 from codecgen.schema.model import FREEDOMS
-from codecgen.schema.types import INTEGERS, LENGTHS, SCALARS
+from codecgen.schema.types import INTEGERS, LENGTHS, SCALARS, VARINTS, ZERO_TERMINATED
 
 
 def _versioned(*kinds: Kind) -> Either:
@@ -62,6 +69,7 @@ _FIELDS = Key(
     MapOf(Either((_WORDS, Use("field")))),
     "The fields, in the order of the bytes. A bare word is a type.",
 )
+_PADDED = Key(Boolean(), "Zero bytes fill up the fixed size; they are no part of the value.")
 _ORDER = OneOf(("big", "little"))
 _ENUM = Key(Declared(), "The enum whose values the number stands for.")
 _ONLY = Key(ListOf(Name()), "The values of the enum that may stand here.")
@@ -150,11 +158,17 @@ FORMS: Mapping[str, Form] = {
                 OneOf(tuple(INTEGERS)), "An integer whose bits have meanings of their own."
             ),
             "bytes": Key(
-                _versioned(OneOf((*LENGTHS, "rest")), Integer()),
-                "Bytes, by the type of their length, a number, or the rest.",
+                _versioned(OneOf((*LENGTHS, "rest", ZERO_TERMINATED)), Integer()),
+                "Bytes, by the type of their length, a number, the rest, or a zero byte that ends them.",
             ),
             "string": Key(
-                _versioned(OneOf((*LENGTHS, "rest")), Integer()), "Text in UTF-8, likewise."
+                _versioned(OneOf((*LENGTHS, "rest", ZERO_TERMINATED)), Integer()),
+                "Text in UTF-8, likewise.",
+            ),
+            "padded": _PADDED,
+            "padding": Key(
+                Integer(),
+                "Zero bytes up to the next multiple of this number, counted from the start of the layout.",
             ),
             "array": Key(
                 Either((_WORDS, Use("element"), LayoutName())),
@@ -162,22 +176,25 @@ FORMS: Mapping[str, Form] = {
             ),
             "layout": Key(LayoutName(), "Another layout."),
             "fields": _FIELDS,
+            **FIELD_OF_CHOICE,
             "members": Key(MapOf(Use("bit")), "The bits, the least significant is 0."),
             "count": Key(
-                _versioned(OneOf(LENGTHS)), "Type of the number of elements before an array."
+                _versioned(OneOf(LENGTHS), Integer()),
+                "Type of the number of elements before an array; or the number, if it is always the same.",
             ),
             "length": Key(
-                _versioned(OneOf(tuple(n for n in LENGTHS if n != "compact"))),
-                "Type of the length in bytes before an array.",
+                _versioned(OneOf(BYTE_LENGTHS)),
+                "Type of the length in bytes before an array or a choice.",
             ),
             "until": Key(
-                OneOf(("end",)), "The array reaches to the end of the range that it stands in."
+                Either((OneOf(("end",)), Code())),
+                "The array reaches to the end of the range that it stands in, or to the first element, `item`, for which this holds.",
             ),
             "compressed": Key(Use("compressed"), "The array is compressed."),
             "nesting": Key(Integer(), "How deep the array may hold its own layout."),
             "at_least": Key(Integer(), "The fewest elements."),
             "present": Key(
-                _versioned(OneOf(tuple(n for n in LENGTHS if n != "compact"))),
+                _versioned(OneOf(BYTE_LENGTHS)),
                 "Type of the number before a layout that says whether it is there: 1, or that of `null`.",
             ),
             "null": Key(
@@ -209,7 +226,11 @@ FORMS: Mapping[str, Form] = {
             "measures": Key(_FIELD_RANGE, "The field is the length in bytes of a range of fields."),
             "counts": Key(Name(), "The field is the number of elements of an array."),
             "checksum": Key(OneOf(CHECKSUMS), "The field is a checksum."),
-            "covers": Key(_FIELD_RANGE, "The range of fields that the checksum is taken over."),
+            "mask": Key(Integer(), "The bits of the checksum that are kept; the others are 0."),
+            "covers": Key(
+                Either((OneOf(("rest",)), Use("covered_range"), ListOf(Use("covered_range")))),
+                "The range of fields that the checksum is taken over, or several, one after the other.",
+            ),
             "valid": Key(
                 Code(), "What the format says of the value. Strict readers refuse the rest."
             ),
@@ -221,18 +242,24 @@ FORMS: Mapping[str, Form] = {
             "misprint": _MISPRINT,
             "hidden": Key(Boolean(), "Left out of summaries."),
         },
-        one_of=(("type", "bits", "bytes", "string", "array", "layout", "fields"),),
+        one_of=(
+            ("type", "bits", "bytes", "string", "array", "layout", "fields", "choice", "padding"),
+        ),
         together={
+            "padded": ("bytes", "string"),
             "members": ("bits",),
             "bits": ("members",),
-            "null": ("bytes", "string", "array", "present"),
+            "null": ("bytes", "string", "array", "present", "length"),
             "present": ("layout", "fields"),
             "enum": ("type",),
             "only": ("enum",),
             "covers": ("checksum",),
             "checksum": ("covers",),
+            "mask": ("checksum",),
             "count": ("array",),
-            "length": ("array",),
+            "length": ("array", "choice"),
+            "version": ("layout", "choice"),
+            **TOGETHER,
             "until": ("array",),
             "compressed": ("array",),
             "nesting": ("array",),
@@ -243,15 +270,26 @@ FORMS: Mapping[str, Form] = {
         "What an array holds, where that is no number and no layout with a name.",
         {
             "bytes": Key(
-                _versioned(OneOf(LENGTHS), Integer()),
-                "Bytes, by the type of their length or a number.",
+                _versioned(OneOf((*LENGTHS, ZERO_TERMINATED)), Integer()),
+                "Bytes, by the type of their length, a number, or a zero byte that ends them.",
             ),
-            "string": Key(_versioned(OneOf(LENGTHS), Integer()), "Text in UTF-8, likewise."),
+            "string": Key(
+                _versioned(OneOf((*LENGTHS, ZERO_TERMINATED)), Integer()),
+                "Text in UTF-8, likewise.",
+            ),
+            "padded": _PADDED,
             "null": Key(_versioned(Integer()), "The length that means null."),
             "fields": _FIELDS,
+            **ELEMENT_OF_CHOICE,
         },
-        one_of=(("bytes", "string", "fields"),),
-        together={"null": ("bytes", "string")},
+        one_of=(("bytes", "string", "fields", "choice"),),
+        together={
+            "null": ("bytes", "string", "length"),
+            "padded": ("bytes", "string"),
+            "length": ("choice",),
+            "version": ("choice",),
+            **TOGETHER,
+        },
     ),
     "bit": Form(
         "One bit, or a few beside each other.",
@@ -277,6 +315,14 @@ FORMS: Mapping[str, Form] = {
         {
             "from": Key(Name(), "The first field.", True),
             "to": Key(Name(), "The last field; the end of the layout when it is left out."),
+        },
+    ),
+    "covered_range": Form(
+        "Consecutive fields, both ends included.",
+        {
+            "from": Key(Name(), "The first field.", True),
+            "to": Key(Name(), "The last field; the end of the layout when it is left out."),
+            "zero": Key(ListOf(Name()), "Fields of it that count as zero bytes."),
         },
     ),
     "compressed": Form(
@@ -328,20 +374,7 @@ FORMS: Mapping[str, Form] = {
         },
     ),
     **EXAMPLES,
-    "choice": Form(
-        "One of several layouts.",
-        {
-            "choice": Key(Name(), "Its name.", True),
-            "doc": DOC,
-            "since": SINCE,
-            "by": Key(Name(), "The field, at the same byte in all of them, whose value decides."),
-            "given": Key(
-                Declared(), "The enum whose value, which the caller has from elsewhere, decides."
-            ),
-            "cases": Key(MapOf(LayoutName(), numbers=True), "The layout for each value.", True),
-        },
-        one_of=(("by", "given"),),
-    ),
+    **CHOICES,
     **VIEWS,
     **TEXTS,
     "enums": Form("Names for numbers.", {"enums": Key(MapOf(Use("enum")), "The enums.", True)}),
@@ -368,6 +401,9 @@ FORMS: Mapping[str, Form] = {
     "since": Form("A release, and documents to read. The keys are those of the manifest.", {}),
 }
 """Every mapping of the language. ``since`` takes the release line of the manifest and its links as keys."""
+
+NUMBERS = (*INTEGERS, *VARINTS)
+"""The types of the number that a choice can be given."""
 
 DOCUMENTS = ("layout", "text", "choice", "enums", "view")
 """What a YAML document can be: it has the key of that name."""

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from codecgen.schema.expression import Expression, Path
-from codecgen.schema.lookup import field_of
-from codecgen.schema.model import Choice, Enum, Layout
+from codecgen.schema.model import Enum, Layout
 from codecgen.schema.types import ArrayType, BitsType, Reference, ScalarType, StructType
 
 
@@ -17,37 +16,18 @@ def complete(layout: Layout, layouts: Mapping[str, Layout], enums: Mapping[str, 
     return _with_versions(_with_codecs(_with_constants(layout, enums)), layouts)
 
 
-def with_numbers(
-    choice: Choice, layouts: Mapping[str, Layout], enums: Mapping[str, Enum]
-) -> Choice:
-    """The choice with numbers for the values of an enum that the field has which decides."""
-    if choice.by is None:
-        return choice
-    cases: list[tuple[int | str, Reference]] = []
-    places = dict(choice.places)
-    for key, ref in choice.cases:
-        layout = layouts.get(ref.layout)
-        field = None if layout is None else field_of(layout, choice.by)
-        name = field.type.enum if field and isinstance(field.type, ScalarType) else None
-        number = _number_of(key, name, enums) if isinstance(key, str) else None
-        if number is not None:
-            places[f"cases.{number}"] = places[f"cases.{key}"]
-        cases.append((key if number is None else number, ref))
-    return replace(choice, cases=tuple(cases), places=places)
-
-
 def _with_constants(layout: Layout, enums: Mapping[str, Enum]) -> Layout:
     """The layout with numbers for constants that are values of an enum."""
     fields = []
     for f in layout.fields:
         if isinstance(f.const, str) and isinstance(f.type, ScalarType):
-            number = _number_of(f.const, f.type.enum, enums)
+            number = number_of(f.const, f.type.enum, enums)
             f = f if number is None else replace(f, const=number)
         fields.append(f)
     return replace(layout, fields=tuple(fields))
 
 
-def _number_of(word: str, enum: str | None, enums: Mapping[str, Enum]) -> int | None:
+def number_of(word: str, enum: str | None, enums: Mapping[str, Enum]) -> int | None:
     """The number of a value of an enum; None for what is none."""
     values = enums[enum].values if enum is not None and enum in enums else ()
     return next((v.value for v in values if v.name == word), None)

@@ -102,10 +102,11 @@ class ListOf:
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
-    """A mapping from names (or numbers) to values of one kind, in order."""
+    """A mapping from names (or ``numbers``, or ``ranges`` of these) to values of one kind, in order."""
 
     value: Kind
     numbers: bool = False
+    ranges: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from codecgen.schema.lookup import members, reference_of
+from codecgen.schema.lookup import choice_of, members, references_of
 from codecgen.schema.model import Field, Layout
 from codecgen.schema.reader import Record
 from codecgen.schema.types import ArrayType, Since, Span, Versions
@@ -42,9 +42,10 @@ def settled(layouts: Mapping[str, Layout], names: Iterable[str]) -> dict[str, La
 
 def _has_versions(f: Field, layouts: Mapping[str, Layout]) -> bool:
     """Whether a field differs between versions of the layout around it."""
-    ref = reference_of(f)
-    held = None if ref is None or ref.version is not None else layouts.get(ref.layout)
-    inside = held is not None and held.versions is not None and held.version_is is None
+    refs = (ref for ref in references_of(f) if ref.version is None)
+    held = (layouts[ref.layout] for ref in refs if ref.layout in layouts)
+    inside = any(one.versions is not None and one.version_is is None for one in held)
+    inside = inside or choice_of(f) is not None  # its cases are found later, and may have versions
     told_apart = f.versions is not None or bool(f.types)
     return told_apart or inside or any(m.versions is not None for m in members(f))
 

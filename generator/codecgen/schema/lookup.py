@@ -15,12 +15,15 @@ from codecgen.schema.types import (
     BitMember,
     BitsType,
     BytesType,
+    ChoiceType,
+    FieldRange,
     Reference,
     ScalarType,
     Span,
     StructType,
     TagsType,
     Versions,
+    held_layouts,
 )
 
 MAX_VERSIONS = 100
@@ -59,12 +62,23 @@ def members(f: Field) -> tuple[BitMember, ...]:
 
 
 def reference_of(f: Field) -> Reference | None:
-    """The layout that a field holds."""
+    """The one layout that a field holds."""
     if isinstance(f.type, StructType):
         return f.type.layout
     if isinstance(f.type, ArrayType) and isinstance(f.type.element, Reference):
         return f.type.element
     return None
+
+
+def references_of(f: Field) -> tuple[Reference, ...]:
+    """The layouts that a field can hold."""
+    return held_layouts(f.type)
+
+
+def choice_of(f: Field) -> ChoiceType | None:
+    """The choice that a field is, or that its elements are."""
+    found = f.type.element if isinstance(f.type, ArrayType) else f.type
+    return found if isinstance(found, ChoiceType) else None
 
 
 def bytes_of(f: Field) -> BytesType | None:
@@ -78,18 +92,56 @@ def number_types(f: Field) -> list[str]:
     match f.type:
         case ScalarType(name) | BitsType(name):
             return [name]
-        case BytesType(length):
-            return [length] if isinstance(length, str) else []
+        case BytesType(prefix=prefix):
+            return [prefix] if prefix is not None else []
         case ArrayType(element, count, _, length):
-            inner = element.length if isinstance(element, BytesType) else None
+            inner = element.prefix if isinstance(element, BytesType) else None
+            inner = element.length if isinstance(element, ChoiceType) else inner
             inner = element.name if isinstance(element, ScalarType) else inner
-            return [name for name in (count, length, inner) if isinstance(name, str)]
-        case StructType(_, str(present)):
+            return [name for name in (count, length, inner) if name is not None]
+        case StructType(_, str(present)) | ChoiceType(length=str(present)):
             return [present]
         case TagsType():
             return ["uvarint"]
         case _:
             return []
+
+
+def index_of(layout: Layout, name: str) -> int | None:
+    return next((i for i, f in enumerate(layout.fields) if f.name == name), None)
+
+
+def bounds(layout: Layout, f: Field, field_range: FieldRange) -> tuple[int, int] | None:
+    """The first and the last index of a field range in the layout's fields; None when a name is unknown."""
+    first = (
+        index_of(layout, field_range.first)
+        if field_range.first
+        else (index_of(layout, f.name) or 0) + 1
+    )
+    last = (
+        index_of(layout, field_range.last)
+        if field_range.last is not None
+        else len(layout.fields) - 1
+    )
+    return None if first is None or last is None else (first, last)
+
+
+def covered_parts(f: Field) -> Iterator[tuple[str, FieldRange]]:
+    """The ranges that a checksum covers, with the keys of their places."""
+    several = len(f.covers) > 1 or "covers.0" in f.places
+    for i, part in enumerate(f.covers):
+        yield f"covers.{i}" if several else "covers", part
+
+
+def has_fixed_size(f: Field) -> bool:
+    """Whether a number, bits, bytes or text always take as many bytes."""
+    match f.type:
+        case ScalarType(name):
+            return name not in VARINTS
+        case BytesType(length):
+            return isinstance(length, int)
+        case _:
+            return isinstance(f.type, BitsType)
 
 
 def has_order(f: Field) -> bool:

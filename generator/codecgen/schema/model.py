@@ -13,7 +13,6 @@ from typing import Any, Literal
 from codecgen.schema.expression import Expression
 from codecgen.schema.texts import Text
 from codecgen.schema.types import (
-    ArrayType,
     FieldRange,
     FieldType,
     Formerly,
@@ -21,8 +20,8 @@ from codecgen.schema.types import (
     Reference,
     Since,
     Span,
-    StructType,
     Versions,
+    held_layouts,
 )
 
 FREEDOMS: Mapping[str, str] = {
@@ -66,7 +65,8 @@ class Field:
     measures: FieldRange | None = None
     counts: str | None = None
     checksum: str | None = None
-    covers: FieldRange | None = None
+    covers: tuple[FieldRange, ...] = ()
+    mask: int | None = None
     valid: Expression | None = None
     refuse: Expression | None = None
     accepts: frozenset[str] = frozenset()
@@ -91,6 +91,11 @@ class Field:
     def all_types(self) -> tuple[FieldType, ...]:
         """The types that it has."""
         return tuple(type_ for _, type_ in self.types) or (self.type,)
+
+    @property
+    def zero(self) -> tuple[str, ...]:
+        """The fields that count as zero bytes for the checksum that it is."""
+        return tuple(name for part in self.covers for name in part.zero)
 
     def variants(self) -> tuple[Field, ...]:
         """The field with each of its types by itself."""
@@ -214,8 +219,8 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of several layouts: by a field that lies at the same byte in all (``by``), or by an enum value that the
-    caller has from elsewhere (``given``)."""
+    """One of several layouts: by a field that lies at the same byte in all (``by``), or by a value that the caller has
+    from elsewhere: of an enum (``given``), or a number of a type (``given_type``)."""
 
     name: str
     doc: str
@@ -223,6 +228,7 @@ class Choice:
     by: str | None
     given: str | None
     cases: tuple[tuple[int | str, Reference], ...]
+    given_type: str | None = None
     since: Since | None = None
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
@@ -337,10 +343,6 @@ Declared = Enum | Layout | Text | Choice
 """What a YAML file declares for codecs."""
 
 
-def _place(thing: Declared) -> tuple[int, int]:
-    return thing.span.line, thing.span.column
-
-
 @dataclass(frozen=True, slots=True)
 class Model:
     """Everything in a schema directory. ``broken`` has the names that are declared but do not fit their form, and so
@@ -372,17 +374,15 @@ class Model:
         """What each YAML file declares, in the order of the file; files by name."""
         out: dict[str, list[Declared]] = {}
         things: list[Declared] = [*self.enums.values(), *self.layouts.values()]
-        for thing in (*things, *self.texts.values(), *self.choices.values()):
+        things += [*self.texts.values(), *self.choices.values()]
+        for thing in sorted(things, key=lambda one: (one.span.line, one.span.column)):
             out.setdefault(thing.span.file, []).append(thing)
-        return {file: tuple(sorted(out[file], key=_place)) for file in sorted(out)}
+        return {file: tuple(out[file]) for file in sorted(out)}
 
     def references(self, layout: Layout) -> Iterator[Reference]:
         """The layouts that a layout holds."""
         for f in layout.fields:
-            if isinstance(f.type, StructType):
-                yield f.type.layout
-            elif isinstance(f.type, ArrayType) and isinstance(f.type.element, Reference):
-                yield f.type.element
+            yield from held_layouts(f.type)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,8 @@ _C_TYPES: Mapping[str, tuple[str, ...]] = {
     "u2": ("u16",),
     "u4": ("u32",),
 }
-TEXTS = ("string", "str", "strz", "text", "utf8", "varchar")
+TEXTS = ("string", "str", "text", "utf8", "varchar")
+_ENDED = ("strz", "stringz", "cstring", "c_string", "asciiz", "zstring", "null_terminated")
 BYTES = ("bytes", "blob", "binary", "buffer", "bytearray")
 _SIZE = "`bytes: 16` and `string: u8` say the length themselves; a field that is the length of others `measures` them"
 _WHOLE_SIZE = "the fields say how long it is, or one that `measures` the others"
@@ -88,6 +89,10 @@ _KEYS: Mapping[str, str] = {
     "byte_order": "endian",
     "endianness": "endian",
     "seq": "fields",
+    "terminator": "bytes and text that a zero byte ends are `zero_terminated`",
+    "align": "`{padding: 8}` is a field of zero bytes up to a multiple of 8",
+    "pad": "`{padding: 8}` is a field of zero bytes, and `padded: true` text that zeros fill up",
+    "repeat_until": "until",
     "message": "layout",
     "type": "layout",
 }
@@ -136,6 +141,8 @@ def type_of(text: str, known: Collection[str]) -> str:
     ours = _C_TYPES.get(word) or ((f"{found[1] or 'i'}{found[2]}",) if found else ())
     if text not in known and ours and all(one in known for one in ours):
         return f"write {ours[0]}" + "".join(f", or {one} without a sign" for one in ours[1:])
+    if word in _ENDED:
+        return "text that a zero byte ends is `{string: zero_terminated}`"
     if word in TEXTS:
         return "text is `{string: i16}`, by the type of the length before it"
     if word in BYTES:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from codecgen.diagnostics import Diagnostic, did_you_mean
 from codecgen.schema import expression, field_mistakes, grammar, key_types, other_words
+from codecgen.schema.key_types import Declared, LayoutName
+from codecgen.schema.number_ranges import INTEGER, is_key
 from codecgen.schema.other_words import NAME
 from codecgen.schema.types import Since, Span, Versions
 from codecgen.schema.yaml_tree import Mapping, Node, Scalar, Sequence
@@ -19,7 +21,6 @@ _BITS = re.compile(r"(\d{1,2})(?:-(\d{1,2}))?\Z", re.ASCII)
 _DECLARED = re.compile(r"(?:[a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*\Z")
 _LAYOUT = re.compile(r"((?:[a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*)(?:@(\d{1,5}))?\Z", re.ASCII)
 _PATH = re.compile(r"\.\.?(/[\w. -]{1,255})*/?\Z")
-_INTEGER = re.compile(r"-?([0-9]{1,20}|0x[0-9a-fA-F]{1,16})\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +162,8 @@ class Reader:
                 return None if record is None else Value(record, node.span)
             case key_types.ListOf(item):
                 return self.list(node, item)
-            case key_types.MapOf(item, numbers):
-                return self.map(node, item, numbers)
+            case key_types.MapOf():
+                return self.map(node, kind)
             case key_types.ByVersion(item):
                 return self.by_version(node, item)
             case key_types.Either(options):
@@ -177,7 +178,7 @@ class Reader:
             return None
         return Value(tuple(values), node.span)
 
-    def map(self, node: Node, kind: key_types.Kind, numbers: bool) -> Value | None:
+    def map(self, node: Node, kind: key_types.MapOf) -> Value | None:
         if not isinstance(node, Mapping):
             help = field_mistakes.list_of_names(node) if isinstance(node, Sequence) else ""
             self.report("C006", "a mapping is expected here", node.span, help=help)
@@ -185,13 +186,13 @@ class Reader:
         out: dict[str, Value] = {}
         good = True
         for key, child in node.entries:
-            if not (NAME.match(key.text) or (numbers and _INTEGER.match(key.text))):
+            if not is_key(key.text, kind):
                 help = other_words.name(key.text) or _NAME_HELP
                 self.report("C007", f"{key.text!r} is not a name", key.span, help=help)
                 good = False
                 continue
             self.field = key.text
-            value = self.value(child, kind)
+            value = self.value(child, kind.value)
             if value is None:
                 good = False
             else:
@@ -347,7 +348,7 @@ def _pick(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kind:
         loose = [
             k
             for k in options
-            if isinstance(k, key_types.LayoutName | key_types.Code | key_types.Text)
+            if isinstance(k, LayoutName | Declared | key_types.Code | key_types.Text)
         ]
         plain = [k for k in options if not isinstance(k, maps | key_types.ListOf)]
         return (loose or plain or list(options))[0]
@@ -356,7 +357,7 @@ def _pick(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kind:
 
 def integer(text: str) -> int | None:
     """The number of decimal digits, or of hexadecimal ones after ``0x``; None when it is something else."""
-    if not _INTEGER.match(text):
+    if not INTEGER.match(text):
         return None
     sign = -1 if text.startswith("-") else 1
     return sign * expression.number(text.removeprefix("-"))

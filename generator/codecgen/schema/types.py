@@ -68,11 +68,13 @@ class Misprint:
 
 @dataclass(frozen=True, slots=True)
 class FieldRange:
-    """Consecutive fields, both ends included; ``last`` None reaches to the end of the layout."""
+    """Consecutive fields, both ends included; ``last`` None reaches to the end of the layout. Those of ``zero`` count as
+    zero bytes for a checksum."""
 
     first: str
     last: str | None
     span: Span
+    zero: tuple[str, ...] = ()
 
 
 # ---------------------------------------------------------------- types of fields
@@ -105,6 +107,9 @@ FLOATS: Mapping[str, int] = {"f32": 4, "f64": 8}
 SCALARS = (*INTEGERS, *VARINTS, *FLOATS, "bool", "uuid")
 LENGTHS = (*INTEGERS, *VARINTS, "compact")
 """What can hold a length or a count. ``compact`` is an unsigned varint of the number plus one; 0 is null."""
+
+ZERO_TERMINATED = "zero_terminated"
+"""What stands in the place of a length where a zero byte ends bytes or text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +157,28 @@ class BitsType:
 class BytesType:
     """Bytes, or text in UTF-8.
 
-    ``length`` is the type of the length before them, a number for a fixed size, or ``"rest"`` for all
-    that is left. ``null`` is the length that means null (``None``: null is not allowed).
+    ``length`` is the type of the length before them, a number for a fixed size, ``"rest"`` for all
+    that is left, or ``"zero_terminated"``. ``null`` is the length that means null (``None``: null is not
+    allowed). With ``padded`` zero bytes fill up a fixed size, and are no part of the value.
     """
 
     length: str | int
     text: bool = False
     null: int | None = None
+    padded: bool = False
+
+    @property
+    def prefix(self) -> str | None:
+        """The type of the length before them, where there is one."""
+        known = isinstance(self.length, int) or self.length in ("rest", ZERO_TERMINATED)
+        return None if known else str(self.length)
+
+
+@dataclass(frozen=True, slots=True)
+class PaddingType:
+    """Zero bytes up to the next ``multiple``, counted from the start of the layout."""
+
+    multiple: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +209,34 @@ class Compression:
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
 
-Element = Reference | ScalarType | BytesType
+@dataclass(frozen=True, slots=True)
+class ChoiceType:
+    """One of the layouts of a choice.
+
+    ``given`` gives the value that decides, from what was read before (None: a field of the cases decides, ``by``).
+    ``version`` gives the version of the case, ``length`` is the type of a length in bytes before it and ``null`` the one
+    that means null. With ``unknown`` what has no case is bytes. ``cases`` has the layouts by number, and ``enum`` is
+    that of the numbers of a choice that is given one: both are found in the choice.
+    """
+
+    choice: str
+    span: Span
+    given: Expression | None = None
+    version: Expression | None = None
+    length: str | None = None
+    null: int | None = None
+    unknown: bool = False
+    by: str | None = None
+    enum: str | None = None
+    cases: tuple[tuple[int, Reference], ...] = ()
+
+    @property
+    def layouts(self) -> tuple[Reference, ...]:
+        """The layouts that it can be, each once."""
+        return tuple({(ref.layout, ref.version): ref for _, ref in self.cases}.values())
+
+
+Element = Reference | ScalarType | BytesType | ChoiceType
 """What an array holds."""
 
 
@@ -197,9 +244,10 @@ Element = Reference | ScalarType | BytesType
 class ArrayType:
     """Elements one after the other.
 
-    Their number is in front (``count``), in another field that ``counts`` them (``counted_by``), or they
-    reach to the end of the field range (neither). ``length`` is a length in bytes before them all. ``null`` is the
-    count, or the length, that means null (``None``: null is not allowed).
+    Their number is always the same (``fixed``), in front (``count``), in another field that ``counts`` them
+    (``counted_by``), or they reach to the end of the field range (none of these), or to the first element for which
+    ``until`` holds. ``length`` is a length in bytes before them all. ``null`` is the count, or the length, that means
+    null (``None``: null is not allowed).
     """
 
     element: Element
@@ -210,18 +258,32 @@ class ArrayType:
     nesting: int | None = None
     at_least: int = 0
     null: int | None = None
+    fixed: int | None = None
+    until: Expression | None = None
+
+    @property
+    def says_how_many(self) -> bool:
+        """Whether a number says how many elements there are."""
+        return self.fixed is not None or self.count is not None or self.counted_by is not None
+
+    @property
+    def to_the_end(self) -> bool:
+        """Whether the end of the field range is all that says where the elements end."""
+        return not self.says_how_many and self.length is None and self.until is None
 
 
 @dataclass(frozen=True, slots=True)
 class StructType:
     """Another layout in the place of a field.
 
-    ``present`` is the type of a number before it that says whether it is there: 1, or ``null``.
+    ``present`` is the type of a number before it that says whether it is there: 1, or ``null``. ``version`` gives the
+    version that it is in, from what was read before.
     """
 
     layout: Reference
     present: str | None = None
     null: int | None = None
+    version: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,4 +291,30 @@ class TagsType:
     """The section of tagged fields that ends a layout. Its value is the list of those that the layout does not name."""
 
 
-FieldType = ScalarType | BitsType | BytesType | ArrayType | StructType | TagsType
+FieldType = (
+    ScalarType | BitsType | BytesType | ArrayType | StructType | ChoiceType | TagsType | PaddingType
+)
+
+
+def held_layouts(type_: FieldType) -> tuple[Reference, ...]:
+    """The layouts that a field can hold, in its own place or as elements."""
+    found = type_.element if isinstance(type_, ArrayType) else type_
+    match found:
+        case Reference():
+            return (found,)
+        case StructType(layout):
+            return (layout,)
+        case ChoiceType():
+            return found.layouts
+    return ()
+
+
+def choosing(type_: FieldType) -> tuple[Expression | None, Expression | None]:
+    """What gives the case of a choice that a field is, or its elements are, and the version of what it holds."""
+    found = type_.element if isinstance(type_, ArrayType) else type_
+    match found:
+        case ChoiceType():
+            return found.given, found.version
+        case StructType():
+            return None, found.version
+    return None, None

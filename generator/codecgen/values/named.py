@@ -117,8 +117,11 @@ def _choice(plan: Plan, codecs: Codecs, choice: Choice, given: str | None) -> Na
     if given not in cases:
         wrong = "" if given is None else f"{given!r} is none of them; "
         raise NotNamed(
-            f"{choice.name} is chosen by a {choice.given}: {wrong}name it with --given {_some(cases)}"
+            f"{choice.name} is chosen by a {choice.given or choice.given_type}: {wrong}name it with --given {_some(cases)}"
         )
+    if isinstance(cases[given], Mapping):  # it is told its version where it is held
+        ref = next(ref for key, ref in choice.cases if str(key) == given)
+        return _layout(plan, codecs, plan.model.layouts[ref.layout], None)
     return Named(f"{choice.name} of {given}", plan, cases[given])
 
 

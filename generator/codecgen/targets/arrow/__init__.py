@@ -6,6 +6,7 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.plan import Plan
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan, plan_view
 from codecgen.schema.model import View
+from codecgen.targets.arrow.beyond import see_expressible
 from codecgen.targets.arrow.checks import Unsupported, place_of, tuple_of
 from codecgen.targets.arrow.numba_decode.array_opener import min_size_of
 from codecgen.targets.arrow.numba_decode.kernels import kernels_of
@@ -30,6 +31,7 @@ def emit(plan: Plan) -> Emitted:
             continue  # the formats as they were before there was any of it
         view_plan = plan_view(plan, view)
         try:
+            see_expressible(plan, view_plan)
             kernels, text = kernels_of(plan, view_plan, *_doc(view_plan))
             files |= arrow_writer.emit(plan, view_plan)
         except Unsupported as error:

@@ -13,11 +13,14 @@ from codecgen.schema.types import (
     FLOATS,
     INTEGERS,
     VARINTS,
+    ZERO_TERMINATED,
     ArrayType,
     BitMember,
     BitsType,
     BytesType,
+    ChoiceType,
     Compression,
+    PaddingType,
     Reference,
     ScalarType,
     StructType,
@@ -103,8 +106,12 @@ class FieldCodecs:
                 return call(self.use("Bits"), base, *bits)
             case BytesType():
                 return self.bytes(f.type, f.endian, accepts)
+            case PaddingType(multiple):
+                return call(self.use("Padding"), str(multiple))
             case StructType():
-                return self.struct(f.type, plan, f.endian, accepts)
+                return self.struct(f.type, plan, index, accepts)
+            case ChoiceType():
+                return self.chosen(f.type, plan, index, accepts)
             case ArrayType():
                 return self.array(f.type, plan, index, accepts)
             case TagsType():
@@ -171,14 +178,14 @@ class FieldCodecs:
 
     def bytes(self, type_: BytesType, endian: str, accepts: frozenset[str]) -> Code:
         plus: str | None = None
-        if type_.length == "rest":
-            length: Code = "None"
-        elif isinstance(type_.length, int):
+        if type_.prefix is not None:
+            length, plus = self.length(type_.prefix, endian, accepts)
+        elif isinstance(type_.length, int) and not type_.padded:
             length = str(type_.length)
         else:
-            length, plus = self.length(type_.length, endian, accepts)
+            length = "None"
         negative = "negative_null" in accepts and type_.null is not None and type_.null < 0
-        return call(
+        content = call(
             self.use("Text" if type_.text else "Bytes"),
             length,
             null=None if type_.null is None else str(type_.null),
@@ -186,6 +193,11 @@ class FieldCodecs:
             any_negative="True" if negative else None,
             lossy="True" if type_.text and "invalid_utf8" in accepts else None,
         )
+        if type_.length == ZERO_TERMINATED:
+            return call(self.use("ZeroTerminated"), content)
+        if type_.padded:
+            return call(self.use("ZeroFilled"), content, str(type_.length))
+        return content
 
     def reference(self, ref: Reference, plan: LayoutPlan) -> Code:
         """The Python name of a layout that stands in another."""
@@ -200,11 +212,41 @@ class FieldCodecs:
             return call(self.use("Lazy"), f"lambda: {name}")
         return name
 
+    def chosen(
+        self, type_: ChoiceType, plan: LayoutPlan, index: int, accepts: frozenset[str]
+    ) -> Code:
+        """The codec of one of the layouts of a choice."""
+        fp = plan.fields[index]
+        layouts = self.plan.model.layouts
+        held = [layouts[ref.layout] for ref in type_.layouts if ref.version is None]
+        outside = any(one.versions is not None and one.version_is is None for one in held)
+        around = plan.version if outside and type_.version is None else None
+        negative = "negative_null" in accepts and type_.null is not None and type_.null < 0
+        return call(
+            self.use("Chosen"),
+            f"lambda: {self.refer(type_.choice, symbol(type_.choice))}",
+            given=self.function(fp.given),
+            version=self.function(fp.held_version),
+            around=None if around is None else str(around),
+            length=None
+            if type_.length is None
+            else self.scalar(type_.length, fp.field.endian, accepts),
+            null=None if type_.null is None else str(type_.null),
+            any_negative="True" if negative else None,
+            unknown="True" if type_.unknown else None,
+        )
+
     def struct(
-        self, type_: StructType, plan: LayoutPlan, endian: str, accepts: frozenset[str]
+        self, type_: StructType, plan: LayoutPlan, index: int, accepts: frozenset[str]
     ) -> Code:
         """The codec of a layout in the place of a field, which may be null."""
-        layout = self.reference(type_.layout, plan)
+        endian = plan.fields[index].field.endian
+        if type_.version is None:
+            layout = self.reference(type_.layout, plan)
+        else:
+            name = self.refer(type_.layout.layout, symbol(type_.layout.layout))
+            version = self.function(plan.fields[index].held_version)
+            layout = call(self.use("Chosen"), f"lambda: {name}", version=version)
         if type_.present is None or type_.null is None:
             return layout
         return call(
@@ -231,6 +273,8 @@ class FieldCodecs:
             )
         elif isinstance(element, BytesType):
             inner = self.bytes(element, endian, accepts)
+        elif isinstance(element, ChoiceType):
+            inner = self.chosen(element, plan, index, accepts)
         else:
             inner = self.scalar(element.name, endian, accepts)
         count, plus = (None, None)
@@ -246,17 +290,29 @@ class FieldCodecs:
             count=count,
             plus=plus,
             counted_by=None if type_.counted_by is None else string(type_.counted_by),
+            fixed=None if type_.fixed is None else str(type_.fixed),
             length=None if type_.length is None else self.scalar(type_.length, endian, accepts),
             compressed=self.compressed(type_.compression, plan, index)
             if type_.compression
             else None,
             closes="True" if measured and index == len(plan.fields) - 1 else None,
             nesting=None if type_.nesting is None else str(type_.nesting),
+            until=self.until(type_, plan.fields[index].until),
             at_least=str(type_.at_least) if type_.at_least else None,
             null=None if type_.null is None else str(type_.null),
             version=str(plan.version) if mixed else None,
             accepts=call("frozenset", listing([string(f) for f in freedoms])) if freedoms else None,
         )
+
+    def until(self, type_: ArrayType, value: Value | None) -> Code | None:
+        """The condition for the last element."""
+        if value is None:
+            return None
+        expressions = self.expressions()
+        text = expressions.text(value)
+        self.runtime |= expressions.helpers
+        this = "this" if "this." in text else "_"
+        return call(self.use("Until"), string(str(type_.until)), f"lambda {this}, item: {text}")
 
     def tags(self, plan: LayoutPlan, accepts: frozenset[str]) -> Code:
         """The codec of a section of tagged fields."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codecgen.plan import LayoutPlan
+from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.plan.nodes import DerivedValue, Value
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import Choice, Declared, Enum, Layout
@@ -18,6 +18,7 @@ from codecgen.targets.python_source import (
     call,
     comment,
     docstring,
+    listing,
     literal,
     mapping,
     render,
@@ -132,7 +133,9 @@ class Module(TextCodecs):
             measures=_run(fp.measures, plan),
             counts=None if f.counts is None else string(f.counts),
             checksum=None if f.checksum is None else string(f.checksum),
-            covers=_run(fp.covers, plan),
+            covers=_covered(fp, plan),
+            zero=listing([string(name) for name in f.zero]) if f.zero else None,
+            mask=None if f.mask is None else f"{f.mask:#x}",
             valid=self.rule(f.valid, fp.valid),
             refuse=self.rule(f.refuse, fp.refuse),
             spelled=self.spelled(f.name, f.spelled),
@@ -224,6 +227,12 @@ def _run(field_range: FieldRange | None, plan: LayoutPlan) -> Code | None:
     return Call(
         "", (("", string(field_range.first)), ("", "None" if last is None else string(last)))
     )
+
+
+def _covered(fp: FieldPlan, plan: LayoutPlan) -> Code | None:
+    """The range that a checksum covers, or a list of several."""
+    parts = [run for part in fp.covers if (run := _run(part, plan)) is not None]
+    return listing(parts) if len(parts) > 1 else parts[0] if parts else None
 
 
 def _import(module: str, names: set[str]) -> str:

@@ -205,10 +205,14 @@ def _relations(plan: LayoutPlan, fp: FieldPlan) -> list[Phrase]:
         out.append(phrase("the length in bytes of ", field_range))
     if fp.field.counts is not None:
         out.append(phrase("the number of ", field_name(fp.field.counts)))
-    if fp.field.checksum is not None and fp.covers is not None:
-        field_range = range_words(fp.covers, plan)
+    if fp.field.checksum is not None:
+        covered = join((range_words(part, plan) for part in fp.covers), ", then ")
+        if fp.field.zero:
+            names = listed(map(field_name, fp.field.zero))
+            covered = phrase(covered, ", with zeros for ", names)
         name = CHECKSUMS.get(fp.field.checksum, fp.field.checksum)
-        out.append(phrase(name, " of ", field_range))
+        bits = "" if fp.field.mask is None else phrase(" & ", code(f"{fp.field.mask:#x}"))
+        out.append(phrase(name, " of ", covered, bits))
     if isinstance(fp.field.type, ArrayType) and fp.field.type.counted_by is not None:
         out.append(phrase(field_name(fp.field.type.counted_by), " of them"))
     return out

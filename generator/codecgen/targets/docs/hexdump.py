@@ -7,7 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from codecgen.plan import LayoutPlan, Plan
+from codecgen.plan import FieldPlan, LayoutPlan, Plan
+from codecgen.plan.cases import held_plan
 from codecgen.runtime.compression import decompress
 from codecgen.runtime.errors import CodecError
 from codecgen.schema.expression import Path
@@ -17,8 +18,10 @@ from codecgen.schema.types import (
     ArrayType,
     BitsType,
     BytesType,
+    ChoiceType,
     Compression,
     Element,
+    PaddingType,
     Reference,
     ScalarType,
     StructType,
@@ -107,7 +110,8 @@ def streams(
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A compressed section: bytes ``start`` to ``end`` of its stream, and the array that it holds."""
+    """Bytes ``start`` to ``end`` of a stream, compressed or not, and the elements of an array that they hold. ``fields`` are
+    those around the array, which is ``field``."""
 
     path: str
     codec: str
@@ -117,6 +121,8 @@ class _Section:
     end: int
     element: Element
     around: LayoutPlan
+    field: FieldPlan
+    fields: Any
     items: Any
     endian: Endian
 
@@ -134,15 +140,7 @@ class _Dumper:
             limit=section.limit,
             variant=section.variant,
         )
-        pieces = self.elements(
-            section.element,
-            section.around,
-            section.items,
-            section.path,
-            0,
-            stream.data,
-            section.endian,
-        )
+        pieces = self.elements(section, 0, stream.data)
         return section.path, section.codec, stream.data, pieces
 
     def pieces(self, plan: LayoutPlan, value: Any, prefix: str, data: Bytes) -> Iterator[Piece]:
@@ -151,12 +149,12 @@ class _Dumper:
             path = f"{prefix}.{fp.name}" if prefix else fp.name
             if path in self.spans and fp.name in value:
                 start, end = self.spans[path]
-                yield from self.field(plan, fp.field, value, value[fp.name], path, start, end, data)
+                yield from self.field(plan, fp, value, value[fp.name], path, start, end, data)
 
     def field(
         self,
         plan: LayoutPlan,
-        f: Field,
+        fp: FieldPlan,
         obj: Any,
         value: Any,
         path: str,
@@ -164,23 +162,30 @@ class _Dumper:
         end: int,
         data: Bytes,
     ) -> Iterator[Piece]:
+        f = fp.field
         match f.type:
-            case BytesType(length):
-                after = start + (scalar_size(length, data, start) if _is_prefix(length) else 0)
+            case PaddingType():
+                if end > start:
+                    yield Piece(start, end, path, "padding")
+            case BytesType(prefix=prefix):
+                after = start if prefix is None else start + scalar_size(prefix, data, start)
                 if after > start:
                     words = "null" if value is None else f"length {end - after}"
                     yield Piece(start, after, path, words)
                 if end > after:
                     yield Piece(after, end, path, shown(value))
             case ArrayType() as array:
-                yield from self.array(plan, array, f.endian, obj, value, path, start, end, data)
+                yield from self.array(plan, fp, array, obj, value, path, start, end, data)
             case StructType(_, str(present)) if value is None:
                 yield Piece(start, start + scalar_size(present, data, start), path, "null")
             case StructType(ref, present):
                 if present is not None:
                     after = start + scalar_size(present, data, start)
                     yield Piece(start, after, path, "present")
-                yield from self.pieces(self.version(ref, plan, value), value, path, data)
+                held = held_plan(self.plan, plan, fp, obj, value)
+                yield from self.pieces(held or self.version(ref, plan, value), value, path, data)
+            case ChoiceType() as choice:
+                yield from self.chosen(plan, fp, choice, obj, value, path, start, end, data)
             case TagsType():
                 yield from self.tags(plan, obj, value, path, start, data)
             case BitsType():
@@ -211,17 +216,17 @@ class _Dumper:
                 continue
             begin, end = self.spans[here]
             if begin == after:
-                yield from self.field(plan, fp.field, obj, obj[fp.name], here, begin, end, data)
+                yield from self.field(plan, fp, obj, obj[fp.name], here, begin, end, data)
                 at = end
             else:
                 at = after + size
                 yield Piece(after, at, here, f"{size} bytes")
 
-    def array(
+    def chosen(
         self,
         plan: LayoutPlan,
-        array: ArrayType,
-        endian: Endian,
+        fp: FieldPlan,
+        choice: ChoiceType,
         obj: Any,
         value: Any,
         path: str,
@@ -229,7 +234,34 @@ class _Dumper:
         end: int,
         data: Bytes,
     ) -> Iterator[Piece]:
-        prefix = array.count or array.length
+        """One of the layouts of a choice, whose bytes are known to end at ``end``."""
+        if choice.length is not None:
+            after = start + scalar_size(choice.length, data, start)
+            if after > end:  # not read to its end
+                return
+            words = "null" if value is None else f"length {end - after}"
+            yield Piece(start, after, path, words)
+            start = after
+        held = None if value is None else held_plan(self.plan, plan, fp, obj, value)
+        if isinstance(value, bytes):
+            if end > start:
+                yield Piece(start, end, path, shown(value))
+        elif held is not None:
+            yield from self.pieces(held, value, path, data)
+
+    def array(
+        self,
+        plan: LayoutPlan,
+        fp: FieldPlan,
+        array: ArrayType,
+        obj: Any,
+        value: Any,
+        path: str,
+        start: int,
+        end: int,
+        data: Bytes,
+    ) -> Iterator[Piece]:
+        prefix, endian = array.count or array.length, fp.field.endian
         if value is None:
             if prefix is not None:
                 yield Piece(start, start + scalar_size(prefix, data, start), path, "null")
@@ -261,28 +293,31 @@ class _Dumper:
             )
             limit = array.compression.limit
             section = _Section(
-                path, codec, variant, limit, start, end, array.element, plan, value, endian
+                path, codec, variant, limit, start, end, array.element, plan, fp, obj, value, endian
             )
             self.compressed.append(section)
             return
-        yield from self.elements(array.element, plan, value, path, start, data, endian)
+        section = _Section(
+            path, "", None, 0, start, end, array.element, plan, fp, obj, value, endian
+        )
+        yield from self.elements(section, start, data)
 
-    def elements(
-        self,
-        element: Element,
-        around: LayoutPlan,
-        items: Any,
-        path: str,
-        start: int,
-        data: Bytes,
-        endian: Endian,
-    ) -> Iterator[Piece]:
-        for i, item in enumerate(items):
-            here = f"{path}[{i}]"
+    def elements(self, section: _Section, start: int, data: Bytes) -> Iterator[Piece]:
+        element, around, endian = section.element, section.around, section.endian
+        for i, item in enumerate(section.items):
+            here = f"{section.path}[{i}]"
             if isinstance(element, Reference):
                 yield from self.pieces(self.version(element, around, item), item, here, data)
+            elif isinstance(element, ChoiceType):
+                fp, obj = section.field, section.fields
+                end = len(data)
+                if element.length is not None:
+                    before = BytesType(element.length)
+                    end = self.after_bytes(before, endian, item, start, data)
+                yield from self.chosen(around, fp, element, obj, item, here, start, end, data)
+                start = end
             elif isinstance(element, BytesType):
-                after = self.after_bytes(element.length, endian, item, start, data)
+                after = self.after_bytes(element, endian, item, start, data)
                 yield Piece(start, after, here, shown(item))
                 start = after
             else:
@@ -291,15 +326,19 @@ class _Dumper:
                 start = after
 
     def after_bytes(
-        self, length: str | int, endian: Endian, item: Any, start: int, data: Bytes
+        self, type_: BytesType, endian: Endian, item: Any, start: int, data: Bytes
     ) -> int:
         """Where bytes or text of an array end. What is read of text that is not UTF-8 may be longer than its bytes."""
-        if isinstance(length, int):
-            return start + length
-        after = start + scalar_size(length, data, start)
+        if isinstance(type_.length, int):
+            return start + type_.length
+        if type_.prefix is None:
+            while data[start]:
+                start += 1
+            return start + 1
+        after = start + scalar_size(type_.prefix, data, start)
         if item is None:
             return after
-        return after + scalar_value(length, data[start:after], endian)
+        return after + scalar_value(type_.prefix, data[start:after], endian)
 
     def version(self, ref: Reference, around: LayoutPlan, value: Any) -> LayoutPlan:
         plans = self.plan.held(ref, around)
@@ -319,10 +358,6 @@ class _Dumper:
             number = number[name]
         values = self.plan.model.enums[enum].values if enum is not None else ()
         return next((v.name for v in values if v.value == number and v.name != "none"), None)
-
-
-def _is_prefix(length: str | int) -> bool:
-    return isinstance(length, str) and length != "rest"
 
 
 def shown(value: Any) -> str:

@@ -9,10 +9,13 @@ from codecgen.plan.type_text import byte_count, constant_words, element_words, s
 from codecgen.schema.expression import Expression, source
 from codecgen.schema.model import Enum, EnumValue, Field
 from codecgen.schema.types import (
+    ZERO_TERMINATED,
     ArrayType,
     BitMember,
     BitsType,
     BytesType,
+    ChoiceType,
+    PaddingType,
     Reference,
     ScalarType,
     StructType,
@@ -44,6 +47,12 @@ def type_name(plan: Plan, ref: Reference) -> str:
     return name if ref.version is None else f"{name} (version {ref.version})"
 
 
+def choice_name(plan: Plan, choice: ChoiceType) -> str:
+    """``TopicRecord | BrokerRecord``, with what has no case."""
+    names = [type_name(plan, ref) for ref in choice.layouts]
+    return " | ".join([*names, *(["bytes"] if choice.unknown else [])])
+
+
 def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
     name = plan.spelling(f.name, f.spelled)
     notes = []
@@ -68,15 +77,21 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
                 yield from _bits(plan, m)
         case BytesType(length, text, null):
             kind = "string" if text else "bytes"
+            if f.type.padded:
+                notes.append("filled up with zero bytes")
+            if length == ZERO_TERMINATED:
+                notes.append("a zero byte ends it")
             if isinstance(length, int):
                 yield _line(
                     name, f"{byte_count(length)} of text" if text else byte_count(length), notes
                 )
                 return
-            if length != "rest":
+            if f.type.prefix is not None:
                 null_note = [] if null is None else [f"{null} is null"]
                 yield _line(
-                    f"{name}{_suffix(plan, 'length')}", scalar_name(length), null_note + notes
+                    f"{name}{_suffix(plan, 'length')}",
+                    scalar_name(f.type.prefix),
+                    null_note + notes,
                 )
             yield _line(name, kind, notes)
         case ArrayType() as array:
@@ -86,14 +101,21 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
                     own = f"{name}{_suffix(plan, what)}"
                     yield _line(own, scalar_name(prefix), null_note + notes)
             element = array.element
-            inner = (
-                type_name(plan, element)
-                if isinstance(element, Reference)
-                else element_words(element)
-            )
+            if isinstance(element, Reference):
+                inner = type_name(plan, element)
+            elif isinstance(element, ChoiceType):
+                inner = choice_name(plan, element)
+            else:
+                inner = element_words(element)
+            if array.until is not None:
+                notes.append(f"up to one for which {plain(array.until)}")
+            if array.fixed is not None:
+                notes.append(f"{array.fixed} of them")
             if array.compression is not None:
                 notes.append(f"compressed by {source(array.compression.by.node)}")
             yield _line(name, f"[{inner}]", notes)
+        case PaddingType(multiple):
+            yield _line(name, f"zero bytes to a multiple of {multiple}", notes)
         case TagsType():
             own = plan.spelling("tagged_fields", None)
             yield _line(f"{own}{_suffix(plan, 'count')}", scalar_name("uvarint"), notes)
@@ -103,6 +125,14 @@ def _field(plan: Plan, f: Field, version: int | None) -> Iterator[str]:
                 mark = [f"1, or {null}, which is null"]
                 yield _line(f"{name}{_suffix(plan, 'present')}", scalar_name(present), mark + notes)
             yield _line(name, type_name(plan, ref), notes)
+        case ChoiceType() as choice:
+            if choice.length is not None:
+                mark = [] if choice.null is None else [f"{choice.null} is null"]
+                own = f"{name}{_suffix(plan, 'length')}"
+                yield _line(own, scalar_name(choice.length), mark + notes)
+            if choice.given is not None:
+                notes.append(f"by {source(choice.given.node)}")
+            yield _line(name, choice_name(plan, choice), notes)
 
 
 def _line(name: str, type_: str, notes: list[str], depth: int = 0) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
 from codecgen.plan.type_text import byte_count, constant_words, scalar_name
-from codecgen.schema.lookup import bytes_of
+from codecgen.schema.lookup import bytes_of, choice_of
 from codecgen.schema.model import FREEDOMS, Choice, Declared, Enum, Field, Layout
 from codecgen.schema.texts import Text
 from codecgen.schema.types import (
@@ -20,6 +20,7 @@ from codecgen.schema.types import (
     Since,
     StructType,
     TagsType,
+    choosing,
 )
 from codecgen.targets.docs.expression_phrases import condition
 from codecgen.targets.docs.notation import allowed
@@ -93,11 +94,14 @@ def _one_touches(freedom: str, f: Field) -> bool:
                 lengths += [name for name in (t.count, t.length) if name]
                 lengths += [t.element.name] if isinstance(t.element, ScalarType) else []
             lengths += [t.present] if isinstance(t, StructType) and t.present else []
+            found = choice_of(f)
+            lengths += [found.length] if found is not None and found.length is not None else []
             lengths += ["uvarint"] if isinstance(t, TagsType) else []
             return any(name in VARINTS or name == "compact" for name in lengths)
         case "negative_null":
             inner = bytes_of(f)
             nulls = [getattr(t, "null", None), None if inner is None else inner.null]
+            nulls.append(getattr(choice_of(f), "null", None))
             return any(null is not None and null < 0 for null in nulls)
         case "any_present":
             return isinstance(t, StructType) and t.present is not None
@@ -145,6 +149,13 @@ def _field_rules(site: Site, f: Field) -> Iterator[Rule]:
         yield from _array_rules(f.type, here)
     if f.tag is not None:
         yield here, "its default, which is not written", REFUSED, NOTED
+    choice = choice_of(f)
+    if choice is not None:
+        kept = said("kept as bytes") if choice.unknown else REFUSED
+        yield here, "a value that has no case", kept, kept
+    if choosing(f.type)[1] is not None:
+        kept = said("kept as bytes") if choice is not None and choice.unknown else REFUSED
+        yield here, "a version that it does not have", kept, kept
     for t in f.all_types():
         if isinstance(t, StructType) and t.present is not None:
             what = f"a number before it other than 1 and {t.null}"

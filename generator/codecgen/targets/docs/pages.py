@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
 from codecgen.schema.model import Layout
-from codecgen.schema.types import ArrayType, BitsType, BytesType, ScalarType, StructType, TagsType
+from codecgen.schema.types import (
+    ArrayType,
+    BitsType,
+    BytesType,
+    ChoiceType,
+    ScalarType,
+    StructType,
+    TagsType,
+)
 from codecgen.targets.docs.examples import Worked, WorkedText
 from codecgen.targets.docs.notes import Change, TypeRow, changes, scalar_glossary
 from codecgen.targets.docs.sections import Section, section
@@ -188,10 +196,10 @@ def _types_in_use(plan: Plan) -> set[str]:
                 case BytesType(length):
                     out.add(str(length))
                 case ArrayType(element, count, _, length):
-                    inner = element.length if isinstance(element, BytesType) else None
+                    inner = element.length if isinstance(element, BytesType | ChoiceType) else None
                     out |= {name for name in (count, length, inner) if isinstance(name, str)}
                     out |= {element.name} if isinstance(element, ScalarType) else set()
-                case StructType(_, str(present)):
+                case StructType(_, str(present)) | ChoiceType(length=str(present)):
                     out.add(present)
                 case TagsType():
                     out.add("uvarint")

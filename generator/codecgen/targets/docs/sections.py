@@ -9,7 +9,7 @@ from typing import ClassVar
 from codecgen.plan import Plan
 from codecgen.plan.encoded_sizes import overhead_rows
 from codecgen.plan.size_bounds import bounds
-from codecgen.plan.type_text import byte_count, number, span_words
+from codecgen.plan.type_text import byte_count, number, scalar_words, span_words
 from codecgen.schema.model import Choice, Declared, Enum, Layout, Overhead
 from codecgen.schema.texts import Text
 from codecgen.targets.docs.examples import Worked, WorkedText
@@ -330,7 +330,7 @@ def _choice(site: Site, page: str, choice: Choice) -> ChoiceSection:
         title=site.title(choice.name),
         doc=said(choice.doc),
         facts=tuple(_choice_facts(site, page, choice)),
-        decided_by=choice.by or choice.given or "Value",
+        decided_by=choice.by or choice.given or "Number",
         rows=tuple(
             CaseRow(
                 _case(plan, choice, key),
@@ -355,6 +355,9 @@ def _choice_facts(site: Site, page: str, choice: Choice) -> Iterator[Phrase]:
         yield phrase(
             "Decided by: a value of ", site.link(page, choice.given), " that lies elsewhere."
         )
+    elif choice.given_type is not None:
+        what = scalar_words(choice.given_type)
+        yield phrase("Decided by: a number that lies elsewhere, ", what, ".")
     yield from _elsewhere(site, choice)
     yield from _stands_in(site, page, choice.name)
 

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.type_text import type_pieces
 from codecgen.schema.declarations import is_used
-from codecgen.schema.lookup import enum_uses
+from codecgen.schema.lookup import choice_of, enum_uses
 from codecgen.schema.model import Choice, Declared, Enum, Layout, UsedDirectory
 from codecgen.schema.texts import Text
 from codecgen.schema.types import BitsType, FieldType, Reference, ScalarType
@@ -134,7 +134,7 @@ def uses(plan: Plan, name: str) -> list[str]:
         for f in layout.fields:
             enums = [f.type.enum] if isinstance(f.type, ScalarType) else []
             enums += [m.enum for m in f.type.members] if isinstance(f.type, BitsType) else []
-            if name in enums:
+            if name in enums or any(c.choice == name for c in map(choice_of, f.variants()) if c):
                 found.add(layout.name)
     for choice in plan.model.choices.values():
         if choice.given == name or any(ref.layout == name for _, ref in choice.cases):
@@ -153,6 +153,7 @@ def directories(plan: Plan, thing: Layout | Choice) -> dict[str, UsedDirectory]:
     if isinstance(thing, Layout):
         names = {ref.layout for ref in plan.model.references(thing)}
         names |= {enum for _, enum, _ in enum_uses(thing)}
+        names |= {c.choice for f in thing.fields for c in map(choice_of, f.variants()) if c}
     else:
         names = {thing.given, *(ref.layout for _, ref in thing.cases)}
     before = sorted({name.rpartition(".")[0] for name in names if name and is_used(name)})

@@ -212,6 +212,7 @@ def _below(fp: FieldPlan) -> str:
         words += " bytes" if words != "1" else " byte"
     elif isinstance(fp.field.type, BytesType):
         words = words.replace(", + length", " bytes, + length")
+        words += " bytes" if words.endswith("or more") else ""
     return words + (", not always" if fp.field.when is not None else "")
 
 
@@ -237,9 +238,13 @@ def _stripes(layout: LayoutPlan) -> list[tuple[str, frozenset[str]]]:
     """What lengths measure and checksums cover: words, and the fields."""
     out = []
     for fp in layout.fields:
-        for field_range, words in ((fp.measures, "the length of"), (fp.covers, "the checksum of")):
-            if field_range is not None:
-                names = frozenset(f.name for f in layout.field_range(field_range))
+        measured = () if fp.measures is None else layout.field_range(fp.measures)
+        for fields, words in (
+            (measured, "the length of"),
+            (layout.covered(fp), "the checksum of"),
+        ):
+            if fields:
+                names = frozenset(f.name for f in fields)
                 out.append((f"{fp.name}: {words} these bytes", names))
     return out
 

@@ -23,12 +23,21 @@ _NOTHING = view.Type(
     length=None,
     count=None,
     counted_by=None,
+    fixed=None,
+    until=None,
     compact=False,
     present=None,
     null=None,
     rest=False,
+    zero_terminated=False,
+    padded=False,
+    multiple=None,
     element=None,
     layout=None,
+    choice=None,
+    given=None,
+    version=None,
+    unknown=False,
     versions=(),
     at_least=0,
     nesting=None,
@@ -50,16 +59,34 @@ def type_of(plan: Plan, around: LayoutPlan, type_: field_types.FieldType) -> vie
                 kind="string" if text else "bytes",
                 size=length if isinstance(length, int) else None,
                 rest=length == "rest",
-                length=number(length) if isinstance(length, str) and length != "rest" else None,
+                length=None if type_.prefix is None else number(type_.prefix),
                 null=null,
+                zero_terminated=length == field_types.ZERO_TERMINATED,
+                padded=type_.padded,
             )
+        case field_types.PaddingType(multiple):
+            return replace(_NOTHING, kind="padding", multiple=multiple)
         case field_types.ArrayType():
             return _array(plan, around, type_)
         case field_types.TagsType():
             return replace(_NOTHING, kind="tags", count=number("uvarint"))
         case field_types.StructType(ref, present, null):
             before = number(present) if present is not None else None
-            return replace(_layout(plan, around, ref), present=before, null=null)
+            names = tuple(version_name(p) for p in plan.held_by(type_, around))
+            held = replace(_layout(plan, around, ref), present=before, null=null, versions=names)
+            return replace(held, version=expression(type_.version))
+        case field_types.ChoiceType() as choice:
+            return replace(
+                _NOTHING,
+                kind="choice",
+                choice=choice.choice,
+                given=expression(choice.given),
+                version=expression(choice.version),
+                length=number(choice.length) if choice.length is not None else None,
+                null=choice.null,
+                rest=choice.length is None and choice.unknown,
+                unknown=choice.unknown,
+            )
 
 
 def _array(plan: Plan, around: LayoutPlan, array: field_types.ArrayType) -> view.Type:
@@ -69,8 +96,10 @@ def _array(plan: Plan, around: LayoutPlan, array: field_types.ArrayType) -> view
         kind="array",
         count=number(array.count) if array.count is not None else None,
         counted_by=array.counted_by,
+        fixed=array.fixed,
+        until=expression(array.until),
         length=number(array.length) if array.length is not None else None,
-        rest=array.count is None and array.counted_by is None and array.length is None,
+        rest=array.to_the_end,
         element=_layout(plan, around, element)
         if isinstance(element, field_types.Reference)
         else type_of(plan, around, element),

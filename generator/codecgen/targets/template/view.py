@@ -37,7 +37,12 @@ class Range:
 @dataclass(frozen=True, slots=True)
 class Checksum:
     algorithm: Annotated[str, "`crc32`, `crc32c` or another that the language knows."]
-    covers: Annotated[Range, "The fields whose bytes it is the checksum of."]
+    covers: Annotated[
+        tuple[Range, ...],
+        "The fields whose bytes it is the checksum of: those of one range after the other.",
+    ]
+    zero: Annotated[tuple[str, ...], "The fields of them that count as zero bytes."]
+    mask: Annotated[int | None, "The bits of it that are kept, if not all are."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,9 @@ class Field:
     ]
     refuse: Annotated[Expression | None, "When this holds, every reader refuses."]
     measures: Annotated[Range | None, "The fields whose length in bytes it is."]
+    own_bytes: Annotated[
+        int, "The bytes up to its own end that it measures too (a length that counts itself)."
+    ]
     within: Annotated[
         tuple[str, ...], "The fields that measure ranges in which it lies, in their order."
     ]
@@ -177,6 +185,7 @@ class Choice:
     by: Annotated[str | None, "The field that decides, which lies at the same byte of each layout."]
     offset: Annotated[int | None, "That byte."]
     given: Annotated[str | None, "The enum whose value decides, which lies elsewhere."]
+    given_type: Annotated[Type | None, "The type of the number that decides, which lies elsewhere."]
     cases: Annotated[tuple[Case, ...], "The layouts."]
     place: Annotated[Place, "Where it is declared."]
 

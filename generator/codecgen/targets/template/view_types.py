@@ -110,7 +110,8 @@ class Type:
 
     kind: Annotated[
         str,
-        "`integer`, `varint`, `float`, `bool`, `uuid`, `bits`, `bytes`, `string`, `array`, `layout` or `tags` (a number of tagged fields, `count`, and of each the tag, the size and the bytes).",
+        "`integer`, `varint`, `float`, `bool`, `uuid`, `bits`, `bytes`, `string`, `array`, `layout`, `choice`, `padding` or "
+        "`tags` (a number of tagged fields, `count`, and of each the tag, the size and the bytes).",
     ]
     name: Annotated[
         str | None, "The type's name in the schema language (`i32`, `varint`), if it has one."
@@ -123,12 +124,16 @@ class Type:
     bits: Annotated[tuple[Bit, ...], "The bits, lowest first (`bits`)."]
     length: Annotated[
         Type | None,
-        "The number in front that says how many bytes follow (`bytes`, `string`, `array`).",
+        "The number in front that says how many bytes follow (`bytes`, `string`, `array`, `choice`).",
     ]
     count: Annotated[
         Type | None, "The number in front that says how many elements follow (`array`)."
     ]
     counted_by: Annotated[str | None, "The field before it that counts the elements (`array`)."]
+    fixed: Annotated[int | None, "How many elements there always are (`array`)."]
+    until: Annotated[
+        Expression | None, "What holds for the last element, and for no other (`array`)."
+    ]
     compact: Annotated[
         bool, "Whether this number stands for one less, and 0 for null (`length` and `count`)."
     ]
@@ -139,8 +144,20 @@ class Type:
         int | None, "The number of `length`, `count`, `counted_by` or `present` that means null."
     ]
     rest: Annotated[bool, "Whether it takes all that is left of what is around it."]
+    zero_terminated: Annotated[bool, "Whether a zero byte ends it (`bytes`, `string`)."]
+    padded: Annotated[bool, "Whether zero bytes fill up its size (`bytes`, `string`)."]
+    multiple: Annotated[int | None, "What it goes up to a multiple of (`padding`)."]
     element: Annotated[Type | None, "What the elements are (`array`)."]
     layout: Annotated[str | None, "The layout that stands here (`layout`)."]
+    choice: Annotated[str | None, "The choice of whose layouts one stands here (`choice`)."]
+    given: Annotated[
+        Expression | None,
+        "The value that decides which of them, where no field of theirs does (`choice`).",
+    ]
+    version: Annotated[
+        Expression | None, "The version in which it is, where it is told (`layout`, `choice`)."
+    ]
+    unknown: Annotated[bool, "Whether what has no case is bytes (`choice`)."]
     versions: Annotated[
         tuple[str, ...],
         "The versions of it that can stand here, by `name`: one, if that is settled.",

@@ -9,7 +9,7 @@ from codecgen.plan.read_ops import fields_needed
 from codecgen.plan.read_program import read_program
 from codecgen.plan.size_bounds import bounds
 from codecgen.schema.model import Field
-from codecgen.schema.types import ArrayType, BitsType, BytesType, ScalarType
+from codecgen.schema.types import ArrayType, BitsType, BytesType, ChoiceType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused
 from codecgen.targets.arrow.checks import Unsupported, integer_of
 from codecgen.targets.arrow.code_tree import (
@@ -104,12 +104,16 @@ class ArrayOpener:
         type_ = f.type
         if case.entry.fields[-1] is not case.array or not isinstance(type_, ArrayType):
             raise Unsupported("rows from what is no array at the end of its layout", f)
+        if type_.fixed is not None:
+            raise Unsupported("an array of rows of which there are always as many", f)
         if isinstance(type_.element, ScalarType):
             raise Unsupported("rows from an array of numbers", f)
         if type_.null is not None and (type_.length is not None or type_.at_least):
             raise Unsupported("an array of rows that may be null, with a length or `at_least`", f)
         if isinstance(type_.element, BytesType):
             raise Unsupported("rows from an array of bytes or text", f)
+        if isinstance(type_.element, ChoiceType):
+            raise Unsupported("rows from an array of a choice", f)
         other = type_.element.layout != case.entry.name
         if other and len(self.kernels.plan.held(type_.element, case.entry)) > 1:
             raise Unsupported("an array of layouts whose bytes say which version they are", f)

@@ -8,7 +8,15 @@ from dataclasses import dataclass, replace
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, read_ops
 from codecgen.plan.read_ops import ReadOp
 from codecgen.schema.model import Field
-from codecgen.schema.types import FLOATS, INTEGERS, ArrayType, BitsType, BytesType, ScalarType
+from codecgen.schema.types import (
+    FLOATS,
+    INTEGERS,
+    ArrayType,
+    BitsType,
+    BytesType,
+    ChoiceType,
+    ScalarType,
+)
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Num, Prefix, Var, any_of, call, effect
 from codecgen.targets.arrow.function_builder import Builder
@@ -120,6 +128,8 @@ class FieldReader:
                 self.tags(op, fields, end, wanted)
             case read_ops.Struct(fp):
                 raise Unsupported("a layout in the place of a field", fp.field)
+            case read_ops.Choose(fp):
+                raise Unsupported("one of several layouts", fp.field)
             case _:
                 raise TypeError(type(op).__name__)
         size = op.field.size
@@ -250,10 +260,14 @@ class FieldReader:
             raise Unsupported("an array with a length inside rows", f)
         if isinstance(element, BytesType):
             raise Unsupported("an array of bytes or text", f)
+        if isinstance(element, ChoiceType):
+            raise Unsupported("an array of a choice", f)
         n = self.variables.of(part, f.name)
         self.covered = 0
-        counted = type_.count is not None or type_.counted_by is not None
-        if type_.count is not None:
+        counted = type_.says_how_many
+        if type_.fixed is not None:
+            self.code.assign(n, type_.fixed)
+        elif type_.count is not None:
             self.number(type_.count, fields.layout, n, end, f)
         elif type_.counted_by is not None:
             check_number(field_of(fields.layout, type_.counted_by))

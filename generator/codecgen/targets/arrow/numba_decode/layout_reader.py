@@ -72,6 +72,9 @@ class Reader(TaggedReader):
                 case read_ops.Elements(field) | read_ops.Struct(field) | read_ops.Absent(field):
                     if field.name in wanted:
                         return True
+                case read_ops.Choose(field):
+                    if field.name in wanted:
+                        return True
                 case read_ops.Tags(known=known):
                     if any(fp.name in wanted for fp, _ in known):
                         return True

@@ -33,11 +33,7 @@ STATE = ("ROWS", "ENTRIES", "LAST", "NEXT")
 def deferred(entry: LayoutPlan) -> list[FieldPlan]:
     """The checksums over all that follows them: they are verified when the rows are read, while these are in the cache."""
     last = (None, entry.fields[-1].name)
-    return [
-        c
-        for c in entry.fields
-        if c.covers is not None and c.field.checksum is not None and c.covers.last in last
-    ]
+    return [c for c in entry.fields if c.field.checksum is not None and c.covers[0].last in last]
 
 
 class Kernels:

@@ -130,8 +130,8 @@ class EntryWriter:
             if isinstance(op, Length) and not op.ahead:
                 start, end = self.bounds(op.field_range)
                 self.patch(op, op.field.size or 0, end - start)
-        checks = [op for op in there if isinstance(op, Checksum)]
-        for check in sorted(checks, key=lambda op: len(self.layout.field_range(op.field_range))):
+        checks = {op.field.name: op for op in there if isinstance(op, Checksum)}
+        for check in (checks[fp.name] for fp in self.layout.checksums() if fp.name in checks):
             start, end = self.bounds(check.field_range)
             value = effect(check.algorithm, start, end - start)
             self.patch(check, check.field.size or 0, value)

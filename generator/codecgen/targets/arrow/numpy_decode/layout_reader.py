@@ -9,7 +9,7 @@ from codecgen.plan.nodes import Value
 from codecgen.plan.read_ops import ReadOp, Require, fields_needed
 from codecgen.plan.read_program import read_program
 from codecgen.schema.model import Field
-from codecgen.schema.types import FLOATS, INTEGERS, BitsType, BytesType, ScalarType
+from codecgen.schema.types import FLOATS, INTEGERS, BitsType, BytesType, ChoiceType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import (
@@ -205,6 +205,8 @@ class NumpyLayoutReader:
                 raise Unsupported("a section of tagged fields", field.field)
             case read_ops.Struct(field):
                 raise Unsupported("a layout in the place of a field", field.field)
+            case read_ops.Choose(field):
+                raise Unsupported("one of several layouts", field.field)
         raise TypeError(type(op).__name__)
 
     def number(self, name: str, walk: Var, f: Field) -> Expr:
@@ -243,8 +245,12 @@ class NumpyLayoutReader:
             raise Unsupported("an array of layouts whose bytes say which version they are", f)
         if isinstance(op.element, BytesType):
             raise Unsupported("an array of bytes or text", f)
+        if isinstance(op.element, ChoiceType):
+            raise Unsupported("an array of a choice", f)
         count: Expr = NONE
-        if type_.count is not None:
+        if type_.fixed is not None:  # each has its own number all the same
+            count = self.method("zero", on=walk) + type_.fixed
+        elif type_.count is not None:
             count = self.number(type_.count, walk, f)
         elif type_.counted_by is not None:
             counted = self.layout.field(type_.counted_by)

@@ -1,0 +1,208 @@
+"""One of several layouts in the place of a field, or as the element of an array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from codecgen.runtime.errors import (
+    BuildError,
+    CodecError,
+    LengthError,
+    TrailingError,
+    ValueRefused,
+)
+from codecgen.runtime.layout import Choice, Layout
+from codecgen.runtime.located_bytes import Condition, Session, Source
+from codecgen.runtime.primitives import Codec
+
+Versioned = Layout | Choice | Mapping[int, Layout]
+"""A layout: with versions that are told from outside it is one for each."""
+
+
+class Chosen(Codec):
+    """One of several layouts.
+
+    ``find`` gives what there is to choose from: a :class:`Choice`, whose value says which it is; with ``given``, a function of
+    the fields before, the layouts by its number; otherwise one layout. ``version`` gives the version from the fields
+    before, ``around`` is that of what is around. ``length`` in front is the length in bytes, and ``null`` the one that means
+    null; with ``any_negative`` lenient readers take every negative one. With ``unknown`` what has no case is bytes, all that
+    are left.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[], Choice | Mapping[int, Versioned] | Versioned],
+        *,
+        given: Condition | None = None,
+        version: Condition | None = None,
+        around: int | None = None,
+        length: Codec | None = None,
+        null: int | None = None,
+        any_negative: bool = False,
+        unknown: bool = False,
+    ) -> None:
+        super().__init__()
+        self.find = find
+        self.given = given
+        self.version = version
+        self.around = around
+        self.length = length
+        self.null = null
+        self.any_negative = any_negative
+        self.unknown = unknown
+
+    @property
+    def least(self) -> int:
+        """The fewest bytes that it takes: a case may take none."""
+        return 0 if self.length is None else self.length.size or 1
+
+    # ------------------------------------------------------------ which one
+
+    def case(self, this: Any, number: Callable[[Choice], int]) -> Layout | Choice | str:
+        """The layout, or why there is none. ``number`` gives what decides in a choice that decides by itself."""
+        found: Any = self.find()
+        if self.given is not None:
+            value = self.given(this)
+            if value is None:
+                return "nothing says which of the cases it is"
+            if int(value) not in found:
+                return f"{_name(value)} has no case: the cases are {_names(found)}"
+            found = found[int(value)]
+        elif isinstance(found, Choice):
+            value = number(found)
+            if value not in found.cases:
+                return f"{value} has no case: the cases are {_names(found.cases)}"
+            found = found.cases[value]
+        return self.in_version(found, this, number)
+
+    def in_version(
+        self, found: Versioned, this: Any, number: Callable[[Choice], int]
+    ) -> Layout | Choice | str:
+        """The layout in the version that is told, or why there is none."""
+        version = self.around if self.version is None else self.version(this)
+        if isinstance(found, Mapping) and len(found) == 1 and self.version is None:
+            return next(iter(found.values()))
+        if isinstance(found, Mapping):
+            if version is None:
+                return "nothing says which version it is in"
+            layout = found.get(int(version))
+            return _no_version(version, found) if layout is None else layout
+        if self.version is None or version is None:
+            return found
+        if isinstance(found, Choice) and int(version) not in found.cases:
+            return _no_version(version, found.cases)
+        own = number(found) if isinstance(found, Choice) else found.version
+        if own not in (None, int(version)):
+            return f"it is in version {own}, where version {version} is told"
+        return found
+
+    # ------------------------------------------------------------ parsing
+
+    def read(self, source: Source, this: Any) -> Any:
+        if self.length is None:
+            return self.inside(source, this)
+        start = source.pos
+        n = self.length.read(source, this)
+        if n == self.null:
+            return None
+        if n < 0:
+            error = LengthError(f"length is {n}: it cannot be negative", source.where(start))
+            if self.null is None or not self.any_negative:
+                raise error
+            error.reason = f"null is written as {self.null}, not as {n}"
+            source.session.tolerate(error)
+            return None
+        if n > source.left and source.pending is None:
+            reason = f"length is {n}, but {source.left} bytes are left"
+            raise LengthError(reason, source.where(start))
+        return self.inside(source.window(n, "length"), this, whole=True)
+
+    def inside(self, source: Source, this: Any, *, whole: bool = False) -> Any:
+        """What stands at the head of a source; ``whole``: it is all of the source."""
+        start = source.pos
+        case = self.case(this, lambda choice: choice.peek(source))
+        if isinstance(case, str):
+            if not self.unknown:
+                raise ValueRefused(case, source.where(start))
+            return source.take(source.left)
+        value = case.read(source, this)
+        if whole and source.left:
+            layout = case.case_of(value.get(case.by)) if isinstance(case, Choice) else case
+            error = TrailingError(
+                f"{source.left} bytes follow the last field of what the length is about",
+                source.where(),
+            )
+            if not getattr(layout, "trailing", False):
+                raise error
+            source.session.tolerate(error)
+        return value
+
+    # ------------------------------------------------------------ building
+
+    def write(self, value: Any, this: Any, session: Session) -> bytes:
+        if value is None:
+            if self.length is None or self.null is None:
+                raise BuildError("null is not allowed here")
+            return self.length.write(self.null, this, session)
+        data = self.written(value, this, session)
+        if self.length is None:
+            return data
+        if len(data) == self.null:
+            raise BuildError(f"{len(data)} bytes cannot be written: that length means null")
+        return self.length.write(len(data), this, session) + data
+
+    def written(self, value: Any, this: Any, session: Session) -> bytes:
+        """The bytes of a value behind its length."""
+        if isinstance(value, bytes | bytearray | memoryview):
+            return self.raw(bytes(value), this)
+        if not isinstance(value, dict):
+            raise BuildError(f"a mapping with the fields of a case is needed, not {value!r}")
+
+        case = self.case(this, lambda choice: _number(choice, value))
+        if isinstance(case, str):
+            raise BuildError(case)
+        return case.write(value, this, session)
+
+    def raw(self, data: bytes, this: Any) -> bytes:
+        """Bytes that have no case."""
+        if not self.unknown:
+            raise BuildError("a mapping with the fields of a case is needed, not bytes")
+        source = Source(data, Session())
+        try:
+            case = self.case(this, lambda choice: choice.peek(source))
+        except CodecError as error:
+            raise BuildError(f"the bytes do not say which case they are: {error.reason}") from None
+        if not isinstance(case, str):
+            name = case.layout_name if isinstance(case, Layout) else case.choice_name
+            raise BuildError(f"a mapping with the fields of {name} is needed, not bytes")
+        return data
+
+
+def _number(choice: Choice, value: Any) -> int:
+    """What decides in a value that is built: a number, or the name of one."""
+    given = value.get(choice.by)
+    if isinstance(given, str):
+        found = choice.case_of(given)
+        given = next((key for key, case in choice.cases.items() if case is found), None)
+    if not isinstance(given, int):
+        error = BuildError(f"{choice.by} says which of the cases it is: a value is needed")
+        raise error.located(path=choice.by)
+    return int(given)
+
+
+def _no_version(version: int, known: Any) -> str:
+    return f"version {version} is not known: there are {_names(known)}"
+
+
+def _name(value: Any) -> str:
+    """A number, with its name where an enum gives it one."""
+    label = getattr(value, "label", None)
+    return str(int(value)) if label is None else f"{label} ({int(value)})"
+
+
+def _names(known: Any) -> str:
+    return ", ".join(_name(one) for one in known)
+
+
+__all__ = ["Chosen"]

@@ -1,0 +1,91 @@
+"""Sections that are compressed by a codec which a field before them names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from codecgen.runtime.compression import compress, decompress
+from codecgen.runtime.errors import (
+    BuildError,
+    CodecError,
+    CompressionError,
+    UnsupportedCodec,
+    ValueRefused,
+)
+from codecgen.runtime.located_bytes import Condition, Session, Source
+
+
+class Compressed:
+    """How a section is compressed: by the codec that ``by`` finds in the fields before it.
+
+    ``codecs`` has the name of the codec for each number (None: not compressed), ``variants`` the names under which
+    a codec is (written, read) here, ``limit`` the most bytes that a section may hold when the caller sets no limit.
+    """
+
+    def __init__(
+        self,
+        by: Condition,
+        codecs: Mapping[int, str | None],
+        limit: int,
+        variants: Mapping[str, tuple[str, str]] | None = None,
+    ) -> None:
+        self.by = by
+        self.codecs = codecs
+        self.limit = limit
+        self.variants = variants or {}
+
+    def codec(self, this: Any) -> str | None:
+        """The name of the codec, None for no compression."""
+        number = self.by(this)
+        if number is None:
+            raise ValueRefused("the field that names the codec is not there")
+        if int(number) in self.codecs:
+            return self.codecs[int(number)]
+        label = getattr(number, "label", None)
+        if label is None:
+            raise ValueRefused(f"{number} is not the number of a codec")
+        raise UnsupportedCodec(f"{label} is not used in this format")
+
+    def open(self, source: Source, this: Any) -> Source:
+        """The decompressed stream of all that is left in the window."""
+        try:
+            codec = self.codec(this)
+        except CodecError as error:
+            where = source.where()
+            raise error.located(position=where.position, file=where.file) from None
+        if codec is None:
+            return source
+        start = source.pos
+        limits = source.session.limits
+        limit = self.limit if limits.decompressed is None else limits.decompressed
+        variant = self.variants[codec][1] if codec in self.variants else None
+        data = memoryview(source.data)[start : source.end]
+        source.pos = source.end
+        stream = decompress(codec, data, limit=limit, variant=variant)
+        where = source.where(start)
+        for note in stream.notes:
+            finding = CompressionError(note).located(position=where.position, file=where.file)
+            source.session.tolerate(finding)
+        if source.session.trace is not None:
+            source.session.trace.append((source.session.path, 0, len(stream.data), True))
+        pending = stream.error
+        if pending is not None:
+            pending.located(position=where.position, file=where.file)
+        return Source(
+            stream.data,
+            source.session,
+            origin=where.position or 0,
+            inner=True,
+            pending=pending,
+        )
+
+    def pack(self, data: bytes, this: Any, session: Session) -> bytes:
+        try:
+            codec = self.codec(this)
+        except CodecError as error:
+            raise BuildError(error.reason) from None
+        if codec is None:
+            return data
+        variant = self.variants[codec][0] if codec in self.variants else None
+        return compress(codec, data, level=session.level, variant=variant)

@@ -1,0 +1,108 @@
+"""Zero bytes: those that end bytes or text, fill them up, or lie between fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codecgen.runtime.byte_strings import Bytes
+from codecgen.runtime.errors import BuildError, TruncatedError, ValueRefused
+from codecgen.runtime.located_bytes import Session, Source
+from codecgen.runtime.primitives import Codec
+
+_FIRST, _MOST = 64, 1 << 16
+"""How many bytes are looked at for a zero at once: more and more."""
+
+
+class ZeroTerminated(Codec):
+    """Bytes or text up to a zero byte, which ends them and is no part of them."""
+
+    def __init__(self, content: Bytes) -> None:
+        super().__init__()
+        self.content = content
+
+    def read(self, source: Source, this: Any) -> Any:
+        end = _zero_at(source)
+        if end is None:
+            if source.pending is not None:
+                raise source.pending
+            reason = f"no zero byte is among the {source.left} bytes that are left"
+            raise TruncatedError(reason, source.where())
+        value = self.content.read(source.window(end - source.pos, "length"), this)
+        source.pos = end + 1
+        return value
+
+    def write(self, value: Any, this: Any, session: Session) -> bytes:
+        data = self.content.write(value, this, session)
+        if 0 in data:
+            raise BuildError(f"byte {data.index(0)} is zero, which would end it")
+        return data + b"\0"
+
+
+def _zero_at(source: Source) -> int | None:
+    """The place of the next zero byte."""
+    at, size = source.pos, _FIRST
+    while at < source.end:
+        found = bytes(source.data[at : min(at + size, source.end)]).find(0)
+        if found >= 0:
+            return at + found
+        at, size = at + size, min(2 * size, _MOST)
+    return None
+
+
+class ZeroFilled(Codec):
+    """Bytes or text of at most ``size`` bytes, with zero bytes behind them up to that, which are no part of them."""
+
+    def __init__(self, content: Bytes, size: int) -> None:
+        super().__init__()
+        self.content = content
+        self.size: int = size
+
+    def read(self, source: Source, this: Any) -> Any:
+        window = source.window(self.size, "length") if source.left >= self.size else None
+        if window is None:
+            raise source.short(self.size)
+        start = window.pos
+        window.end = start + len(bytes(window.data[start : window.end]).rstrip(b"\0"))
+        return self.content.read(window, this)
+
+    def write(self, value: Any, this: Any, session: Session) -> bytes:
+        data = self.content.write(value, this, session)
+        if len(data) > self.size:
+            raise BuildError(f"{len(data)} bytes do not fit {self.size}")
+        if data[-1:] == b"\0":
+            raise BuildError("the last byte is zero, and would be read as none of it")
+        return data.ljust(self.size, b"\0")
+
+
+class Padding(Codec):
+    """Zero bytes up to the next multiple of some bytes, counted from the start of the layout. Their value is None.
+
+    ``size`` is how many they are where that is always the same; the layout fills it in.
+    """
+
+    def __init__(self, multiple: int) -> None:
+        super().__init__()
+        self.multiple = multiple
+
+    def number(self, before: int) -> int:
+        """How many bytes there are after so many others of the layout."""
+        return -before % self.multiple
+
+    def take(self, source: Source, number: int) -> None:
+        """Pass over padding. Strict readers refuse what is not zero, lenient ones note it."""
+        start = source.pos
+        data = source.take(number)
+        for i, byte in enumerate(data):
+            if byte:
+                reason = f"{byte} stands where only zero bytes may"
+                source.session.tolerate(ValueRefused(reason, source.where(start + i)))
+                return
+
+    def padding(self, value: Any, before: int) -> bytes:
+        """The bytes after so many others of the layout."""
+        if value is not None:
+            raise BuildError("padding has no value")
+        return bytes(self.number(before))
+
+
+__all__ = ["Padding", "ZeroFilled", "ZeroTerminated"]

@@ -1,0 +1,60 @@
+"""What kernels and NumPy readers have no words for, wherever it stands in the layouts of a view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codecgen.plan import FieldPlan, LayoutPlan, Plan
+from codecgen.plan.columns import ViewPlan
+from codecgen.schema.lookup import bytes_of, reference_of
+from codecgen.schema.types import ZERO_TERMINATED, PaddingType
+from codecgen.targets.arrow.checks import Unsupported
+
+
+def see_expressible(plan: Plan, view: ViewPlan) -> None:
+    """Raise Unsupported for the first field that asks for more."""
+    for case in view.cases:
+        for layout in _layouts(plan, case.entry):
+            for fp in layout.fields:
+                reason = _beyond(fp)
+                if reason:
+                    raise Unsupported(reason, fp.field)
+
+
+def _layouts(plan: Plan, entry: LayoutPlan) -> Iterator[LayoutPlan]:
+    """A layout, and all that it holds."""
+    todo, seen = [entry], {(entry.name, entry.version)}
+    while todo:
+        layout = todo.pop()
+        yield layout
+        for fp in layout.fields:
+            ref = reference_of(fp.field)
+            for held in () if ref is None else plan.held(ref, layout):
+                if (held.name, held.version) not in seen:
+                    seen.add((held.name, held.version))
+                    todo.append(held)
+
+
+def _beyond(fp: FieldPlan) -> str:
+    f = fp.field
+    if isinstance(f.type, PaddingType):
+        return "padding"
+    if fp.until is not None:
+        return "an array whose elements say which one is the last"
+    content = bytes_of(f)
+    if content is not None and content.length == ZERO_TERMINATED:
+        return "ended by a zero byte"
+    if content is not None and content.padded:
+        return "filled up with zero bytes"
+    if fp.own_bytes > (fp.size or 0):
+        return "a length that counts bytes before it"
+    if len(f.covers) > 1:
+        return "a checksum of several ranges"
+    if f.zero:
+        return "a checksum for which fields count as zero bytes"
+    if f.mask is not None:
+        return "a checksum of which only some bits are kept"
+    return ""
+
+
+__all__ = ["see_expressible"]
