@@ -290,7 +290,8 @@ if TYPE_CHECKING:
         SecurityProtocol,
         ZkMigrationState,
     )
-    from kafka_codecs.metadata.metadata_record import METADATA_BODY, METADATA_RECORD
+    from kafka_codecs.metadata.metadata_body import METADATA_BODY
+    from kafka_codecs.metadata.metadata_record import METADATA_RECORD
     from kafka_codecs.metadata.security import (
         ACCESS_CONTROL_ENTRY_RECORD,
         ACCESS_CONTROL_ENTRY_RECORD_V0,
@@ -337,7 +338,6 @@ if TYPE_CHECKING:
     )
     from kafka_codecs.remote.remote_log_metadata import (
         REMOTE_LOG_METADATA_BODY,
-        REMOTE_LOG_METADATA_RECORD,
         REMOTE_LOG_SEGMENT_ID,
         REMOTE_LOG_SEGMENT_ID_V0,
         REMOTE_LOG_SEGMENT_METADATA_RECORD,
@@ -353,6 +353,7 @@ if TYPE_CHECKING:
         TOPIC_ID_PARTITION,
         TOPIC_ID_PARTITION_V0,
     )
+    from kafka_codecs.remote.remote_log_metadata_record import REMOTE_LOG_METADATA_RECORD
     from kafka_codecs.wire.confluent import (
         CONFLUENT_PROTOBUF_VALUE,
         CONFLUENT_VALUE,
@@ -797,7 +798,7 @@ _HOMES = {
     "MESSAGE_V0": "records.message",
     "MESSAGE_V1": "records.message",
     "META_PROPERTIES": "files.meta_properties",
-    "METADATA_BODY": "metadata.metadata_record",
+    "METADATA_BODY": "metadata.metadata_body",
     "METADATA_RECORD": "metadata.metadata_record",
     "NO_OP_RECORD": "metadata.cluster",
     "NO_OP_RECORD_V0": "metadata.cluster",
@@ -840,7 +841,7 @@ _HOMES = {
     "REGISTERED_FEATURE": "metadata.brokers",
     "REGISTERED_FEATURE_V0": "metadata.brokers",
     "REMOTE_LOG_METADATA_BODY": "remote.remote_log_metadata",
-    "REMOTE_LOG_METADATA_RECORD": "remote.remote_log_metadata",
+    "REMOTE_LOG_METADATA_RECORD": "remote.remote_log_metadata_record",
     "REMOTE_LOG_SEGMENT_ID": "remote.remote_log_metadata",
     "REMOTE_LOG_SEGMENT_ID_V0": "remote.remote_log_metadata",
     "REMOTE_LOG_SEGMENT_METADATA_RECORD": "remote.remote_log_metadata",

@@ -459,7 +459,7 @@ def test_pictures_show_every_field_and_bit(directory: Path) -> None:
         for layout in plans:
             root = ET.fromstring(svg_file(byte_picture(layout, "bytes"), "mark"))
             drawn = "".join(t.text or "" for t in root.iter(f"{SVG}text"))
-            for fp in layout.fields:
+            for fp in layout.in_order:
                 assert fp.name in drawn, layout.name
             for fp in layout.fields:
                 if isinstance(fp.field.type, BitsType):

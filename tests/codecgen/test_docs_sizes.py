@@ -125,11 +125,12 @@ def value(
             inner: st.SearchStrategy[Any] = (
                 st.one_of([values(plan, codecs, p, depth + 1) for p in plan.held(element, layout)])
                 if isinstance(element, Reference)
-                else scalar(element.name)
+                else value(plan, codecs, layout, element, depth)
             )
-            return st.lists(
+            some = st.lists(
                 inner, min_size=type_.at_least, max_size=3 if depth < 3 else type_.at_least
             )
+            return some if type_.null is None else st.none() | some
 
 
 def draw_length(length: str | int) -> int:

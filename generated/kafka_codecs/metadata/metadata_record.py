@@ -3,44 +3,10 @@
 from __future__ import annotations
 
 from codecgen.runtime.construct import Chosen, EnumField, Field, Layout, Rule, Varint
-from kafka_codecs.metadata.brokers import (
-    BROKER_REGISTRATION_CHANGE_RECORD,
-    FENCE_BROKER_RECORD,
-    REGISTER_BROKER_RECORD,
-    REGISTER_CONTROLLER_RECORD,
-    UNFENCE_BROKER_RECORD,
-    UNREGISTER_BROKER_RECORD,
-    UNREGISTER_CONTROLLER_RECORD,
-)
-from kafka_codecs.metadata.cluster import (
-    ABORT_TRANSACTION_RECORD,
-    BEGIN_TRANSACTION_RECORD,
-    CLIENT_QUOTA_RECORD,
-    CONFIG_RECORD,
-    END_TRANSACTION_RECORD,
-    FEATURE_LEVEL_RECORD,
-    NO_OP_RECORD,
-    PRODUCER_IDS_RECORD,
-    ZK_MIGRATION_STATE_RECORD,
-)
 from kafka_codecs.metadata.enums import MetadataRecordType
-from kafka_codecs.metadata.security import (
-    ACCESS_CONTROL_ENTRY_RECORD,
-    DELEGATION_TOKEN_RECORD,
-    REMOVE_ACCESS_CONTROL_ENTRY_RECORD,
-    REMOVE_DELEGATION_TOKEN_RECORD,
-    REMOVE_USER_SCRAM_CREDENTIAL_RECORD,
-    USER_SCRAM_CREDENTIAL_RECORD,
-)
-from kafka_codecs.metadata.topics import (
-    CLEAR_ELR_RECORD,
-    PARTITION_CHANGE_RECORD,
-    PARTITION_RECORD,
-    REMOVE_TOPIC_RECORD,
-    TOPIC_RECORD,
-)
+from kafka_codecs.metadata.metadata_body import METADATA_BODY
 
-# The value of a record of the metadata log, the topic __cluster_metadata, and of its snapshots: a
+# The value of a record of the metadata log, the topic `__cluster_metadata`, and of its snapshots: a
 # record behind a frame that says which it is. Keys are null. Nothing may follow the record.
 METADATA_RECORD = Layout(
     "metadata_record",
@@ -75,37 +41,6 @@ METADATA_RECORD = Layout(
     ),
     source="metadata/metadata_record.yaml",
 )
-
-# A record of the metadata log, without its frame, by its type.
-METADATA_BODY = {
-    MetadataRecordType.REGISTER_BROKER_RECORD: REGISTER_BROKER_RECORD,
-    MetadataRecordType.UNREGISTER_BROKER_RECORD: UNREGISTER_BROKER_RECORD,
-    MetadataRecordType.TOPIC_RECORD: TOPIC_RECORD,
-    MetadataRecordType.PARTITION_RECORD: PARTITION_RECORD,
-    MetadataRecordType.CONFIG_RECORD: CONFIG_RECORD,
-    MetadataRecordType.PARTITION_CHANGE_RECORD: PARTITION_CHANGE_RECORD,
-    MetadataRecordType.FENCE_BROKER_RECORD: FENCE_BROKER_RECORD,
-    MetadataRecordType.UNFENCE_BROKER_RECORD: UNFENCE_BROKER_RECORD,
-    MetadataRecordType.REMOVE_TOPIC_RECORD: REMOVE_TOPIC_RECORD,
-    MetadataRecordType.DELEGATION_TOKEN_RECORD: DELEGATION_TOKEN_RECORD,
-    MetadataRecordType.USER_SCRAM_CREDENTIAL_RECORD: USER_SCRAM_CREDENTIAL_RECORD,
-    MetadataRecordType.FEATURE_LEVEL_RECORD: FEATURE_LEVEL_RECORD,
-    MetadataRecordType.CLIENT_QUOTA_RECORD: CLIENT_QUOTA_RECORD,
-    MetadataRecordType.PRODUCER_IDS_RECORD: PRODUCER_IDS_RECORD,
-    MetadataRecordType.BROKER_REGISTRATION_CHANGE_RECORD: BROKER_REGISTRATION_CHANGE_RECORD,
-    MetadataRecordType.ACCESS_CONTROL_ENTRY_RECORD: ACCESS_CONTROL_ENTRY_RECORD,
-    MetadataRecordType.REMOVE_ACCESS_CONTROL_ENTRY_RECORD: REMOVE_ACCESS_CONTROL_ENTRY_RECORD,
-    MetadataRecordType.NO_OP_RECORD: NO_OP_RECORD,
-    MetadataRecordType.ZK_MIGRATION_STATE_RECORD: ZK_MIGRATION_STATE_RECORD,
-    MetadataRecordType.REMOVE_USER_SCRAM_CREDENTIAL_RECORD: REMOVE_USER_SCRAM_CREDENTIAL_RECORD,
-    MetadataRecordType.BEGIN_TRANSACTION_RECORD: BEGIN_TRANSACTION_RECORD,
-    MetadataRecordType.END_TRANSACTION_RECORD: END_TRANSACTION_RECORD,
-    MetadataRecordType.ABORT_TRANSACTION_RECORD: ABORT_TRANSACTION_RECORD,
-    MetadataRecordType.REMOVE_DELEGATION_TOKEN_RECORD: REMOVE_DELEGATION_TOKEN_RECORD,
-    MetadataRecordType.REGISTER_CONTROLLER_RECORD: REGISTER_CONTROLLER_RECORD,
-    MetadataRecordType.CLEAR_ELR_RECORD: CLEAR_ELR_RECORD,
-    MetadataRecordType.UNREGISTER_CONTROLLER_RECORD: UNREGISTER_CONTROLLER_RECORD,
-}
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
