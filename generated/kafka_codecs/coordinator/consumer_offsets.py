@@ -472,8 +472,8 @@ GROUP_METADATA_VALUE: Choice = Choice(
     source="coordinator/consumer_offsets.yaml",
 )
 
-# The key of a record of the topic `__consumer_offsets`, by the type of the record, which is the
-# first number in it.
+# The key of a record of the topic __consumer_offsets, by the type of the record, which is the first
+# number in it.
 CONSUMER_OFFSETS_KEY = Choice(
     "consumer_offsets_key",
     by="type",
@@ -504,8 +504,8 @@ CONSUMER_OFFSETS_KEY = Choice(
     source="coordinator/consumer_offsets.yaml",
 )
 
-# The value of a record of the topic `__consumer_offsets`, by the type in its key. No value, which
-# is null, means that what the key names is gone.
+# The value of a record of the topic __consumer_offsets, by the type in its key. No value, which is
+# null, means that what the key names is gone.
 CONSUMER_OFFSETS_VALUE = {
     ConsumerOffsetsRecordType.LEGACY_OFFSET_COMMIT: LEGACY_OFFSET_COMMIT_VALUE,
     ConsumerOffsetsRecordType.OFFSET_COMMIT: OFFSET_COMMIT_VALUE,

@@ -6,7 +6,7 @@ from codecgen.runtime.construct import Enumeration
 
 
 class ConsumerOffsetsRecordType(Enumeration):
-    """What a record of the topic `__consumer_offsets` is. 9 and 18 were used in versions that were
+    """What a record of the topic __consumer_offsets is. 9 and 18 were used in versions that were
     tried out, and are free.
     """
 
@@ -62,7 +62,7 @@ class ConsumerOffsetsRecordType(Enumeration):
 
 
 class TransactionStateRecordType(Enumeration):
-    """What a record of the topic `__transaction_state` is."""
+    """What a record of the topic __transaction_state is."""
 
     TRANSACTION_LOG = 0
 
@@ -72,7 +72,7 @@ class TransactionStateRecordType(Enumeration):
 
 
 class ShareGroupStateRecordType(Enumeration):
-    """What a record of the topic `__share_group_state` is."""
+    """What a record of the topic __share_group_state is."""
 
     SHARE_SNAPSHOT = 0
     SHARE_UPDATE = 1

@@ -182,7 +182,7 @@ SHARE_UPDATE_VALUE: Choice = Choice(
     source="coordinator/share_group_state.yaml",
 )
 
-# The key of a record of the topic `__share_group_state`, by the type of the record, which is the
+# The key of a record of the topic __share_group_state, by the type of the record, which is the
 # first number in it.
 SHARE_GROUP_STATE_KEY = Choice(
     "share_group_state_key",
@@ -191,8 +191,8 @@ SHARE_GROUP_STATE_KEY = Choice(
     source="coordinator/share_group_state.yaml",
 )
 
-# The value of a record of the topic `__share_group_state`, by the type in its key. No value, which
-# is null, means that what the key names is gone.
+# The value of a record of the topic __share_group_state, by the type in its key. No value, which is
+# null, means that what the key names is gone.
 SHARE_GROUP_STATE_VALUE = {
     ShareGroupStateRecordType.SHARE_SNAPSHOT: SHARE_SNAPSHOT_VALUE,
     ShareGroupStateRecordType.SHARE_UPDATE: SHARE_UPDATE_VALUE,

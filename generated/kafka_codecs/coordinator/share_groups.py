@@ -356,8 +356,7 @@ SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_DELETING_TOPICS = Layout(
     source="coordinator/share_groups.yaml",
 )
 
-# Of which partitions a share group has a share state, which lies in the topic
-# `__share_group_state`.
+# Of which partitions a share group has a share state, which lies in the topic __share_group_state.
 SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_V0 = Layout(
     "share_group_state_partition_metadata_value",
     Field("version", Integer(2), line=224, version=0),

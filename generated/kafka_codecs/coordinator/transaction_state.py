@@ -188,7 +188,7 @@ TRANSACTION_LOG_VALUE: Choice = Choice(
     source="coordinator/transaction_state.yaml",
 )
 
-# The key of a record of the topic `__transaction_state`, by the type of the record, which is the
+# The key of a record of the topic __transaction_state, by the type of the record, which is the
 # first number in it.
 TRANSACTION_STATE_KEY = Choice(
     "transaction_state_key",
@@ -197,8 +197,8 @@ TRANSACTION_STATE_KEY = Choice(
     source="coordinator/transaction_state.yaml",
 )
 
-# The value of a record of the topic `__transaction_state`, by the type in its key. No value, which
-# is null, means that what the key names is gone.
+# The value of a record of the topic __transaction_state, by the type in its key. No value, which is
+# null, means that what the key names is gone.
 TRANSACTION_STATE_VALUE = {TransactionStateRecordType.TRANSACTION_LOG: TRANSACTION_LOG_VALUE}
 
 

@@ -6,7 +6,7 @@ from codecgen.runtime.construct import Chosen, EnumField, Field, Layout, Rule, V
 from kafka_codecs.metadata.enums import MetadataRecordType
 from kafka_codecs.metadata.metadata_body import METADATA_BODY
 
-# The value of a record of the metadata log, the topic `__cluster_metadata`, and of its snapshots: a
+# The value of a record of the metadata log, the topic __cluster_metadata, and of its snapshots: a
 # record behind a frame that says which it is. Keys are null. Nothing may follow the record.
 METADATA_RECORD = Layout(
     "metadata_record",

@@ -68,7 +68,14 @@ PARTITION_RECORD_V0 = Layout(
     ),
     Field(
         "unknown_tags",
-        Tags(other=(1, 2,), overlong=True, loose=True),
+        Tags(
+            other=(
+                1,
+                2,
+            ),
+            overlong=True,
+            loose=True,
+        ),
         line=27,
         spelled="unknownTags",
         hidden=True,
@@ -116,7 +123,14 @@ PARTITION_RECORD_V1 = Layout(
     ),
     Field(
         "unknown_tags",
-        Tags(other=(1, 2,), overlong=True, loose=True),
+        Tags(
+            other=(
+                1,
+                2,
+            ),
+            overlong=True,
+            loose=True,
+        ),
         line=27,
         spelled="unknownTags",
         hidden=True,
@@ -237,7 +251,15 @@ PARTITION_CHANGE_RECORD_V0 = Layout(
     ),
     Field(
         "unknown_tags",
-        Tags(other=(6, 7, 8,), overlong=True, loose=True),
+        Tags(
+            other=(
+                6,
+                7,
+                8,
+            ),
+            overlong=True,
+            loose=True,
+        ),
         line=105,
         spelled="unknownTags",
         hidden=True,
@@ -298,7 +320,14 @@ PARTITION_CHANGE_RECORD_V1 = Layout(
     ),
     Field(
         "unknown_tags",
-        Tags(other=(6, 7,), overlong=True, loose=True),
+        Tags(
+            other=(
+                6,
+                7,
+            ),
+            overlong=True,
+            loose=True,
+        ),
         line=105,
         spelled="unknownTags",
         hidden=True,

@@ -6,7 +6,7 @@ from codecgen.runtime.construct import Enumeration
 
 
 class RemoteLogMetadataRecordType(Enumeration):
-    """What a record of the topic `__remote_log_metadata` is."""
+    """What a record of the topic __remote_log_metadata is."""
 
     REMOTE_LOG_SEGMENT_METADATA_RECORD = 0
     REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD = 1

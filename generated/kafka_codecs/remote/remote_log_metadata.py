@@ -224,7 +224,7 @@ REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0 = Layout(
 
 REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD = {0: REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0}
 
-# A record of the topic `__remote_log_metadata`, without its frame, by its type.
+# A record of the topic __remote_log_metadata, without its frame, by its type.
 REMOTE_LOG_METADATA_BODY = {
     RemoteLogMetadataRecordType.REMOTE_LOG_SEGMENT_METADATA_RECORD: REMOTE_LOG_SEGMENT_METADATA_RECORD,
     RemoteLogMetadataRecordType.REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD: REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD,

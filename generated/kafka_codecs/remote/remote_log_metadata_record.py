@@ -6,7 +6,7 @@ from codecgen.runtime.construct import Chosen, EnumField, Field, Layout, Rule, V
 from kafka_codecs.remote.enums import RemoteLogMetadataRecordType
 from kafka_codecs.remote.remote_log_metadata import REMOTE_LOG_METADATA_BODY
 
-# The value of a record of the topic `__remote_log_metadata`, and of the file in which a broker sums
+# The value of a record of the topic __remote_log_metadata, and of the file in which a broker sums
 # it up: a record behind a frame that says which it is. Keys are null. Nothing may follow the
 # record.
 REMOTE_LOG_METADATA_RECORD = Layout(
