@@ -27,6 +27,11 @@ def load(directory: Path) -> Loaded:
     return _Loader().load(directory, ())
 
 
+def load_with(directory: Path, files: Mapping[str, str]) -> Loaded:
+    """What :func:`load` gives once the files, by their names, are in the directory, which need not be there."""
+    return _Loader().load(directory, (), files)
+
+
 def texts_of(model: Model) -> dict[str, str]:
     """The files of a model and of the directories that it uses, by the names that places have."""
     used = [texts(directory) for directory in model.uses.values()]
@@ -82,10 +87,14 @@ class _Loader:
     def __init__(self) -> None:
         self.known: dict[Path, Loaded] = {}
 
-    def load(self, directory: Path, above: tuple[Path, ...]) -> Loaded:
+    def load(
+        self, directory: Path, above: tuple[Path, ...], new: Mapping[str, str] | None = None
+    ) -> Loaded:
         here = directory.resolve()
         if here not in self.known:
             files = loader.read_files(directory)
+            if new:
+                files = dict(sorted({**files, **new}.items()))
             model, diagnostics = loader.load(
                 files, lambda wanted: self.find(wanted, directory, (*above, here))
             )

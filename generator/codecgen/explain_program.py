@@ -266,7 +266,9 @@ def _write(op: write_ops.WriteOp, layout: LayoutPlan, depth: int) -> Iterator[st
 def _column(leaf: Leaf | None, missing: str) -> str:
     if leaf is None:
         return missing
-    name = leaf.column.name if leaf.inside is None else f"{leaf.inside.name}.{leaf.column.name}"
+    name = (
+        leaf.column.name if leaf.inside is None else f"{leaf.inside.column.name}.{leaf.column.name}"
+    )
     return f"{name} or null" if leaf.column.nullable else name
 
 

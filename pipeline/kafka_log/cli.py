@@ -20,6 +20,7 @@ from kafka_log import json_dump, text_dump
 from kafka_log.directory import DirectoryError, Partition, discover
 from kafka_log.kernels import ENGINES, KERNEL_MIN_BYTES, KERNEL_MIN_BYTES_OF_HEADERS, use_kernels
 from kafka_log.model import Batch, End, Policy
+from kafka_log.own_topics import OWN_TOPICS, own_topic
 from kafka_log.reader import Batches, SegmentReader
 from kafka_log.summary import Summary, summarize
 
@@ -32,6 +33,7 @@ EPILOG = """\
 examples:
   kafka-log dump 00000000000000000000.log
   kafka-log dump /var/lib/kafka/orders-0 --output jsonl --policy salvage > orders.jsonl
+  kafka-log dump /var/lib/kafka/__consumer_offsets-7
   kafka-log stat /var/lib/kafka
   kafka-log stat /var/lib/kafka/orders-0 --deep --output json
 
@@ -69,6 +71,14 @@ def parser() -> argparse.ArgumentParser:
         default=text_dump.MAX_SHOWN,
         metavar="BYTES",
         help="show at most this much of a key, value or header in text (default %(default)s)",
+    )
+    dump.add_argument(
+        "--decode",
+        choices=["auto", "none", *OWN_TOPICS],
+        default="auto",
+        metavar="TOPIC",
+        help="show what the records of Kafka's own topics say, as of this topic; auto: by the name of the directory; none: as"
+        f" bytes. Topics: {', '.join(OWN_TOPICS)} (default %(default)s)",
     )
     stat = commands.add_parser(
         "stat",
@@ -172,10 +182,14 @@ def _dump(options: argparse.Namespace, partitions: list[Partition]) -> int:
     for partition in partitions:
         for segment in partition.segments:
             watch = _Watch(open_segment(segment.path))
+            named = segment.topic if options.decode == "auto" else options.decode
+            decode = own_topic(named)
             if options.output == "jsonl":
-                found = json_dump.lines(watch, records=not options.digest)
+                found = json_dump.lines(watch, records=not options.digest, decode=decode)
             else:
-                found = text_dump.lines(watch, data=not options.digest, width=options.width)
+                found = text_dump.lines(
+                    watch, data=not options.digest, width=options.width, decode=decode
+                )
             while some := list(islice(found, LINES)):
                 out.write("\n".join(some) + "\n")
             worst = max(worst, PROBLEMS if watch.found_problems() else GOOD)

@@ -12,6 +12,7 @@ from typing import Any
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.model import Batch, Control, Record, is_own_checksum
+from kafka_log.own_topics import Decoded, OwnTopic
 from kafka_log.reader import Batches
 
 DIGESTED = 1024
@@ -25,10 +26,12 @@ _NULL = _LENGTH(-1)
 TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
 
 
-def objects(reader: Batches, *, records: bool = True) -> Iterator[dict[str, Any]]:
+def objects(
+    reader: Batches, *, records: bool = True, decode: OwnTopic | None = None
+) -> Iterator[dict[str, Any]]:
     """The objects for one file, in order. ``records=False`` gives digests instead of records."""
     for item in _items(reader, records):
-        yield record_object(item) if isinstance(item, Record) else item
+        yield record_object(item, decode) if isinstance(item, Record) else item
 
 
 def _items(reader: Batches, records: bool) -> Iterator[dict[str, Any] | Record]:
@@ -79,10 +82,12 @@ def _items(reader: Batches, records: bool) -> Iterator[dict[str, Any] | Record]:
     yield out
 
 
-def lines(reader: Batches, *, records: bool = True) -> Iterator[str]:
+def lines(
+    reader: Batches, *, records: bool = True, decode: OwnTopic | None = None
+) -> Iterator[str]:
     """The same as text, an object a line."""
     for item in _items(reader, records):
-        yield record_line(item) if isinstance(item, Record) else _encode(item)
+        yield record_line(item, decode) if isinstance(item, Record) else _encode(item)
 
 
 def file_digest(path: Path) -> str:
@@ -135,8 +140,8 @@ def batch_object(batch: Batch, whole: Any) -> dict[str, Any]:
     return out
 
 
-def record_object(record: Record) -> dict[str, Any]:
-    """A record as JSON values; bytes are standard Base64."""
+def record_object(record: Record, decode: OwnTopic | None = None) -> dict[str, Any]:
+    """A record as JSON values; bytes are standard Base64. ``decode`` adds what a record of one of Kafka's own topics says."""
     out: dict[str, Any] = {
         "type": "record",
         "offset": record.offset,
@@ -148,16 +153,24 @@ def record_object(record: Record) -> dict[str, Any]:
     }
     if record.control is not None:
         out["control"] = control_object(record.control)
+    elif decode is not None:
+        out["decoded"] = decoded_object(decode.decode(record.key, record.value))
     if record.crc_error is not None:
         out["crcError"] = error_object(record.crc_error)
     return out
 
 
-def record_line(record: Record) -> str:
+def decoded_object(found: Decoded) -> dict[str, Any]:
+    """What a record of one of Kafka's own topics says, and what of it cannot be read."""
+    out: dict[str, Any] = {"key": found.key, "value": found.value}
+    return out if found.error is None else out | error_object(found.error)
+
+
+def record_line(record: Record, decode: OwnTopic | None = None) -> str:
     """The object of a record as text. This is the shape of :func:`record_object`, in a quarter of the time."""
     offset, timestamp, sequence, key, value, headers, control, crc_error, _ = record
-    if control is not None or crc_error is not None:
-        return _encode(record_object(record))
+    if control is not None or crc_error is not None or decode is not None:
+        return _encode(record_object(record, decode))
     pairs = ",".join([f"[{_encode(name)},{_quoted(content)}]" for name, content in headers])
     return (
         f'{{"type":"record","offset":{offset},"timestamp":{timestamp},"sequence":{sequence},'

@@ -51,7 +51,7 @@ Engine = Literal["auto", "arrow", "construct"]
 OnDamage = Literal["raise", "keep"]
 
 _NEEDED_DEPTH = 8
-_HEAD = RECORDS.kind.offset + RECORDS.kind.size
+_HEAD = RECORDS.head
 """Bytes that say what an entry is, and how long."""
 
 

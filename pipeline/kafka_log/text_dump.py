@@ -7,14 +7,21 @@ from collections.abc import Iterator
 from codecgen.runtime.errors import CodecError
 from kafka_log.json_dump import TIMESTAMP_TYPES
 from kafka_log.model import Batch, Control, End, Record
+from kafka_log.own_topics import Decoded, OwnTopic, one_line
 from kafka_log.reader import Batches
 
 MAX_SHOWN = 200
 """Bytes of a key or a value that are shown, unless told otherwise."""
 
 
-def lines(reader: Batches, *, data: bool = True, width: int = MAX_SHOWN) -> Iterator[str]:
-    """The lines for one file. ``data`` False leaves out keys, values and headers."""
+def lines(
+    reader: Batches,
+    *,
+    data: bool = True,
+    width: int = MAX_SHOWN,
+    decode: OwnTopic | None = None,
+) -> Iterator[str]:
+    """The lines for one file. ``data`` False leaves out keys, values and headers; ``decode`` shows what they mean."""
     yield f"Dumping {reader.path}"
     try:
         for batch in reader:
@@ -22,7 +29,7 @@ def lines(reader: Batches, *, data: bool = True, width: int = MAX_SHOWN) -> Iter
             for finding in batch.findings:
                 yield f"  ! {finding}"
             for record in batch.records:
-                yield record_line(record, batch, data=data, width=width)
+                yield record_line(record, batch, data=data, width=width, decode=decode)
             for problem in batch.problems:
                 yield f"  !! {problem.at}: {problem.error}"
     except CodecError:
@@ -51,7 +58,9 @@ def batch_line(batch: Batch) -> str:
     )
 
 
-def record_line(record: Record, batch: Batch, *, data: bool, width: int) -> str:
+def record_line(
+    record: Record, batch: Batch, *, data: bool, width: int, decode: OwnTopic | None = None
+) -> str:
     """The line of a record. Null is ``null``, empty is ``""``."""
     key_size = -1 if record.key is None else len(record.key)
     value_size = -1 if record.value is None else len(record.value)
@@ -69,8 +78,18 @@ def record_line(record: Record, batch: Batch, *, data: bool, width: int) -> str:
                 f"{shown(k.encode(), width)}={shown(v, width)}" for k, v in record.headers
             )
             line += f" headers: [{inner}]"
-        line += f" key: {shown(record.key, width)} payload: {shown(record.value, width)}"
+        found = None if decode is None else decode.decode(record.key, record.value)
+        key, value, wrong = _decoded(found)
+        line += f" key: {key or shown(record.key, width)} payload: {value or shown(record.value, width)}{wrong}"
     return line
+
+
+def _decoded(found: Decoded | None) -> tuple[str, str, str]:
+    """What a record of one of Kafka's own topics says, and what of it cannot be read; empty where there is nothing."""
+    if found is None:
+        return "", "", ""
+    key, value = ("" if part is None else one_line(part) for part in (found.key, found.value))
+    return key, value, "" if found.error is None else f" !! {found.error}"
 
 
 def control_text(control: Control) -> str:

@@ -251,9 +251,17 @@ def test_a_broken_rule_names_its_line(
             "number: {type: i64, valid: number + 1 > 0}",
             '"number" is checked by a sum',
         ),
-        ("ratio: f64", "ratio: u64\n  rest: {array: single, count: u8}", '"rest" is an array'),
-        ("note: {string: i16,", "more: {layout: tag}\n  note: {string: i16,", '"more" is a layout'),
-        ("history: {array: u16, count: u8}", "history: {array: varint, count: u8}", '"history" is'),
+        (
+            "ratio: f64",
+            "ratio: u64\n  rest: {array: single, count: u8}",
+            '"rest" is a layout that holds itself',
+        ),
+        (
+            "history: {array: u16,",
+            "history: {array: u16, length: u16,",
+            '"history" is an array with',
+        ),
+        ("number: i64", "number: uvarlong", '"number" is a value of type uvarlong'),
     ],
 )
 def test_what_cannot_be_expressed_is_refused(before: str, after: str, message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 from collections.abc import Sequence
 from typing import Any
@@ -37,6 +38,23 @@ def answers(requests: Sequence[Request]) -> list[dict[str, Any]]:
 
 
 def messages() -> dict[str, dict[str, Any]]:
-    """Every message by its name: ``class``, ``versions`` (the fields of each) and ``defaults``."""
+    """Every message by its name: ``class``, ``api_key``, ``versions`` (the fields of each), ``defaults``, and ``structs`` as the
+    classes declare them."""
     [answer] = answers([{}])
     return {message["message"]: message for message in answer["messages"]}
+
+
+def damaged(data: bytes, r: random.Random) -> bytes:
+    """The bytes with something changed, cut off or put in."""
+    out = bytearray(data)
+    match r.randrange(4):
+        case 0:
+            del out[r.randrange(len(out)) :]
+        case 1:
+            out[r.randrange(len(out))] ^= 1 << r.randrange(8)
+        case 2:
+            out[r.randrange(len(out))] = r.choice((0, 1, 0x7F, 0x80, 0xFF))
+        case _:
+            at = r.randrange(len(out) + 1)
+            out[at:at] = r.randbytes(r.randrange(1, 4))
+    return bytes(out)

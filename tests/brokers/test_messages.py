@@ -19,7 +19,7 @@ from tests.brokers.message_shapes import (
     prefix,
     shape,
 )
-from tests.brokers.messages import Request, answers, messages
+from tests.brokers.messages import Request, answers, damaged, messages
 from tests.brokers.topic_messages import FILE, lines, topic_messages
 
 pytestmark = pytest.mark.broker
@@ -148,18 +148,3 @@ def test_what_kafka_refuses_is_refused(
         again = before + with_checksum(message, bytes.fromhex(answer["again"]))
         assert layout.parse(again) == value, data.hex()
     assert refused > len(judged[message, version]) // 20
-
-
-def damaged(data: bytes, r: random.Random) -> bytes:
-    out = bytearray(data)
-    match r.randrange(4):
-        case 0:
-            del out[r.randrange(len(out)) :]
-        case 1:
-            out[r.randrange(len(out))] ^= 1 << r.randrange(8)
-        case 2:
-            out[r.randrange(len(out))] = r.choice((0, 1, 0x7F, 0x80, 0xFF))
-        case _:
-            at = r.randrange(len(out) + 1)
-            out[at:at] = r.randbytes(r.randrange(1, 4))
-    return bytes(out)

@@ -486,3 +486,50 @@ def test_kaitai_leaves_them_out_and_says_so() -> None:
         "plain: .ksy leaves out topic: it is in the version that number says",
     ):
         assert any(words in line for line in warnings)
+
+
+FLEXIBLE = """
+enums: {kind: {doc: Kinds., unknown: keep, values: {topic: 2, broker: 3}}}
+---
+layout: record
+fields:
+  frame: {type: uvarint, const: 1}
+  kind: {type: uvarint, enum: kind}
+  version: uvarint
+  body: {choice: body, given: kind, version: version, unknown: bytes}
+---
+choice: body
+given: kind
+cases: {topic: topic, broker: broker}
+---
+layout: topic
+versions: 0-1
+flexible: 0+
+fields: {name: string, number: {type: u16, versions: 1}}
+---
+layout: broker
+versions: 0
+flexible: 0+
+fields: {number: i16, racks: {array: string}}
+tagged: {bodies: {tag: 0, array: {choice: around, given: number}, default: []}}
+---
+choice: around
+given: i16
+cases: {3: topic}
+"""
+
+
+def test_flexible_layouts_as_cases(tmp_path: Path) -> None:
+    """A frame around one of several layouts, in the version that the frame says; one of them has a tagged array of others."""
+    made = package_of(FLEXIBLE, tmp_path, "made_of_flexible_cases")
+    tagged = {"number": 3, "racks": [], "bodies": [{"name": ""}]}
+    for kind, version, body, hex_ in (
+        (2, 1, {"name": "a", "number": 7}, "01 02 01 0261 0007 00"),
+        (2, 0, {"name": "a"}, "01 02 00 0261 00"),
+        (3, 0, {"number": 3, "racks": ["a"]}, "01 03 00 0003 02 0261 00"),
+        (3, 0, tagged, "01 03 00 0003 01 01 00 03 02 0100"),
+        (2, 7, b"\xaa\xbb", "01 02 07 aabb"),
+    ):
+        data = made.RECORD.build({"kind": kind, "version": version, "body": body})
+        assert data == bytes.fromhex(hex_)
+        assert made.RECORD.build(made.RECORD.parse(data)) == data

@@ -114,6 +114,39 @@ def test_generate_writes_nothing_when_a_target_refuses(
     assert "C023" in capsys.readouterr().err
 
 
+def test_a_view_that_a_target_refuses_stops_that_view_alone(
+    schemas: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = """
+choice: any
+by: kind
+cases: {1: entry}
+---
+layout: entry
+fields: {kind: {type: u8, const: 1}, size: {type: u8, measures: rest}, name: {string: u8}}
+---
+view: names
+of: any
+columns: {name: {type: string}}
+rows: [{of: entry, columns: {name: name}}]
+---
+view: heads
+of: any
+columns: {name: {type: string}}
+rows: [{of: entry, header_only: true, columns: {name: name}}]
+"""
+    (schemas / "packet.yaml").write_text(text, encoding="utf-8")
+    out = tmp_path / "out"
+    for _ in range(2):
+        assert main(["generate", str(schemas), "--out", str(out)]) == 1
+        assert "C023" in capsys.readouterr().err
+    names = {path.name for path in (out / "example_codecs" / "arrow").iterdir()}
+    assert names == {"__init__.py", "names.py", "names_kernels.py", "names_numpy.py"}
+    assert (out / "example_codecs" / "packet.py").is_file()
+    assert main(["generate", str(schemas), "--out", str(out), "--check"]) == 1
+    assert "as the schemas give them" in capsys.readouterr().out
+
+
 def test_generate_can_compare(
     schemas: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -138,9 +138,7 @@ def test_words_for_people() -> None:
 
 def test_targets_that_have_no_words_for_it() -> None:
     plan = make_plan(model_of(TEXT))
-    refused = arrow.emit(plan).diagnostics
-    assert [d.code for d in refused] == ["C023"]
-    assert "an array of bytes or text" in refused[0].message
+    assert not arrow.emit(plan).diagnostics
     left_out = "".join(emit_kaitai(plan, {}).files.values())
     assert "names: its elements are bytes or text" in left_out
     assert render(emit_kaitai(plan, {}).diagnostics, {}) == ""

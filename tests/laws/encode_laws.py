@@ -53,7 +53,8 @@ def table(
     rows: list[Row] = []
     for part in entries(made, tree, r):
         for entry in reference.entries(part):
-            layout = reference.codec.cases[kind].layout_name
+            codec = reference.codec
+            layout = codec.cases[kind].layout_name if hasattr(codec, "cases") else tree["of"]
             data = part[entry.start : entry.end]
             if entry.rows and _layout_of(reference, data) == layout:
                 rows += entry.rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -40,9 +41,7 @@ class Reference:
         self.facts = facts
         self.view = view
         self.limits = limits
-        self.choice = facts.choices[view["of"]]
         self.codec = getattr(package, str(view["of"]).upper())
-        self.by = self.choice["by"]
 
     def entries(self, data: bytes) -> Iterator[Entry]:
         """The entries of some bytes, as far as their lengths lead. A last one that ends early is left out."""
@@ -51,13 +50,25 @@ class Reference:
             source = Source(data, Session(limits=self.limits), pos=at)
             try:
                 layout = self.codec.case(source)
-                size = layout.frame(source)
+                size = layout.frame(source) if layout.framed else self.size_of(layout, source)
             except CodecError:
+                return
+            if not layout.framed and size is None:
+                yield self.entry(data[at:], at, layout)  # nobody knows where the next one begins
                 return
             if size is None or size <= 0 or size > len(data) - at:
                 return
             yield self.entry(data[at : at + size], at, layout)
             at += size
+
+    def size_of(self, layout: Any, source: Source) -> int | None:
+        """The length of an entry that ends where its fields end; None for one that a strict reader refuses."""
+        start = source.pos
+        try:
+            layout.read(source, None)
+        except CodecError:
+            return None
+        return source.pos - start
 
     def entry(self, data: bytes, at: int, codec: Any) -> Entry:
         entry = Entry(at, at + len(data))
@@ -162,21 +173,38 @@ class Scope:
 
 
 def shown(value: Any, column: Tree) -> Any:
-    """A value as Arrow gives it back."""
-    if "list" in column:
-        if value is None and column.get("nullable"):
-            return None
-        return [
-            {name: shown(item[name], part) for name, part in column["list"].items()}
-            for item in value or ()
-        ]
-    if value is None:
+    """A value as Arrow gives it back; floats by their bits."""
+    inside = column.get("struct", column.get("list"))
+    if value is None and (column.get("nullable") or "list" not in column):
         return None
-    if column["type"] == "bool":
-        return bool(value)
-    if column["type"] == "binary":
-        return value.encode() if isinstance(value, str) else bytes(value)
-    if column["type"] == "string":
-        return str(value)
-    bits = 64 if column["type"] == "timestamp_ms" else int(column["type"][3:])
-    return wrapped(int(value), bits)
+    if "struct" in column:
+        return {name: shown(value.get(name), part) for name, part in column["struct"].items()}
+    if "list" in column and isinstance(inside, str):
+        return [shown(item, {"type": inside}) for item in value or ()]
+    if "list" in column:
+        one = {"struct": inside}
+        return [shown(item, one) for item in value or ()]
+    match column["type"]:
+        case "bool":
+            return bool(value)
+        case "binary":
+            return value.encode() if isinstance(value, str) else bytes(value)
+        case "string":
+            return str(value)
+        case "uuid":
+            return value.bytes
+        case "float" | "double":
+            return float_bits(value)
+        case "uint64":
+            return int(value)
+        case "timestamp_ms":
+            return wrapped(int(value), 64)
+        case type_ if type_.startswith("uint"):
+            return int(value)
+        case type_:
+            return wrapped(int(value), int(type_[3:]))
+
+
+def float_bits(value: float) -> bytes:
+    """A number with a fraction, so that what is no number equals itself."""
+    return b"nan" if value != value else struct.pack("<d", value)

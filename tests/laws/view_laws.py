@@ -20,7 +20,8 @@ from tests.laws.codec_laws import samples
 from tests.laws.made import Generated
 from tests.laws.memory import Broken, Memory, TrackedChunk, watched
 from tests.laws.mutations import mutated
-from tests.laws.reference import Entry, Reference, Row
+from tests.laws.reference import Entry, Reference, Row, float_bits
+from tests.laws.row_laws import row_functions
 from tests.laws.world import Tree
 
 LIMITS = Limits(decompressed=1 << 14, elements=300, findings=200)
@@ -53,6 +54,7 @@ def view_laws(
             for entry in expected:
                 if entry.error is not None:
                     raise Broken(f"{name}: {data.hex()} was built, and is refused: {entry.error}")
+            row_functions(made, name, data, expected, LIMITS)
             names = columns(tree, r)
             seen += agree(tree, name, engines, data, expected, names, r.random() < 0.3)
             for bad in mutated(parts[-1], r, mutants) if parts else ():
@@ -69,7 +71,8 @@ def columns(tree: Tree, r: random.Random) -> list[str]:
 
 def entries(made: Generated, tree: Tree, r: random.Random) -> list[bytes]:
     """Some entries of a view."""
-    cases = list(made.facts.choices[tree["of"]]["cases"].values())
+    choice = made.facts.choices.get(tree["of"])
+    cases = [tree["of"]] if choice is None else list(choice["cases"].values())
     out: list[bytes] = []
     for _ in range(r.choice((1, 2, 3, 5))):
         name, _, version = r.choice(cases).partition("@")
@@ -127,10 +130,22 @@ def _read(
     with watched(memory):
         for item in decoder.decode(chunk, 0):
             if isinstance(item, Rows):
-                rows += unpacked(item.batch)
+                rows += [
+                    {name: by_bits(value) for name, value in row.items()}
+                    for row in unpacked(item.batch)
+                ]
             else:
                 rejected.append(item)
     return rows, rejected
+
+
+def by_bits(value: Any) -> Any:
+    """A value with its floats by their bits."""
+    if isinstance(value, dict):
+        return {name: by_bits(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [by_bits(part) for part in value]
+    return float_bits(value) if isinstance(value, float) else value
 
 
 def as_module(kernels: Any) -> Any:

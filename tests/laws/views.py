@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tests.laws.column_trees import WIDTHS, column_of, names_in, number_column
 from tests.laws.conditions import Conditions, Seen
 from tests.laws.draws import Draw
 from tests.laws.keys import Kit, Made
 from tests.laws.layouts import Maker
 from tests.laws.names import Names, column_allowed
-from tests.laws.seen import seen_of
+from tests.laws.seen import SCALARS, seen_of
 from tests.laws.world import INTEGERS, VARINTS, Tree, reach
-
-WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 
 
 @dataclass
@@ -28,13 +27,14 @@ class Column:
 
 @dataclass
 class Source:
-    """A value that a case can give: its type of column, whether it may be null, and the field that it is, if it is one."""
+    """A value that a case can give: its type of column (or of ``tree``, for structs and lists), whether it may be null, and the
+    field that it is, if it is one."""
 
     text: str
     type: str
     nullable: bool = False
     part: str = ""
-    members: Tree | None = None
+    tree: Tree | None = None
 
 
 class ViewMaker:
@@ -57,10 +57,11 @@ class ViewMaker:
         self.type = d.pick(("u8", "i8", "u16", "i32", "i64"))
         self.endian = d.pick(("big", "little"))
         self.first = d.chance(2)
+        self.lone = d.pick(("measured", "fixed", "open")) if d.chance(4) else ""
         cases: dict[str, str] = {}
         low, high = reach(self.type)
         numbers = [n for n in (1, 2, 0, 100, -1, low, high) if low <= n <= high]
-        for i, number in enumerate(dict.fromkeys(d.pick(numbers) for _ in range(d.number(1, 2)))):
+        for i, number in enumerate(self.kinds(numbers)):
             entry, element, array = self.entry(number)
             if element is not None:
                 yield "layout", element.tree
@@ -69,11 +70,12 @@ class ViewMaker:
                 entry.name if entry.versions is None else f"{entry.name}@{entry.versions[0]}"
             )
             self.case(i, entry, element, array)
-        choice = self.names.fresh()
-        named: Tree = {"choice": choice, "by": self.by, "cases": cases}
+        of = next(iter(cases.values())) if self.lone else self.names.fresh()
+        named: Tree = {"choice": of, "by": self.by, "cases": cases}
         if self.kit.releases and d.chance(4):
             named |= {"doc": "What stands there.", "since": {"doc_no": 8}}
-        yield "choice", named
+        if not self.lone:
+            yield "choice", named
         if not self.columns:
             self.add(Source("position", "int64"), 0)
             self.rows[0]["columns"] = {self.columns[0].name: "position"}
@@ -88,7 +90,7 @@ class ViewMaker:
         columns = {column.name: column.tree for column in self.columns}
         view: Tree = {
             "view": self.names.fresh(),
-            "of": choice,
+            "of": of,
             "columns": columns,
             "rows": self.rows,
         }
@@ -96,12 +98,69 @@ class ViewMaker:
             view["doc"] = "All of them."
         yield "view", view
 
+    def kinds(self, numbers: list[int]) -> list[int]:
+        """The numbers that tell the layouts apart."""
+        d = self.d
+        if self.lone:
+            return [d.pick(numbers)]
+        return list(dict.fromkeys(d.pick(numbers) for _ in range(d.number(1, 2))))
+
     # ------------------------------------------------------------ layouts
+
+    def lone_entry(self) -> Made:
+        """A layout without a length: of a fixed size, or one that ends where its fields end."""
+        d = self.d
+        plain = self.written or not d.chance(6)
+        maker = Maker(self.kit, self.names.fresh(), may_be_open=False, plain=plain)
+        maker.made.tree["endian"] = self.endian
+        if self.lone == "open":
+            maker.fields["at_least_one"] = {"type": d.pick(("u8", "i16", "varint"))}
+            maker.see("at_least_one", maker.fields["at_least_one"])
+            self.plain_array(maker)
+            maker.block(d.number(1, 4), False, True)
+        for _ in range(d.number(1, 4) if self.lone == "fixed" else 0):
+            name = maker.fresh()
+            spec: Tree = {"bytes": d.number(1, 9)}
+            if not d.chance(6):
+                spec = {"type": d.pick((*INTEGERS, "f32", "f64", "uuid", "bool"))}
+                if d.chance(6) and spec["type"] in INTEGERS:
+                    spec["valid"] = f"{name} < 100"
+            maker.fields[name] = spec
+            maker.see(name, spec)
+        made = maker.finish()
+        made.tree.pop("accepts", None)
+        self.kit.made.append(made)
+        return made
+
+    def plain_array(self, maker: Maker) -> None:
+        """An array of numbers, uuids or text, or a struct with one: few would have them by chance."""
+        d = self.d
+        if self.written or not d.chance(2):
+            return
+        name = maker.fresh()
+        spec = self.counted_array()
+        if d.chance(3):
+            names = Names(d)
+            fields = {names.fresh(): d.pick(SCALARS), names.fresh(): spec}
+            spec = {"fields": fields}
+            if d.chance(2):
+                spec = {"array": spec, "count": "u8"}
+            elif d.chance(2):
+                spec |= {"present": "i8", "null": -1}
+        maker.fields[name] = spec
+        maker.see(name, spec)
+
+    def counted_array(self) -> Tree:
+        d = self.d
+        element = d.pick((*SCALARS, {"string": "u8"}, {"bytes": "u8"}))
+        return {"array": element, "count": d.pick(("u8", "varint", "i16"))}
 
     def entry(self, number: int) -> tuple[Made, Made | None, str | None]:
         """A layout whose length lies at a fixed place, perhaps with an array of rows at its end."""
         d = self.d
         element = None
+        if self.lone in ("fixed", "open"):
+            return self.lone_entry(), None, None
         plain = self.written or not d.chance(6)
         if d.chance(2):
             maker = Maker(self.kit, self.names.fresh(), may_be_open=False, plain=plain)
@@ -114,6 +173,7 @@ class ViewMaker:
                 maker.see(length, maker.fields[length])
                 maker.made.solid = True
                 maker.may_be_open, maker.runs = True, 1
+            self.plain_array(maker)
             element = maker.layout(d.number(1, 4))
             element.open = False
             if not element.solid:
@@ -184,7 +244,7 @@ class ViewMaker:
         if array is not None:
             rows["each"] = array
         sources = list(self.sources(entry, element, array))
-        if array is None and d.chance(6):
+        if array is None and d.chance(6) and self.by in entry.tree["fields"]:
             rows["header_only"] = True
             names = list(entry.tree["fields"])[:2]
             sources = [
@@ -198,9 +258,10 @@ class ViewMaker:
             for s in seen_of(name, spec, None, self.kit.enums)
             if spec is not None
         ]
-        if d.chance(5) and "header_only" not in rows:
+        free = "header_only" not in rows and not (self.lone == "open" and not d.chance(9))
+        if d.chance(5) and free:
             self.condition(rows, "when", own)
-        if d.chance(6) and "header_only" not in rows:
+        if d.chance(6) and free:
             self.condition(rows, "full_check", own)
         values: Tree = {}
         taken: list[tuple[Column, Source]] = []
@@ -221,15 +282,8 @@ class ViewMaker:
             rows[key] = text
 
     def column_type(self, type_: str) -> str | None:
-        """The narrowest column that has room for an integer type."""
-        if type_ in ("u64", "uvarlong"):
-            return None
-        low, high = reach(type_)
-        return next(
-            name
-            for name, bits in WIDTHS.items()
-            if -(1 << bits - 1) <= low and high < 1 << bits - 1
-        )
+        """A column that has room for an integer type."""
+        return number_column(self.d, type_, signed=self.written)
 
     def sources(self, entry: Made, element: Made | None, array: str | None) -> Iterator[Source]:
         for name, spec in entry.tree["fields"].items():
@@ -252,6 +306,11 @@ class ViewMaker:
         if "type" in spec:
             if spec["type"] == "bool":
                 yield Source(prefix + name, "int8" if self.written else "bool", nullable, part)
+            elif spec["type"] in ("f32", "f64") and not self.written:
+                type_ = "float" if spec["type"] == "f32" else "double"
+                yield Source(prefix + name, type_, nullable, part)
+            elif spec["type"] == "uuid" and not self.written:
+                yield Source(prefix + name, "uuid", nullable, part)
             elif spec["type"] in INTEGERS or spec["type"] in VARINTS:
                 type_ = self.column_type(spec["type"])
                 if type_ == "int64" and self.d.chance(4):
@@ -275,18 +334,30 @@ class ViewMaker:
             other = "bytes" in spec or (self.d.chance(4) and not self.written)
             kind = "binary" if other else "string"
             yield Source(prefix + name, kind, nullable or "null" in spec, part)
-        elif "array" in spec and prefix and not nullable:
-            held = next((m for m in self.kit.made if m.name == spec["array"]), None)
-            members = self.members(held)
-            if members and not (self.written and "null" in spec):  # refused by C023
-                yield Source(prefix + name, "list", "null" in spec, part, members)
+        elif self.written and "array" in spec and prefix and not nullable:
+            members = self.members(self.fields_of(spec["array"]))
+            if members and "null" not in spec:  # refused by C023
+                yield Source(prefix + name, "list", False, part, {"list": members})
+        elif not self.written and {"array", "layout", "fields"} & set(spec):
+            tree = column_of(self.d, spec, self.fields_of)
+            if tree is not None:
+                type_ = "list" if "list" in tree else "struct"
+                yield Source(prefix + name, type_, "nullable" in tree, part, tree)
 
-    def members(self, held: Made | None) -> Tree:
+    def fields_of(self, name: object) -> Tree | None:
+        """The fields of a layout."""
+        if not isinstance(name, str):
+            return None
+        held = next((m for m in self.kit.made if m.name == name.partition("@")[0]), None)
+        if held is None or (self.written and held.versions) or held.in_band:
+            return None
+        fields: Tree = held.tree["fields"]
+        return fields
+
+    def members(self, fields: Tree | None) -> Tree:
         """What of an element a list can show: bytes and text."""
         out: Tree = {}
-        for name, spec in (
-            held.tree["fields"].items() if held is not None and not held.versions else ()
-        ):
+        for name, spec in (fields or {}).items():
             if isinstance(spec, dict) and ("bytes" in spec or "string" in spec):
                 out[name] = {"type": "binary" if "bytes" in spec else "string"}
                 if "null" in spec or "when" in spec:
@@ -298,7 +369,7 @@ class ViewMaker:
         d = self.d
         alone = self.written and source.text == "position"  # refused by C023 beside other values
         for column in self.columns if not alone else ():
-            same = column.tree.get("type") == source.type and "list" not in column.tree
+            same = column.tree.get("type") == source.type
             if same and case not in column.given and not column.alone and d.chance(2):
                 if source.nullable:
                     column.tree["nullable"] = True
@@ -309,12 +380,12 @@ class ViewMaker:
     def add(self, source: Source, case: int) -> Column | None:
         d = self.d
         names = Names(d, {column.name for column in self.columns})
-        inside = {f"{c.name}_{m}" for c in self.columns for m in c.tree.get("list", ())}
+        inside = {name for c in self.columns for name in names_in(c.name, c.tree)}
         name = names.fresh(d.pick(self.columns).name if self.columns else None)
-        own = {f"{name}_{m}" for m in source.members or ()}
+        tree: Tree = dict(source.tree) if source.tree is not None else {"type": source.type}
+        own = set(names_in(name, tree))
         if not column_allowed(name, self.written) or name in inside or own & names.taken:
             name = names.keep("zz" + str(len(self.columns)))
-        tree: Tree = {"list": source.members} if source.type == "list" else {"type": source.type}
         if source.nullable or (d.chance(6) and not (self.written and source.type == "list")):
             tree["nullable"] = True
         if d.chance(6):

@@ -85,14 +85,7 @@ REGISTER_BROKER_RECORD_V0 = Layout(
     Field("fenced", Boolean(), line=22, default=lambda _: True),
     Field(
         "unknown_tags",
-        Tags(
-            other=(
-                0,
-                1,
-            ),
-            overlong=True,
-            loose=True,
-        ),
+        Tags(other=(0, 1), overlong=True, loose=True),
         line=11,
         spelled="unknownTags",
         hidden=True,
@@ -132,14 +125,7 @@ REGISTER_BROKER_RECORD_V1 = Layout(
     ),
     Field(
         "unknown_tags",
-        Tags(
-            other=(
-                0,
-                1,
-            ),
-            overlong=True,
-            loose=True,
-        ),
+        Tags(other=(0, 1), overlong=True, loose=True),
         line=11,
         spelled="unknownTags",
         hidden=True,
@@ -186,14 +172,7 @@ REGISTER_BROKER_RECORD_V2 = Layout(
     ),
     Field(
         "unknown_tags",
-        Tags(
-            other=(
-                0,
-                1,
-            ),
-            overlong=True,
-            loose=True,
-        ),
+        Tags(other=(0, 1), overlong=True, loose=True),
         line=11,
         spelled="unknownTags",
         hidden=True,
@@ -352,15 +331,7 @@ BROKER_REGISTRATION_CHANGE_RECORD_V0 = Layout(
     Field("fenced", EnumField(Integer(1), FencingChange, keep_unknown=True), line=128, tag=0),
     Field(
         "unknown_tags",
-        Tags(
-            other=(
-                1,
-                2,
-                3,
-            ),
-            overlong=True,
-            loose=True,
-        ),
+        Tags(other=(1, 2, 3), overlong=True, loose=True),
         line=120,
         spelled="unknownTags",
         hidden=True,
@@ -383,14 +354,7 @@ BROKER_REGISTRATION_CHANGE_RECORD_V1 = Layout(
     ),
     Field(
         "unknown_tags",
-        Tags(
-            other=(
-                2,
-                3,
-            ),
-            overlong=True,
-            loose=True,
-        ),
+        Tags(other=(2, 3), overlong=True, loose=True),
         line=120,
         spelled="unknownTags",
         hidden=True,

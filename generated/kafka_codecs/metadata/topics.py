@@ -68,14 +68,7 @@ PARTITION_RECORD_V0 = Layout(
     ),
     Field(
         "unknown_tags",
-        Tags(
-            other=(
-                1,
-                2,
-            ),
-            overlong=True,
-            loose=True,
-        ),
+        Tags(other=(1, 2), overlong=True, loose=True),
         line=27,
         spelled="unknownTags",
         hidden=True,
@@ -123,14 +116,7 @@ PARTITION_RECORD_V1 = Layout(
     ),
     Field(
         "unknown_tags",
-        Tags(
-            other=(
-                1,
-                2,
-            ),
-            overlong=True,
-            loose=True,
-        ),
+        Tags(other=(1, 2), overlong=True, loose=True),
         line=27,
         spelled="unknownTags",
         hidden=True,
@@ -251,15 +237,7 @@ PARTITION_CHANGE_RECORD_V0 = Layout(
     ),
     Field(
         "unknown_tags",
-        Tags(
-            other=(
-                6,
-                7,
-                8,
-            ),
-            overlong=True,
-            loose=True,
-        ),
+        Tags(other=(6, 7, 8), overlong=True, loose=True),
         line=105,
         spelled="unknownTags",
         hidden=True,
@@ -320,14 +298,7 @@ PARTITION_CHANGE_RECORD_V1 = Layout(
     ),
     Field(
         "unknown_tags",
-        Tags(
-            other=(
-                6,
-                7,
-            ),
-            overlong=True,
-            loose=True,
-        ),
+        Tags(other=(6, 7), overlong=True, loose=True),
         line=105,
         spelled="unknownTags",
         hidden=True,

@@ -25,12 +25,14 @@ from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    ends = _Ends(make_plan(model))
+    ends = Ends(make_plan(model))
     for plans in ends.plan.versions.values():
         yield from once(d for plan in plans for d in ends.findings(plan))
 
 
-class _Ends:
+class Ends:
+    """Which layouts take what is left, and the fewest bytes that they take."""
+
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.opens: dict[tuple[str, int | None], bool] = {}

@@ -20,6 +20,7 @@ from codecgen.schema.types import (
     ZERO_TERMINATED,
     ArrayType,
     BytesType,
+    ChoiceType,
     ScalarType,
     Span,
     StructType,
@@ -150,6 +151,10 @@ def _tagged(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
         message = f'nothing says what "{f.name}" is where it is left out'
         help = f"add `nullable: {layout.flexible}`: it is null then; or `default: {{}}`"
         yield Diagnostic("C052", message, f.span, help=help)
+    if isinstance(f.type, ChoiceType):
+        message = f'nothing says what "{f.name}", one of several layouts, is where it is left out'
+        help = "put it into a layout that can be null, or into an array"
+        yield Diagnostic("C052", message, place(f, "choice"), help=help)
     if isinstance(f.type, ArrayType) and f.type.fixed is not None:
         message = f'"{f.name}" always has {f.type.fixed} elements, and none where it is left out'
         yield Diagnostic("C052", message, place(f, "count"), help="let the layout count them")

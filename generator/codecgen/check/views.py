@@ -2,82 +2,89 @@
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Iterator
 from dataclasses import replace
 
+from codecgen.check import view_columns
+from codecgen.check.open_ended import Ends
 from codecgen.diagnostics import Diagnostic, once
-from codecgen.plan.nodes import FieldValue, Value
+from codecgen.plan import make_plan
+from codecgen.plan.nodes import FieldValue, Value, walk
 from codecgen.plan.resolve_rows import NUMBERS, RowsResolver, rows_scope
 from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type
-from codecgen.plan.value_ranges import column_range, range_of
+from codecgen.plan.value_ranges import column_range, exact_range, range_of
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import field_of, versions_of
 from codecgen.schema.model import Column, Layout, Model, Rows, View
-from codecgen.schema.types import ArrayType, BytesType, Reference
+from codecgen.schema.types import ArrayType, Span
 from codecgen.spans import expression_span, hint, place, unknown
 
 _KINDS = {
     "binary": ("bytes", "text"),
     "string": ("text",),
     "list": ("array",),
+    "struct": ("layout",),
+    "uuid": ("uuid",),
+    "float": ("float",),
+    "double": ("float",),
     "bool": ("bool", "int"),
 }
-_WIDTHS = ("int8", "int16", "int32", "int64", "timestamp_ms")
-
-
-_MODULES = ("_kernels", "_numpy", "_writer", "_encoders")
-"""How the modules end that a view has beside the one of its own name."""
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
     for view in model.views.values():
-        found = list(_columns(view))
-        choice = model.choices.get(view.of)
-        if choice is None:
-            if not model.is_broken(view.of):
-                message = f'unknown choice "{view.of}"'
-                help = unknown(view.of, model.choices)
-                found.append(Diagnostic("C012", message, place(view, "of"), help=help))
-        elif choice.by is None:
-            message = (
-                f'"{view.of}" is no choice by a field: its layouts do not stand one after the other'
-            )
-            found.append(Diagnostic("C032", message, place(view, "of")))
-        else:
-            layouts = {ref.layout for _, ref in choice.cases}
-            for rows in view.rows:
-                found += _rows(rows, view, layouts, model)
+        found = list(view_columns.names(view))
+        layouts = _layouts(view, model, found)
+        for rows in view.rows if layouts else ():
+            found += _rows(rows, view, layouts, model)
         yield from once(found)
 
 
-def _columns(view: View) -> Iterator[Diagnostic]:
-    if keyword.iskeyword(view.name) or view.name.endswith(_MODULES):
-        message = f'"{view.name}" cannot be the name of a view: modules are called after it'
-        yield Diagnostic("C027", message, view.span)
-    names: set[str] = set()
-    for column in view.columns:
-        inner = [(f"{column.name}_{m.name}", m) for m in column.members]
-        for name, c in [(column.name, column), *inner]:
-            if name in names:
-                message = f'"{name}" has a meaning of its own in the generated code'
-                yield Diagnostic("C027", message, c.span, help="give the column another name")
-            names.add(name)
-        for m in column.members:
-            if m.type not in ("binary", "string"):
-                message = f'"{m.name}" is of type {m.type}: lists hold binary and string'
-                yield Diagnostic("C032", message, m.span)
-            if m.on_request:
-                message = f'"{m.name}" is there when its list is: `on_request` is for whole columns'
-                yield Diagnostic("C032", message, place(m, "on_request"))
+def _layouts(view: View, model: Model, found: list[Diagnostic]) -> set[str]:
+    """The layouts that stand one after the other."""
+    where = place(view, "of")
+    choice = model.choices.get(view.of)
+    if choice is not None and choice.by is not None:
+        return {ref.layout for _, ref in choice.cases}
+    if choice is not None:
+        message = (
+            f'"{view.of}" is no choice by a field: its layouts do not stand one after the other'
+        )
+        found.append(Diagnostic("C032", message, where))
+    elif view.of in model.layouts:
+        wrong = list(_entries(model.layouts[view.of], model, where))
+        found += wrong
+        return set() if wrong else {view.of}
+    elif not model.is_broken(view.of):
+        spans = {name: choice.span for name, choice in model.choices.items()}
+        spans |= {name: layout.span for name, layout in model.layouts.items()}
+        help = unknown(view.of, model.choices) if "." in view.of else hint(view.of, spans)
+        found.append(Diagnostic("C012", f'unknown choice or layout "{view.of}"', where, help=help))
+    return set()
+
+
+def _entries(layout: Layout, model: Model, where: Span) -> Iterator[Diagnostic]:
+    """Findings where one entry of a layout cannot be told from the next."""
+    help = f"it is declared at {layout.span}"
+    plans = make_plan(model).versions[layout.name]
+    ends = Ends(make_plan(model))
+    if len(plans) > 1 and layout.version_is is None:
+        message = f'which version of "{layout.name}" stands there is open: its bytes do not say'
+        yield Diagnostic("C032", message, where, help=help)
+    if any(ends.layout_open(plan) for plan in plans):
+        message = f'"{layout.name}" takes what is left: nothing would stand after the first of them'
+        yield Diagnostic("C032", message, where, help=help)
+    elif any(ends.least(plan) == 0 for plan in plans):
+        message = f'"{layout.name}" can take no bytes at all: there would be no end to them'
+        yield Diagnostic("C032", message, where, help=help)
 
 
 def _rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[Diagnostic]:
     layout = model.layouts.get(rows.layout)
     if layout is None or rows.layout not in layouts:
         if not model.is_broken(rows.layout):
-            message = f'"{rows.layout}" is no layout of the choice "{view.of}"'
+            message = f'"{rows.layout}" is no layout of "{view.of}"'
             help = f"its layouts are {', '.join(sorted(layouts))}"
             yield Diagnostic("C032", message, place(rows, "of"), help=help)
         return
@@ -109,7 +116,7 @@ def _rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[D
                 what = f'the column "{column.name}"'
                 yield from _typed(value, scope, what, kinds, column.nullable)
                 yield from _wide_enough(column, value, scope)
-                yield from _members(column, value, scope)
+                yield from view_columns.inside(column, RowsResolver(value, scope).value(), model)
             elif not column.nullable and column.type != "list":
                 message = f'"{column.name}" has no value here, and cannot be null'
                 help = f"give it a value, or say `nullable: true` at {column.span}"
@@ -137,41 +144,27 @@ def _typed(
 
 def _wide_enough(column: Column, expression: Expression, scope: Scope) -> Iterator[Diagnostic]:
     """A number of any size that the value can have fits its column."""
-    if column.type not in _WIDTHS:
-        return
     value = RowsResolver(expression, scope).value()
     if value is None:
         return
-    (low, high), (least, most) = range_of(value), column_range(column.type)
+    if column.type in view_columns.FLOATS:
+        yield from _exact(column, expression, value, scope)
+    if not view_columns.is_integer(column):
+        return
+    known = exact_range if isinstance(value, FieldValue) else range_of
+    (low, high), (least, most) = known(value), column_range(column.type)
     if low < least or high > most:
         message = f'"{column.name}" is {column.type}, but its value can be from {low} to {high}'
         yield Diagnostic("C032", message, expression_span(scope.model, expression))
 
 
-def _members(column: Column, expression: Expression, scope: Scope) -> Iterator[Diagnostic]:
-    """The members of a list are bytes of the elements, by their names."""
-    if not column.members:
-        return
-    element = _element(RowsResolver(expression, scope).value(), scope)
-    for m in column.members if element is not None else ():
-        assert element is not None
-        f = field_of(element, m.name)
-        kind = "" if f is None or not isinstance(f.type, BytesType) else "bytes"
-        if f is not None and isinstance(f.type, BytesType) and f.type.text:
-            kind = "text"
-        if f is None or kind not in _KINDS.get(m.type, ()):
-            message = f'"{element.name}" has no field "{m.name}" of type {m.type}'
-            yield Diagnostic(
-                "C032", message, m.span, help=f"the elements are declared at {element.span}"
-            )
-        elif (f.when is not None or f.nullable) and not m.nullable:
-            message = f'"{m.name}" can be null in "{element.name}"'
-            yield Diagnostic("C032", message, m.span, help="say `nullable: true`")
-
-
-def _element(value: Value | None, scope: Scope) -> Layout | None:
-    """The layout of the elements of an array of a row."""
-    if not isinstance(value, FieldValue) or not isinstance(value.field.type, ArrayType):
-        return None
-    element = value.field.type.element
-    return scope.model.layouts.get(element.layout) if isinstance(element, Reference) else None
+def _exact(
+    column: Column, expression: Expression, value: Value, scope: Scope
+) -> Iterator[Diagnostic]:
+    """A number with a fraction is in a column of its own size."""
+    wanted = view_columns.FLOATS[column.type]
+    for part in walk(value):
+        name = getattr(part.field.type, "name", "") if isinstance(part, FieldValue) else wanted
+        if name in view_columns.FLOATS.values() and name != wanted:
+            message = f'"{column.name}" is {column.type}, which is for {wanted}, not for {name}'
+            yield Diagnostic("C032", message, expression_span(scope.model, expression))

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from codecgen.check import view_columns
 from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan.columns import running_fields
 from codecgen.plan.resolve_rows import NUMBERS, WriteResolver
 from codecgen.plan.scope import Scope
+from codecgen.plan.value_ranges import column_range
 from codecgen.schema.expression import Expression, Number, Path
 from codecgen.schema.lookup import (
     enum_values,
     field_of,
     field_spans,
-    integer_range,
     members,
     versions_of,
 )
@@ -35,9 +36,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
 def _defaults(view: View) -> Iterator[Diagnostic]:
     columns = {column.name: column for column in view.columns}
     for column in view.columns:
-        for member in column.members:
+        for member in _inside(column):
             if member.default is not None:
-                message = f'"{member.name}" is a member of a list, which has no default'
+                message = f'"{member.name}" is a member of a {column.type}, which has no default'
                 yield Diagnostic("C032", message, place(member, "default"))
         if column.default is None:
             continue
@@ -47,12 +48,18 @@ def _defaults(view: View) -> Iterator[Diagnostic]:
             yield Diagnostic("C032", wrong, place(column, "default"), help=help)
 
 
+def _inside(column: Column) -> Iterator[Column]:
+    for part in column.parts:
+        yield part
+        yield from _inside(part)
+
+
 def _default_fault(column: Column, columns: dict[str, Column]) -> str:
     """What is wrong with the default of a column."""
     assert column.default is not None
     node = column.default.node
-    if isinstance(node, Number) and column.type not in ("binary", "string", "list"):
-        low, high = _range(column)
+    if isinstance(node, Number) and (view_columns.is_integer(column) or column.type == "bool"):
+        low, high = column_range(column.type)
         if low <= node.value <= high:
             return ""
         return f'"{column.name}" is {column.type}, which {node.value} does not fit'
@@ -60,7 +67,7 @@ def _default_fault(column: Column, columns: dict[str, Column]) -> str:
         other = columns.get(node.names[0])
         if other is None:
             return f'the view has no column "{node}"'
-        if other is not column and other.type == column.type and other.type != "list":
+        if other is not column and other.type == column.type and not column.parts:
             if other.nullable and not column.nullable:
                 return f'"{column.name}" cannot be null, but "{node}" can'
             return f'"{node}" has a default that is a column' if _is_path(other) else ""
@@ -70,13 +77,6 @@ def _default_fault(column: Column, columns: dict[str, Column]) -> str:
 
 def _is_path(column: Column) -> bool:
     return column.default is not None and isinstance(column.default.node, Path)
-
-
-def _range(column: Column) -> tuple[int, int]:
-    if column.type == "bool":
-        return 0, 1
-    bits = {"int8": "i8", "int16": "i16", "int32": "i32"}.get(column.type, "i64")
-    return integer_range(bits) or (0, 0)
 
 
 @dataclass(frozen=True, slots=True)

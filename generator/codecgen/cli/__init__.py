@@ -1,4 +1,4 @@
-"""The command line: check, generate, explain, diff, parse, build, init, json-schema."""
+"""The command line: check, generate, explain, diff, parse, build, init, import, json-schema."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from codecgen import directories, output
-from codecgen.cli import explaining, generating, values
+from codecgen.cli import explaining, generating, importing, values
 from codecgen.cli.loading import COULD_NOT_RUN, FINDINGS, GOOD, UsageError, say
 from codecgen.template_files import TemplateFilesError
 
@@ -211,6 +211,27 @@ def _parser() -> argparse.ArgumentParser:
     init.add_argument(
         "--dir", metavar="DIR", type=Path, help="where the files go; ./NAME by default"
     )
+
+    bring = add(
+        "import",
+        importing.kafka_json,
+        "write schema files for definitions of another language",
+        "import kafka-json kafka/clients/src/main/resources/common/message --out schemas",
+        "import kafka-json definitions --out schemas --force",
+    )
+    bring.add_argument(
+        "language",
+        metavar="LANGUAGE",
+        choices=["kafka-json"],
+        help="kafka-json: Kafka's message definitions",
+    )
+    bring.add_argument(
+        "directory", metavar="DIR", type=Path, help="where the definitions are, or lie below"
+    )
+    bring.add_argument(
+        "--out", metavar="DIR", type=Path, required=True, help="the schema directory"
+    )
+    bring.add_argument("--force", action="store_true", help="replace files that differ")
 
     add(
         "json-schema",

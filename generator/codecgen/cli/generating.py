@@ -63,6 +63,7 @@ def generate(arguments: argparse.Namespace) -> int:
     refused = [d for result in emitted.values() for d in result.diagnostics]
     if refused:
         report(refused, {**directories.texts_of(model), **templates})
+    if any(result.stops for result in emitted.values()):
         return FINDINGS
     notes = [d for result in emitted.values() for d in result.notes]
     if notes:
@@ -74,7 +75,7 @@ def generate(arguments: argparse.Namespace) -> int:
     summary = output.write_tree(arguments.out, package, files, dry_run=arguments.check)
     seconds = time.perf_counter() - begin
     if arguments.check:
-        return _would_change(summary, arguments.out)
+        return max(_would_change(summary, arguments.out), FINDINGS if refused else GOOD)
     for path in summary.kept:
         say(f"codecgen: {path} is not generated any more, but was changed by hand: left as it is")
     counts = ", ".join(
@@ -86,7 +87,7 @@ def generate(arguments: argparse.Namespace) -> int:
         )
     )
     print(f"{arguments.out}: {counts} ({', '.join(names)}; {seconds:.1f} s)")
-    return GOOD
+    return FINDINGS if refused else GOOD
 
 
 def _templates(

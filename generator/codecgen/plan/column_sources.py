@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from codecgen.plan import nodes
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
+from codecgen.plan.constant_folding import fold, settled_fields
 from codecgen.plan.layouts import FieldPlan
 from codecgen.plan.nodes import Value
 from codecgen.schema.model import Field
 from codecgen.schema.types import BytesType
 
 BYTES_LIKE = ("binary", "string")
+
+DIRECT = (*BYTES_LIKE, "uuid", "struct", "list")
+"""Types of columns whose values are fields as they are."""
 
 
 class SourceError(Exception):
@@ -26,54 +30,69 @@ class SourceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """``bytes`` and ``lists`` are columns that are fields of the row, by the field's name, lists with their members by the
-    names of the element's fields. ``numbers`` are worked out; ``missing`` have no value here."""
+    """``fields`` are columns that are fields of the row, by the field's name: bytes, uuids, structs and lists. ``numbers`` are
+    worked out; ``missing`` have no value here. ``inside`` has what structs and lists are made of, by their index."""
 
-    bytes: Mapping[str, Leaf]
-    lists: Mapping[str, tuple[Leaf, Mapping[str, Leaf]]]
+    fields: Mapping[str, Leaf]
     numbers: tuple[tuple[Leaf, Value], ...]
     missing: tuple[Leaf, ...]
+    inside: Mapping[int, tuple[Leaf, ...]]
 
     def is_missing(self, leaf: Leaf) -> bool:
-        """Whether a column, or the list that it is in, has no value here."""
-        name = leaf.column.name if leaf.inside is None else leaf.inside.name
-        return any(other.column.name == name for other in self.missing)
+        """Whether a column, or that which it is in, has no value here."""
+        return any(other is leaf.root for other in self.missing)
 
 
 def sources(view: ViewPlan, case: CasePlan) -> Sources:
     """What the columns of a case are made of. Raises :class:`SourceError`."""
-    as_bytes: dict[str, Leaf] = {}
-    lists: dict[str, tuple[Leaf, Mapping[str, Leaf]]] = {}
+    fields: dict[str, Leaf] = {}
     numbers: list[tuple[Leaf, Value]] = []
     missing = []
     for leaf in view.leaves:
         if leaf.inside is not None:
             continue
-        value = case.values.get(leaf.column.name)
+        value = settled(case, leaf)
         nothing = value is None or isinstance(value, nodes.NullValue)
-        if value is None or (nothing and leaf.column.type in (*BYTES_LIKE, "list")):
+        if value is None or (nothing and leaf.column.type in DIRECT):
             missing.append(leaf)
-        elif leaf.column.type in BYTES_LIKE:
+        elif leaf.column.type in DIRECT:
             field = _field_of_row(case, value)
-            _check_bytes(case, leaf, field.field)
-            if field.name in as_bytes:
-                raise SourceError("two columns of the same bytes", field.field)
-            as_bytes[field.name] = leaf
-        elif leaf.column.type == "list":
-            field = _field_of_row(case, value)
-            if field.name in lists:
-                raise SourceError("two columns of the same list", field.field)
-            members = {m.column.name: m for m in view.leaves if m.inside is leaf.column}
-            lists[field.name] = (leaf, members)
+            _check_field(case, leaf, field.field)
+            if field.name in fields:
+                raise SourceError("two columns of the same field", field.field)
+            fields[field.name] = leaf
         else:
             numbers.append((leaf, value))
-    return Sources(as_bytes, lists, tuple(numbers), tuple(missing))
+    inside = {leaf.index: view.inside(leaf) for leaf in view.leaves if leaf.column.parts}
+    return Sources(fields, tuple(numbers), tuple(missing), inside)
 
 
-def _check_bytes(case: CasePlan, leaf: Leaf, f: Field) -> None:
-    if not isinstance(f.type, BytesType):
+def only_kernels_read(view: ViewPlan, case: CasePlan, others: Collection[str] = ()) -> None:
+    """Raise :class:`SourceError` for a column that only kernels can read: neither a plain value nor a list of structs of bytes
+    and text. ``others`` are types that cannot be had either."""
+    for leaf in view.leaves:
+        column, value = leaf.root.column, settled(case, leaf)
+        if value is None or isinstance(value, nodes.NullValue):
+            continue
+        listed = leaf.inside is not None and leaf.column.type not in BYTES_LIKE
+        odd = column.element is not None or leaf.column.type in ("struct", "uuid", *others)
+        if listed or odd:
+            what = "lists" if column.type == "list" else column.type
+            raise SourceError(f"in a column of {what}", blamed(case, value))
+
+
+def settled(case: CasePlan, leaf: Leaf) -> Value | None:
+    """What a column is made of, without conditions that the version settles."""
+    value = case.values.get(leaf.root.column.name)
+    if not isinstance(value, nodes.Conditional) or leaf.root.column.type not in DIRECT:
+        return value
+    return fold(value, settled_fields)
+
+
+def _check_field(case: CasePlan, leaf: Leaf, f: Field) -> None:
+    if leaf.column.type in BYTES_LIKE and not isinstance(f.type, BytesType):
         raise SourceError("a column of bytes from something else", f)
-    if leaf.column.type == "string" and not f.type.text:
+    if leaf.column.type == "string" and not getattr(f.type, "text", False):
         raise SourceError("a string that is not text in UTF-8", f)
     if case.rows.header_only:
         raise SourceError("in a view of heads, but at no fixed place", f)
@@ -90,7 +109,7 @@ def _field_of_row(case: CasePlan, value: Value) -> FieldPlan:
             for read in nodes.fields_read(part):
                 reason = "one of several fields that a column may show, by a condition"
                 raise SourceError(reason, read.field)
-    raise SourceError("bytes or a list that are no field of the row", blamed(case, value))
+    raise SourceError("bytes, a struct or a list that are no field of the row", blamed(case, value))
 
 
 def blamed(case: CasePlan, value: Value) -> Field:

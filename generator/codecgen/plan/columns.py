@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -11,7 +12,7 @@ from codecgen.plan.nodes import Value
 from codecgen.plan.resolve_rows import RowsResolver, WriteResolver, rows_scope
 from codecgen.plan.scope import Scope
 from codecgen.schema.expression import Binary, EndOf, Expression, If, Node, Not, Path
-from codecgen.schema.model import Choice, Column, Rows, View
+from codecgen.schema.model import Column, Rows, View
 from codecgen.schema.types import ArrayType, Reference
 
 
@@ -57,23 +58,36 @@ class CasePlan:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A column, or a member of a column of lists (``inside``), that has buffers of its own."""
+    """A column that has buffers of its own: one of the view, or what is ``inside`` a column of structs or lists."""
 
     index: int
     column: Column
-    inside: Column | None = None
+    inside: Leaf | None = None
 
     @property
     def name(self) -> str:
         return self.column.name if self.inside is None else f"{self.inside.name}_{self.column.name}"
 
+    @property
+    def root(self) -> Leaf:
+        """The column of the view."""
+        return self if self.inside is None else self.inside.root
+
+    @property
+    def list(self) -> Leaf | None:
+        """The lists that it is in, the innermost ones: it has a value for each of their elements (None: for each row)."""
+        if self.inside is None or self.inside.column.type == "list":
+            return self.inside
+        return self.inside.list
+
 
 @dataclass(frozen=True, slots=True)
 class ViewPlan:
-    """A view, with the entries that it is made of by the number that tells them apart."""
+    """A view, with the entries that it is made of by the number of the field ``by`` that tells them apart: None for those of one
+    layout, in one version."""
 
     view: View
-    choice: Choice
+    by: str | None
     entries: tuple[tuple[int, LayoutPlan], ...]
     cases: tuple[CasePlan, ...]
     leaves: tuple[Leaf, ...]
@@ -89,31 +103,52 @@ class ViewPlan:
                 same.append(key)
         return out
 
+    def inside(self, leaf: Leaf) -> tuple[Leaf, ...]:
+        """What a column of structs or lists is made of."""
+        return tuple(other for other in self.leaves if other.inside is leaf)
+
     def cases_of(self, entry: LayoutPlan) -> tuple[CasePlan, ...]:
         return tuple(case for case in self.cases if case.entry is entry)
 
 
 def plan_view(plan: Plan, view: View) -> ViewPlan:
     """The plan of a view without faults."""
-    choice = plan.model.choices[view.of]
-    entries = tuple((int(key), p) for key, ref in choice.cases for p in plan.of(ref))
+    by, entries = _entries(plan, view)
     cases: list[CasePlan] = []
     for _, entry in entries:
         for rows in view.rows:
             if rows.layout == entry.name:
                 cases.append(_case(plan, view, len(cases), rows, entry))
-    return ViewPlan(view, choice, entries, tuple(cases), tuple(_leaves(view)))
+    return ViewPlan(view, by, entries, tuple(cases), tuple(_leaves(view)))
+
+
+def _entries(plan: Plan, view: View) -> tuple[str | None, tuple[tuple[int, LayoutPlan], ...]]:
+    """What stands one after the other, and the field that tells it apart."""
+    choice = plan.model.choices.get(view.of)
+    if choice is not None:
+        cases = ((int(key), p) for key, ref in choice.cases for p in plan.of(ref))
+        return choice.by, tuple(cases)
+    plans = plan.versions[view.of]
+    by = plans[0].layout.version_is if len(plans) > 1 else None
+    return by, tuple((p.version or 0, p) for p in plans)
+
+
+def is_made(plan: Plan, view: View) -> bool:
+    """Whether what a view is of is there: not in the formats as they were before there was any of it."""
+    return view.of in plan.model.choices or view.of in plan.model.layouts
 
 
 def _leaves(view: View) -> Iterator[Leaf]:
-    """The lists come before their members."""
-    index = 0
-    for column in view.columns:
-        yield Leaf(index, column)
-        index += 1
-        for member in column.members:
-            yield Leaf(index, member, column)
-            index += 1
+    """Structs and lists come before what is in them."""
+    numbers = itertools.count()
+
+    def leaves(columns: tuple[Column, ...], inside: Leaf | None) -> Iterator[Leaf]:
+        for column in columns:
+            leaf = Leaf(next(numbers), column, inside)
+            yield leaf
+            yield from leaves(column.parts, leaf)
+
+    yield from leaves(view.columns, None)
 
 
 def _case(plan: Plan, view: View, number: int, rows: Rows, entry: LayoutPlan) -> CasePlan:

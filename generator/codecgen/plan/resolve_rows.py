@@ -22,7 +22,16 @@ PLACES = ("position", "size")
 NUMBERS = ("int", "enum", "bool")
 """Kinds of values that columns hold as numbers."""
 
-_KINDS = {"bool": "bool", "binary": "bytes", "string": "text", "list": "array"}
+_KINDS = {
+    "bool": "bool",
+    "binary": "bytes",
+    "string": "text",
+    "list": "array",
+    "struct": "layout",
+    "uuid": "uuid",
+    "float": "float",
+    "double": "float",
+}
 
 
 def rows_scope(model: Model, layout: Layout, version: int | None, rows: Rows) -> Scope:

@@ -11,6 +11,7 @@ Range = tuple[int, int]
 
 I64: Range = (-(1 << 63), (1 << 63) - 1)
 _COLUMNS = {"int8": 8, "int16": 16, "int32": 32, "bool": 1}
+_UNSIGNED = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
 
 
 def bits_range(bits: int) -> Range:
@@ -20,6 +21,8 @@ def bits_range(bits: int) -> Range:
 
 def column_range(type_: str) -> Range:
     """The numbers that a column of a type holds."""
+    if type_ in _UNSIGNED:
+        return 0, (1 << _UNSIGNED[type_]) - 1
     bits = _COLUMNS.get(type_, 64)
     return (0, 1) if bits == 1 else bits_range(bits)
 

@@ -344,7 +344,7 @@ class _Programmer:
         if leaf.column.nullable or not isinstance(array.element, Reference):
             raise WriteError("an array that is not written by the kernels", f)
         element = self.plan.expected(array.element, layout)
-        members = {m.column.name: m for m in self.view.leaves if m.inside is leaf.column}
+        members = {m.column.name: m for m in self.view.inside(leaf)}
         each = tuple(self.in_element(inner, element, members) for inner in element.in_order)
         return Elements(fp, array, leaf, element, each)
 

@@ -136,9 +136,12 @@ class Array(Codec):
         source.session.tolerate(error)
         source.pos = source.end
 
-    def items(self, source: Source, this: Any) -> Iterator[Any]:
-        """The elements, parsed as they are asked for; none of an array that is null."""
+    def items(self, source: Source, this: Any, noted: Any = None) -> Iterator[Any]:
+        """The elements, parsed as they are asked for; none of an array that is null. ``noted`` has ``there``, which is
+        True from then on where it is not null."""
         if self.null is None or not self.is_null(source, this):
+            if noted is not None:
+                noted.there = True
             yield from self.filled(source, this)
 
     def filled(self, source: Source, this: Any) -> Iterator[Any]:

@@ -131,6 +131,11 @@ class Layout(Codec):
         """Whether the first bytes tell the length of the layout."""
         return self.size is not None or self.length is not None
 
+    def case(self, source: Source) -> Layout:
+        """The layout of the bytes at the head of a source: itself, whatever they are."""
+        del source
+        return self
+
     def frame(self, source: Source) -> int | None:
         """The length of the layout at the head of a source, fixed or from the field that measures it to its end.
 
@@ -310,7 +315,7 @@ class Choice(Codec):
                 f"{value} is none of {known}", source.where(source.pos + self.offset)
             )
             raise prefixed(error, self.by).located(schema=self.source_file)
-        return layout.case(source) if isinstance(layout, Choice) else layout
+        return layout.case(source)
 
     def frame(self, source: Source) -> int | None:
         """See :meth:`Layout.frame`; None also when the value that decides is not there as a whole."""

@@ -23,6 +23,14 @@ from codecgen.runtime.tags import SectionReader, Tags
 from codecgen.runtime.zero_bytes import Padding
 
 
+@dataclass(slots=True)
+class LastArray:
+    """The array that ends a layout. ``there`` says, once its elements are parsed, that it is neither null nor left out."""
+
+    name: str
+    there: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
     """A layout whose last array is not parsed yet.
@@ -34,6 +42,7 @@ class Opened:
     fields: construct.Container
     items: Iterator[Any]
     error: CodecError | None = None
+    array: LastArray | None = None
 
 
 class Parse:
@@ -84,7 +93,8 @@ class Parse:
                 self.field(f)
             if isinstance(last.codec, Array):
                 self.begin(last)
-                return Opened(self.obj, self.elements(last, last.codec))
+                array = LastArray(last.name)
+                return Opened(self.obj, self.elements(last, last.codec, array), array=array)
             self.field(last)
             self.finish()
         except CodecError as error:
@@ -96,12 +106,12 @@ class Parse:
         """Whether the current window is the layout to its end."""
         return any(last is None for _, last in self.windows)
 
-    def elements(self, f: Field, codec: Array) -> Iterator[Any]:
+    def elements(self, f: Field, codec: Array, array: LastArray) -> Iterator[Any]:
         findings = self.source.session.findings
         if f.when is None or f.when(self.obj):
             noticed = len(findings)
             try:
-                for item in codec.items(self.source, self.obj):
+                for item in codec.items(self.source, self.obj, array):
                     for finding in findings[noticed:]:
                         self.fields.at(finding, f)
                     yield item

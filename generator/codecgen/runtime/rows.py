@@ -67,7 +67,7 @@ class RowView:
     element of a list is a tuple of its members."""
 
     def __init__(
-        self, name: str, *, of: Choice, columns: tuple[str, ...], cases: tuple[Case, ...]
+        self, name: str, *, of: Choice | Layout, columns: tuple[str, ...], cases: tuple[Case, ...]
     ) -> None:
         self.name = name
         self.of = of
@@ -158,8 +158,9 @@ def elements(case: Case, opened: Opened) -> Iterator[Any]:
 
 def whole(opened: Opened) -> None:
     """Parse what is left of an entry that is a row itself: nothing may follow."""
-    for _ in opened.items:
-        pass
+    items = construct.ListContainer(opened.items)
+    if opened.array is not None:
+        opened.fields[opened.array.name] = items if opened.array.there else None
 
 
 def bits_of(layout: Layout, fields: Any, name: str) -> int:

@@ -173,13 +173,16 @@ def derived(name: str, r: Record, span: Span, array: str | None) -> Derived:
 
 
 def columns(value: object) -> tuple[Column, ...]:
+    if isinstance(value, str):
+        return ()  # the type of what is in a list
     spans = key_spans(value)
     return tuple(
         Column(
             name=name,
-            type=str(c["type"] or "list"),
+            type=str(c["type"] or ("struct" if "struct" in c else "list")),
             span=spans[name],
-            members=columns(c["list"]),
+            members=columns(c["struct"] if "struct" in c else c["list"]),
+            element=_element(c),
             nullable=bool(c["nullable"]),
             on_request=bool(c["on_request"]),
             unit=cast(str | None, c["unit"]),
@@ -189,6 +192,13 @@ def columns(value: object) -> tuple[Column, ...]:
         )
         for name, c in entries(value)
     )
+
+
+def _element(c: Record) -> Column | None:
+    """What is in the lists of a column, where that is no struct."""
+    if not isinstance(c["list"], str):
+        return None
+    return Column("element", c["list"], c.at("list"))
 
 
 def rows(r: Record) -> Rows:

@@ -19,15 +19,19 @@ from codecgen.schema.key_types import (
     Use,
     Word,
 )
-from codecgen.schema.model import COLUMN_TYPES
+from codecgen.schema.types import COLUMN_TYPES
 
 VIEWS: Mapping[str, Form] = {
     "view": Form(
-        "How the layouts of a choice become the rows of one table.",
+        "How layouts that stand one after the other become the rows of one table.",
         {
             "view": Key(Name(), "Its name.", True),
             "doc": DOC,
-            "of": Key(Declared(), "The choice whose layouts stand one after the other.", True),
+            "of": Key(
+                Declared(),
+                "What stands one after the other: a layout, or the layouts of a choice.",
+                True,
+            ),
             "columns": Key(MapOf(Use("column")), "The columns of the table, in order.", True),
             "rows": Key(ListOf(Use("rows")), "What becomes a row, layout by layout.", True),
         },
@@ -37,8 +41,12 @@ VIEWS: Mapping[str, Form] = {
         {
             "type": Key(OneOf(COLUMN_TYPES), "The Arrow type of its values."),
             "list": Key(
+                Either((OneOf(COLUMN_TYPES), MapOf(Use("column")))),
+                "Its values are lists: of this type, or of structs with these fields, named as in the elements.",
+            ),
+            "struct": Key(
                 MapOf(Use("column")),
-                "Its values are lists of structs with these fields, named as in the elements.",
+                "Its values are structs with these fields, named as in the layout that the field holds.",
             ),
             "nullable": Key(Boolean(), "Whether a value may be null."),
             "on_request": Key(Boolean(), "Left out unless it is asked for."),
@@ -50,7 +58,7 @@ VIEWS: Mapping[str, Form] = {
             "unit": Key(Word(), "Unit of the number."),
             "doc": DOC,
         },
-        one_of=(("type", "list"),),
+        one_of=(("type", "list", "struct"),),
     ),
     "rows": Form(
         "What of a layout becomes rows.",

@@ -255,26 +255,26 @@ class Enum:
     keep_unknown: bool = False
 
 
-# ---------------------------------------------------------------- views
-
-COLUMN_TYPES = ("int8", "int16", "int32", "int64", "bool", "timestamp_ms", "binary", "string")
-"""What the values of a column can be. ``timestamp_ms`` is in milliseconds since 1970, in UTC."""
-
-
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a view: values of a type, or lists of structs (``members``)."""
+    """A column of a view: values of a type, structs of ``members``, or lists, of such structs or of ``element``."""
 
     name: str
     type: str
     span: Span
     members: tuple[Column, ...] = ()
+    element: Column | None = None
     nullable: bool = False
     on_request: bool = False
     unit: str | None = None
     doc: str = ""
     default: Expression | None = None
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def parts(self) -> tuple[Column, ...]:
+        """What is inside of a struct or a list."""
+        return self.members if self.element is None else (self.element,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +310,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How the layouts of a choice become the rows of one table."""
+    """How layouts that stand one after the other, those of a choice or always the same, become the rows of one table."""
 
     name: str
     doc: str

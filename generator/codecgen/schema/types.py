@@ -318,3 +318,12 @@ def choosing(type_: FieldType) -> tuple[Expression | None, Expression | None]:
         case StructType():
             return None, found.version
     return None, None
+
+
+# ---------------------------------------------------------------- columns of views
+
+COLUMN_TYPES = (
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float", "double", "bool",
+    "timestamp_ms", "uuid", "binary", "string",
+)  # fmt: skip
+"""What the values of a column can be. ``timestamp_ms`` is in milliseconds since 1970, in UTC; a ``uuid`` is its 16 bytes."""

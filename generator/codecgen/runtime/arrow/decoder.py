@@ -151,7 +151,7 @@ class Decoder:
                 decompress=decompress,
             )
         self.decompress = decompress
-        self.leaves = [leaf for column in view.columns for leaf in (column, *column.members)]
+        self.leaves = [leaf for column in view.columns for leaf in column.leaves()]
         self.use(
             np.zeros((ENTRIES, view.row_size // 8), np.int64),
             np.zeros(3 * len(self.leaves), np.int64),
@@ -180,10 +180,7 @@ class Decoder:
             return
         start, end = chunk.address, chunk.address + chunk.size
         bias = position - start
-        while True:
-            kind = self._kind(chunk, start)
-            if kind is None:
-                return
+        while (kind := self._kind(chunk, start)) is not None:
             kernels = self.kernels.KERNELS.get(kind)
             if kernels is None:
                 yield Rejected(start + bias, None)
@@ -202,8 +199,10 @@ class Decoder:
 
     def _kind(self, chunk: Chunk, start: int) -> int | None:
         """The number that says what the entry at an address is; None when the bytes end before it."""
-        kind = self.view.kind
-        at = start - chunk.address + kind.offset
+        kind, at = self.view.kind, start - chunk.address
+        if kind is None:
+            return next(iter(self.kernels.KERNELS)) if at < chunk.size else None
+        at += kind.offset
         if at + kind.size > chunk.size:
             return None
         data = bytes(chunk.view()[at : at + kind.size])
@@ -275,7 +274,8 @@ class Decoder:
         start, end = self._begin(i) + bias, int(row[END]) + bias
         at = int(row[AT]) + bias
         place = self.view.place(int(row[STATUS]))
-        return Rejected(start, end, place, at if start <= at <= end else None)
+        noticed = at if start <= at <= end else None
+        return Rejected(start, end if self.view.framed else None, place, noticed)
 
     def _past(self, i: int) -> int:
         """Go on after a rejected entry: the row of the index that has the next one."""

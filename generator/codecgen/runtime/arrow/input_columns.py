@@ -44,7 +44,7 @@ class Columns:
         self.constants = {
             name: _number(self.view.column(name), value) for name, value in constants.items()
         }
-        self.leaves = [leaf for column in self.view.columns for leaf in (column, *column.members)]
+        self.leaves = [leaf for column in self.view.columns for leaf in column.leaves()]
         self.schema: tuple[pa.Schema, tuple[Column, ...]] | None = None
 
     def select(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:

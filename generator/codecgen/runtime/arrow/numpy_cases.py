@@ -77,11 +77,12 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How entries of some kinds are found. ``prefix`` is their length and ``refuse`` says which lengths no entry has;
-    ``least`` bytes are there of each; ``choose`` says which case each is, -1 for none."""
+    """How entries of some kinds are found. ``prefix`` is their length and ``refuse`` says which lengths no entry has, or all
+    have the same ``size``; ``least`` bytes are there of each; ``choose`` says which case each is, -1 for none."""
 
     kinds: tuple[int, ...]
-    prefix: LengthPrefix
     least: int
     choose: Callable[[Walk, bool], Vector]
+    prefix: LengthPrefix | None = None
     refuse: Callable[[Vector], Vector] | None = None
+    size: int = 0

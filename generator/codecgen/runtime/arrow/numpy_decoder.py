@@ -136,9 +136,8 @@ class NumpyDecoder:
         memory = Memory(chunk.array)
         kind = self.view.kind
         at = 0
-        while at + kind.offset + kind.size <= chunk.size:
-            found = bytes(memory.view[at + kind.offset : at + kind.offset + kind.size])
-            layout = self.layouts.get(int.from_bytes(found, kind.endian, signed=kind.signed))
+        while (found := self._kind(memory, at, chunk.size)) is not None:
+            layout = self.layouts.get(found)
             if layout is None:
                 yield Rejected(at + position, None)
                 return
@@ -152,9 +151,19 @@ class NumpyDecoder:
             if why < 0:
                 yield Rejected(at + position, None)
             # Too few bytes for an entry of this kind may be enough for one of another kind.
-            after = bytes(memory.view[at + kind.offset : at + kind.offset + kind.size])
-            if why < 0 or (why == 0 and after == found):
+            if why < 0 or (why == 0 and self._kind(memory, at, chunk.size) == found):
                 return
+
+    def _kind(self, memory: Memory, at: int, size: int) -> int | None:
+        """The number that says what an entry is; None when the bytes end before it."""
+        kind = self.view.kind
+        if kind is None:
+            return next(iter(self.layouts)) if at < size else None
+        first = at + kind.offset
+        if first + kind.size > size:
+            return None
+        found = bytes(memory.view[first : first + kind.size])
+        return int.from_bytes(found, kind.endian, signed=kind.signed)
 
     def _entries(
         self, layout: Layout, memory: Memory, edges: Vector, bias: int

@@ -87,6 +87,12 @@ class Walk:
         found = self.memory.bytes(at) if size == 1 else self.memory.runs(at, size)
         return found.view(kind).astype(np.int64)
 
+    def boolean(self) -> Vector:
+        """Bytes that are 1 for true or 0 for false."""
+        value = self.fixed("u1")
+        self.refuse(value > 1)
+        return value
+
     def skip(self, size: int) -> None:
         block, at, p = self._block or (None, 0, None)
         known = p is self.p

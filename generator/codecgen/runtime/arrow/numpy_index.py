@@ -21,9 +21,11 @@ ENOUGH, ENDED, REFUSED, OTHER = 1, 0, -1, 2
 
 
 def find(
-    kind: Kind, layout: Layout, memory: Memory, at: int, size: int, most: int
+    kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, most: int
 ) -> tuple[Vector, int]:
     """Where entries begin, and the last one ends; and why there are no more."""
+    if layout.prefix is None:
+        return _alike(kind, layout, memory, at, size, most)
     first, why = _one_by_one(kind, layout, memory, at, size, min(most, FIRST))
     edges = np.array(first, np.int64)
     if why == ENOUGH and most > FIRST:
@@ -34,6 +36,27 @@ def find(
         edges = np.concatenate([edges, more, np.array(last[1:], np.int64)])
     refused = np.flatnonzero(_refused(layout, np.diff(edges) - layout.prefix.after))
     return (edges[: refused[0] + 1], REFUSED) if len(refused) else (edges, why)
+
+
+def _alike(
+    kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, most: int
+) -> tuple[Vector, int]:
+    """What :func:`find` finds where all entries have the same size."""
+    count = min(most, (size - at) // layout.size)
+    edges = at + layout.size * np.arange(count + 1)
+    if kind is not None:
+        others = np.flatnonzero(~_of_kind(kind, layout, memory, edges[:-1], edges[1:]))
+        if len(others):
+            return edges[: others[0] + 1], OTHER
+    return edges, ENOUGH if count == most else ENDED
+
+
+def _of_kind(kind: Kind, layout: Layout, memory: Memory, start: Vector, end: Vector) -> Vector:
+    """Which entries are of the kinds of a layout."""
+    form = f"{_order(kind)}{'i' if kind.signed else 'u'}{kind.size}"
+    found = Walk(memory, start, end, 0).at(form, kind.offset)
+    good: Vector = np.logical_or.reduce([found == number for number in layout.kinds])
+    return good
 
 
 def _refused(layout: Layout, lengths: Vector) -> Vector:
@@ -47,41 +70,42 @@ def _order(kind: Kind) -> str:
 
 
 def _at_once(
-    kind: Kind, layout: Layout, memory: Memory, edges: Vector, size: int, most: int
+    kind: Kind | None, layout: Layout, memory: Memory, edges: Vector, size: int, most: int
 ) -> Vector:
     """The ends of further entries, as far as they are as they should be."""
+    assert layout.prefix is not None
     start = edges[-1:]
     mean = (int(edges[-1]) - int(edges[0])) // (len(edges) - 1) + 1
     end = np.array([min(size, int(edges[-1]) + mean * most)])
     places, _, after = follow(layout.prefix, memory, start, end, None)
     ends = np.append(places, after)[1:]
     prefix = layout.prefix
-    form = f"{_order(kind)}{'i' if kind.signed else 'u'}{kind.size}"
-    found = Walk(memory, places, ends, 0).at(form, kind.offset)
-    good = np.logical_or.reduce([found == number for number in layout.kinds])
-    good &= places <= size - max(kind.offset + kind.size, prefix.head)
+    good = places <= size - max(0 if kind is None else kind.offset + kind.size, prefix.head)
+    if kind is not None:
+        good &= _of_kind(kind, layout, memory, places, ends)
     good &= (ends <= size) & (ends - places >= prefix.after)
     wrong = np.flatnonzero(~good)
     return ends[: min(int(wrong[0]) if len(wrong) else len(ends), most)]
 
 
 def _one_by_one(
-    kind: Kind, layout: Layout, memory: Memory, at: int, size: int, most: int
+    kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, most: int
 ) -> tuple[list[int], int]:
     """What :func:`find` finds, by a plain loop. Lengths may be among it that no entry has."""
+    assert layout.prefix is not None
     prefix = layout.prefix
-    letter = {1: "b", 2: "h", 4: "i", 8: "q"}[kind.size]
-    numbers = [
-        (kind.offset, kind.size, letter if kind.signed else letter.upper()),
-        (prefix.offset, prefix.head - prefix.offset, prefix.format()),
-    ]
-    form = _order(kind)
+    numbers = [(prefix.offset, prefix.head - prefix.offset, prefix.format())]
+    order, first = prefix.order, 0  # which of the two numbers is the kind
+    if kind is not None:
+        letter = {1: "b", 2: "h", 4: "i", 8: "q"}[kind.size]
+        numbers.append((kind.offset, kind.size, letter if kind.signed else letter.upper()))
+        order, first = _order(kind), 0 if kind.offset < prefix.offset else 1
+    form = order
     head = 0
     for offset, width, letter in sorted(numbers):
         form += f"{offset - head}x{letter}"
         head = offset + width
     unpack = struct.Struct(form).unpack_from
-    first = 0 if kind.offset < prefix.offset else 1  # which of the two numbers is the kind
     view, kinds, after = memory.view, layout.kinds, prefix.after
     edges = [at]
     add = edges.append
@@ -90,9 +114,9 @@ def _one_by_one(
         if at > last:
             return edges, ENDED
         pair = unpack(view, at)
-        if pair[first] not in kinds:
+        if kind is not None and pair[first] not in kinds:
             return edges, OTHER
-        length = pair[1 - first]
+        length = pair[-1 if kind is None else 1 - first]
         end = at + after + length
         if length < 0 or end > size:
             beyond = length >= 0 and not _refused(layout, np.array([length]))[0]

@@ -194,6 +194,10 @@ _NUMBERS = {
     "int16": np.int16,
     "int32": np.int32,
     "int64": np.int64,
+    "uint8": np.uint8,
+    "uint16": np.uint16,
+    "uint32": np.uint32,
+    "uint64": np.uint64,
     "timestamp_ms": np.int64,
 }
 

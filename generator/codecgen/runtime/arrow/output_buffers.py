@@ -17,23 +17,35 @@ Allocate = Callable[[int], Any]
 LEAVES = 4
 """Numbers that the kernels have before those of the leaves: rows, entries, where the last and the next one are."""
 
-_WIDTHS = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "timestamp_ms": 8}
+_BITS = {"float": 32, "double": 64, "timestamp_ms": 64, "uuid": 128}
+_BITS |= {f"{sign}int{bits}": bits for sign in ("", "u") for bits in (8, 16, 32, 64)}
+"""The bits of a value."""
 
 
 @cache
 def arrow_type(column: Column) -> Any:
-    """The Arrow type of a column."""
-    if column.type == "list":
-        fields = [pa.field(m.name, arrow_type(m), m.nullable) for m in column.members]
-        return pa.list_(pa.field("element", pa.struct(fields), False))
-    if column.type == "timestamp_ms":
-        return pa.timestamp("ms", "UTC")
+    """The Arrow type of a column. A uuid is 16 bytes: the extension type of that name is unknown to much that reads Arrow, and
+    pyarrow does not build it inside structs and lists."""
+    if column.type in ("struct", "list"):
+        fields = [pa.field(m.name, arrow_type(m), m.nullable) for m in column.parts]
+        if column.element is not None:
+            return pa.list_(fields[0])
+        struct = pa.struct(fields)
+        return struct if column.type == "struct" else pa.list_(pa.field("element", struct, False))
     return {
         "int8": pa.int8(),
         "int16": pa.int16(),
         "int32": pa.int32(),
         "int64": pa.int64(),
+        "uint8": pa.uint8(),
+        "uint16": pa.uint16(),
+        "uint32": pa.uint32(),
+        "uint64": pa.uint64(),
+        "float": pa.float32(),
+        "double": pa.float64(),
         "bool": pa.bool_(),
+        "timestamp_ms": pa.timestamp("ms", "UTC"),
+        "uuid": pa.binary(16),
         "binary": pa.binary(),
         "string": pa.string(),
     }[column.type]
@@ -60,25 +72,27 @@ class Part:
         self.validity = _ones(rows, allocate) if column.nullable else None
         self.offsets: Any = None
         self.data: Any = None
-        self.members: list[Part] = []
+        self.parts: list[Part] = []
         size = room[LEAVES + column.index]
-        if column.type == "list":
+        if column.type == "struct":
+            self.parts = [Part(part, rows, room, allocate) for part in column.parts]
+        elif column.type == "list":
             self.offsets = _offsets(rows, allocate)
-            self.members = [Part(member, size, room, allocate) for member in column.members]
+            self.parts = [Part(part, size, room, allocate) for part in column.parts]
         elif column.type in ("binary", "string"):
             self.offsets = _offsets(rows, allocate)
             self.data = _buffer(size, allocate)
         elif column.type == "bool":
             self.data = _ones(rows, allocate)
         else:
-            self.data = _buffer(rows * _WIDTHS[column.type], allocate)
+            self.data = _buffer(rows * (_BITS[column.type] // 8), allocate)
 
     def addresses(self, out: list[int]) -> None:
         at = 3 * self.column.index
         for i, buffer in enumerate((self.data, self.validity, self.offsets)):
             out[at + i] = 0 if buffer is None else buffer.address
-        for member in self.members:
-            member.addresses(out)
+        for part in self.parts:
+            part.addresses(out)
 
     def array(self, rows: int, used: Sequence[int], nulls: Sequence[int]) -> Any:
         """The rows that were written, of which the leaves have used so much."""
@@ -86,13 +100,15 @@ class Part:
         kind = arrow_type(column)
         size, missing = used[LEAVES + column.index], nulls[column.index]
         validity = self.validity if missing else None
-        if self.members:
-            arrays = [member.array(size, used, nulls) for member in self.members]
-            struct = pa.Array.from_buffers(kind.value_type, size, [None], 0, children=arrays)
+        if column.type == "struct":
+            inside = [part.array(rows, used, nulls) for part in self.parts]
+            return pa.Array.from_buffers(kind, rows, [validity], missing, children=inside)
+        if column.type == "list":
+            inside = [part.array(size, used, nulls) for part in self.parts]
+            if column.element is None:
+                inside = [pa.Array.from_buffers(kind.value_type, size, [None], 0, children=inside)]
             offsets = self.offsets.slice(0, 4 * (rows + 1))
-            return pa.Array.from_buffers(
-                kind, rows, [validity, offsets], missing, children=[struct]
-            )
+            return pa.Array.from_buffers(kind, rows, [validity, offsets], missing, children=inside)
         if self.offsets is None:
             return pa.Array.from_buffers(kind, rows, [validity, self.data], missing)
         buffers = [validity, self.offsets.slice(0, 4 * (rows + 1)), self.data.slice(0, size)]

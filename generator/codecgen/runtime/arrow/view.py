@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. ``index`` is its place among the buffers of the kernels; ``members`` are those of the structs in a list."""
+    """A column. ``index`` is its place among the buffers of the kernels; ``members`` are those of structs, and of the structs
+    in a list; ``element`` is what other lists hold."""
 
     name: str
     type: str
@@ -18,6 +19,18 @@ class Column:
     nullable: bool = False
     on_request: bool = False
     doc: str = ""
+    element: Column | None = None
+
+    @property
+    def parts(self) -> tuple[Column, ...]:
+        """What is inside of a struct or a list."""
+        return self.members if self.element is None else (self.element,)
+
+    def leaves(self) -> Iterator[Column]:
+        """The column, and all that is inside of it, in the order of their buffers."""
+        yield self
+        for part in self.parts:
+            yield from part.leaves()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +77,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view. ``kernels`` is the module that has them, ``numpy`` the one that does the same without a compiler.
+    """A view. ``kind`` tells its entries apart (None: all are of one layout); they are ``framed`` where their first bytes tell
+    how long they are, and otherwise end where their fields end. ``kernels`` is the module that has them, ``numpy`` the one that does the same without a compiler.
     ``checks`` has what the kernels check, by the numbers that they give, from 1 on."""
 
     name: str
@@ -72,9 +86,15 @@ class View:
     columns: tuple[Column, ...]
     cases: tuple[Case, ...]
     row_size: int
-    kind: Kind
+    kind: Kind | None = None
     checks: tuple[Place, ...] = ()
     numpy: str | None = None
+    framed: bool = True
+
+    @property
+    def head(self) -> int:
+        """The bytes up to the end of the number that tells entries apart."""
+        return 0 if self.kind is None else self.kind.offset + self.kind.size
 
     def place(self, check: int) -> Place | None:
         """What the check of a number is about; None for a number that no check has."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.columns import ViewPlan
-from codecgen.schema.lookup import bytes_of, reference_of
+from codecgen.schema.lookup import bytes_of
 from codecgen.schema.types import ZERO_TERMINATED, PaddingType
 from codecgen.targets.arrow.checks import Unsupported
 
@@ -28,8 +28,7 @@ def _layouts(plan: Plan, entry: LayoutPlan) -> Iterator[LayoutPlan]:
         layout = todo.pop()
         yield layout
         for fp in layout.fields:
-            ref = reference_of(fp.field)
-            for held in () if ref is None else plan.held(ref, layout):
+            for held in plan.held_by(fp.field.type, layout):
                 if (held.name, held.version) not in seen:
                     seen.add((held.name, held.version))
                     todo.append(held)

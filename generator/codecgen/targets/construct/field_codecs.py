@@ -319,7 +319,7 @@ class FieldCodecs:
         other = plan.other_tags
         return call(
             self.use("Tags"),
-            other=f"({', '.join(map(str, other))},)" if other else None,
+            other=str(other) if other else None,
             overlong="True" if "overlong_varints" in accepts else None,
             loose="True" if "loose_tags" in accepts else None,
         )

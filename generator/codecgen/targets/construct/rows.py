@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from codecgen.plan import LayoutPlan, Plan, nodes
-from codecgen.plan.columns import CasePlan, ViewPlan, plan_view
+from codecgen.plan.columns import CasePlan, ViewPlan, is_made, plan_view
 from codecgen.plan.nodes import Value
 from codecgen.schema.model import Column
 from codecgen.schema.types import BitsType
 from codecgen.targets.construct.expressions import PythonExpressions
 from codecgen.targets.construct.homes import Home, class_name, symbol
+from codecgen.targets.construct.row_parts import RowParts
 from codecgen.targets.made_for import package_text
 from codecgen.targets.python_source import (
     WIDTH,
@@ -37,7 +38,7 @@ def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
     package = plan.manifest.package
     files = {}
     for view in plan.model.views.values():
-        if view.of in plan.model.choices:
+        if is_made(plan, view):
             text = RowModule(plan, plan_view(plan, view), homes).text(mark)
             files[f"{package}/rows/{view.name}.py"] = text
     if files:
@@ -56,11 +57,12 @@ class RowModule:
         self.modules: dict[Home, str] = {}
         self.helpers: set[str] = set()
         self.functions: list[str] = []
+        self.parts = RowParts(plan, self.bits)
         self.names = {view.view.name.upper()} | _TAKEN
 
     def text(self, mark: str) -> str:
         view = self.view.view
-        of = self.refer(self.view.choice.name, symbol(self.view.choice.name))
+        of = self.refer(view.of, symbol(view.of))
         body = call(
             "RowView",
             string(view.name),
@@ -162,6 +164,11 @@ class RowModule:
         self.functions.append("\n".join(lines))
         return name
 
+    def bits(self, layout: LayoutPlan, holder: str, name: str) -> str:
+        """The number that a field of bits was parsed from."""
+        self.helpers.add("bits_of")
+        return f"bits_of({self.layout(layout)}, {holder}, {string(name)})"
+
     def condition(self, case: CasePlan) -> str:
         assert case.when is not None
         scope = RowExpressions(self, case)
@@ -185,17 +192,18 @@ class RowModule:
         if column.type == "bool" and isinstance(value, nodes.Literal):
             return str(bool(value.value))
         text = scope.text(value)
-        if column.type == "list" and isinstance(value, nodes.NullValue):
+        if isinstance(value, nodes.FieldValue) and (
+            column.parts or column.type in ("uuid", "binary")
+        ):
+            around = case.element if value.owner == "item" else case.entry
+            nullable = value.type.nullable
+            return self.parts.shown(column, value.field.type, text, around, nullable=nullable)
+        kind = value.type.kind
+        wanted = "bool" if column.type == "bool" else "int"
+        if kind == "null" or kind not in ("bool", "enum", "int") or kind == wanted:
             return text
-        if column.type == "list":
-            members = "".join(f"part.{m.name}, " for m in column.members)
-            inside = members if len(column.members) == 1 else members[:-2]
-            listed = f"tuple([({inside.strip()}) for part in {text}])"
-            return f"None if {text} is None else {listed}" if value.type.nullable else listed
-        kind = "other" if value.type.nullable else value.type.kind
-        if column.type == "bool":
-            return text if kind == "bool" else f"bool({text})"
-        return f"int({text})" if kind in ("bool", "enum") else text
+        made = f"{wanted}({text})"
+        return f"None if {text} is None else {made}" if value.type.nullable else made
 
 
 def _tuple(items: list[Code]) -> Call:
@@ -227,11 +235,9 @@ class RowExpressions(PythonExpressions):
             case nodes.FieldValue(field, owner=owner, holders=()) if isinstance(
                 field.type, BitsType
             ):
-                self.helpers.add("bits_of")
                 of_item = owner == "item"
                 layout = self.case.element if of_item else self.case.entry
-                at = "item" if of_item else "entry"
-                return f"bits_of({self.module.layout(layout)}, {at}, {string(field.name)})"
+                return self.module.bits(layout, "item" if of_item else "entry", field.name)
         return super().text(value)
 
     def plain(self, value: Value) -> bool:

@@ -258,7 +258,8 @@ def _view(plan: Plan, v: model.View) -> view.View:
 
 def _column(c: model.Column) -> view.Column:
     members = tuple(_column(m) for m in c.members)
-    return view.Column(c.name, c.type, members, c.nullable, c.on_request, Words(c.doc))
+    element = None if c.element is None else _column(c.element)
+    return view.Column(c.name, c.type, members, element, c.nullable, c.on_request, Words(c.doc))
 
 
 def _rows(plan: Plan, r: model.Rows) -> view.Rows:

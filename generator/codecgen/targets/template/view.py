@@ -195,8 +195,9 @@ class Column:
     """A column of a view."""
 
     name: Annotated[str, "Its name."]
-    type: Annotated[str, "The type of its values, or `list`."]
-    members: Annotated[tuple[Column, ...], "The columns of the elements of lists."]
+    type: Annotated[str, "The type of its values, or `struct` or `list`."]
+    members: Annotated[tuple[Column, ...], "What is in a struct, or in the structs in a list."]
+    element: Annotated[Column | None, "What is in a list, if that is no struct."]
     nullable: Annotated[bool, "Whether a value may be missing."]
     on_request: Annotated[bool, "Whether readers give it only to those who ask."]
     doc: Annotated[Words, "What it is."]
@@ -237,7 +238,7 @@ class View:
 
     name: Annotated[str, "Its name."]
     doc: Annotated[Words, "What it is."]
-    of: Annotated[str, "The choice whose layouts become rows."]
+    of: Annotated[str, "The layout, or the choice whose layouts, become rows."]
     columns: Annotated[tuple[Column, ...], "Its columns."]
     rows: Annotated[tuple[Rows, ...], "Where the rows come from, for each layout."]
 

@@ -3,6 +3,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.MessageUtil;
@@ -16,10 +17,14 @@ import org.apache.kafka.common.protocol.types.Struct;
 import org.apache.kafka.common.protocol.types.TaggedFields;
 import org.apache.kafka.common.protocol.types.Type;
 import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.common.utils.internals.ImplicitLinkedHashCollection;
 
 import java.io.File;
 import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Modifier;
+import java.lang.reflect.ParameterizedType;
 import java.nio.ByteBuffer;
+import java.util.Collection;
 import java.util.HexFormat;
 import java.util.Map;
 import java.util.Random;
@@ -30,8 +35,9 @@ import java.util.jar.JarFile;
 /**
  * Every message class that Kafka generates from its definitions: what it holds, what it writes and what it reads.
  *
- * <p>An empty request is answered with {@code messages}: of each the class, the versions with their fields, and the values
- * that it has when nothing was set. Other requests name a {@code message} and a {@code version}. With {@code value},
+ * <p>An empty request is answered with {@code messages}: of each the class, its apiKey (-1 for none), the versions with their
+ * fields, the values that it has when nothing was set, and {@code structs}: for the message and each of its structs, by the
+ * name of the class, the fields as the class declares them, with the struct that each holds and the value it has at first. Other requests name a {@code message} and a {@code version}. With {@code value},
  * Kafka's JSON of the message, the answer has the bytes as {@code hex}; {@code tags} are tagged fields that Kafka does not
  * know, as a number and bytes. With {@code random}, a seed, {@code hex} is what the class writes of a message that was made
  * up. With {@code hex} the answer has the {@code value}, how many bytes are {@code left}, and what Kafka writes for the
@@ -138,6 +144,14 @@ public final class Messages {
             ObjectNode out = messages.addObject();
             out.put("message", type.getSimpleName());
             out.put("class", type.getName());
+            out.put("api_key", message instanceof ApiMessage api ? api.apiKey() : -1);
+            ObjectNode structs = out.putObject("structs");
+            declared(type, structs.putArray(type.getSimpleName()));
+            for (Class<?> inner : type.getDeclaredClasses()) {
+                if (Message.class.isAssignableFrom(inner)) {
+                    declared(inner, structs.putArray(inner.getSimpleName()));
+                }
+            }
             Schema[] schemas = schemas(type);
             ObjectNode versions = out.putObject("versions");
             ObjectNode defaults = out.putObject("defaults");
@@ -150,6 +164,40 @@ public final class Messages {
                 }
             }
         }
+    }
+
+    private static void declared(Class<?> type, ArrayNode fields) throws Exception {
+        Object made = type.getDeclaredConstructor().newInstance();
+        boolean linked = ImplicitLinkedHashCollection.Element.class.isAssignableFrom(type);
+        for (java.lang.reflect.Field field : type.getDeclaredFields()) {
+            String name = field.getName();
+            if (Modifier.isStatic(field.getModifiers()) || name.startsWith("_")
+                    || linked && (name.equals("next") || name.equals("prev"))) {
+                continue;
+            }
+            field.setAccessible(true);
+            ObjectNode out = fields.addObject().put("name", name).put("struct", held(field));
+            Object value = field.get(made);
+            if (value == null) {
+                out.putNull("default");
+            } else if (value instanceof Number || value instanceof Boolean || value instanceof CharSequence
+                    || value instanceof Uuid) {
+                out.put("default", value.toString());
+            } else {
+                out.put("default", "");
+            }
+        }
+    }
+
+    /** The struct that a field holds, alone or many times; nothing for other types. */
+    private static String held(java.lang.reflect.Field field) {
+        Class<?> type = field.getType();
+        if (Collection.class.isAssignableFrom(type)) {
+            java.lang.reflect.Type whole = type.isInterface() ? field.getGenericType() : type.getGenericSuperclass();
+            type = whole instanceof ParameterizedType given && given.getActualTypeArguments()[0] instanceof Class<?> of
+                ? of : Object.class;
+        }
+        return Message.class.isAssignableFrom(type) ? type.getSimpleName() : "";
     }
 
     private static void describe(Schema schema, ArrayNode fields) {
@@ -232,7 +280,11 @@ public final class Messages {
         TreeMap<Integer, Object> made = new TreeMap<>();
         for (Map.Entry<Integer, Field> field : tagged.fields().entrySet()) {
             if (random.nextBoolean()) {
-                made.put(field.getKey(), value(field.getValue().type, random, depth + 1));
+                Object held = value(field.getValue().type, random, depth + 1);
+                // Schemas write a byte for a struct that is null, where classes read a varint.
+                if (held != null || !(field.getValue().type instanceof Schema)) {
+                    made.put(field.getKey(), held);
+                }
             }
         }
         if (random.nextInt(5) == 0) {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codecgen.plan import FieldPlan, LayoutPlan, Plan
+from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.columns import CasePlan
 from codecgen.plan.nodes import Value
 from codecgen.plan.read_ops import fields_needed
@@ -34,30 +34,14 @@ def min_size_of(plan: Plan, case: CasePlan) -> int:
     return max(1, bounds(plan, case.element).least)
 
 
-def size_of(entry: LayoutPlan) -> tuple[FieldPlan, int]:
-    """The field that says how long an entry is, and how many bytes it does not count."""
-    last = (None, entry.fields[-1].name)
-    found = (m for m in entry.fields if m.measures is not None and m.measures.last in last)
-    f = next(found, None)
-    if f is None or f.measures is None or f.offset is None or f.size is None:
-        raise Unsupported("an entry whose length is not at a fixed place", entry.fields[0].field)
-    if f.when is not None:
-        raise Unsupported("an entry whose length may be left out", f.field)
-    if f.own_bytes:
-        raise Unsupported("a length that counts itself", f.field)
-    first = entry.field(f.measures.first)
-    if first is None or first.offset is None:
-        raise Unsupported("a length that begins at no fixed place", f.field)
-    return f, first.offset
-
-
 def bytes_to_fixed(entry: LayoutPlan) -> int:
     """Bytes of an entry up to the last field at a fixed place."""
-    return max(
+    ends = [
         (fp.offset or 0) + (fp.size or 0)
         for fp in entry.fields
         if fp.offset is not None and fp.size is not None and fp.when is None
-    )
+    ]
+    return max(ends, default=0)
 
 
 def base_type(f: Field) -> str:

@@ -8,11 +8,19 @@ from dataclasses import dataclass
 from codecgen.plan.column_sources import BYTES_LIKE, Sources
 from codecgen.plan.columns import Leaf
 from codecgen.schema.model import Field
-from codecgen.targets.arrow.code_tree import Expr, Global, Num, Var, all_of, call, invert
+from codecgen.targets.arrow.code_tree import FALSE, Expr, Global, Num, Var, all_of, call, invert
 from codecgen.targets.arrow.function_builder import Builder
-from codecgen.targets.arrow.numba_decode.field_variables import ITEM, PART
+from codecgen.targets.arrow.numba_decode.field_variables import ITEM
 
-WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "timestamp_ms": 64}
+WIDTHS = {
+    **{f"{sign}int{bits}": bits for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "timestamp_ms": 64,
+    "float": 32,
+    "double": 64,
+}
+"""The bits of a number in a column."""
+
+UUID = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +70,9 @@ class ColumnOutputs:
         self.check = check
         self.targets: dict[int, Target] = {}
         self.named: dict[tuple[str, str], Leaf] = {}
-        self.members: Mapping[str, Leaf] = {}
-        self.lists: Mapping[str, tuple[Leaf, Mapping[str, Leaf]]] = {}
-        self.inside: Target | None = None
+        self.sources = sources
         if sources is not None:
-            self.named = {(ITEM, name): leaf for name, leaf in sources.bytes.items()}
-            self.named |= {(ITEM, name): leaf for name, (leaf, _) in sources.lists.items()}
-            self.lists = sources.lists
+            self.named = {(ITEM, name): leaf for name, leaf in sources.fields.items()}
 
     def of(self, leaf: Leaf) -> Target:
         """The variables of a column; always the same ones."""
@@ -80,33 +84,28 @@ class ColumnOutputs:
 
     def fields(self, part: str) -> set[str]:
         """The fields of a part that columns want."""
-        if part == PART:
-            return set(self.members)
         return {name for own, name in self.named if own == part}
 
     def target(self, part: str, name: str) -> Target | None:
         """Where a field goes."""
-        leaf = self.members.get(name) if part == PART else self.named.get((part, name))
+        leaf = self.named.get((part, name))
         return None if leaf is None else self.of(leaf)
 
-    def enter(self, target: Target | None) -> tuple[Mapping[str, Leaf], Target | None]:
-        """From here on fields are those of the elements of a list. What :meth:`leave` takes back."""
-        outer = self.members, self.inside
-        self.members = {}
-        if target is not None:
-            self.members = next(m for leaf, m in self.lists.values() if leaf is target.leaf)
-            self.inside = target
-        return outer
+    def inside(self, target: Target | None) -> list[Target]:
+        """What a struct, or an element of a list, is made of."""
+        if target is None or self.sources is None:
+            return []
+        return [self.of(leaf) for leaf in self.sources.inside.get(target.leaf.index, ())]
 
-    def leave(self, outer: tuple[Mapping[str, Leaf], Target | None]) -> None:
-        self.members, self.inside = outer
+    def enter(self, target: Target | None, part: str) -> None:
+        """The fields of a part are those of a struct, or of the elements of a list."""
+        for inner in self.inside(target):
+            self.named[part, inner.leaf.column.name] = inner.leaf
 
     def place(self, target: Target) -> Var:
         """The number of the row, or of the element of a list."""
-        if target.leaf.inside is None:
-            return self.at
-        assert self.inside is not None
-        return self.inside.at
+        around = target.leaf.list
+        return self.at if around is None else self.of(around).at
 
     # ------------------------------------------------------------ what is written
 
@@ -137,6 +136,40 @@ class ColumnOutputs:
                 place = target.offsets + Num(4) * self.place(target) + 4
                 self.code.do("store_32", place, target.at)
 
+    def nothing(self, target: Target) -> None:
+        """There is no value here: null, or what is empty."""
+        self.null(target)
+        self.empty(target)
+
+    def empty(self, target: Target) -> None:
+        """What lies in the place of a value that is not there."""
+        type_ = target.leaf.column.type
+        if type_ in WIDTHS or type_ == "bool":
+            self.number(target.leaf, Num(0), None, FALSE)
+        elif type_ == "uuid":
+            with self.code.when(target.data):
+                for place in self.halves(target):
+                    self.code.do("store_64", place, 0)
+        elif type_ == "struct":
+            for inner in self.inside(target):
+                self.empty(inner)
+        else:
+            self.close(target)
+
+    def value(self, target: Target, value: Expr) -> None:
+        """A number, as it was read."""
+        self.number(target.leaf, value, None, value)
+
+    def uuid(self, target: Target, p: Expr) -> None:
+        with self.code.when(target.data):
+            for place, half in zip(self.halves(target), (p, p + UUID // 2), strict=True):
+                self.code.do("store_64", place, call("load_i64_le", half))
+
+    def halves(self, target: Target) -> tuple[Expr, Expr]:
+        """The places of both halves of a uuid."""
+        place = target.data + Num(UUID) * self.place(target)
+        return place, place + UUID // 2
+
     def bytes(self, target: Target, p: Expr, n: Expr) -> None:
         with self.code.when(target.offsets):
             with self.code.when(n > target.room - target.at):
@@ -150,14 +183,15 @@ class ColumnOutputs:
             self.code.give(0)
 
     def number(self, leaf: Leaf, value: Expr, null: Expr | None, truth: Expr) -> None:
-        """A number of the row at hand; ``truth`` is the same as a condition."""
+        """A number; ``truth`` is the same as a condition."""
         t = self.of(leaf)
+        at = self.place(t)
         if leaf.column.type == "bool":
             with self.code.when(all_of([t.data, invert(truth)])):
-                self.code.do("clear_bit", t.data, self.at)
+                self.code.do("clear_bit", t.data, at)
         else:
             width = WIDTHS[leaf.column.type]
-            step = self.at if width == 8 else Num(width // 8) * self.at
+            step = at if width == 8 else Num(width // 8) * at
             with self.code.when(t.data):
                 self.code.do(f"store_{width}", t.data + step, value)
         if leaf.column.nullable and null is not None:
@@ -194,10 +228,29 @@ class ColumnOutputs:
 
     def missing(self, leaf: Leaf, state: Var, rows: tuple[Var, Var]) -> None:
         """A column without values here: null, or empty lists."""
-        t = self.of(leaf)
         if leaf.column.nullable:
             self.all_null(leaf, state, rows)
-        if leaf.column.type in (*BYTES_LIKE, "list"):
+        self.all_empty(leaf, state, rows)
+
+    def all_empty(self, leaf: Leaf, state: Var, rows: tuple[Var, Var]) -> None:
+        """What lies in the place of values that are not there."""
+        t, type_ = self.of(leaf), leaf.column.type
+        if type_ == "struct":
+            for inner in self.inside(t):
+                self.all_empty(inner.leaf, state, rows)
+        elif type_ in (*BYTES_LIKE, "list"):
             with self.code.when(t.offsets):
                 at = call("load_i64_le", state + self.slots[leaf.index].at)
                 self.code.do("fill_32", t.offsets, rows[0] + 1, rows[1], at)
+        elif leaf.inside is not None or type_ == "uuid":
+            self.zeros(t, rows)
+
+    def zeros(self, target: Target, rows: tuple[Var, Var]) -> None:
+        type_, (first, count) = target.leaf.column.type, rows
+        with self.code.when(target.data):
+            if type_ == "bool":
+                self.code.do("fill_false", target.data, *rows)
+            elif type_ == "uuid":
+                self.code.do("fill_64", target.data, Num(2) * first, Num(2) * count, 0)
+            else:
+                self.code.do(f"fill_{WIDTHS[type_]}", target.data, *rows, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, read_ops
 from codecgen.plan.read_ops import ReadOp
@@ -14,16 +14,20 @@ from codecgen.schema.types import (
     ArrayType,
     BitsType,
     BytesType,
-    ChoiceType,
-    ScalarType,
 )
 from codecgen.targets.arrow.checks import Unsupported
-from codecgen.targets.arrow.code_tree import Expr, Num, Prefix, Var, any_of, call, effect
+from codecgen.targets.arrow.code_tree import Expr, Prefix, Var, any_of, call, effect
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs, Target
-from codecgen.targets.arrow.numba_decode.field_variables import PART, Fields, Variables, is_number
+from codecgen.targets.arrow.numba_decode.field_variables import (
+    Fields,
+    Variables,
+    is_number,
+    is_raw,
+)
 
-_FIXED = {**FLOATS, "bool": 1, "uuid": 16}
+FIXED = {**FLOATS, "bool": 1, "uuid": 16}
+_RAW = {"u64": "i64", "f32": "u32", "f64": "i64"}
 _LONGEST = {"varint": 5, "uvarint": 5, "varlong": 10}
 _VARINTS = {"varint": "varint", "varlong": "varlong", "uvarint": "uvarint", "compact": "uvarint"}
 
@@ -65,6 +69,8 @@ class FieldReader:
         self.covered = 0  # bytes from here on that are known to be there
         self.windows: list[Window] = []
         self.ends: dict[str, tuple[Var, Var]] = {}
+        self.held: list[str] = []
+        """The layouts that are being read, from the outermost on."""
         self.pending: list[tuple[FieldPlan, Expr]] = []
         """Checksums that are verified later, with the ends of what they cover."""
 
@@ -121,13 +127,14 @@ class FieldReader:
             case read_ops.Number(fp, name):
                 self.number_field(fp.field, name, fields, end, wanted)
             case read_ops.Bytes(fp, type_, after):
-                self.bytes(fp.field, type_, after, fields, end)
+                n, target = self.variables.of(part, fp.name), self.gives.target(part, fp.name)
+                self.bytes(fp.field, type_, after, n, target, fields.layout, end)
             case read_ops.Elements():
                 self.array(op, fields, end)
+            case read_ops.Struct(fp, layout):
+                self.struct(fp.field, layout, fields, end)
             case read_ops.Tags():
                 self.tags(op, fields, end, wanted)
-            case read_ops.Struct(fp):
-                raise Unsupported("a layout in the place of a field", fp.field)
             case read_ops.Choose(fp):
                 raise Unsupported("one of several layouts", fp.field)
             case _:
@@ -138,18 +145,51 @@ class FieldReader:
     def number_field(
         self, f: Field, name: str, fields: Fields, end: Expr, wanted: set[str]
     ) -> None:
-        size = INTEGERS[name][0] if name in INTEGERS else _FIXED.get(name)
+        target = self.gives.target(fields.part, f.name)
         variable = self.variables.of(fields.part, f.name)
-        if f.name in wanted and (is_number(f) or isinstance(f.type, BitsType)):
+        known = is_number(f) or is_raw(f) or isinstance(f.type, BitsType)
+        self.scalar(name, variable if f.name in wanted and known else None, target, fields, end, f)
+
+    def scalar(
+        self,
+        name: str,
+        variable: Var | None,
+        target: Target | None,
+        fields: Fields,
+        end: Expr,
+        f: Field,
+    ) -> None:
+        """A number, true or false, or a uuid: into a variable, or passed over."""
+        size = INTEGERS[name][0] if name in INTEGERS else FIXED.get(name)
+        if target is not None and name != "uuid":
+            variable = self.variables.of(fields.part, f.name)
+        if name in _RAW and variable is not None:
+            self.raw(name, variable, end, f)
+        elif variable is not None and name != "uuid":
             self.number(name, fields.layout, variable, end, f)
         elif size is not None:
             if not self.covered:
                 self.fits(size, end, f)
             if name == "bool":
                 self.fail(call("load_u8", self.p) > 1, f)
+            if target is not None:
+                self.gives.uuid(target, self.p)
             self.code.add(self.p, size, f.name)
+            return
         else:
+            variable = self.variables.of(fields.part, f.name)
             self.number(name, fields.layout, variable, end, f)
+        if target is not None and variable is not None:
+            self.gives.value(target, variable)
+
+    def raw(self, name: str, variable: Var, end: Expr, f: Field) -> None:
+        """The bits of a number that kernels copy."""
+        size = FIXED.get(name, 8)
+        if not self.covered:
+            self.fits(size, end, f)
+        order = "_le" if f.endian == "little" else ""
+        self.code.assign(variable, call(f"load_{_RAW[name]}{order}", self.p))
+        self.code.add(self.p, size)
 
     def number(self, name: str, layout: LayoutPlan, variable: Var, end: Expr, f: Field) -> None:
         """Read an integer into a variable, and step over it."""
@@ -159,6 +199,13 @@ class FieldReader:
                 self.fits(size, end, f)
             self.code.assign(variable, load(name, layout, self.p, f))
             self.code.add(self.p, size)
+            return
+        if name == "bool":
+            if not self.covered:
+                self.fits(1, end, f)
+            self.code.assign(variable, call("load_u8", self.p))
+            self.code.add(self.p, 1)
+            self.fail(variable > 1, f)
             return
         function = _VARINTS.get(name)
         if function is None:
@@ -176,11 +223,16 @@ class FieldReader:
     # ------------------------------------------------------------ bytes
 
     def bytes(
-        self, f: Field, type_: BytesType, after: int | None, fields: Fields, end: Expr
+        self,
+        f: Field,
+        type_: BytesType,
+        after: int | None,
+        n: Var,
+        target: Target | None,
+        layout: LayoutPlan,
+        end: Expr,
     ) -> None:
         code = self.code
-        n = self.variables.of(fields.part, f.name)
-        target = self.gives.target(fields.part, f.name)
         if type_.length == "rest":
             if after is None:
                 raise Unsupported("bytes to the end with fields after them that vary", f)
@@ -195,7 +247,7 @@ class FieldReader:
                 self.loose = 0
             code.assign(n, type_.length)
         else:
-            self.prefixed(f, type_, type_.length, n, fields, end, target)
+            self.prefixed(f, type_, type_.length, n, layout, end, target)
             return
         self.present(f, type_, n, target)
         self.gives.close(target)
@@ -206,14 +258,14 @@ class FieldReader:
         type_: BytesType,
         length: str,
         n: Var,
-        fields: Fields,
+        layout: LayoutPlan,
         end: Expr,
         target: Target | None,
     ) -> None:
         """Bytes with their length in front."""
         code = self.code
         self.covered = 0
-        self.number(length, fields.layout, n, end, f)
+        self.number(length, layout, n, end, f)
         self.fail(n > end - self.p, f)
         loose, self.loose = self.loose, 0
         null = null_of(type_, f)
@@ -241,102 +293,15 @@ class FieldReader:
             self.gives.bytes(target, self.p, n)
         self.code.add(self.p, n)
 
-    # ------------------------------------------------------------ arrays in rows
+    # ------------------------------------------------------------ what holds others
 
     def array(self, op: read_ops.Elements, fields: Fields, end: Expr) -> None:
-        fp, type_, element = op.field, op.type, op.element
-        f, part = fp.field, fields.part
-        if type_.compression is not None:
-            if fp.when is None:
-                raise Unsupported("a compressed array inside rows", f)
-            self.never(f)  # rows hold no rows of their own
-            return
-        null = null_of(type_, f)
-        if op.any_version:
-            raise Unsupported("an array of layouts whose bytes say which version they are", f)
-        if part == PART and isinstance(element, LayoutPlan):
-            raise Unsupported("an array in an array of a row", f)
-        if type_.length is not None:
-            raise Unsupported("an array with a length inside rows", f)
-        if isinstance(element, BytesType):
-            raise Unsupported("an array of bytes or text", f)
-        if isinstance(element, ChoiceType):
-            raise Unsupported("an array of a choice", f)
-        n = self.variables.of(part, f.name)
-        self.covered = 0
-        counted = type_.says_how_many
-        if type_.fixed is not None:
-            self.code.assign(n, type_.fixed)
-        elif type_.count is not None:
-            self.number(type_.count, fields.layout, n, end, f)
-        elif type_.counted_by is not None:
-            check_number(field_of(fields.layout, type_.counted_by))
-            self.code.assign(n, self.variables.of(part, type_.counted_by))
-        else:
-            self.code.assign(n, 0)
-        if null is not None:
-            self.null_array(type_, n, null, self.gives.target(part, f.name), f)
-            type_ = replace(type_, at_least=0)
-        if counted:
-            most = self.gives.most
-            self.fail(any_of([n < 0, n > end - self.p, n > most]), f)
-            self.loose = 0
-        if isinstance(element, ScalarType):
-            size = INTEGERS[element.name][0] if element.name in INTEGERS else None
-            if size is None or not counted:
-                raise Unsupported("an array of numbers that vary in length", f)
-            self.fail(n * size > end - self.p, f)
-            if type_.at_least:
-                self.fail(n < type_.at_least, f)
-            self.code.add(self.p, n * size)
-            return
-        self.elements(f, type_, element, part, n, end, counted)
+        """An array inside a row."""
+        raise NotImplementedError
 
-    def null_array(
-        self, type_: ArrayType, n: Var, null: int, target: Target | None, f: Field
-    ) -> None:
-        """An array that is null has no elements, which is not too few."""
-        with self.code.when(n.eq(null)):
-            self.code.assign(n, 0)
-            if target is not None:
-                self.gives.null(target)
-        if type_.at_least:
-            with self.code.otherwise():
-                self.fail(n < type_.at_least, f)
-
-    def elements(
-        self,
-        f: Field,
-        type_: ArrayType,
-        element: LayoutPlan,
-        part: str,
-        n: Var,
-        end: Expr,
-        counted: bool,
-    ) -> None:
-        """Go through the elements of an array in a row; a column of lists may want them."""
-        code = self.code
-        target = self.gives.target(part, f.name)
-        if target is not None and counted:
-            self.gives.list_room(target, n)
-        outer = self.gives.enter(target)
-        with code.count(None, n) if counted else code.loop(self.p < end):
-            if target is not None and not counted:
-                self.gives.list_room(target, Num(1))
-            self.loose = 0
-            windows, covered = self.windows, self.covered
-            self.layout(element, PART, end, ())
-            self.windows, self.covered = windows, covered
-            self.tighten(end, f)
-            if not counted:
-                code.add(n, 1)
-                self.fail(n > self.gives.most, f)
-            if target is not None:
-                code.add(target.at, 1)
-        self.gives.leave(outer)
-        if type_.at_least:
-            self.fail(n < type_.at_least, f)
-        self.gives.close(target)
+    def struct(self, f: Field, layout: LayoutPlan, fields: Fields, end: Expr) -> None:
+        """A layout in the place of a field."""
+        raise NotImplementedError
 
 
 def null_of(type_: ArrayType | BytesType, f: Field) -> int | None:

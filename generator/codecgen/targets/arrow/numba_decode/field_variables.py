@@ -13,17 +13,30 @@ from codecgen.schema.types import INTEGERS, VARINTS, BitsType, BytesType, Scalar
 from codecgen.targets.arrow.arithmetic import Arithmetic, Refused, Term
 from codecgen.targets.arrow.code_tree import Expr, Num, Var, invert
 
-ENTRY, ITEM, PART = "entry", "item", "part"
-"""Where fields lie: in the entry, in the element that is a row, in an element of an array of a row."""
+ENTRY, ITEM = "entry", "item"
+"""Where fields lie: in the entry, in the element that is a row."""
+
+RAW = {"u64": "uint64", "f32": "float", "f64": "double"}
+"""Numbers that kernels copy and do not work with, and the columns that hold them."""
+
+
+def part_of(part: str, name: str) -> str:
+    """Where the fields lie of a layout in a field, or of the elements of an array."""
+    return f"{part}/{name}"
 
 
 def is_number(f: Field) -> bool:
-    """Whether a field is an integer that 64 bits hold with their sign."""
+    """Whether a field is an integer that 64 bits hold with their sign, or true or false."""
     return (
         isinstance(f.type, ScalarType)
-        and (f.type.name in VARINTS or f.type.name in INTEGERS)
+        and (f.type.name in VARINTS or f.type.name in INTEGERS or f.type.name == "bool")
         and f.type.name not in ("u64", "uvarlong")
     )
+
+
+def is_raw(f: Field) -> bool:
+    """Whether a field is a number that kernels copy."""
+    return isinstance(f.type, ScalarType) and f.type.name in RAW
 
 
 @dataclass(slots=True)
@@ -36,7 +49,7 @@ class Variables:
         """That of a field, or of something about it; always the same one."""
         key = (part, name)
         if key not in self.found:
-            self.found[key] = Var(f"{part}_{name}")
+            self.found[key] = Var(f"{'part' if '/' in part else part}_{name}")
         return self.found[key]
 
 
@@ -138,6 +151,17 @@ class Fields:
                 self.used.add((part, f.name))
                 return Term(variable, variable < 0 if value.type.nullable else None)
         raise Refused("bytes or a list")
+
+    def raw(self, value: nodes.FieldValue, column: str) -> Term | None:
+        """A field whose bits a column has as they are."""
+        f = value.field
+        part, layout = self.where(value.owner)
+        if value.holders or layout.field(f.name) is None or not isinstance(f.type, ScalarType):
+            return None
+        if RAW.get(f.type.name) != column:
+            return None
+        self.used.add((part, f.name))
+        return Term(self.variables.of(part, f.name), self.absence(value, part, layout))
 
     def absence(self, value: nodes.FieldValue, part: str, layout: LayoutPlan) -> Expr | None:
         """The condition that a field is left out."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.plan.columns import CasePlan
+from codecgen.plan.size_bounds import bounds
 from codecgen.targets.arrow.checks import Unsupported, function_name
 from codecgen.targets.arrow.code_tree import (
     FALSE,
@@ -30,11 +31,11 @@ from codecgen.targets.arrow.numba_decode.array_opener import (
     base_type,
     bytes_to_fixed,
     condition_of,
-    size_of,
 )
 from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs
 from codecgen.targets.arrow.numba_decode.field_reader import load
 from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, Fields, Variables
+from codecgen.targets.arrow.numba_decode.framing import framing_of
 from codecgen.targets.arrow.numba_decode.layout_reader import Reader
 from codecgen.targets.arrow.numba_decode.view import Kernels
 
@@ -57,7 +58,8 @@ class Index:
         self.module = kernels.module
         self.entry = entry
         self.keys = keys
-        self.length, self.uncounted = size_of(entry)
+        self.framing = framing_of(entry)
+        self.see_framing()
         self.cases = kernels.view.cases_of(entry)
         self.frame = Global(self.module.name(function_name("frame", entry)))
         self.opener = Global(self.module.name(function_name("open", entry)))
@@ -66,6 +68,23 @@ class Index:
             for case in self.cases
             if case.array is None
         }
+
+    def see_framing(self) -> None:
+        """See that entries can be found: those that end where their fields end are all rows."""
+        if not self.framing.open:
+            return
+        entry = self.entry
+        if self.kernels.view.view.of in self.kernels.plan.model.choices:
+            raise Unsupported("an entry whose length is not at a fixed place", self.framing.blamed)
+        if bounds(self.kernels.plan, entry).least == 0:
+            raise Unsupported("an entry that may have no bytes", self.framing.blamed)
+        for case in self.kernels.view.cases_of(entry):
+            if case.array is not None:
+                raise Unsupported(
+                    "rows from an array in an entry without a length", case.array.field
+                )
+            if case.when is not None or case.full_check is not None:
+                raise Unsupported("of rows with a condition, without a length", self.framing.blamed)
 
     def emit(self) -> str:
         """All of them. The name of the one that finds entries."""
@@ -116,7 +135,7 @@ class Index:
             ("SECTION", end), ("SECTION_END", end), ("COUNT", Num(0)),
         ):  # fmt: skip
             code.do("store_64", row + slots[slot], value)
-        length = self.length.field
+        length = self.framing.blamed
         with code.when(end - p < bytes_to_fixed(self.entry)):
             code.give(effect("fail", row, module.check(length), p), length.name)
         tests = self.tests(variables)
@@ -169,39 +188,56 @@ class Index:
     # ------------------------------------------------------------ where it ends
 
     def find_end(self) -> None:
-        kernels, length = self.kernels, self.length
-        offset, size, signed, endian = kernels.kind()
-        order = "_le" if endian == "little" and size > 1 else ""
-        head = offset + size
+        kernels, framing = self.kernels, self.framing
+        kind = kernels.kind()
+        p, end = Var("p"), Var("end")
+        number, after = Var("kind"), Var("after")
+        code, variables = Builder(), Variables()
+        head = framing.size or 0
+        if framing.open:
+            head = bounds(kernels.plan, self.entry).least
         for m in self.entry.fields:
             if m.measures is not None and m.offset is not None:
                 head = max(head, m.offset + (m.size or 0))
-        p, end = Var("p"), Var("end")
-        kind, after = Var("kind"), Var("after")
-        code, variables = Builder(), Variables()
-        fields = Fields(kernels.plan, self.entry, ENTRY, variables)
-        measured = variables.of(ENTRY, length.name)
-        rejected: list[Expr] = [measured < 0]
-        refused = condition_of(fields, length.refuse, length.field)
-        if refused is not None:
-            rejected.append(refused)
-            if fields.used - {(ENTRY, length.name)}:
-                reason = "a length that is refused for the sake of another field"
-                raise Unsupported(reason, length.field)
+        if kind is not None:
+            head = max(head, kind[0] + kind[1])
         with code.when(end - p < head):
             code.give(0)
-        code.assign(kind, call(f"load_{'i' if signed else 'u'}{8 * size}{order}", p + offset))
-        with code.when(all_of([kind.ne(key) for key in self.keys])):
-            code.give(2)
-        code.assign(measured, self.at_fixed_place(length, p))
-        with code.when(any_of(rejected)):
-            code.give(-1)
-        code.assign(after, p + self.uncounted + measured)
-        code.give(Pick(after <= end, after, Num(0)))
+        if kind is not None:
+            offset, size, signed, endian = kind
+            order = "_le" if endian == "little" and size > 1 else ""
+            found = call(f"load_{'i' if signed else 'u'}{8 * size}{order}", p + offset)
+            code.assign(number, found)
+            with code.when(all_of([number.ne(key) for key in self.keys])):
+                code.give(2)
+        if framing.length is not None:
+            measured = variables.of(ENTRY, framing.length.name)
+            code.assign(measured, self.at_fixed_place(framing.length, p))
+            with code.when(any_of(self.refused(measured, variables))):
+                code.give(-1)
+            code.assign(after, p + framing.uncounted + measured)
+            code.give(Pick(after <= end, after, Num(0)))
+        else:
+            code.give(end if framing.size is None else p + framing.size)
         doc = "Where the entry at an address ends; 2 when it is one of another kind, 0 when the bytes end before it does, -1 when it is no entry."
+        if framing.open:
+            doc = "Where entries end, of which only their fields say where each ends; 0 when there are too few bytes for one."
         self.module.functions.append(
             Function(self.frame.name, [(p, "int"), (end, "int")], "int", doc, code.body, "inner")
         )
+
+    def refused(self, measured: Var, variables: Variables) -> list[Expr]:
+        """When a length is that of no entry."""
+        length = self.framing.length
+        assert length is not None
+        fields = Fields(self.kernels.plan, self.entry, ENTRY, variables)
+        refused = condition_of(fields, length.refuse, length.field)
+        if refused is None:
+            return [measured < 0]
+        if fields.used - {(ENTRY, length.name)}:
+            reason = "a length that is refused for the sake of another field"
+            raise Unsupported(reason, length.field)
+        return [measured < 0, refused]
 
     def row_test(self, case: CasePlan) -> None:
         """Whether an entry is a row itself."""

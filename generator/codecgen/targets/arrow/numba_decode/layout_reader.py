@@ -45,12 +45,14 @@ class Reader(TaggedReader):
         wanted = fields_needed(whole.ops, checks=self.checks) | set(needed)
         wanted |= self.gives.fields(part)
         outer, self.windows, self.covered = self.windows, [], 0
+        self.held.append(layout.name)
         fields = Fields(self.plan, layout, part, self.variables)
         for i, op in enumerate(ops):
             measured = self.windows and self.windows[0].last is None
             if not self.checks and measured and not self.still(ops[i:], set(needed)):
                 end = self.skip(layout)
                 self.windows = outer
+                self.held.pop()
                 return end
             end = self.op(op, ops, i, fields, end, wanted)
         if stop is None:
@@ -60,6 +62,7 @@ class Reader(TaggedReader):
                 end, layout.layout.fields[0] if not layout.field(stop) else field_of(layout, stop)
             )
         self.windows = outer
+        self.held.pop()
         return end
 
     def still(self, ops: tuple[ReadOp, ...], wanted: set[str]) -> bool:
@@ -166,13 +169,10 @@ class Reader(TaggedReader):
         target = self.gives.target(part, f.name)
         if isinstance(f.type, BytesType):
             self.code.assign(variable, -1)
-            if target is not None:
-                self.gives.null(target)
-                self.gives.close(target)
         elif isinstance(f.type, ScalarType | BitsType):
             self.code.assign(variable, 0)
-        elif target is not None:
-            raise Unsupported("a column of an array that may be left out", f)
+        if target is not None:
+            self.gives.nothing(target)
 
     # ------------------------------------------------------------ windows and checksums
 
@@ -230,7 +230,8 @@ class Reader(TaggedReader):
     def place(self, part: str, name: str) -> Var:
         key = (part, name)
         if key not in self.variables.found:
-            self.variables.found[key] = Var(f"{part}_{name.replace(' ', '_')}")
+            where = "part" if "/" in part else part
+            self.variables.found[key] = Var(f"{where}_{name.replace(' ', '_')}")
         return self.variables.found[key]
 
     def verify_here(self, c: FieldPlan, ahead: bool, fields: Fields, end: Expr) -> None:
@@ -247,7 +248,7 @@ class Reader(TaggedReader):
             return
         if not any(window.last is None for window in self.windows):
             raise Unsupported("a checksum over a range without a measured end", c.field)
-        if self.mode == "open":
+        if self.mode == "open" and len(self.held) == 1:
             self.code.assign(self.place(fields.part, f"start of {c.name}"), self.p)
             self.pending.append((c, end))
         else:

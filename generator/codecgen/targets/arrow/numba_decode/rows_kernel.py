@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codecgen.plan import FieldPlan, nodes
-from codecgen.plan.column_sources import BYTES_LIKE
+from codecgen.plan.column_sources import BYTES_LIKE, DIRECT
 from codecgen.plan.columns import CasePlan, Leaf
 from codecgen.plan.size_bounds import bounds
 from codecgen.schema.types import ArrayType
@@ -195,18 +195,22 @@ class RowsKernel:
     def rows_that_are_entries(self, rows_room: Var) -> None:
         code, case = self.code, self.case
         full_check, after, start = Var("full_check"), Var("after"), Var("start")
+        is_open = self.index.framing.open
+        if is_open and case.rows.header_only:
+            raise Unsupported("of heads, in entries without a length", case.entry.fields[0].field)
         code.assign(full_check, self.loaded(self.row, "CHECKED"))
         own = Call(self.index.is_row[case.number], (self.p, after, full_check))
         with code.loop(TRUE):
             code.assign(after, Call(self.index.frame, (self.p, self.end)))
-            with code.when(any_of([after <= 2, invert(own)])):
+            with code.when(any_of([after <= 2, *([] if is_open else [invert(own)])])):
                 code.give(1)
             with code.when(self.at >= rows_room):
                 code.give(0)
             code.do("store_64", self.slot(self.row, "END"), after)
             code.assign(start, self.p)
             code.assign(self.variables.of("place", "position"), self.p + self.bias)
-            code.assign(self.variables.of("place", "size"), after - self.p)
+            if not is_open:
+                code.assign(self.variables.of("place", "size"), after - self.p)
             if case.rows.header_only:
                 self.head_fields()
                 code.assign(self.p, after)
@@ -214,7 +218,10 @@ class RowsKernel:
                 reader = Reader(self.kernels.plan, code, "rows", self.variables, self.p, self.gives)
                 needed = self.kernels.item_fields(case)
                 reader.layout(case.entry, ITEM, after, needed)
-                reader.fail(self.p.ne(after), case.entry.fields[-1].field)
+                if is_open:
+                    code.assign(self.variables.of("place", "size"), self.p - start)
+                else:
+                    reader.fail(self.p.ne(after), case.entry.fields[-1].field)
             self.numbers(varying=True)
             code.add(self.at, 1)
             self.commit(self.at)
@@ -256,8 +263,7 @@ class RowsKernel:
         fields = self.kernels.fields(self.case, self.variables)
         numbers = self.sources.numbers
         return [
-            (leaf, self.kernels.term(fields, self.case, value, leaf.name))
-            for leaf, value in numbers
+            (leaf, self.kernels.term(fields, self.case, value, leaf)) for leaf, value in numbers
         ]
 
     def varies(self, term: Term) -> bool:
@@ -269,8 +275,8 @@ class RowsKernel:
         return bool(own & read)
 
     def has_nulls_in_rows(self, leaf: Leaf) -> bool:
-        if leaf.inside is not None or leaf.column.type in (*BYTES_LIKE, "list"):
-            return leaf.column.type in (*BYTES_LIKE, "list")
+        if leaf.inside is not None or leaf.column.type in DIRECT:
+            return True
         found = [term for own, term in self.terms() if own is leaf]
         return any(term.null is not None and self.varies(term) for term in found)
 
@@ -302,7 +308,7 @@ class RowsKernel:
         code, case = self.code, self.case
         first, count = Var("first"), Var("count")
         code.assign(count, self.loaded(self.state, "ROWS") - first)
-        own = [leaf for leaf in self.kernels.view.leaves if leaf.inside is None]
+        own = [leaf for leaf in self.kernels.view.leaves if leaf.list is None]
         self.gives.load(self.out, self.state, None, own)
         for (part, name), slot in self.kernels.case_slots(case).items():
             code.assign(self.noted(part, name), call("load_i64_le", self.row + slot))

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from codecgen.plan import FieldPlan, read_ops
 from codecgen.plan.read_ops import ReadOp
 from codecgen.plan.tag_defaults import default_bytes, default_data, default_number
 from codecgen.runtime.tags import HIGHEST
-from codecgen.schema.types import ArrayType, BytesType
+from codecgen.schema.types import ArrayType, BytesType, ScalarType, StructType
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Num, Var, all_of, any_of, call
-from codecgen.targets.arrow.numba_decode.field_reader import FieldReader
-from codecgen.targets.arrow.numba_decode.field_variables import Fields
+from codecgen.targets.arrow.numba_decode.field_variables import Fields, is_raw
+from codecgen.targets.arrow.numba_decode.part_reader import PartReader
 
 _LEAST = 2
 """The fewest bytes of a tagged field: a tag and a size."""
 
 
-class TaggedReader(FieldReader):
+class TaggedReader(PartReader):
     """Prints the section of tagged fields of a layout."""
 
     def one(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
@@ -64,7 +66,7 @@ class TaggedReader(FieldReader):
         """Set the variable of a tagged field to its default. The variable that says whether it is there, for columns."""
         f = fp.field
         variable = self.variables.of(part, f.name)
-        default = default_number(fp)
+        default = default_value(fp)
         if default is not None:
             self.code.assign(variable, default)
         elif isinstance(f.type, BytesType):
@@ -87,8 +89,6 @@ class TaggedReader(FieldReader):
     ) -> None:
         """Read a field of the layout, which does not hold its default and ends where its size says."""
         f = fp.field
-        if isinstance(ops[0], read_ops.Struct):
-            raise Unsupported("a layout in the place of a field", f)
         if self.checks:
             default = default_bytes(fp)
             same = [call("load_u8", self.p + i).eq(byte) for i, byte in enumerate(default)]
@@ -103,7 +103,7 @@ class TaggedReader(FieldReader):
         self.covered = 0
 
     def missing(self, fp: FieldPlan, part: str, there: Var | None) -> None:
-        """Give the default to a column of bytes or a list."""
+        """Give the default to a column that holds the field."""
         f = fp.field
         target = self.gives.target(part, f.name)
         if there is None or target is None:
@@ -114,10 +114,24 @@ class TaggedReader(FieldReader):
             null = data is None
             if data:
                 raise Unsupported("a column of a tagged field with a default that is not empty", f)
+        if isinstance(f.type, StructType):
+            raise Unsupported("a column of a tagged layout", f)
         with self.code.when(there.eq(0)):
             if null:
-                self.gives.null(target)
-            self.gives.close(target)
+                self.gives.nothing(target)
+            elif default_value(fp) is not None:
+                self.gives.value(target, self.variables.of(part, f.name))
+            else:
+                self.gives.empty(target)
+
+
+def default_value(fp: FieldPlan) -> int | None:
+    """The default of a number as kernels have it: its bits, for those that they copy. None for others."""
+    f, number = fp.field, default_number(fp)
+    if isinstance(f.type, ScalarType) and f.type.name != "uuid" and (number is None or is_raw(f)):
+        order: Literal["little", "big"] = "little" if f.endian == "little" else "big"
+        return int.from_bytes(default_bytes(fp), order, signed=True)
+    return number
 
 
 __all__ = ["TaggedReader"]

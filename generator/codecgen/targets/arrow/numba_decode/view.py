@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, nodes
 from codecgen.plan.column_sources import SourceError, Sources, blamed, sources
-from codecgen.plan.columns import CasePlan, ViewPlan
+from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
 from codecgen.targets.arrow.arithmetic import Refused, Term
 from codecgen.targets.arrow.checks import Unsupported, integer_of
 from codecgen.targets.arrow.code_tree import Global
@@ -93,12 +93,16 @@ class Kernels:
         """What the columns of a case ask for."""
         fields = self.fields(case, Variables())
         for leaf, value in self.sources[case.number].numbers:
-            self.term(fields, case, value, leaf.column.name)
+            self.term(fields, case, value, leaf)
         return fields
 
-    def term(self, fields: Fields, case: CasePlan, value: nodes.Value, column: str) -> Term:
+    def term(self, fields: Fields, case: CasePlan, value: nodes.Value, leaf: Leaf) -> Term:
         """A column of numbers in terms of fields."""
-        del column
+        plain = fields.folded(value)
+        if isinstance(plain, nodes.FieldValue):
+            found = fields.raw(plain, leaf.column.type)
+            if found is not None:
+                return found
         try:
             return fields.arithmetic().term(fields.folded(value))
         except Refused as error:
@@ -129,10 +133,12 @@ class Kernels:
         """Where the index keeps what it notes of an entry."""
         return {key: self.fields_at[key] for key in sorted(self.noted(case))}
 
-    def kind(self) -> tuple[int, int, bool, str]:
+    def kind(self) -> tuple[int, int, bool, str] | None:
         """Where the number lies that tells entries apart: byte, size, sign, order of bytes."""
+        if self.view.by is None:
+            return None
         _, entry = self.view.entries[0]
-        fp = entry.field(self.view.choice.by or "")
+        fp = entry.field(self.view.by)
         if fp is None or fp.offset is None:
             raise Unsupported("told apart by what lies at no fixed place", entry.fields[0].field)
         return (fp.offset, *integer_of(fp.field), fp.field.endian)

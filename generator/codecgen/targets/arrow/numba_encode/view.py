@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codecgen.plan import LayoutPlan, Plan, nodes
+from codecgen.plan.column_sources import SourceError, only_kernels_read
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
 from codecgen.plan.write_ops import Bits, Number, columns_of
 from codecgen.plan.write_program import WriteError, WriteProgram, is_written, write_program
@@ -19,6 +20,9 @@ address where the data end, whether the rows have the column."""
 
 BYTES_LIKE = ("binary", "string")
 
+UNWRITTEN = ("uint8", "uint16", "uint32", "uint64", "float", "double")
+"""Types of columns that are read alone."""
+
 Key = tuple[str, str]
 
 
@@ -33,8 +37,12 @@ class Encoders:
         self.varying: set[str] = set()
         try:
             written = [case for case in view.cases if is_written(case)]
+            for case in written:
+                only_kernels_read(view, case, UNWRITTEN)
             self.programs = {case.number: write_program(plan, view, case) for case in written}
         except WriteError as error:
+            raise Unsupported(error.reason, error.field) from None
+        except SourceError as error:
             raise Unsupported(error.reason, error.field) from None
         self.places = places(view)
         constant = self.module.constant

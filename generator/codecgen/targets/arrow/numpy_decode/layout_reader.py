@@ -184,15 +184,14 @@ class NumpyLayoutReader:
         f, name = op.field.field, op.type
         size = INTEGERS[name][0] if name in INTEGERS else _FIXED.get(name)
         number = is_number(f) or isinstance(f.type, BitsType)
-        return name == "bool" or (size is not None and not (f.name in needed and number))
+        return size is not None and not (f.name in needed and number)
 
     def read(self, op: ReadOp, walk: Var, needed: set[str]) -> Expr:
         """What reads a field, or passes over it."""
         match op:
             case read_ops.Number(field, name):
                 if name == "bool":
-                    byte = self.method("fixed", Text("u1"), on=walk)
-                    return self.method("refuse", byte > 1, on=walk)
+                    return self.method("boolean", on=walk)
                 if self.skipped(op, needed):
                     size = INTEGERS[name][0] if name in INTEGERS else _FIXED[name]
                     return self.method("skip", Num(size), on=walk)

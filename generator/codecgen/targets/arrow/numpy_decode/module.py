@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
-from codecgen.plan.column_sources import SourceError, blamed, sources
+from codecgen.plan.column_sources import SourceError, blamed, only_kernels_read, sources
 from codecgen.plan.columns import CasePlan, ViewPlan
 from codecgen.plan.constant_folding import fold
 from codecgen.plan.nodes import Value
@@ -13,6 +13,7 @@ from codecgen.targets.arrow.arithmetic import Refused, Term
 from codecgen.targets.arrow.checks import Unsupported, function_name, integer_of
 from codecgen.targets.arrow.code_tree import (
     FALSE,
+    NONE,
     TRUE,
     Attribute,
     Call,
@@ -31,8 +32,9 @@ from codecgen.targets.arrow.code_tree import (
 )
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.function_printer import Names, Printer, function_text, pruned
-from codecgen.targets.arrow.numba_decode.array_opener import base_type, bytes_to_fixed, size_of
+from codecgen.targets.arrow.numba_decode.array_opener import base_type, bytes_to_fixed
 from codecgen.targets.arrow.numba_decode.field_reader import null_of
+from codecgen.targets.arrow.numba_decode.framing import Framing, framing_of
 from codecgen.targets.arrow.numpy_decode.arithmetic import opposite
 from codecgen.targets.arrow.numpy_decode.field_variables import Locals, NumpyFields
 from codecgen.targets.arrow.numpy_decode.layout_reader import (
@@ -68,6 +70,8 @@ class Readers(ElementReader):
         self.row = Var("row")
         try:
             self.sources = {case.number: sources(view, case) for case in view.cases}
+            for case in view.cases:
+                only_kernels_read(view, case, ("float", "double", "uint64"))
         except SourceError as error:
             raise Unsupported(error.reason, error.field) from None
         self.fields = {
@@ -82,8 +86,7 @@ class Readers(ElementReader):
         """What each column that has values is made of."""
         fields, found = self.fields[case.number], self.sources[case.number]
         out: list[tuple[str, Expr]] = []
-        held = {leaf.index: name for name, leaf in found.bytes.items()}
-        held |= {leaf.index: name for name, (leaf, _) in found.lists.items()}
+        held = {leaf.index: name for name, leaf in found.fields.items()}
         numbers = {leaf.index: value for leaf, value in found.numbers}
         for leaf in self.view.leaves:
             if leaf.index in held:
@@ -138,7 +141,8 @@ class Readers(ElementReader):
     def imports(self) -> str:
         used = {"Walk", "Vector"}
         for part in self.parts:
-            for value in _values(part):
+            values = [part[1]] if isinstance(part, tuple) else all_values(part.body)
+            for value in values:
                 used |= {
                     node.name.partition(".")[0] for node in walk(value) if isinstance(node, Global)
                 }
@@ -177,7 +181,7 @@ class Readers(ElementReader):
         texts = {p.name for p in layout.fields if getattr(p.field.type, "text", False)}
         wanted = wanted | texts
         code, walk_ = Builder(), Var("walk")
-        inner = _NoArrays(self) if part else self
+        inner = _NoArrays() if part else self
         reader = NumpyLayoutReader(self.plan, layout, code, walk_, inner)
         reader.emit(wanted)
         code.give(self.gathered(reader, sorted(wanted)))
@@ -192,29 +196,36 @@ class Readers(ElementReader):
     def __call__(self, f: Field, element: LayoutPlan) -> str:
         members: set[str] = set()
         for found in self.sources.values():
-            if f.name in found.lists:
-                members |= set(found.lists[f.name][1])
+            leaf = found.fields.get(f.name)
+            if leaf is not None:
+                members |= {inner.column.name for inner in found.inside.get(leaf.index, ())}
         return self.reader(element, members & {p.name for p in element.fields}, part=True)
 
     # ------------------------------------------------------------ entries
 
     def layout(self, entry: LayoutPlan, keys: list[int], cases: tuple[CasePlan, ...]) -> str:
-        measure, _ = size_of(entry)
-        choose = self.choose(entry, cases)
-        prefix = self.prefix(entry, measure)
-        assert prefix is not None
+        framing = framing_of(entry)
+        if framing.open:
+            raise Unsupported("of entries without a length", framing.blamed)
+        measure, choose = framing.length, self.choose(entry, cases)
         named: list[tuple[str, Expr]] = [
             ("kinds", Several(tuple(map(Num, keys)))),
-            ("prefix", prefix),
+            self.length(entry, framing),
             ("least", Num(bytes_to_fixed(entry))),
             ("choose", Global(choose)),
         ]
-        if measure.refuse is not None:
+        if measure is not None and measure.refuse is not None:
             fields = NumpyFields(self.plan, entry, Locals())
             refused = self.condition(fields, measure.refuse, measure.field)
             named.append(("refuse", Lambda(fields.local.of(measure.name), refused)))
         wanted = function_name("layout", entry).upper()
         return self.describe(wanted, Call(Global("Layout"), (), tuple(named)))
+
+    def length(self, entry: LayoutPlan, framing: Framing) -> tuple[str, Expr]:
+        """How entries are found."""
+        if framing.length is None:
+            return "size", Num(framing.size or 0)
+        return "prefix", self.prefix(entry, framing.length) or NONE
 
     def condition(self, fields: NumpyFields, value: Value, f: Field) -> Expr:
         try:
@@ -385,14 +396,5 @@ class Readers(ElementReader):
 class _NoArrays(ElementReader):
     """Refuses arrays in the elements of arrays."""
 
-    def __init__(self, readers: Readers) -> None:
-        self.readers = readers
-
     def __call__(self, f: Field, element: LayoutPlan) -> str:
         raise Unsupported("an array in an array of a row", f)
-
-
-def _values(part: Function | tuple[str, Expr]) -> list[Expr]:
-    if isinstance(part, tuple):
-        return [part[1]]
-    return list(all_values(part.body))

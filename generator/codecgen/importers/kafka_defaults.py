@@ -1,0 +1,92 @@
+"""Defaults of fields: what is wrong with their texts, and how YAML says them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+
+from codecgen.importers.kafka_definitions import INTEGERS, Field, Range
+from codecgen.importers.yaml_text import quoted
+
+_FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def wrong_default(f: Field) -> str:
+    """Why the default of a field is none; nothing where it is one."""
+    text, kind = f.default, f.type.plain
+    if not text or kind == "records":
+        return ""
+    if text == "null" and (not kind or kind in ("string", "bytes") or f.type.is_struct):
+        if f.versions.within(f.nullable):
+            return ""
+        return f"null is no default where the field cannot be null: it can in {f.nullable} of {f.versions}"
+    if kind == "bool":
+        return "" if text.lower() in ("true", "false") else "the default is not true or false"
+    if kind in INTEGERS:
+        return _wrong_number(text, kind)
+    if kind == "uuid":
+        return "" if uuid_of(text) is not None else "the default is no uuid in Base64"
+    if kind == "float64":
+        return "" if _FLOAT.fullmatch(text.strip()) else "the default is no number"
+    if kind == "string":
+        return ""
+    what = "an array" if f.type.is_array else "bytes" if kind == "bytes" else "a struct"
+    return f"the default of {what} is empty, or null"
+
+
+def number_of(text: str) -> int | None:
+    """The number that a default means: decimal, or 0x and hexadecimal digits."""
+    try:
+        if text.startswith("0x"):
+            return int(text[2:], 16) if re.fullmatch("[0-9a-fA-F]{1,16}", text[2:]) else None
+        return int(text) if re.fullmatch(r"[+-]?[0-9]{1,20}", text) else None
+    except ValueError:
+        return None
+
+
+def _wrong_number(text: str, kind: str) -> str:
+    number = number_of(text)
+    if number is None:
+        return "the default is no number, as -1 or 0x7f"
+    bits = int(kind.removeprefix("u").removeprefix("int"))
+    low, high = (0, 1 << bits) if kind[0] == "u" else (-(1 << bits - 1), 1 << bits - 1)
+    return "" if low <= number < high else f"{text} does not fit {kind}"
+
+
+def uuid_of(text: str) -> bytes | None:
+    """The 16 bytes of a uuid in the Base64 for addresses, with or without padding."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]{22}(==)?", text):
+        return None
+    try:
+        return base64.urlsafe_b64decode(text.rstrip("=") + "==")
+    except binascii.Error:
+        return None
+
+
+def written(one: Field) -> str | None:
+    """The default as it is written; nothing where there is none, None where YAML cannot say it."""
+    kind = one.type.plain
+    text = one.default if kind == "string" else one.default.strip()
+    if not text or kind == "records":
+        return ""
+    if text == "null" and (one.type.is_array or one.type.is_struct or kind in ("string", "bytes")):
+        return "null"
+    if kind == "string":
+        return quoted(text)
+    if kind == "bool":
+        return text.lower()
+    if kind in ("uuid", "float64"):
+        is_zero = not any(uuid_of(text) or b"") if kind == "uuid" else float(text) == 0
+        return "" if is_zero else None
+    return text.lower() if text.startswith("0x") else str(number_of(text))
+
+
+def implied(one: Field, here: Range) -> str:
+    """The default that a field has which says none, where YAML needs it."""
+    if one.type.is_array or one.type.is_struct or one.type.name == "uuid":
+        return ""
+    kind = one.type.name
+    if kind == "records" and here.within(one.nullable):
+        return "null"
+    return {"bool": "false", **dict.fromkeys(("string", "bytes", "records"), '""')}.get(kind, "0")

@@ -1,0 +1,169 @@
+"""Kafka's message definitions as values: messages, structs, fields, ranges of versions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from codecgen.schema.types import Span
+
+LAST = 32767
+"""The version that an open range ends with: versions are 16 bits with a sign."""
+
+MESSAGE_TYPES = (
+    "request",
+    "response",
+    "header",
+    "metadata",
+    "data",
+    "coordinator-key",
+    "coordinator-value",
+)
+INTEGERS = ("int8", "int16", "uint16", "int32", "uint32", "int64")
+SCALARS = ("bool", *INTEGERS, "uuid", "float64")
+LENGTHY = ("string", "bytes", "records")
+_RANGE = re.compile(r"(\d{1,5})(?:(\+)|-(\d{1,5}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Versions from ``low`` to ``high``; none of them where ``low`` is the larger one."""
+
+    low: int
+    high: int
+
+    @property
+    def empty(self) -> bool:
+        return self.low > self.high
+
+    @property
+    def is_open(self) -> bool:
+        return self.high == LAST
+
+    def both(self, other: Range) -> Range:
+        """The versions that are in both."""
+        found = Range(max(self.low, other.low), min(self.high, other.high))
+        return NONE if found.empty else found
+
+    def within(self, other: Range) -> bool:
+        return self.empty or self.both(other) == self
+
+    def __str__(self) -> str:
+        if self.empty:
+            return "none"
+        if self.low == self.high:
+            return str(self.low)
+        return f"{self.low}+" if self.is_open else f"{self.low}-{self.high}"
+
+
+NONE = Range(0, -1)
+
+
+def range_of(text: str) -> Range | None:
+    """The range that a text means: ``2``, ``0-3``, ``1+``, ``none``; None when it means nothing."""
+    text = text.strip()
+    if text == "none":
+        return NONE
+    found = _RANGE.fullmatch(text)
+    if found is None:
+        return None
+    low = int(found[1])
+    high = LAST if found[2] else low if found[3] is None else int(found[3])
+    return Range(low, high) if low <= high <= LAST else None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldType:
+    """A scalar, one of the types with a length, or the name of a struct; or an array of these."""
+
+    name: str
+    is_array: bool = False
+
+    @property
+    def is_struct(self) -> bool:
+        return self.name not in SCALARS and self.name not in LENGTHY
+
+    @property
+    def plain(self) -> str:
+        """The name of a type that is no array, or nothing."""
+        return "" if self.is_array else self.name
+
+    def __str__(self) -> str:
+        return f"[]{self.name}" if self.is_array else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field as the definition has it. ``default`` is its text; ``spans`` are the places of its keys.
+
+    ``flexible`` are the versions with the short lengths where they are not those of the message. ``left_out`` are the keys
+    that mean something which YAML does not say."""
+
+    name: str
+    type: FieldType
+    versions: Range
+    span: Span
+    spans: Mapping[str, Span]
+    nullable: Range = NONE
+    tagged: Range = NONE
+    tag: int | None = None
+    flexible: Range | None = None
+    default: str = ""
+    about: str = ""
+    fields: tuple[Field, ...] | None = None
+    comments: tuple[str, ...] = ()
+    entity: str = ""
+    is_map_key: bool = False
+    is_zero_copy: bool = False
+    left_out: tuple[str, ...] = ()
+
+    def at(self, key: str) -> Span:
+        return self.spans.get(key, self.span)
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A struct that several fields of a message may have."""
+
+    name: str
+    versions: Range
+    fields: tuple[Field, ...]
+    span: Span
+    comments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message: one file. ``comments`` are those before its keys."""
+
+    name: str
+    type: str
+    file: str
+    valid: Range
+    flexible: Range
+    fields: tuple[Field, ...]
+    structs: tuple[Struct, ...]
+    span: Span
+    spans: Mapping[str, Span]
+    api_key: int | None = None
+    comments: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def is_retired(self) -> bool:
+        return self.valid.empty
+
+    def at(self, key: str) -> Span:
+        return self.spans.get(key, self.span)
+
+    def struct(self, name: str) -> Struct | None:
+        return next((s for s in self.structs if s.name == name), None)
+
+    def all_fields(self) -> Iterator[Field]:
+        """Every field, also those of structs."""
+        stack = [*reversed(self.fields), *(f for s in self.structs for f in reversed(s.fields))]
+        while stack:
+            one = stack.pop()
+            yield one
+            stack += reversed(one.fields or ())

@@ -1,0 +1,129 @@
+"""A directory of Kafka's message definitions -> schema files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from codecgen.diagnostics import Diagnostic
+from codecgen.importers import commented_json
+from codecgen.importers.kafka_definitions import Message
+from codecgen.importers.kafka_layouts import Missing, Naming, layouts, needs_name
+from codecgen.importers.kafka_names import file_part, parts_apart, struct_names
+from codecgen.importers.kafka_reading import read
+from codecgen.importers.kafka_record_types import record_files, records_of
+from codecgen.importers.kafka_rules import check_directory, check_message, check_names
+from codecgen.importers.yaml_text import documents
+from codecgen.runtime.version import LANGUAGE
+from codecgen.schema.types import Span
+
+MOST_FILES = 10_000
+MOST_BYTES = 256 << 20
+NEW_MANIFEST = f"""\
+language: {LANGUAGE}
+package: kafka_messages
+title: Kafka's messages
+spelling: camel
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """The files of a directory by their names in it, what they define, and what is wrong."""
+
+    files: Mapping[str, bytes]
+    messages: Sequence[Message]
+    findings: Sequence[Diagnostic]
+
+    def texts(self) -> dict[str, str]:
+        return {name: data.decode("utf-8-sig", "replace") for name, data in self.files.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """Schema files by their names, and what is not in them: ``retired`` messages, keys by how many have them, fields that
+    are in no version."""
+
+    files: Mapping[str, str]
+    retired: Sequence[str]
+    keys: Mapping[str, int]
+    fields: Sequence[str]
+
+
+def find(directory: Path) -> Definitions:
+    """The definitions below a directory."""
+    files: dict[str, bytes] = {}
+    findings: list[Diagnostic] = []
+    size = 0
+    for path in sorted(directory.rglob("*.json")):
+        if not path.is_file():
+            continue
+        name = path.relative_to(directory).as_posix()
+        with path.open("rb") as file:
+            files[name] = file.read(commented_json.MAX_BYTES + 1)
+        size += len(files[name])
+        if len(files) > MOST_FILES or size > MOST_BYTES:
+            much = f"more than {MOST_FILES} files, or {MOST_BYTES >> 20} MiB"
+            return Definitions({}, (), [Diagnostic("", much, Span(name, 1, 1, 1))])
+    messages: list[Message] = []
+    for name, data in files.items():
+        message, found = read(name, data)
+        findings += found
+        if message is not None:
+            messages.append(message)
+            findings += check_message(message, is_whole=not found)
+    findings += check_names(messages)
+    for group in _by_directory(messages).values():
+        findings += check_directory(group)
+    return Definitions(files, messages, findings)
+
+
+def convert(
+    found: Definitions, spelling: Literal["camel", "snake"], taken: Collection[str] = ()
+) -> Imported:
+    """The schema files for definitions without findings. ``taken`` are names that other files declare."""
+    messages = [m for m in found.messages if not m.is_retired]
+    groups = _by_directory(messages)
+    parts = parts_apart(groups)
+    records = {way: records_of(group, parts[way]) for way, group in groups.items()}
+    declared = [name for one in records.values() for name in one.names()]
+    naming = Naming(
+        struct_names(messages, [*taken, *declared], needs_name),
+        spelling,
+        {m: word for one in records.values() for m, word in one.words().items()},
+    )
+    files: dict[str, str] = {}
+    missing = Missing()
+    for way, group in groups.items():
+        folder = f"{file_part(parts[way])}/" if parts[way] else ""
+        for message in group:
+            made, left = layouts(message, naming)
+            missing.add(left)
+            head = [f"From {message.file.rpartition('/')[2]}."]
+            files[f"{folder}{file_part(message.name)}.yaml"] = documents(made, head)
+        for name, text in record_files(records[way]):
+            file = f"{folder}{name}.yaml"
+            files[file if file not in files else f"{folder}about_{name}.yaml"] = text
+    retired = [m.name for m in found.messages if m.is_retired]
+    return Imported(files, retired, missing.keys, missing.fields)
+
+
+def _by_directory(messages: Sequence[Message]) -> dict[tuple[str, ...], list[Message]]:
+    """The messages by the directory that their files are in: Kafka's generator sees one directory at a time."""
+    out: dict[tuple[str, ...], list[Message]] = {}
+    for message in messages:
+        out.setdefault(tuple(message.file.split("/")[:-1]), []).append(message)
+    return out
+
+
+def lines_about(imported: Imported) -> Iterator[str]:
+    """What the schema files do not say, for a person to read."""
+    if imported.retired:
+        yield f"retired, so without a file: {', '.join(imported.retired)}"
+    if imported.keys:
+        keys = ", ".join(f"{key} ({n})" for key, n in sorted(imported.keys.items()))
+        yield f"not carried over: {keys}"
+    if imported.fields:
+        yield f"in no version, so left out: {', '.join(imported.fields)}"

@@ -1,0 +1,162 @@
+"""Names of this language for Kafka's: of layouts, fields, files, and what the messages of a directory are called."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from codecgen.check.names import CONTAINER, EXPRESSION, LONGEST, WINDOWS
+from codecgen.importers.kafka_definitions import Field, Message, Struct
+from codecgen.plan.generated_names import SHIPPED, TARGET_PACKAGES
+from codecgen.schema.types import SCALARS
+
+_WORD = re.compile(r"[A-Z]{2,}(?=[A-Z][a-z])|[A-Z]+[a-z0-9]*|[a-z0-9]+")
+_TAKEN_FIELDS = CONTAINER | EXPRESSION | {"unknown_tags"}
+_TAKEN_FILES = TARGET_PACKAGES | WINDOWS | {SHIPPED, "codecgen"}
+
+
+def snake(name: str) -> str:
+    """A name in capitals and small letters -> snake_case: ``TopicID`` -> ``topic_id``, ``KRaftVersion`` ->
+    ``kraft_version``, ``group-coordinator`` -> ``group_coordinator``."""
+    return "_".join(found.lower() for found in _WORD.findall(name))
+
+
+def camel(name: str) -> str:
+    """A name as Kafka's documents and tools write it, a small letter first."""
+    return name[:1].lower() + name[1:]
+
+
+def field_names(fields: Iterable[Field]) -> dict[str, str]:
+    """The name of each field, by that of the definition. No two are the same, and none is taken."""
+    out: dict[str, str] = {}
+    for one in fields:
+        name = snake(one.name)
+        while name in _TAKEN_FIELDS or keyword.iskeyword(name) or name in out.values():
+            name += "_"
+        out[one.name] = name
+    return out
+
+
+def free(name: str, taken: Collection[str], word: str) -> str:
+    """The name, with the word in front where it is taken."""
+    while name in taken:
+        name = f"{word}_{name}"
+    return name
+
+
+def layout_name(message: Message) -> str:
+    """The name of a message's layout."""
+    name = snake(message.name)
+    return f"{name}_message" if name in SCALARS or keyword.iskeyword(name) else name
+
+
+def file_part(name: str) -> str:
+    """A name of a file or a directory of YAML files, without the ending."""
+    part = snake(name)
+    taken = part in _TAKEN_FILES or keyword.iskeyword(part)
+    return f"{part}_messages" if taken or not re.match("[a-z]", part) else part
+
+
+def parts_apart(directories: Collection[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
+    """The part of each way by which it differs from the others: ``metadata`` for metadata/src/main/resources/message."""
+    common = 0
+    ways = sorted(set(directories))
+    while len(ways) > 1 and all(len(w) > common and w[common] == ways[0][common] for w in ways):
+        common += 1
+    length = 1
+    while len({way[common : common + length] for way in ways}) < len(ways):
+        length += 1
+    if len(ways) <= 1:
+        return dict.fromkeys(ways, "")
+    return {way: "_".join(map(snake, way[common : common + length])) for way in ways}
+
+
+# ---------------------------------------------------------------- structs
+
+Key = tuple[str, str]
+"""A message and one of its structs."""
+
+
+def struct_names(
+    messages: Sequence[Message],
+    taken: Collection[str],
+    needs_name: Callable[[Message, Struct | Field], bool],
+) -> dict[Key, str]:
+    """The names of the structs that become layouts with names; others are written in the place of the field.
+
+    A name that two structs would have, or another layout has, gets that of the message in front. A struct whose place
+    would give it a name that another layout has, or one that is too long, is called by its own.
+    """
+    named = {(m.name, _name_of(s)) for m in messages for s in structs_of(m) if needs_name(m, s)}
+    layouts = {layout_name(m) for m in messages} | set(taken)
+    while True:
+        names = _names(messages, named, layouts)
+        more = _unfit(messages, names, layouts | set(names.values()))
+        if not more:
+            return names
+        named |= more
+
+
+def structs_of(message: Message) -> list[Struct | Field]:
+    """The common structs, and the fields that say what a struct holds."""
+    return [*message.structs, *(f for f in message.all_fields() if f.fields is not None)]
+
+
+def _name_of(struct: Struct | Field) -> str:
+    return struct.name if isinstance(struct, Struct) else struct.type.name
+
+
+def _names(
+    messages: Sequence[Message], named: Collection[Key], layouts: Collection[str]
+) -> dict[Key, str]:
+    wanted = {key: snake(key[1]) for key in sorted(named)}
+    whole = {m.name: layout_name(m) for m in messages}
+    often = list(wanted.values())
+    out: dict[Key, str] = {}
+    used = set(layouts)
+    for key, name in wanted.items():
+        if often.count(name) > 1 or name in layouts or name in SCALARS or len(name) > LONGEST:
+            name = name if name.startswith(f"{whole[key[0]]}_") else _in_front(whole[key[0]], name)
+        bare, n = name, 1
+        while name in used or keyword.iskeyword(name):
+            n += 1
+            name = f"{bare}_{n}"
+        used.add(name)
+        out[key] = name
+    return out
+
+
+def _in_front(message: str, name: str) -> str:
+    """The name of a message before that of a struct, without its first words where they are too long together."""
+    words = message.split("_")
+    while len(words) > 1 and len("_".join(words)) + 1 + len(name) > LONGEST:
+        del words[0]
+    return "_".join([*words, name])
+
+
+def _unfit(
+    messages: Sequence[Message], names: Mapping[Key, str], taken: Collection[str]
+) -> set[Key]:
+    """Structs that cannot be written in their place: the name that the place gives them is taken, or too long."""
+    seen = set(taken)
+    out: set[Key] = set()
+
+    def walk(message: Message, fields: Sequence[Field], way: str) -> None:
+        called = field_names(fields)
+        for one in fields:
+            if one.fields is None:
+                continue
+            key = (message.name, one.type.name)
+            place = names.get(key) or f"{way}_{called[one.name]}"
+            if key not in names:
+                if place in seen or len(place) > LONGEST:
+                    out.add(key)
+                seen.add(place)
+            walk(message, one.fields, place)
+
+    for message in messages:
+        walk(message, message.fields, layout_name(message))
+        for struct in message.structs:
+            walk(message, struct.fields, names[message.name, struct.name])
+    return out

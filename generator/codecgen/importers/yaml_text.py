@@ -1,0 +1,129 @@
+"""YAML as a person lays it out: short mappings on one line, long text folded, comments kept."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+WIDTH = 120
+_FOLDED = 112
+_PLAIN = re.compile(r"[A-Za-z(](?:[A-Za-z0-9 .;()'/_<>=+*$%^@!?-]|,(?= )|:(?=[^ ]))*\Z")
+_OTHER_SCALARS = frozenset(
+    ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "~", ".inf", ".nan"]
+)
+
+
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A name, a number, a range: what stands as it is."""
+
+    text: str
+
+
+@dataclass(slots=True)
+class Mapped:
+    """A mapping in its order, with comments above its keys. ``short`` says that it goes on one line where it fits."""
+
+    entries: dict[str, Value] = field(default_factory=dict)
+    comments: dict[str, Sequence[str]] = field(default_factory=dict)
+    short: bool = False
+
+
+Value = Word | str | Mapped | Sequence[Word]
+
+
+def documents(parts: Sequence[Mapped], head: Sequence[str] = ()) -> str:
+    """The text of a file with some documents, with comments at its head."""
+    texts = ["".join(f"{line}\n" for line in _mapping(part, 0)) for part in parts]
+    return "".join(f"{_comment(line, 0)}\n" for line in head) + "\n---\n".join(texts)
+
+
+def _mapping(mapped: Mapped, depth: int) -> Iterator[str]:
+    blanks = "  " * depth
+    for key, value in mapped.entries.items():
+        for line in mapped.comments.get(key, ()):
+            yield _comment(line, depth)
+        if key in ("fields", "tagged", "enums") and depth == 0 and len(mapped.entries) > 1:
+            yield ""
+        short = _short(value, in_flow=False)
+        whole = None if short is None else f"{blanks}{key}: {short}"
+        if whole is not None and len(whole) <= WIDTH:
+            yield whole
+        elif isinstance(value, Mapped):
+            yield f"{blanks}{key}:"
+            yield from _mapping(value, depth + 1)
+        elif isinstance(value, str) and _folds(value):
+            yield f"{blanks}{key}: >"
+            yield from textwrap.wrap(
+                value,
+                _FOLDED,
+                initial_indent=blanks + "  ",
+                subsequent_indent=blanks + "  ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        else:
+            yield whole or f"{blanks}{key}: {quoted(str(value))}"
+
+
+def _comment(line: str, depth: int) -> str:
+    return f"{'  ' * depth}# {_shown(line)}".rstrip()
+
+
+def _shown(line: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in line)
+
+
+def _short(value: Value, *, in_flow: bool) -> str | None:
+    """A value on one line; None for a mapping that does not go there."""
+    if isinstance(value, Word):
+        return value.text
+    if isinstance(value, str):
+        return value if _is_plain(value, in_flow=in_flow) else quoted(value)
+    if not isinstance(value, Mapped):
+        return f"[{', '.join(word.text for word in value)}]"
+    if value.comments or not (value.short or not value.entries):
+        return None
+    pieces = {key: _short(inner, in_flow=True) for key, inner in value.entries.items()}
+    if any(piece is None for piece in pieces.values()):
+        return None
+    return "{" + ", ".join(f"{key}: {piece}" for key, piece in pieces.items()) + "}"
+
+
+def _is_plain(text: str, *, in_flow: bool) -> bool:
+    if text.lower() in _OTHER_SCALARS or not _PLAIN.match(text) or text.endswith((" ", ":")):
+        return False
+    return not (in_flow and "," in text)
+
+
+def _folds(text: str) -> bool:
+    """Whether folding gives the text back: words with one blank between, nothing that YAML hides."""
+    return text.isprintable() and text == " ".join(text.split()) and not text.startswith("#")
+
+
+def quoted(text: str) -> str:
+    """Text in double quotes."""
+    return '"' + "".join(_ESCAPES.get(c) or _character(c) for c in text) + '"'
+
+
+def _character(c: str) -> str:
+    """A character in double quotes: as it is, or its number where it cannot be seen."""
+    number = ord(c)
+    if c.isprintable():
+        return c
+    return (
+        f"\\x{number:02x}"
+        if number < 256
+        else f"\\u{number:04x}"
+        if number < 65536
+        else f"\\U{number:08x}"
+    )
+
+
+def words(names: Sequence[str]) -> tuple[Word, ...]:
+    return tuple(Word(name) for name in names)

@@ -1,0 +1,48 @@
+"""Where entries end: after a length at a fixed place, after a fixed number of bytes, or with their last field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codecgen.plan import FieldPlan, LayoutPlan
+from codecgen.schema.model import Field
+from codecgen.targets.arrow.checks import Unsupported
+
+
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """How it is known where an entry ends: ``length`` says so, not counting ``uncounted`` bytes, or all have the same
+    ``size``. With neither it is ``open``: it ends where its fields end."""
+
+    entry: LayoutPlan
+    length: FieldPlan | None = None
+    uncounted: int = 0
+    size: int | None = None
+
+    @property
+    def open(self) -> bool:
+        return self.length is None and self.size is None
+
+    @property
+    def blamed(self) -> Field:
+        """The field to name when there are too few bytes."""
+        return (self.entry.fields[0] if self.length is None else self.length).field
+
+
+def framing_of(entry: LayoutPlan) -> Framing:
+    """Where an entry ends. Raises :class:`Unsupported` for a length that kernels cannot go by."""
+    last = (None, entry.fields[-1].name)
+    found = (m for m in entry.fields if m.measures is not None and m.measures.last in last)
+    f = next(found, None)
+    if f is None or f.measures is None:
+        return Framing(entry, size=entry.size)
+    first = entry.field(f.measures.first)
+    if f.offset is None or f.size is None or first is None:
+        return Framing(entry)
+    if f.when is not None:
+        raise Unsupported("an entry whose length may be left out", f.field)
+    if f.own_bytes:
+        raise Unsupported("a length that counts itself", f.field)
+    if first.offset is None:
+        raise Unsupported("a length that begins at no fixed place", f.field)
+    return Framing(entry, f, first.offset)

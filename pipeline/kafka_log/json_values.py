@@ -1,0 +1,50 @@
+"""Parsed values as plain JSON values, with the names of Kafka's own documents: as Kafka's JSON of a message has them."""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from collections.abc import Container
+from typing import Any
+
+from codecgen.runtime.construct import Array, Choice, Layout, Nullable
+from codecgen.runtime.located_bytes import Session
+from codecgen.runtime.tags import default_of
+
+
+def plain(layout: Layout, fields: Any, without: Container[str] = ()) -> dict[str, Any]:
+    """The fields of a layout. Hidden ones are left out, and tagged ones that hold their default, as they have no bytes."""
+    out: dict[str, Any] = {}
+    for f in layout.fields:
+        if f.hidden or f.name not in fields or f.name in without:
+            continue
+        value = fields[f.name]
+        if f.tag is not None and f.codec.write(value, fields, Session()) == default_of(f):
+            continue
+        out[f.spelled] = _plain(f.codec, value)
+    return out
+
+
+def text_of(data: bytes) -> str:
+    """Bytes as JSON has them: standard Base64."""
+    return base64.b64encode(data).decode("ascii")
+
+
+def _plain(codec: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(codec, Nullable):
+        return _plain(codec.layout, value)
+    if isinstance(codec, Array):
+        return [_plain(codec.element, item) for item in value]
+    if isinstance(codec, Choice):
+        case = codec.case_of(value[codec.by])
+        return value if case is None else _plain(case, value)
+    if isinstance(codec, Layout):
+        return plain(codec, value)
+    if isinstance(value, uuid.UUID):  # Kafka's spelling: URL-safe Base64 without padding
+        return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode("ascii")
+    return text_of(value) if isinstance(value, bytes) else value
+
+
+__all__ = ["plain", "text_of"]
