@@ -81,10 +81,6 @@ if TYPE_CHECKING:
         CONSUMER_PROTOCOL_ASSIGNMENT_V3,
         CONSUMER_PROTOCOL_SUBSCRIPTION,
         CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS,
-        CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V0,
-        CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V1,
-        CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V2,
-        CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V3,
         CONSUMER_PROTOCOL_SUBSCRIPTION_V0,
         CONSUMER_PROTOCOL_SUBSCRIPTION_V1,
         CONSUMER_PROTOCOL_SUBSCRIPTION_V2,
@@ -290,7 +286,8 @@ if TYPE_CHECKING:
         SecurityProtocol,
         ZkMigrationState,
     )
-    from kafka_codecs.metadata.metadata_record import METADATA_BODY, METADATA_RECORD
+    from kafka_codecs.metadata.metadata_body import METADATA_BODY
+    from kafka_codecs.metadata.metadata_record import METADATA_RECORD
     from kafka_codecs.metadata.security import (
         ACCESS_CONTROL_ENTRY_RECORD,
         ACCESS_CONTROL_ENTRY_RECORD_V0,
@@ -337,7 +334,6 @@ if TYPE_CHECKING:
     )
     from kafka_codecs.remote.remote_log_metadata import (
         REMOTE_LOG_METADATA_BODY,
-        REMOTE_LOG_METADATA_RECORD,
         REMOTE_LOG_SEGMENT_ID,
         REMOTE_LOG_SEGMENT_ID_V0,
         REMOTE_LOG_SEGMENT_METADATA_RECORD,
@@ -353,6 +349,7 @@ if TYPE_CHECKING:
         TOPIC_ID_PARTITION,
         TOPIC_ID_PARTITION_V0,
     )
+    from kafka_codecs.remote.remote_log_metadata_record import REMOTE_LOG_METADATA_RECORD
     from kafka_codecs.wire.confluent import (
         CONFLUENT_PROTOBUF_VALUE,
         CONFLUENT_VALUE,
@@ -427,10 +424,6 @@ __all__ = [
     "CONSUMER_PROTOCOL_ASSIGNMENT_V3",
     "CONSUMER_PROTOCOL_SUBSCRIPTION",
     "CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS",
-    "CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V0",
-    "CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V1",
-    "CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V2",
-    "CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V3",
     "CONSUMER_PROTOCOL_SUBSCRIPTION_V0",
     "CONSUMER_PROTOCOL_SUBSCRIPTION_V1",
     "CONSUMER_PROTOCOL_SUBSCRIPTION_V2",
@@ -744,10 +737,6 @@ _HOMES = {
     "CONSUMER_PROTOCOL_ASSIGNMENT_V3": "coordinator.consumer_protocol",
     "CONSUMER_PROTOCOL_SUBSCRIPTION": "coordinator.consumer_protocol",
     "CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS": "coordinator.consumer_protocol",
-    "CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V0": "coordinator.consumer_protocol",
-    "CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V1": "coordinator.consumer_protocol",
-    "CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V2": "coordinator.consumer_protocol",
-    "CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V3": "coordinator.consumer_protocol",
     "CONSUMER_PROTOCOL_SUBSCRIPTION_V0": "coordinator.consumer_protocol",
     "CONSUMER_PROTOCOL_SUBSCRIPTION_V1": "coordinator.consumer_protocol",
     "CONSUMER_PROTOCOL_SUBSCRIPTION_V2": "coordinator.consumer_protocol",
@@ -797,7 +786,7 @@ _HOMES = {
     "MESSAGE_V0": "records.message",
     "MESSAGE_V1": "records.message",
     "META_PROPERTIES": "files.meta_properties",
-    "METADATA_BODY": "metadata.metadata_record",
+    "METADATA_BODY": "metadata.metadata_body",
     "METADATA_RECORD": "metadata.metadata_record",
     "NO_OP_RECORD": "metadata.cluster",
     "NO_OP_RECORD_V0": "metadata.cluster",
@@ -840,7 +829,7 @@ _HOMES = {
     "REGISTERED_FEATURE": "metadata.brokers",
     "REGISTERED_FEATURE_V0": "metadata.brokers",
     "REMOTE_LOG_METADATA_BODY": "remote.remote_log_metadata",
-    "REMOTE_LOG_METADATA_RECORD": "remote.remote_log_metadata",
+    "REMOTE_LOG_METADATA_RECORD": "remote.remote_log_metadata_record",
     "REMOTE_LOG_SEGMENT_ID": "remote.remote_log_metadata",
     "REMOTE_LOG_SEGMENT_ID_V0": "remote.remote_log_metadata",
     "REMOTE_LOG_SEGMENT_METADATA_RECORD": "remote.remote_log_metadata",

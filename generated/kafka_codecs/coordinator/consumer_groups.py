@@ -63,10 +63,10 @@ CONSUMER_GROUP_PARTITION_METADATA_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=49,
+        line=50,
         const=4,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=50, spelled="groupId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=51, spelled="groupId"),
     source="coordinator/consumer_groups.yaml",
     trailing=True,
 )
@@ -74,7 +74,7 @@ CONSUMER_GROUP_PARTITION_METADATA_KEY = Layout(
 # Racks of the replicas of a partition.
 CONSUMER_GROUP_PARTITION_RACKS_V0 = Layout(
     "consumer_group_partition_racks",
-    Field("partition", Integer(4), line=94),
+    Field("partition", Integer(4), line=95),
     Field(
         "racks",
         Array(
@@ -82,12 +82,12 @@ CONSUMER_GROUP_PARTITION_RACKS_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=95,
+        line=96,
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=90,
+        line=91,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -99,14 +99,14 @@ CONSUMER_GROUP_PARTITION_RACKS = {0: CONSUMER_GROUP_PARTITION_RACKS_V0}
 
 CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS_V0 = Layout(
     "consumer_group_partition_metadata_value_topics",
-    Field("topic_id", Uuid(), line=71, spelled="topicId"),
+    Field("topic_id", Uuid(), line=72, spelled="topicId"),
     Field(
         "topic_name",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=72,
+        line=73,
         spelled="topicName",
     ),
-    Field("num_partitions", Integer(4), line=73, spelled="numPartitions"),
+    Field("num_partitions", Integer(4), line=74, spelled="numPartitions"),
     Field(
         "partition_metadata",
         Array(
@@ -114,13 +114,13 @@ CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=74,
+        line=75,
         spelled="partitionMetadata",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=67,
+        line=68,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -136,7 +136,7 @@ CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS = {
 # in its place since 4.1.
 CONSUMER_GROUP_PARTITION_METADATA_VALUE_V0 = Layout(
     "consumer_group_partition_metadata_value",
-    Field("version", Integer(2), line=66, version=0),
+    Field("version", Integer(2), line=67, version=0),
     Field(
         "topics",
         Array(
@@ -144,12 +144,12 @@ CONSUMER_GROUP_PARTITION_METADATA_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=67,
+        line=68,
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=62,
+        line=63,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -171,23 +171,23 @@ CONSUMER_GROUP_MEMBER_METADATA_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=105,
+        line=106,
         const=5,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=106, spelled="groupId"),
-    Field("member_id", Text(Integer(2), lossy=True), line=107, spelled="memberId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=107, spelled="groupId"),
+    Field("member_id", Text(Integer(2), lossy=True), line=108, spelled="memberId"),
     source="coordinator/consumer_groups.yaml",
     trailing=True,
 )
 
 CLASSIC_MEMBER_METADATA_SUPPORTED_PROTOCOLS = Layout(
     "classic_member_metadata_supported_protocols",
-    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=188),
-    Field("metadata", Bytes(Varint(32, signed=False, overlong=True), plus=1), line=189),
+    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=189),
+    Field("metadata", Bytes(Varint(32, signed=False, overlong=True), plus=1), line=190),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=184,
+        line=185,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -200,7 +200,7 @@ CLASSIC_MEMBER_METADATA_V0 = Layout(
     Field(
         "session_timeout_ms",
         Integer(4),
-        line=183,
+        line=184,
         default=lambda _: 0,
         spelled="sessionTimeoutMs",
     ),
@@ -211,13 +211,13 @@ CLASSIC_MEMBER_METADATA_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=184,
+        line=185,
         spelled="supportedProtocols",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=179,
+        line=180,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -230,29 +230,29 @@ CLASSIC_MEMBER_METADATA = {0: CLASSIC_MEMBER_METADATA_V0}
 # A member of a consumer group: who it is, and what it subscribes to.
 CONSUMER_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
     "consumer_group_member_metadata_value",
-    Field("version", Integer(2), line=123, version=0),
+    Field("version", Integer(2), line=124, version=0),
     Field(
         "instance_id",
         Text(Varint(32, signed=False, overlong=True), null=0, plus=1, lossy=True),
-        line=124,
+        line=125,
         spelled="instanceId",
     ),
     Field(
         "rack_id",
         Text(Varint(32, signed=False, overlong=True), null=0, plus=1, lossy=True),
-        line=125,
+        line=126,
         spelled="rackId",
     ),
     Field(
         "client_id",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=126,
+        line=127,
         spelled="clientId",
     ),
     Field(
         "client_host",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=127,
+        line=128,
         spelled="clientHost",
     ),
     Field(
@@ -262,26 +262,26 @@ CONSUMER_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=128,
+        line=129,
         spelled="subscribedTopicNames",
     ),
     Field(
         "subscribed_topic_regex",
         Text(Varint(32, signed=False, overlong=True), null=0, plus=1, lossy=True),
-        line=129,
+        line=130,
         spelled="subscribedTopicRegex",
     ),
     Field(
         "rebalance_timeout_ms",
         Integer(4),
-        line=130,
+        line=131,
         default=lambda _: -1,
         spelled="rebalanceTimeoutMs",
     ),
     Field(
         "server_assignor",
         Text(Varint(32, signed=False, overlong=True), null=0, plus=1, lossy=True),
-        line=131,
+        line=132,
         spelled="serverAssignor",
     ),
     Field(
@@ -292,7 +292,7 @@ CONSUMER_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
             null=0,
             any_present=True,
         ),
-        line=134,
+        line=135,
         default=lambda _: {},
         spelled="classicMemberMetadata",
         tag=0,
@@ -300,7 +300,7 @@ CONSUMER_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=119,
+        line=120,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -322,10 +322,10 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=199,
+        line=200,
         const=6,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=200, spelled="groupId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=201, spelled="groupId"),
     source="coordinator/consumer_groups.yaml",
     trailing=True,
 )
@@ -333,13 +333,13 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Layout(
 # The epoch of the target assignment of a consumer group.
 CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0 = Layout(
     "consumer_group_target_assignment_metadata_value",
-    Field("version", Integer(2), line=216, version=0),
-    Field("assignment_epoch", Integer(4), line=217, spelled="assignmentEpoch"),
-    Field("assignment_timestamp", Integer(8), line=220, spelled="assignmentTimestamp", tag=0),
+    Field("version", Integer(2), line=217, version=0),
+    Field("assignment_epoch", Integer(4), line=218, spelled="assignmentEpoch"),
+    Field("assignment_timestamp", Integer(8), line=221, spelled="assignmentTimestamp", tag=0),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=212,
+        line=213,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -361,27 +361,27 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=236,
+        line=238,
         const=7,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=237, spelled="groupId"),
-    Field("member_id", Text(Integer(2), lossy=True), line=238, spelled="memberId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=239, spelled="groupId"),
+    Field("member_id", Text(Integer(2), lossy=True), line=240, spelled="memberId"),
     source="coordinator/consumer_groups.yaml",
     trailing=True,
 )
 
 CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_TOPIC_PARTITIONS = Layout(
     "consumer_group_target_assignment_member_value_topic_partitions",
-    Field("topic_id", Uuid(), line=259, spelled="topicId"),
+    Field("topic_id", Uuid(), line=261, spelled="topicId"),
     Field(
         "partitions",
         Array(Integer(4), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=260,
+        line=262,
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=255,
+        line=257,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -391,7 +391,7 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_TOPIC_PARTITIONS = Layout(
 # What a member of a consumer group is to have when all have given up what is not theirs any more.
 CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0 = Layout(
     "consumer_group_target_assignment_member_value",
-    Field("version", Integer(2), line=254, version=0),
+    Field("version", Integer(2), line=256, version=0),
     Field(
         "topic_partitions",
         Array(
@@ -399,13 +399,13 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=255,
+        line=257,
         spelled="topicPartitions",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=250,
+        line=252,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -427,11 +427,11 @@ CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=276,
+        line=278,
         const=8,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=277, spelled="groupId"),
-    Field("member_id", Text(Integer(2), lossy=True), line=278, spelled="memberId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=279, spelled="groupId"),
+    Field("member_id", Text(Integer(2), lossy=True), line=280, spelled="memberId"),
     source="coordinator/consumer_groups.yaml",
     trailing=True,
 )
@@ -439,23 +439,23 @@ CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Layout(
 # Partitions of a topic that a member has.
 CONSUMER_GROUP_ASSIGNED_PARTITIONS_V0 = Layout(
     "consumer_group_assigned_partitions",
-    Field("topic_id", Uuid(), line=324, spelled="topicId"),
+    Field("topic_id", Uuid(), line=327, spelled="topicId"),
     Field(
         "partitions",
         Array(Integer(4), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=325,
+        line=328,
     ),
     Field(
         "assignment_epochs",
         Array(Integer(4), count=Varint(32, signed=False, overlong=True), plus=1, null=0),
-        line=328,
+        line=331,
         spelled="assignmentEpochs",
         tag=0,
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=320,
+        line=323,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -468,10 +468,10 @@ CONSUMER_GROUP_ASSIGNED_PARTITIONS = {0: CONSUMER_GROUP_ASSIGNED_PARTITIONS_V0}
 # What a member of a consumer group has at present, and what it has to give up.
 CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
     "consumer_group_current_member_assignment_value",
-    Field("version", Integer(2), line=294, version=0),
-    Field("member_epoch", Integer(4), line=295, spelled="memberEpoch"),
-    Field("previous_member_epoch", Integer(4), line=296, spelled="previousMemberEpoch"),
-    Field("state", EnumField(Integer(1), ConsumerMemberState, keep_unknown=True), line=297),
+    Field("version", Integer(2), line=296, version=0),
+    Field("member_epoch", Integer(4), line=297, spelled="memberEpoch"),
+    Field("previous_member_epoch", Integer(4), line=298, spelled="previousMemberEpoch"),
+    Field("state", EnumField(Integer(1), ConsumerMemberState, keep_unknown=True), line=299),
     Field(
         "assigned_partitions",
         Array(
@@ -479,7 +479,7 @@ CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=298,
+        line=300,
         spelled="assignedPartitions",
     ),
     Field(
@@ -489,13 +489,13 @@ CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=299,
+        line=301,
         spelled="partitionsPendingRevocation",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=290,
+        line=292,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -517,14 +517,14 @@ CONSUMER_GROUP_REGULAR_EXPRESSION_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=343,
+        line=346,
         const=16,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=344, spelled="groupId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=347, spelled="groupId"),
     Field(
         "regular_expression",
         Text(Integer(2), lossy=True),
-        line=345,
+        line=348,
         spelled="regularExpression",
     ),
     source="coordinator/consumer_groups.yaml",
@@ -534,7 +534,7 @@ CONSUMER_GROUP_REGULAR_EXPRESSION_KEY = Layout(
 # Which topics a regular expression of a consumer group stands for.
 CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE_V0 = Layout(
     "consumer_group_regular_expression_value",
-    Field("version", Integer(2), line=361, version=0),
+    Field("version", Integer(2), line=364, version=0),
     Field(
         "topics",
         Array(
@@ -542,14 +542,14 @@ CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=362,
+        line=365,
     ),
-    Field("image_version", Integer(8), line=363, spelled="version"),
-    Field("timestamp", Integer(8), line=364),
+    Field("image_version", Integer(8), line=366, spelled="version"),
+    Field("timestamp", Integer(8), line=367),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=357,
+        line=360,
         spelled="unknownTags",
         hidden=True,
     ),

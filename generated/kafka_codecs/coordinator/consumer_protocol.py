@@ -4,42 +4,12 @@ from __future__ import annotations
 
 from codecgen.runtime.construct import Array, Bytes, Choice, Field, Integer, Layout, Text
 
-CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V0 = Layout(
-    "consumer_protocol_subscription_owned_partitions",
-    source="coordinator/consumer_protocol.yaml",
-    version=0,
-)
-
-CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V1 = Layout(
+CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS = Layout(
     "consumer_protocol_subscription_owned_partitions",
     Field("topic", Text(Integer(2), lossy=True), line=24),
     Field("partitions", Array(Integer(4), count=Integer(4)), line=25),
     source="coordinator/consumer_protocol.yaml",
-    version=1,
 )
-
-CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V2 = Layout(
-    "consumer_protocol_subscription_owned_partitions",
-    Field("topic", Text(Integer(2), lossy=True), line=24),
-    Field("partitions", Array(Integer(4), count=Integer(4)), line=25),
-    source="coordinator/consumer_protocol.yaml",
-    version=2,
-)
-
-CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V3 = Layout(
-    "consumer_protocol_subscription_owned_partitions",
-    Field("topic", Text(Integer(2), lossy=True), line=24),
-    Field("partitions", Array(Integer(4), count=Integer(4)), line=25),
-    source="coordinator/consumer_protocol.yaml",
-    version=3,
-)
-
-CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS = {
-    0: CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V0,
-    1: CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V1,
-    2: CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V2,
-    3: CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V3,
-}
 
 # What a consumer of the classic protocol tells the leader of its group: what it subscribes to, and
 # what it has. Members of a group hold it as bytes.
@@ -72,7 +42,7 @@ CONSUMER_PROTOCOL_SUBSCRIPTION_V1 = Layout(
     ),
     Field(
         "owned_partitions",
-        Array(CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V1, count=Integer(4)),
+        Array(CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS, count=Integer(4)),
         line=19,
         spelled="ownedPartitions",
     ),
@@ -94,7 +64,7 @@ CONSUMER_PROTOCOL_SUBSCRIPTION_V2 = Layout(
     ),
     Field(
         "owned_partitions",
-        Array(CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V2, count=Integer(4)),
+        Array(CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS, count=Integer(4)),
         line=19,
         spelled="ownedPartitions",
     ),
@@ -117,7 +87,7 @@ CONSUMER_PROTOCOL_SUBSCRIPTION_V3 = Layout(
     ),
     Field(
         "owned_partitions",
-        Array(CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS_V3, count=Integer(4)),
+        Array(CONSUMER_PROTOCOL_SUBSCRIPTION_OWNED_PARTITIONS, count=Integer(4)),
         line=19,
         spelled="ownedPartitions",
     ),

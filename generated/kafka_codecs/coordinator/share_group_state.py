@@ -107,31 +107,31 @@ SHARE_UPDATE_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ShareGroupStateRecordType, keep_unknown=True),
-        line=95,
+        line=96,
         const=1,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=96, spelled="groupId"),
-    Field("topic_id", Uuid(), line=97, spelled="topicId"),
-    Field("partition", Integer(4), line=98),
+    Field("group_id", Text(Integer(2), lossy=True), line=97, spelled="groupId"),
+    Field("topic_id", Uuid(), line=98, spelled="topicId"),
+    Field("partition", Integer(4), line=99),
     source="coordinator/share_group_state.yaml",
     trailing=True,
 )
 
 SHARE_UPDATE_VALUE_STATE_BATCHES = Layout(
     "share_update_value_state_batches",
-    Field("first_offset", Integer(8), line=122, spelled="firstOffset"),
-    Field("last_offset", Integer(8), line=123, spelled="lastOffset"),
+    Field("first_offset", Integer(8), line=123, spelled="firstOffset"),
+    Field("last_offset", Integer(8), line=124, spelled="lastOffset"),
     Field(
         "delivery_state",
         EnumField(Integer(1), DeliveryState, keep_unknown=True),
-        line=124,
+        line=125,
         spelled="deliveryState",
     ),
-    Field("delivery_count", Integer(2), line=125, spelled="deliveryCount"),
+    Field("delivery_count", Integer(2), line=126, spelled="deliveryCount"),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=118,
+        line=119,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -141,10 +141,10 @@ SHARE_UPDATE_VALUE_STATE_BATCHES = Layout(
 # A change of the share state of a group and a partition, since the last snapshot.
 SHARE_UPDATE_VALUE_V0 = Layout(
     "share_update_value",
-    Field("version", Integer(2), line=114, version=0),
-    Field("snapshot_epoch", Integer(4), line=115, spelled="snapshotEpoch"),
-    Field("leader_epoch", Integer(4), line=116, spelled="leaderEpoch"),
-    Field("start_offset", Integer(8), line=117, spelled="startOffset"),
+    Field("version", Integer(2), line=115, version=0),
+    Field("snapshot_epoch", Integer(4), line=116, spelled="snapshotEpoch"),
+    Field("leader_epoch", Integer(4), line=117, spelled="leaderEpoch"),
+    Field("start_offset", Integer(8), line=118, spelled="startOffset"),
     Field(
         "state_batches",
         Array(
@@ -152,13 +152,13 @@ SHARE_UPDATE_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=118,
+        line=119,
         spelled="stateBatches",
     ),
     Field(
         "delivery_complete_count",
         Integer(4),
-        line=128,
+        line=129,
         default=lambda _: -1,
         spelled="deliveryCompleteCount",
         tag=0,
@@ -166,7 +166,7 @@ SHARE_UPDATE_VALUE_V0 = Layout(
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=110,
+        line=111,
         spelled="unknownTags",
         hidden=True,
     ),

@@ -166,27 +166,27 @@ SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=118,
+        line=119,
         const=13,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=119, spelled="groupId"),
-    Field("member_id", Text(Integer(2), lossy=True), line=120, spelled="memberId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=120, spelled="groupId"),
+    Field("member_id", Text(Integer(2), lossy=True), line=121, spelled="memberId"),
     source="coordinator/share_groups.yaml",
     trailing=True,
 )
 
 SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_TOPIC_PARTITIONS = Layout(
     "share_group_target_assignment_member_value_topic_partitions",
-    Field("topic_id", Uuid(), line=141, spelled="topicId"),
+    Field("topic_id", Uuid(), line=142, spelled="topicId"),
     Field(
         "partitions",
         Array(Integer(4), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=142,
+        line=143,
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=137,
+        line=138,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -196,7 +196,7 @@ SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_TOPIC_PARTITIONS = Layout(
 # What a member of a share group is to have.
 SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0 = Layout(
     "share_group_target_assignment_member_value",
-    Field("version", Integer(2), line=136, version=0),
+    Field("version", Integer(2), line=137, version=0),
     Field(
         "topic_partitions",
         Array(
@@ -204,13 +204,13 @@ SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=137,
+        line=138,
         spelled="topicPartitions",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=132,
+        line=133,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -232,27 +232,27 @@ SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=158,
+        line=159,
         const=14,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=159, spelled="groupId"),
-    Field("member_id", Text(Integer(2), lossy=True), line=160, spelled="memberId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=160, spelled="groupId"),
+    Field("member_id", Text(Integer(2), lossy=True), line=161, spelled="memberId"),
     source="coordinator/share_groups.yaml",
     trailing=True,
 )
 
 SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_ASSIGNED_PARTITIONS = Layout(
     "share_group_current_member_assignment_value_assigned_partitions",
-    Field("topic_id", Uuid(), line=184, spelled="topicId"),
+    Field("topic_id", Uuid(), line=185, spelled="topicId"),
     Field(
         "partitions",
         Array(Integer(4), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=185,
+        line=186,
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=180,
+        line=181,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -262,10 +262,10 @@ SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_ASSIGNED_PARTITIONS = Layout(
 # What a member of a share group has at present.
 SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
     "share_group_current_member_assignment_value",
-    Field("version", Integer(2), line=176, version=0),
-    Field("member_epoch", Integer(4), line=177, spelled="memberEpoch"),
-    Field("previous_member_epoch", Integer(4), line=178, spelled="previousMemberEpoch"),
-    Field("state", EnumField(Integer(1), ConsumerMemberState, keep_unknown=True), line=179),
+    Field("version", Integer(2), line=177, version=0),
+    Field("member_epoch", Integer(4), line=178, spelled="memberEpoch"),
+    Field("previous_member_epoch", Integer(4), line=179, spelled="previousMemberEpoch"),
+    Field("state", EnumField(Integer(1), ConsumerMemberState, keep_unknown=True), line=180),
     Field(
         "assigned_partitions",
         Array(
@@ -273,13 +273,13 @@ SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=180,
+        line=181,
         spelled="assignedPartitions",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=172,
+        line=173,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -301,10 +301,10 @@ SHARE_GROUP_STATE_PARTITION_METADATA_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=206,
+        line=207,
         const=15,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=207, spelled="groupId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=208, spelled="groupId"),
     source="coordinator/share_groups.yaml",
     trailing=True,
 )
@@ -312,22 +312,22 @@ SHARE_GROUP_STATE_PARTITION_METADATA_KEY = Layout(
 # A topic, and partitions of it.
 SHARE_GROUP_STATE_TOPIC_V0 = Layout(
     "share_group_state_topic",
-    Field("topic_id", Uuid(), line=252, spelled="topicId"),
+    Field("topic_id", Uuid(), line=253, spelled="topicId"),
     Field(
         "topic_name",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=253,
+        line=254,
         spelled="topicName",
     ),
     Field(
         "partitions",
         Array(Integer(4), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=254,
+        line=255,
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=248,
+        line=249,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -339,17 +339,17 @@ SHARE_GROUP_STATE_TOPIC = {0: SHARE_GROUP_STATE_TOPIC_V0}
 
 SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_DELETING_TOPICS = Layout(
     "share_group_state_partition_metadata_value_deleting_topics",
-    Field("topic_id", Uuid(), line=230, spelled="topicId"),
+    Field("topic_id", Uuid(), line=231, spelled="topicId"),
     Field(
         "topic_name",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=231,
+        line=232,
         spelled="topicName",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=226,
+        line=227,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -359,17 +359,17 @@ SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_DELETING_TOPICS = Layout(
 # Of which partitions a share group has a share state, which lies in the topic __share_group_state.
 SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_V0 = Layout(
     "share_group_state_partition_metadata_value",
-    Field("version", Integer(2), line=223, version=0),
+    Field("version", Integer(2), line=224, version=0),
     Field(
         "initializing_topics",
         Array(SHARE_GROUP_STATE_TOPIC_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=224,
+        line=225,
         spelled="initializingTopics",
     ),
     Field(
         "initialized_topics",
         Array(SHARE_GROUP_STATE_TOPIC_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=225,
+        line=226,
         spelled="initializedTopics",
     ),
     Field(
@@ -379,13 +379,13 @@ SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=226,
+        line=227,
         spelled="deletingTopics",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=219,
+        line=220,
         spelled="unknownTags",
         hidden=True,
     ),

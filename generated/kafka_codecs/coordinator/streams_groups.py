@@ -32,8 +32,8 @@ STREAMS_GROUP_METADATA_KEY = Layout(
 
 STREAMS_GROUP_METADATA_VALUE_LAST_ASSIGNMENT_CONFIGS = Layout(
     "streams_group_metadata_value_last_assignment_configs",
-    Field("key", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=43),
-    Field("value", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=44),
+    Field("key", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=44),
+    Field("value", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=45),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
@@ -73,7 +73,7 @@ STREAMS_GROUP_METADATA_VALUE_V0 = Layout(
     Field(
         "stored_description_topology_epoch",
         Integer(4),
-        line=45,
+        line=46,
         default=lambda _: -1,
         spelled="storedDescriptionTopologyEpoch",
         tag=2,
@@ -81,7 +81,7 @@ STREAMS_GROUP_METADATA_VALUE_V0 = Layout(
     Field(
         "failed_description_topology_epoch",
         Integer(4),
-        line=51,
+        line=52,
         default=lambda _: -1,
         spelled="failedDescriptionTopologyEpoch",
         tag=3,
@@ -111,23 +111,23 @@ STREAMS_GROUP_MEMBER_METADATA_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=78,
+        line=80,
         const=19,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=79, spelled="groupId"),
-    Field("member_id", Text(Integer(2), lossy=True), line=80, spelled="memberId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=81, spelled="groupId"),
+    Field("member_id", Text(Integer(2), lossy=True), line=82, spelled="memberId"),
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
 
 STREAMS_GROUP_MEMBER_METADATA_VALUE_USER_ENDPOINT = Layout(
     "streams_group_member_metadata_value_user_endpoint",
-    Field("host", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=109),
-    Field("port", Integer(2, signed=False), line=110),
+    Field("host", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=111),
+    Field("port", Integer(2, signed=False), line=112),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=104,
+        line=106,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -136,12 +136,12 @@ STREAMS_GROUP_MEMBER_METADATA_VALUE_USER_ENDPOINT = Layout(
 
 STREAMS_GROUP_MEMBER_METADATA_VALUE_CLIENT_TAGS = Layout(
     "streams_group_member_metadata_value_client_tags",
-    Field("key", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=115),
-    Field("value", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=116),
+    Field("key", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=117),
+    Field("value", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=118),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=111,
+        line=113,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -151,43 +151,43 @@ STREAMS_GROUP_MEMBER_METADATA_VALUE_CLIENT_TAGS = Layout(
 # A member of a streams group: who it is, and where it runs.
 STREAMS_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
     "streams_group_member_metadata_value",
-    Field("version", Integer(2), line=96, version=0),
+    Field("version", Integer(2), line=98, version=0),
     Field(
         "instance_id",
         Text(Varint(32, signed=False, overlong=True), null=0, plus=1, lossy=True),
-        line=97,
+        line=99,
         spelled="instanceId",
     ),
     Field(
         "rack_id",
         Text(Varint(32, signed=False, overlong=True), null=0, plus=1, lossy=True),
-        line=98,
+        line=100,
         spelled="rackId",
     ),
     Field(
         "client_id",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=99,
+        line=101,
         spelled="clientId",
     ),
     Field(
         "client_host",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=100,
+        line=102,
         spelled="clientHost",
     ),
     Field(
         "rebalance_timeout_ms",
         Integer(4),
-        line=101,
+        line=103,
         default=lambda _: -1,
         spelled="rebalanceTimeoutMs",
     ),
-    Field("topology_epoch", Integer(4), line=102, spelled="topologyEpoch"),
+    Field("topology_epoch", Integer(4), line=104, spelled="topologyEpoch"),
     Field(
         "process_id",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=103,
+        line=105,
         spelled="processId",
     ),
     Field(
@@ -199,7 +199,7 @@ STREAMS_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
             any_negative=True,
             any_present=True,
         ),
-        line=104,
+        line=106,
         default=lambda _: None,
         spelled="userEndpoint",
     ),
@@ -210,13 +210,13 @@ STREAMS_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=111,
+        line=113,
         spelled="clientTags",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=92,
+        line=94,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -238,10 +238,10 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=142,
+        line=144,
         const=20,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=143, spelled="groupId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=145, spelled="groupId"),
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
@@ -249,13 +249,13 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Layout(
 # The epoch of the target assignment of a streams group.
 STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0 = Layout(
     "streams_group_target_assignment_metadata_value",
-    Field("version", Integer(2), line=159, version=0),
-    Field("assignment_epoch", Integer(4), line=160, spelled="assignmentEpoch"),
-    Field("assignment_timestamp", Integer(8), line=163, spelled="assignmentTimestamp", tag=0),
+    Field("version", Integer(2), line=161, version=0),
+    Field("assignment_epoch", Integer(4), line=162, spelled="assignmentEpoch"),
+    Field("assignment_timestamp", Integer(8), line=165, spelled="assignmentTimestamp", tag=0),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=155,
+        line=157,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -277,11 +277,11 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=179,
+        line=182,
         const=21,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=180, spelled="groupId"),
-    Field("member_id", Text(Integer(2), lossy=True), line=181, spelled="memberId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=183, spelled="groupId"),
+    Field("member_id", Text(Integer(2), lossy=True), line=184, spelled="memberId"),
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
@@ -292,18 +292,18 @@ STREAMS_GROUP_TARGET_TASKS_V0 = Layout(
     Field(
         "subtopology_id",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=221,
+        line=224,
         spelled="subtopologyId",
     ),
     Field(
         "partitions",
         Array(Integer(4), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=222,
+        line=225,
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=217,
+        line=220,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -316,29 +316,29 @@ STREAMS_GROUP_TARGET_TASKS = {0: STREAMS_GROUP_TARGET_TASKS_V0}
 # What a member of a streams group is to run.
 STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0 = Layout(
     "streams_group_target_assignment_member_value",
-    Field("version", Integer(2), line=197, version=0),
+    Field("version", Integer(2), line=200, version=0),
     Field(
         "active_tasks",
         Array(STREAMS_GROUP_TARGET_TASKS_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=198,
+        line=201,
         spelled="activeTasks",
     ),
     Field(
         "standby_tasks",
         Array(STREAMS_GROUP_TARGET_TASKS_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=199,
+        line=202,
         spelled="standbyTasks",
     ),
     Field(
         "warmup_tasks",
         Array(STREAMS_GROUP_TARGET_TASKS_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=200,
+        line=203,
         spelled="warmupTasks",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=193,
+        line=196,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -360,11 +360,11 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=232,
+        line=235,
         const=22,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=233, spelled="groupId"),
-    Field("member_id", Text(Integer(2), lossy=True), line=234, spelled="memberId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=236, spelled="groupId"),
+    Field("member_id", Text(Integer(2), lossy=True), line=237, spelled="memberId"),
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
@@ -375,25 +375,25 @@ STREAMS_GROUP_CURRENT_TASKS_V0 = Layout(
     Field(
         "subtopology_id",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=286,
+        line=290,
         spelled="subtopologyId",
     ),
     Field(
         "partitions",
         Array(Integer(4), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=287,
+        line=291,
     ),
     Field(
         "assignment_epochs",
         Array(Integer(4), count=Varint(32, signed=False, overlong=True), plus=1, null=0),
-        line=290,
+        line=294,
         spelled="assignmentEpochs",
         tag=0,
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=282,
+        line=286,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -406,10 +406,10 @@ STREAMS_GROUP_CURRENT_TASKS = {0: STREAMS_GROUP_CURRENT_TASKS_V0}
 # What a member of a streams group runs at present, and what it has to give up.
 STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
     "streams_group_current_member_assignment_value",
-    Field("version", Integer(2), line=250, version=0),
-    Field("member_epoch", Integer(4), line=251, spelled="memberEpoch"),
-    Field("previous_member_epoch", Integer(4), line=252, spelled="previousMemberEpoch"),
-    Field("state", EnumField(Integer(1), StreamsMemberState, keep_unknown=True), line=253),
+    Field("version", Integer(2), line=253, version=0),
+    Field("member_epoch", Integer(4), line=254, spelled="memberEpoch"),
+    Field("previous_member_epoch", Integer(4), line=255, spelled="previousMemberEpoch"),
+    Field("state", EnumField(Integer(1), StreamsMemberState, keep_unknown=True), line=256),
     Field(
         "active_tasks",
         Array(
@@ -417,7 +417,7 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=254,
+        line=257,
         spelled="activeTasks",
     ),
     Field(
@@ -427,7 +427,7 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=255,
+        line=258,
         spelled="standbyTasks",
     ),
     Field(
@@ -437,7 +437,7 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=256,
+        line=259,
         spelled="warmupTasks",
     ),
     Field(
@@ -447,7 +447,7 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=257,
+        line=260,
         spelled="activeTasksPendingRevocation",
     ),
     Field(
@@ -457,7 +457,7 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=258,
+        line=261,
         spelled="standbyTasksPendingRevocation",
     ),
     Field(
@@ -467,13 +467,13 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=259,
+        line=262,
         spelled="warmupTasksPendingRevocation",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=246,
+        line=249,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -495,22 +495,22 @@ STREAMS_GROUP_TOPOLOGY_KEY = Layout(
     Field(
         "type",
         EnumField(Integer(2), ConsumerOffsetsRecordType, keep_unknown=True),
-        line=307,
+        line=311,
         const=23,
     ),
-    Field("group_id", Text(Integer(2), lossy=True), line=308, spelled="groupId"),
+    Field("group_id", Text(Integer(2), lossy=True), line=312, spelled="groupId"),
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
 
 STREAMS_GROUP_TOPIC_TOPIC_CONFIGS = Layout(
     "streams_group_topic_topic_configs",
-    Field("key", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=374),
-    Field("value", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=375),
+    Field("key", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=378),
+    Field("value", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=379),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=370,
+        line=374,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -520,9 +520,9 @@ STREAMS_GROUP_TOPIC_TOPIC_CONFIGS = Layout(
 # A topic that a streams application made.
 STREAMS_GROUP_TOPIC_V0 = Layout(
     "streams_group_topic",
-    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=367),
-    Field("partitions", Integer(4), line=368),
-    Field("replication_factor", Integer(2), line=369, spelled="replicationFactor"),
+    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=371),
+    Field("partitions", Integer(4), line=372),
+    Field("replication_factor", Integer(2), line=373, spelled="replicationFactor"),
     Field(
         "topic_configs",
         Array(
@@ -530,13 +530,13 @@ STREAMS_GROUP_TOPIC_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=370,
+        line=374,
         spelled="topicConfigs",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=363,
+        line=367,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -551,25 +551,25 @@ STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_COPARTITION_GROUPS = Layout(
     Field(
         "source_topics",
         Array(Integer(2), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=340,
+        line=344,
         spelled="sourceTopics",
     ),
     Field(
         "source_topic_regex",
         Array(Integer(2), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=341,
+        line=345,
         spelled="sourceTopicRegex",
     ),
     Field(
         "repartition_source_topics",
         Array(Integer(2), count=Varint(32, signed=False, overlong=True), plus=1),
-        line=342,
+        line=346,
         spelled="repartitionSourceTopics",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=336,
+        line=340,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -581,7 +581,7 @@ STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0 = Layout(
     Field(
         "subtopology_id",
         Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True),
-        line=330,
+        line=334,
         spelled="subtopologyId",
     ),
     Field(
@@ -591,7 +591,7 @@ STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=331,
+        line=335,
         spelled="sourceTopics",
     ),
     Field(
@@ -601,13 +601,13 @@ STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=332,
+        line=336,
         spelled="sourceTopicRegex",
     ),
     Field(
         "state_changelog_topics",
         Array(STREAMS_GROUP_TOPIC_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=333,
+        line=337,
         spelled="stateChangelogTopics",
     ),
     Field(
@@ -617,13 +617,13 @@ STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=334,
+        line=338,
         spelled="repartitionSinkTopics",
     ),
     Field(
         "repartition_source_topics",
         Array(STREAMS_GROUP_TOPIC_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=335,
+        line=339,
         spelled="repartitionSourceTopics",
     ),
     Field(
@@ -633,13 +633,13 @@ STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=336,
+        line=340,
         spelled="copartitionGroups",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=326,
+        line=330,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -652,8 +652,8 @@ STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES = {0: STREAMS_GROUP_TOPOLOGY_VALUE_SU
 # The topology of a streams group: what its members read and write.
 STREAMS_GROUP_TOPOLOGY_VALUE_V0 = Layout(
     "streams_group_topology_value",
-    Field("version", Integer(2), line=324, version=0),
-    Field("epoch", Integer(4), line=325),
+    Field("version", Integer(2), line=328, version=0),
+    Field("epoch", Integer(4), line=329),
     Field(
         "subtopologies",
         Array(
@@ -661,12 +661,12 @@ STREAMS_GROUP_TOPOLOGY_VALUE_V0 = Layout(
             count=Varint(32, signed=False, overlong=True),
             plus=1,
         ),
-        line=326,
+        line=330,
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=320,
+        line=324,
         spelled="unknownTags",
         hidden=True,
     ),

@@ -2,43 +2,9 @@
 
 from __future__ import annotations
 
-from codecgen.runtime.construct import Bytes, EnumField, Field, Layout, Rule, Varint
-from kafka_codecs.metadata.brokers import (
-    BROKER_REGISTRATION_CHANGE_RECORD_V0,
-    FENCE_BROKER_RECORD_V0,
-    REGISTER_BROKER_RECORD_V0,
-    REGISTER_CONTROLLER_RECORD_V0,
-    UNFENCE_BROKER_RECORD_V0,
-    UNREGISTER_BROKER_RECORD_V0,
-    UNREGISTER_CONTROLLER_RECORD_V0,
-)
-from kafka_codecs.metadata.cluster import (
-    ABORT_TRANSACTION_RECORD_V0,
-    BEGIN_TRANSACTION_RECORD_V0,
-    CLIENT_QUOTA_RECORD_V0,
-    CONFIG_RECORD_V0,
-    END_TRANSACTION_RECORD_V0,
-    FEATURE_LEVEL_RECORD_V0,
-    NO_OP_RECORD_V0,
-    PRODUCER_IDS_RECORD_V0,
-    ZK_MIGRATION_STATE_RECORD_V0,
-)
+from codecgen.runtime.construct import Chosen, EnumField, Field, Layout, Rule, Varint
 from kafka_codecs.metadata.enums import MetadataRecordType
-from kafka_codecs.metadata.security import (
-    ACCESS_CONTROL_ENTRY_RECORD_V0,
-    DELEGATION_TOKEN_RECORD_V0,
-    REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0,
-    REMOVE_DELEGATION_TOKEN_RECORD_V0,
-    REMOVE_USER_SCRAM_CREDENTIAL_RECORD_V0,
-    USER_SCRAM_CREDENTIAL_RECORD_V0,
-)
-from kafka_codecs.metadata.topics import (
-    CLEAR_ELR_RECORD_V0,
-    PARTITION_CHANGE_RECORD_V0,
-    PARTITION_RECORD_V0,
-    REMOVE_TOPIC_RECORD_V0,
-    TOPIC_RECORD_V0,
-)
+from kafka_codecs.metadata.metadata_body import METADATA_BODY
 
 # The value of a record of the metadata log, the topic __cluster_metadata, and of its snapshots: a
 # record behind a frame that says which it is. Keys are null. Nothing may follow the record.
@@ -63,40 +29,18 @@ METADATA_RECORD = Layout(
         line=11,
         valid=Rule("version <= 32767", lambda this: this.version <= 32767),
     ),
-    Field("body", Bytes(None), line=12),
+    Field(
+        "body",
+        Chosen(
+            lambda: METADATA_BODY,
+            given=lambda this: this.api_key,
+            version=lambda this: this.version,
+            unknown=True,
+        ),
+        line=12,
+    ),
     source="metadata/metadata_record.yaml",
 )
-
-# A record of the metadata log, without its frame, by its type.
-METADATA_BODY = {
-    MetadataRecordType.REGISTER_BROKER_RECORD: REGISTER_BROKER_RECORD_V0,
-    MetadataRecordType.UNREGISTER_BROKER_RECORD: UNREGISTER_BROKER_RECORD_V0,
-    MetadataRecordType.TOPIC_RECORD: TOPIC_RECORD_V0,
-    MetadataRecordType.PARTITION_RECORD: PARTITION_RECORD_V0,
-    MetadataRecordType.CONFIG_RECORD: CONFIG_RECORD_V0,
-    MetadataRecordType.PARTITION_CHANGE_RECORD: PARTITION_CHANGE_RECORD_V0,
-    MetadataRecordType.FENCE_BROKER_RECORD: FENCE_BROKER_RECORD_V0,
-    MetadataRecordType.UNFENCE_BROKER_RECORD: UNFENCE_BROKER_RECORD_V0,
-    MetadataRecordType.REMOVE_TOPIC_RECORD: REMOVE_TOPIC_RECORD_V0,
-    MetadataRecordType.DELEGATION_TOKEN_RECORD: DELEGATION_TOKEN_RECORD_V0,
-    MetadataRecordType.USER_SCRAM_CREDENTIAL_RECORD: USER_SCRAM_CREDENTIAL_RECORD_V0,
-    MetadataRecordType.FEATURE_LEVEL_RECORD: FEATURE_LEVEL_RECORD_V0,
-    MetadataRecordType.CLIENT_QUOTA_RECORD: CLIENT_QUOTA_RECORD_V0,
-    MetadataRecordType.PRODUCER_IDS_RECORD: PRODUCER_IDS_RECORD_V0,
-    MetadataRecordType.BROKER_REGISTRATION_CHANGE_RECORD: BROKER_REGISTRATION_CHANGE_RECORD_V0,
-    MetadataRecordType.ACCESS_CONTROL_ENTRY_RECORD: ACCESS_CONTROL_ENTRY_RECORD_V0,
-    MetadataRecordType.REMOVE_ACCESS_CONTROL_ENTRY_RECORD: REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0,
-    MetadataRecordType.NO_OP_RECORD: NO_OP_RECORD_V0,
-    MetadataRecordType.ZK_MIGRATION_STATE_RECORD: ZK_MIGRATION_STATE_RECORD_V0,
-    MetadataRecordType.REMOVE_USER_SCRAM_CREDENTIAL_RECORD: REMOVE_USER_SCRAM_CREDENTIAL_RECORD_V0,
-    MetadataRecordType.BEGIN_TRANSACTION_RECORD: BEGIN_TRANSACTION_RECORD_V0,
-    MetadataRecordType.END_TRANSACTION_RECORD: END_TRANSACTION_RECORD_V0,
-    MetadataRecordType.ABORT_TRANSACTION_RECORD: ABORT_TRANSACTION_RECORD_V0,
-    MetadataRecordType.REMOVE_DELEGATION_TOKEN_RECORD: REMOVE_DELEGATION_TOKEN_RECORD_V0,
-    MetadataRecordType.REGISTER_CONTROLLER_RECORD: REGISTER_CONTROLLER_RECORD_V0,
-    MetadataRecordType.CLEAR_ELR_RECORD: CLEAR_ELR_RECORD_V0,
-    MetadataRecordType.UNREGISTER_CONTROLLER_RECORD: UNREGISTER_CONTROLLER_RECORD_V0,
-}
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

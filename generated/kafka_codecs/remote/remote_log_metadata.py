@@ -10,7 +10,6 @@ from codecgen.runtime.construct import (
     Field,
     Integer,
     Layout,
-    Rule,
     Tags,
     Text,
     Uuid,
@@ -22,48 +21,16 @@ from kafka_codecs.remote.enums import (
     RemotePartitionDeleteState,
 )
 
-# The value of a record of the topic __remote_log_metadata, and of the file in which a broker sums
-# it up: a record behind a frame that says which it is. Keys are null. Nothing may follow the
-# record.
-REMOTE_LOG_METADATA_RECORD = Layout(
-    "remote_log_metadata_record",
-    Field(
-        "frame_version",
-        Varint(32, signed=False, overlong=True),
-        line=9,
-        const=1,
-        spelled="frameVersion",
-    ),
-    Field(
-        "api_key",
-        EnumField(
-            Varint(32, signed=False, overlong=True),
-            RemoteLogMetadataRecordType,
-            keep_unknown=True,
-        ),
-        line=10,
-        spelled="apiKey",
-    ),
-    Field(
-        "version",
-        Varint(32, signed=False, overlong=True),
-        line=11,
-        valid=Rule("version <= 32767", lambda this: this.version <= 32767),
-    ),
-    Field("body", Bytes(None), line=12),
-    source="remote/remote_log_metadata.yaml",
-)
-
 # A partition of a topic.
 TOPIC_ID_PARTITION_V0 = Layout(
     "topic_id_partition",
-    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=92),
-    Field("id", Uuid(), line=93),
-    Field("partition", Integer(4), line=94),
+    Field("name", Text(Varint(32, signed=False, overlong=True), plus=1, lossy=True), line=79),
+    Field("id", Uuid(), line=80),
+    Field("partition", Integer(4), line=81),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=88,
+        line=75,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -76,12 +43,12 @@ TOPIC_ID_PARTITION = {0: TOPIC_ID_PARTITION_V0}
 # A segment in remote storage.
 REMOTE_LOG_SEGMENT_ID_V0 = Layout(
     "remote_log_segment_id",
-    Field("topic_id_partition", TOPIC_ID_PARTITION_V0, line=80, spelled="topicIdPartition"),
-    Field("id", Uuid(), line=81),
+    Field("topic_id_partition", TOPIC_ID_PARTITION_V0, line=67, spelled="topicIdPartition"),
+    Field("id", Uuid(), line=68),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=76,
+        line=63,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -94,12 +61,12 @@ REMOTE_LOG_SEGMENT_ID = {0: REMOTE_LOG_SEGMENT_ID_V0}
 # Where the records of a leader epoch begin in a segment.
 SEGMENT_LEADER_EPOCH_V0 = Layout(
     "segment_leader_epoch",
-    Field("leader_epoch", Integer(4), line=105, spelled="leaderEpoch"),
-    Field("offset", Integer(8), line=106),
+    Field("leader_epoch", Integer(4), line=92, spelled="leaderEpoch"),
+    Field("offset", Integer(8), line=93),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=101,
+        line=88,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -112,37 +79,37 @@ SEGMENT_LEADER_EPOCH = {0: SEGMENT_LEADER_EPOCH_V0}
 # A segment that is being copied to remote storage.
 REMOTE_LOG_SEGMENT_METADATA_RECORD_V0 = Layout(
     "remote_log_segment_metadata_record",
-    Field("remote_log_segment_id", REMOTE_LOG_SEGMENT_ID_V0, line=33, spelled="remoteLogSegmentId"),
-    Field("start_offset", Integer(8), line=34, spelled="startOffset"),
-    Field("end_offset", Integer(8), line=35, spelled="endOffset"),
-    Field("broker_id", Integer(4), line=36, spelled="brokerId"),
-    Field("max_timestamp_ms", Integer(8), line=37, spelled="maxTimestampMs"),
-    Field("event_timestamp_ms", Integer(8), line=38, spelled="eventTimestampMs"),
+    Field("remote_log_segment_id", REMOTE_LOG_SEGMENT_ID_V0, line=19, spelled="remoteLogSegmentId"),
+    Field("start_offset", Integer(8), line=20, spelled="startOffset"),
+    Field("end_offset", Integer(8), line=21, spelled="endOffset"),
+    Field("broker_id", Integer(4), line=22, spelled="brokerId"),
+    Field("max_timestamp_ms", Integer(8), line=23, spelled="maxTimestampMs"),
+    Field("event_timestamp_ms", Integer(8), line=24, spelled="eventTimestampMs"),
     Field(
         "segment_leader_epochs",
         Array(SEGMENT_LEADER_EPOCH_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=39,
+        line=25,
         spelled="segmentLeaderEpochs",
     ),
-    Field("segment_size_in_bytes", Integer(4), line=40, spelled="segmentSizeInBytes"),
+    Field("segment_size_in_bytes", Integer(4), line=26, spelled="segmentSizeInBytes"),
     Field(
         "custom_metadata",
         Bytes(Varint(32, signed=False, overlong=True), null=0, plus=1),
-        line=41,
+        line=27,
         default=lambda _: None,
         spelled="customMetadata",
     ),
     Field(
         "remote_log_segment_state",
         EnumField(Integer(1), RemoteLogSegmentState, keep_unknown=True),
-        line=42,
+        line=28,
         spelled="remoteLogSegmentState",
     ),
-    Field("txn_index_empty", Boolean(), line=45, spelled="txnIndexEmpty", tag=0),
+    Field("txn_index_empty", Boolean(), line=31, spelled="txnIndexEmpty", tag=0),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=29,
+        line=15,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -158,28 +125,28 @@ REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD_V0 = Layout(
     Field(
         "remote_log_segment_id",
         REMOTE_LOG_SEGMENT_ID_V0,
-        line=117,
+        line=104,
         spelled="remoteLogSegmentId",
     ),
-    Field("broker_id", Integer(4), line=118, spelled="brokerId"),
-    Field("event_timestamp_ms", Integer(8), line=119, spelled="eventTimestampMs"),
+    Field("broker_id", Integer(4), line=105, spelled="brokerId"),
+    Field("event_timestamp_ms", Integer(8), line=106, spelled="eventTimestampMs"),
     Field(
         "custom_metadata",
         Bytes(Varint(32, signed=False, overlong=True), null=0, plus=1),
-        line=120,
+        line=107,
         default=lambda _: None,
         spelled="customMetadata",
     ),
     Field(
         "remote_log_segment_state",
         EnumField(Integer(1), RemoteLogSegmentState, keep_unknown=True),
-        line=121,
+        line=108,
         spelled="remoteLogSegmentState",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=113,
+        line=100,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -192,19 +159,19 @@ REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD = {0: REMOTE_LOG_SEGMENT_METADATA_UPDA
 # How far the deletion of a partition in remote storage is.
 REMOTE_PARTITION_DELETE_METADATA_RECORD_V0 = Layout(
     "remote_partition_delete_metadata_record",
-    Field("topic_id_partition", TOPIC_ID_PARTITION_V0, line=144, spelled="topicIdPartition"),
-    Field("broker_id", Integer(4), line=145, spelled="brokerId"),
-    Field("event_timestamp_ms", Integer(8), line=146, spelled="eventTimestampMs"),
+    Field("topic_id_partition", TOPIC_ID_PARTITION_V0, line=131, spelled="topicIdPartition"),
+    Field("broker_id", Integer(4), line=132, spelled="brokerId"),
+    Field("event_timestamp_ms", Integer(8), line=133, spelled="eventTimestampMs"),
     Field(
         "remote_partition_delete_state",
         EnumField(Integer(1), RemotePartitionDeleteState, keep_unknown=True),
-        line=147,
+        line=134,
         spelled="remotePartitionDeleteState",
     ),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=140,
+        line=127,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -217,37 +184,37 @@ REMOTE_PARTITION_DELETE_METADATA_RECORD = {0: REMOTE_PARTITION_DELETE_METADATA_R
 # A segment in remote storage, in the file of a broker that sums up the topic for a partition.
 REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0 = Layout(
     "remote_log_segment_metadata_snapshot_record",
-    Field("segment_id", Uuid(), line=168, spelled="segmentId"),
-    Field("start_offset", Integer(8), line=169, spelled="startOffset"),
-    Field("end_offset", Integer(8), line=170, spelled="endOffset"),
-    Field("broker_id", Integer(4), line=171, spelled="brokerId"),
-    Field("max_timestamp_ms", Integer(8), line=172, spelled="maxTimestampMs"),
-    Field("event_timestamp_ms", Integer(8), line=173, spelled="eventTimestampMs"),
+    Field("segment_id", Uuid(), line=155, spelled="segmentId"),
+    Field("start_offset", Integer(8), line=156, spelled="startOffset"),
+    Field("end_offset", Integer(8), line=157, spelled="endOffset"),
+    Field("broker_id", Integer(4), line=158, spelled="brokerId"),
+    Field("max_timestamp_ms", Integer(8), line=159, spelled="maxTimestampMs"),
+    Field("event_timestamp_ms", Integer(8), line=160, spelled="eventTimestampMs"),
     Field(
         "segment_leader_epochs",
         Array(SEGMENT_LEADER_EPOCH_V0, count=Varint(32, signed=False, overlong=True), plus=1),
-        line=174,
+        line=161,
         spelled="segmentLeaderEpochs",
     ),
-    Field("segment_size_in_bytes", Integer(4), line=175, spelled="segmentSizeInBytes"),
+    Field("segment_size_in_bytes", Integer(4), line=162, spelled="segmentSizeInBytes"),
     Field(
         "custom_metadata",
         Bytes(Varint(32, signed=False, overlong=True), null=0, plus=1),
-        line=176,
+        line=163,
         default=lambda _: None,
         spelled="customMetadata",
     ),
     Field(
         "remote_log_segment_state",
         EnumField(Integer(1), RemoteLogSegmentState, keep_unknown=True),
-        line=177,
+        line=164,
         spelled="remoteLogSegmentState",
     ),
-    Field("txn_index_empty", Boolean(), line=180, spelled="txnIndexEmpty", tag=0),
+    Field("txn_index_empty", Boolean(), line=167, spelled="txnIndexEmpty", tag=0),
     Field(
         "unknown_tags",
         Tags(overlong=True, loose=True),
-        line=164,
+        line=151,
         spelled="unknownTags",
         hidden=True,
     ),
@@ -259,10 +226,10 @@ REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD = {0: REMOTE_LOG_SEGMENT_METADATA_SN
 
 # A record of the topic __remote_log_metadata, without its frame, by its type.
 REMOTE_LOG_METADATA_BODY = {
-    RemoteLogMetadataRecordType.REMOTE_LOG_SEGMENT_METADATA_RECORD: REMOTE_LOG_SEGMENT_METADATA_RECORD_V0,
-    RemoteLogMetadataRecordType.REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD: REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD_V0,
-    RemoteLogMetadataRecordType.REMOTE_PARTITION_DELETE_METADATA_RECORD: REMOTE_PARTITION_DELETE_METADATA_RECORD_V0,
-    RemoteLogMetadataRecordType.REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD: REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0,
+    RemoteLogMetadataRecordType.REMOTE_LOG_SEGMENT_METADATA_RECORD: REMOTE_LOG_SEGMENT_METADATA_RECORD,
+    RemoteLogMetadataRecordType.REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD: REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD,
+    RemoteLogMetadataRecordType.REMOTE_PARTITION_DELETE_METADATA_RECORD: REMOTE_PARTITION_DELETE_METADATA_RECORD,
+    RemoteLogMetadataRecordType.REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD: REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD,
 }
 
 

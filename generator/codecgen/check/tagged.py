@@ -181,7 +181,8 @@ def _filled(f: Field, model: Model) -> Iterator[Diagnostic]:
     held = None if ref is None else model.layouts.get(ref.layout)
     for inner in () if held is None else held.fields:
         known = inner.default is not None or inner.absent is not None or inner.const is not None
-        settled = known or inner.tag is not None or isinstance(inner.type, ArrayType | TagsType)
+        counted = isinstance(inner.type, ArrayType) and inner.type.fixed is None
+        settled = known or counted or inner.tag is not None or isinstance(inner.type, TagsType)
         nullable = isinstance(inner.type, StructType) and inner.type.present is not None
         if not settled and not nullable and not inner.is_version:
             message = f'nothing says what "{inner.name}" is where "{f.name}" is left out'

@@ -19,6 +19,7 @@ from codecgen.schema.types import (
     Reference,
     ScalarType,
     Since,
+    TagsType,
     Versions,
     held_layouts,
 )
@@ -111,10 +112,15 @@ def _layout(layout: Layout, release: str, known: dict[str, set[str]], manifest: 
         missing = [v for v in layout.version_notes if v not in there]
         if missing and there:
             versions = replace(versions, high=max(there))
+    flexible, gone = layout.flexible, frozenset[str]()
+    last = None if versions is None else _all(versions)[-1]
+    if isinstance(flexible, Versions) and last is not None and last < flexible.low:
+        flexible, gone = "never", frozenset({"loose_tags", "overlong_varints"})
     fields = []
     for f in layout.fields:
-        if not exists(f.since, release):
+        if not exists(f.since, release) or (flexible == "never" and _in_section(f)):
             continue
+        f = replace(f, accepts=f.accepts - gone)
         fields.append(_renamed(_field(f, release, known), f.formerly, release, manifest))
     notes = layout.version_notes.items()
     return replace(
@@ -128,8 +134,15 @@ def _layout(layout: Layout, release: str, known: dict[str, set[str]], manifest: 
             and (versions is None or e.version in (None, *_all(versions)))
         ),
         versions=versions,
+        flexible=flexible,
+        accepts=layout.accepts - gone,
         version_notes={v: note for v, note in notes if versions is None or v in versions},
     )
+
+
+def _in_section(f: Field) -> bool:
+    """Whether it lies in the section of tagged fields, or is that section."""
+    return f.tag is not None or isinstance(f.type, TagsType)
 
 
 def _all(versions: Versions) -> range:

@@ -32,7 +32,7 @@ class Chosen(Codec):
 
     def __init__(
         self,
-        find: Callable[[], Choice | Mapping[int, Versioned] | Versioned],
+        find: Callable[[], Choice | Mapping[Any, Versioned] | Versioned],
         *,
         given: Condition | None = None,
         version: Condition | None = None,
