@@ -22,6 +22,7 @@ NAMES = (
     "threads",
     "start",
     "no_jit",
+    "payloads",
     "reference_codecs",
 )
 

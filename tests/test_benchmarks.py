@@ -20,6 +20,7 @@ RUNS = {
     "batch_headers": "--mib 1 --rounds 1",
     "threads": "--mib 1 --rounds 2",
     "file_to_arrow": "--mib 1 --rounds 1 --without-java",
+    "payloads": "--mib 1 --rounds 1",
 }
 
 

@@ -88,5 +88,9 @@ ADVICE: Mapping[str, str] = {
     "it. A `mask` keeps bits that the checksum has.",
     "C064": "`until` is a condition on `item`, the element that was read: the first one for which it holds is the last. One "
     "that asks for nothing of it would hold for each element, or for none.",
+    "C059": "Of the parts of a payload one may be a choice by a field; those after it that are a choice `given` an enum go by "
+    "the same number, and all others are layouts. Rows say the layout of each part that they look at, and when they are; "
+    "heads, full checks and writing are of files.",
+    "C060": "Rows of payloads are of parts that come together: the number that decides has cases with these layouts.",
 }
 """Number -> why it is reported, and what helps. Plain text."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from codecgen.diagnostics import did_you_mean, printable
 from codecgen.explain import UnknownName
+from codecgen.explain_payloads import payload_program
 from codecgen.explain_text import WIDTH, checksum_words, covered_words, range_words
 from codecgen.explain_values import said, span
 from codecgen.plan import LayoutPlan, Plan, make_plan, read_ops, write_ops
@@ -31,12 +32,15 @@ _VERB, _NAME = 10, 24
 
 
 def explain_program(model: Model, name: str) -> str:
-    """The read program of each version of a layout (``message``, ``message@0``), or the write programs of a view. Raises
+    """The read program of each version of a layout (``message``, ``message@0``), or the write programs of a view, what the
+    rows of a view into payloads are made of. Raises
     UnknownName."""
     model, name = within(model, name)
     plan = make_plan(model)
     lines: Iterator[str]
-    if name in model.views:
+    if name in model.views and model.views[name].parts:
+        lines = payload_program(plan, model.views[name])
+    elif name in model.views:
         lines = _view(plan, model.views[name])
     else:
         lines = _layout(plan, name)

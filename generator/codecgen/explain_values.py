@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codecgen.plan import nodes
-from codecgen.plan.nodes import Value
+from codecgen.plan.nodes import Value, part_of
 from codecgen.schema.expression import data_text
 
 _BINDS = {"or": 1, "and": 2}
@@ -34,6 +34,7 @@ def _said(value: Value) -> tuple[str, int]:
         case nodes.FieldValue() | nodes.BitValue():
             word = value.word if isinstance(value, nodes.BitValue) else value
             owner = {"item": ("item",), "entry": ("entry",)}.get(word.owner, ())
+            owner = (part,) if (part := part_of(word.owner)) is not None else owner
             return ".".join((*owner, *value.names)), _ALONE
         case nodes.ElementValue():
             return "item", _ALONE

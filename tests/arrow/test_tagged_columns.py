@@ -11,10 +11,14 @@ from typing import Any
 
 import pytest
 
+from codecgen.diagnostics import render
+from codecgen.plan import make_plan
 from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.rows import Place
+from codecgen.targets import arrow
 from tests.arrow.plain_kernels import decoded, view_of
 from tests.codecgen.generated import package_of
+from tests.codecgen.schemas import model_of
 
 PACKAGE = "tagged_columns_codecs"
 TEXT = """\
@@ -118,3 +122,29 @@ def test_a_version_without_them(codecs: ModuleType) -> None:
     (row,) = part.batch.to_pylist()
     assert row["inner"] == {"name": "x", "number": None, "on": None}
     assert row["rate"] is None and row["ready"] is None and row["directories"] is None
+
+
+LAYOUT = """\
+layout: entry
+flexible: 0+
+fields: {id: i32}
+tagged: {more: {tag: 1, array: string}}
+---
+layout: inner
+flexible: 0+
+fields: {number: i32, names: {array: string}}
+---
+view: entries
+of: entry
+columns: {id: {type: int32}, more: {list: string}}
+rows: [{of: entry, columns: {id: id, more: more}}]
+"""
+
+
+def test_a_tagged_layout_is_refused() -> None:
+    assert not arrow.emit(make_plan(model_of(LAYOUT))).diagnostics
+    model = model_of(
+        LAYOUT.replace("tagged: {", "tagged: {inner: {tag: 0, layout: inner, nullable: 0+}, ")
+    )
+    found = render(arrow.emit(make_plan(model)).diagnostics, model.files)
+    assert "error[C023]" in found and '"inner" is a tagged layout' in found

@@ -190,8 +190,6 @@ def test_what_strict_parsers_refuse_is_rejected(
     [
         (("{tag: 3, type: string, nullable: 0+, default: null}", '{tag: 3, type: string, default: "no"}'),
          "a column of a tagged field with a default that is not empty"),
-        (("more: {tag: 4, array: held}", "more: {tag: 4, array: string}"), "an array of bytes or text"),
-        (("numbers: {tag: 130, array: i16}", "numbers: {tag: 130, layout: held, nullable: 0+}"), "a layout in the place of a field"),
     ],
 )  # fmt: skip
 def test_what_kernels_cannot_express_is_named(change: tuple[str, str], reason: str) -> None:

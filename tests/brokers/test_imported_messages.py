@@ -166,6 +166,29 @@ def with_theirs(ours: Any, theirs: Any) -> Any:
     return {name: with_theirs(plain[name], theirs.get(name)) for name in plain if name in theirs}
 
 
+def test_records_are_told_apart_by_what_stands_around_them(imported: Imported) -> None:
+    """Keys of coordinators by their types, records of the metadata logs in their frames."""
+    asked = list(imported.made_up([1]))
+    told = 0
+    for request, answer in zip(asked, answers(asked), strict=True):
+        name, version = request["message"], request["version"]
+        message, data = imported.kafka[name], bytes.fromhex(answer["hex"])
+        part = definitions.folder(message).replace("-", "_")
+        match definitions.kind(message):
+            case "coordinator-key":
+                codec = getattr(imported.package, f"{part}_KEY".upper())
+                data = imported.prefix(name, version) + data
+            case "metadata":
+                part = part if part == "metadata" else f"{part}_metadata"
+                codec = getattr(imported.package, f"{part}_RECORD".upper())
+                data = bytes([1, message["api_key"], version]) + data
+            case _:
+                continue
+        told += 1
+        assert codec.build(codec.parse(data)) == data, request
+    assert told > 60
+
+
 def test_what_kafka_refuses_is_refused(imported: Imported) -> None:
     """Bytes that were changed, cut off or put in: both read them, with the same values, or neither does."""
     seeds = list(imported.made_up(range(100, 100 + RANDOM)))

@@ -279,6 +279,7 @@ def test_the_templates_there_are() -> None:
         "_section.md.j2",
         "_layout.md.j2",
         "_text.md.j2",
+        "_view.md.j2",
         "_example.md.j2",
     }
 

@@ -11,7 +11,7 @@ from codecgen.explain import UnknownName
 from codecgen.explain_program import explain_program
 from tests.codecgen.goldens import MANIFEST, PROGRAMS
 from tests.codecgen.schemas import our_model
-from tests.paths import SCHEMAS
+from tests.paths import ROOT, SCHEMAS
 
 OURS = our_model()
 CONSTRUCTS = """\
@@ -95,3 +95,27 @@ def test_names_that_have_no_program(
         explain_program(OURS, name)
     assert main(["explain", "--program", name, "--schemas", str(SCHEMAS)]) == 2
     assert help in capsys.readouterr().err
+
+
+def test_a_view_into_payloads(capsys: pytest.CaptureFixture[str]) -> None:
+    schemas = ROOT / "tests" / "data" / "payloads"
+    assert main(["explain", "--program", "marks", "--schemas", str(schemas)]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.split("\n")]
+    assert lines[1:3] == ["decided by key.version", "no rows for 0, 1, 2"]
+    assert lines[lines.index("3: key mark_key, value null") :] == [
+        "3: key mark_key, value null",
+        "a row, if key.marked != 0",
+        "kind key.version",
+        "id key.id",
+        "note null",
+        "tags null",
+        "level null",
+        "urgent null",
+        "",
+        "4: key forgotten_key",
+        "a row",
+        "kind key.version",
+        "group key.group",
+        "id 0",
+        "",
+    ]

@@ -13,6 +13,7 @@ import pytest
 from codecgen.cli import main
 from codecgen.directories import load
 from codecgen.plan import make_plan
+from codecgen.runtime.arrow import payloads
 from codecgen.runtime.compression import CODECS, Codec
 from codecgen.schema import grammar
 from codecgen.schema.model import FREEDOMS, Model
@@ -119,6 +120,27 @@ def test_texts_are_changed_as_the_page_says(
     try:
         exec(code, names)
         assert names["found"].interval == 20
+    finally:
+        for name in [name for name in sys.modules if name.split(".")[0] == package]:
+            del sys.modules[name]
+
+
+def test_payloads_are_decoded_as_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = language_page.PAGE.read_text(encoding="utf-8")
+    codes = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    [code] = [code for code in codes if "PRICES" in code]
+    [block] = [text for _, text in BLOCKS if text.startswith("view: prices\n")]
+    model = model_of_block(block)
+    write(model, tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(payloads, "load_kernels", lambda view: None)  # nothing need be compiled
+    package = model.manifest.package
+    names: dict[str, Any] = {}
+    try:
+        exec(code, names)
+        assert names["found"].end == 3
     finally:
         for name in [name for name in sys.modules if name.split(".")[0] == package]:
             del sys.modules[name]

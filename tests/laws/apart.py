@@ -120,9 +120,14 @@ def _changed(document: Tree, change: Callable[[str], str]) -> Tree:
     if "given" in document:
         out["given"] = change(document["given"])
     if "view" in document:
-        out["of"] = change(document["of"])
-        out["rows"] = [{**rows, "of": change(rows["of"])} for rows in document["rows"]]
+        out["of"] = _of(document["of"], change)
+        out["rows"] = [{**rows, "of": _of(rows["of"], change)} for rows in document["rows"]]
     return out
+
+
+def _of(of: Any, change: Callable[[str], str]) -> Any:
+    """What a view is of: one thing, or a thing for each part of a payload."""
+    return {name: change(one) for name, one in of.items()} if isinstance(of, dict) else change(of)
 
 
 def _spec(spec: Any, change: Callable[[str], str]) -> Any:

@@ -34,7 +34,7 @@ def _view(made: Generated, name: str, folder: Path, r: random.Random) -> int:
     view = getattr(importlib.import_module(f"{made.package}.arrow.{name}"), name.upper())
     plain = reader(view, importlib.import_module(view.kernels))
     text = made.files[view.kernels.replace(".", "/") + ".py"]
-    code = reader(view, _compiled(f"compiled_{len(list(folder.iterdir()))}", text, folder))
+    code = reader(view, compiled_module(f"compiled_{len(list(folder.iterdir()))}", text, folder))
     for _ in range(4):
         parts = entries(made, tree, r)
         for data in [b"".join(parts), *mutated(b"".join(parts), r, 20)]:
@@ -49,7 +49,8 @@ def _shown(read: Any) -> Any:
     return rows, [(item.start, item.end) for item in rejected]
 
 
-def _compiled(name: str, text: str, folder: Path) -> ModuleType:
+def compiled_module(name: str, text: str, folder: Path) -> ModuleType:
+    """A module of kernels, compiled."""
     path = folder / f"{name}.py"
     path.write_text(text, encoding="utf-8")
     spec = importlib.util.spec_from_file_location(name, path)

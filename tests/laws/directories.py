@@ -13,6 +13,7 @@ from tests.laws.flexible import Flexibles
 from tests.laws.keys import Kit, Made, Several
 from tests.laws.layouts import CODECS, Maker
 from tests.laws.names import Names
+from tests.laws.payload_views import PayloadMaker
 from tests.laws.seen import ALL_INTEGERS, FIXED, SCALARS, numbers_of
 from tests.laws.text_schemas import TextMaker
 from tests.laws.views import ViewMaker
@@ -80,7 +81,8 @@ class Directory:
                 self.add(self.layout())
             self.pin()
         if views:
-            maker = ViewMaker(self.kit, self.names)
+            kind_of_view = PayloadMaker if d.chance(3) else ViewMaker
+            maker = kind_of_view(self.kit, self.names)
             for kind, document in maker.documents():
                 self.documents.append((kind, document))
         else:

@@ -77,7 +77,7 @@ class Flexibles:
     def __init__(self, d: Draw, documents: list[Tree]) -> None:
         self.d = d
         self.layouts = {doc["layout"]: doc for doc in documents if "layout" in doc}
-        self.views = [doc for doc in documents if "view" in doc]
+        self.views = [doc for doc in documents if "view" in doc and isinstance(doc["of"], str)]
         self.choices = {doc["choice"]: doc for doc in documents if "choice" in doc}
         self.ended = {rows["of"] for view in self.views for rows in view["rows"] if "each" in rows}
 

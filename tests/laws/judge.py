@@ -16,6 +16,7 @@ from tests.laws.codec_laws import codec_laws
 from tests.laws.encode_laws import encode_laws
 from tests.laws.made import checked, generated, imported
 from tests.laws.memory import Broken
+from tests.laws.payload_laws import payload_laws
 from tests.laws.text_laws import text_laws
 from tests.laws.value_laws import value_laws
 from tests.laws.view_laws import view_laws
@@ -101,6 +102,8 @@ def _laws(world: World, model: object, r: random.Random, thorough: int, verdict:
         if "arrow" not in made.refused:
             verdict.views = len(made.facts.views)
             verdict.rows = view_laws(made, package, r, 3 * thorough, 5)
+            verdict.views += len(made.facts.payloads)
+            verdict.rows += payload_laws(made, package, r, 2 + thorough)
             verdict.written = encode_laws(made, package, r, 2 * thorough)
 
 

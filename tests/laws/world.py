@@ -134,7 +134,9 @@ class Facts:
         self.layouts = with_local(world.layouts)
         self.enums = world.enums
         self.choices = world.of("choice")
-        self.views = world.of("view")
+        views = world.of("view")
+        self.views = {n: view for n, view in views.items() if isinstance(view["of"], str)}
+        self.payloads = {n: view for n, view in views.items() if n not in self.views}
 
     def fields(self, layout: str, version: int | None) -> list[tuple[str, Tree]]:
         """The fields that a version has. A bare word is a type."""

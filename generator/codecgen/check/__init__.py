@@ -16,6 +16,7 @@ from codecgen.check import (
     names,
     nulls,
     open_ended,
+    payloads,
     recursion,
     references,
     relations,
@@ -72,6 +73,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("open_ended", open_ended.check, _SOUND),
     Pass("choices", choices.check, _SOUND),
     Pass("views", views.check, _SOUND),
+    Pass("payloads", payloads.check, (*_SOUND, "choices")),
     Pass("writes", writes.check, (*_SOUND, "views")),
     Pass("examples", examples.check, (*_SOUND, "values", "nulls")),
 )

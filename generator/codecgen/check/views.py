@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from codecgen.check import view_columns
@@ -11,7 +11,6 @@ from codecgen.diagnostics import Diagnostic, once
 from codecgen.plan import make_plan
 from codecgen.plan.nodes import FieldValue, Value, walk
 from codecgen.plan.resolve_rows import NUMBERS, RowsResolver, rows_scope
-from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type
 from codecgen.plan.value_ranges import column_range, exact_range, range_of
 from codecgen.schema.expression import Expression
@@ -34,7 +33,14 @@ _KINDS = {
 
 def check(model: Model) -> Iterator[Diagnostic]:
     for view in model.views.values():
+        if view.parts:
+            continue
         found = list(view_columns.names(view))
+        if any(rows.parts for rows in view.rows):
+            message = "the rows are of parts, but the view is of no payloads"
+            found.append(Diagnostic("C032", message, view.span, help="`of: {key: .., value: ..}`"))
+            yield from found
+            continue
         layouts = _layouts(view, model, found)
         for rows in view.rows if layouts else ():
             found += _rows(rows, view, layouts, model)
@@ -106,32 +112,42 @@ def _rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[D
             )
     for version in versions_of(layout, None):
         scope = rows_scope(model, layout, version, rows)
+        bare = replace(scope, holds=())
         for what, condition in (("`when`", rows.when), ("`full_check`", rows.full_check)):
             if condition is not None:
-                yield from _typed(condition, replace(scope, holds=()), what, ("bool",), False)
-        for column in view.columns:
-            value = rows.values.get(column.name)
-            if value is not None:
-                kinds = _KINDS.get(column.type, NUMBERS)
-                what = f'the column "{column.name}"'
-                yield from _typed(value, scope, what, kinds, column.nullable)
-                yield from _wide_enough(column, value, scope)
-                yield from view_columns.inside(column, RowsResolver(value, scope).value(), model)
-            elif not column.nullable and column.type != "list":
-                message = f'"{column.name}" has no value here, and cannot be null'
-                help = f"give it a value, or say `nullable: true` at {column.span}"
-                yield Diagnostic("C032", message, rows.span, help=help)
+                yield from typed(RowsResolver(condition, bare), what, ("bool",), False)
+        yield from values_of(view, rows, lambda e, known=scope: RowsResolver(e, known))  # type: ignore[misc]
 
 
-def _typed(
-    expression: Expression, scope: Scope, what: str, kinds: tuple[str, ...], nullable: bool
+Resolve = Callable[[Expression], RowsResolver]
+"""What settles an expression where it stands."""
+
+
+def values_of(view: View, rows: Rows, resolve: Resolve) -> Iterator[Diagnostic]:
+    """What is wrong with the values of columns in some rows."""
+    for column in view.columns:
+        value = rows.values.get(column.name)
+        if value is not None:
+            kinds = _KINDS.get(column.type, NUMBERS)
+            yield from typed(resolve(value), f'the column "{column.name}"', kinds, column.nullable)
+            yield from _wide_enough(column, resolve(value))
+            resolver = resolve(value)
+            yield from view_columns.inside(column, resolver.value(), resolver.scope.model)
+        elif not column.nullable and column.type != "list":
+            message = f'"{column.name}" has no value here, and cannot be null'
+            help = f"give it a value, or say `nullable: true` at {column.span}"
+            yield Diagnostic("C032", message, rows.span, help=help)
+
+
+def typed(
+    resolver: RowsResolver, what: str, kinds: tuple[str, ...], nullable: bool
 ) -> Iterator[Diagnostic]:
-    resolver = RowsResolver(expression, scope)
+    """What is wrong with the type of a value that may be of some kinds."""
     value = resolver.value()
     yield from resolver.found
     if value is None:
         return
-    span = expression_span(scope.model, expression)
+    span = expression_span(resolver.scope.model, resolver.expression)
     found = value.type
     if found.kind == "null" and nullable:
         return
@@ -142,29 +158,28 @@ def _typed(
         yield Diagnostic("C032", f"{what} cannot be null, but its value can", span)
 
 
-def _wide_enough(column: Column, expression: Expression, scope: Scope) -> Iterator[Diagnostic]:
+def _wide_enough(column: Column, resolver: RowsResolver) -> Iterator[Diagnostic]:
     """A number of any size that the value can have fits its column."""
-    value = RowsResolver(expression, scope).value()
+    value = resolver.value()
     if value is None:
         return
+    span = expression_span(resolver.scope.model, resolver.expression)
     if column.type in view_columns.FLOATS:
-        yield from _exact(column, expression, value, scope)
+        yield from _exact(column, value, span)
     if not view_columns.is_integer(column):
         return
     known = exact_range if isinstance(value, FieldValue) else range_of
     (low, high), (least, most) = known(value), column_range(column.type)
     if low < least or high > most:
         message = f'"{column.name}" is {column.type}, but its value can be from {low} to {high}'
-        yield Diagnostic("C032", message, expression_span(scope.model, expression))
+        yield Diagnostic("C032", message, span)
 
 
-def _exact(
-    column: Column, expression: Expression, value: Value, scope: Scope
-) -> Iterator[Diagnostic]:
+def _exact(column: Column, value: Value, span: Span) -> Iterator[Diagnostic]:
     """A number with a fraction is in a column of its own size."""
     wanted = view_columns.FLOATS[column.type]
     for part in walk(value):
         name = getattr(part.field.type, "name", "") if isinstance(part, FieldValue) else wanted
         if name in view_columns.FLOATS.values() and name != wanted:
             message = f'"{column.name}" is {column.type}, which is for {wanted}, not for {name}'
-            yield Diagnostic("C032", message, expression_span(scope.model, expression))
+            yield Diagnostic("C032", message, span)

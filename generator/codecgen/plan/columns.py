@@ -119,7 +119,7 @@ def plan_view(plan: Plan, view: View) -> ViewPlan:
         for rows in view.rows:
             if rows.layout == entry.name:
                 cases.append(_case(plan, view, len(cases), rows, entry))
-    return ViewPlan(view, by, entries, tuple(cases), tuple(_leaves(view)))
+    return ViewPlan(view, by, entries, tuple(cases), tuple(leaves_of(view)))
 
 
 def _entries(plan: Plan, view: View) -> tuple[str | None, tuple[tuple[int, LayoutPlan], ...]]:
@@ -138,8 +138,8 @@ def is_made(plan: Plan, view: View) -> bool:
     return view.of in plan.model.choices or view.of in plan.model.layouts
 
 
-def _leaves(view: View) -> Iterator[Leaf]:
-    """Structs and lists come before what is in them."""
+def leaves_of(view: View) -> Iterator[Leaf]:
+    """The columns, and what is in them. Structs and lists come before that."""
     numbers = itertools.count()
 
     def leaves(columns: tuple[Column, ...], inside: Leaf | None) -> Iterator[Leaf]:

@@ -14,12 +14,24 @@ from codecgen.plan.types import BOOL, INT, NULL, Type
 from codecgen.schema.model import Column, Derived, Field
 from codecgen.schema.types import BitMember
 
-Owner = OneOf["own", "item", "end", "entry"]
-"""Whose field it is: of the layout that the expression belongs to, of the element at hand, of the first or the last
-element, of the entry around the rows that are written."""
+Owner = str
+"""Whose field it is: of the layout that the expression belongs to (``own``), of the element at hand (``item``), of the first
+or the last element (``end``), of the entry around the rows that are written (``entry``), or of a part of a payload
+(:func:`owner_of_part`)."""
 
 End = OneOf["first", "last"]
 Which = OneOf["row", "first", "last", "max", "min"]
+
+
+def owner_of_part(name: str) -> Owner:
+    """The owner of the fields of a part of a payload. No name has a blank."""
+    return f"part {name}"
+
+
+def part_of(owner: Owner) -> str | None:
+    """The part of a payload that an owner is; None for the others."""
+    part, blank, name = owner.partition(" ")
+    return name if blank and part == "part" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +145,10 @@ class DerivedValue:
 
 @dataclass(frozen=True, slots=True)
 class PlaceValue:
-    """What a reader knows of an entry beside its fields: its ``position`` in the file, and its ``size`` in bytes."""
+    """What a reader knows of an entry beside its fields: its ``position`` in the file, and its ``size`` in bytes. Of a payload
+    it is the ``row`` that it is in."""
 
-    name: OneOf["position", "size"]
+    name: OneOf["position", "size", "row"]
 
     @property
     def type(self) -> Type:

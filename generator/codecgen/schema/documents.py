@@ -185,9 +185,10 @@ class ModelBuilder:
             name=name,
             doc=r.text("doc"),
             span=r.at("view"),
-            of=str(r["of"]),
+            of="" if isinstance(r["of"], dict) else str(r["of"]),
             columns=forms.columns(r["columns"]),
             rows=tuple(forms.rows(v.value) for v in cast(tuple[Any, ...], r["rows"])),
+            parts=forms.parts(r["of"]),
             places=r.places("of"),
         )
 

@@ -194,6 +194,11 @@ def columns(value: object) -> tuple[Column, ...]:
     )
 
 
+def parts(of: object) -> dict[str, str]:
+    """What each part of a payload is, or of rows of it: a choice or a layout by its name."""
+    return {name: str(value) for name, value in entries(of)} if isinstance(of, dict) else {}
+
+
 def _element(c: Record) -> Column | None:
     """What is in the lists of a column, where that is no struct."""
     if not isinstance(c["list"], str):
@@ -203,7 +208,7 @@ def _element(c: Record) -> Column | None:
 
 def rows(r: Record) -> Rows:
     return Rows(
-        layout=str(r["of"]),
+        layout="" if isinstance(r["of"], dict) else str(r["of"]),
         each=cast(str | None, r["each"]),
         values={name: cast(Expression, code) for name, code in entries(r["columns"])},
         span=r.span,
@@ -211,6 +216,7 @@ def rows(r: Record) -> Rows:
         full_check=cast(Expression | None, r["full_check"]),
         header_only=bool(r["header_only"]),
         write=_write(r["write"]),
+        parts=parts(r["of"]),
         places=r.places(),
     )
 

@@ -28,8 +28,9 @@ VIEWS: Mapping[str, Form] = {
             "view": Key(Name(), "Its name.", True),
             "doc": DOC,
             "of": Key(
-                Declared(),
-                "What stands one after the other: a layout, or the layouts of a choice.",
+                Either((MapOf(Declared()), Declared())),
+                "What stands one after the other: a layout, or the layouts of a choice. Or payloads: byte strings by names of their "
+                "own, each a choice or a layout.",
                 True,
             ),
             "columns": Key(MapOf(Use("column")), "The columns of the table, in order.", True),
@@ -63,10 +64,16 @@ VIEWS: Mapping[str, Form] = {
     "rows": Form(
         "What of a layout becomes rows.",
         {
-            "of": Key(Declared(), "The layout, in all its versions.", True),
+            "of": Key(
+                Either((MapOf(Declared()), Declared())),
+                "The layout, in all its versions. In a view into payloads the layout of each part: that of others is not "
+                "looked at.",
+                True,
+            ),
             "each": Key(
-                Name(),
-                "The array at its end whose elements are the rows; the layout itself without it.",
+                Declared(),
+                "The array at its end whose elements are the rows; the layout itself without it. In a view into payloads an "
+                "array of a part, wherever it lies: `value.members`.",
             ),
             "header_only": Key(
                 Boolean(),
@@ -79,7 +86,8 @@ VIEWS: Mapping[str, Form] = {
             "columns": Key(
                 MapOf(Code()),
                 "The value of each column: fields, `item.field` of the element, `array.name` for what is "
-                "derived of it, `position`, `size`. A column that is left out is null, or an empty list.",
+                "derived of it, `position`, `size`. In a view into payloads `part.field`, `part == null`, `row`. A column that is "
+                "left out is null, or an empty list.",
                 True,
             ),
             "write": Key(Use("write"), "How rows become bytes again."),

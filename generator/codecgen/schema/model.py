@@ -294,8 +294,7 @@ class Rows:
 
     With ``header_only`` the row is made of the fields at fixed places of the layout, and nothing else is looked at.
     ``values`` has an expression for each column that has values here. Where ``full_check`` holds, a strict reader looks
-    at more than the columns show.
-    """
+    at more than the columns show. ``parts`` has the layouts of those of payloads; ``each`` is ``part.array`` then."""
 
     layout: str
     each: str | None
@@ -305,12 +304,13 @@ class Rows:
     full_check: Expression | None = None
     header_only: bool = False
     write: Write | None = None
+    parts: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How layouts that stand one after the other, those of a choice or always the same, become the rows of one table."""
+    """How layouts that stand one after the other, or the ``parts`` of payloads (without ``of``), become the rows of one table."""
 
     name: str
     doc: str
@@ -318,6 +318,7 @@ class View:
     of: str
     columns: tuple[Column, ...]
     rows: tuple[Rows, ...]
+    parts: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
 

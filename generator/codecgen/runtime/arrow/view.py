@@ -102,8 +102,28 @@ class View:
 
     def column(self, name: str) -> Column:
         """A column by its name. Raises ValueError."""
-        for column in self.columns:
-            if column.name == name:
-                return column
-        known = ", ".join(c.name for c in self.columns)
-        raise ValueError(f"no column is called {name!r}; known: {known}")
+        return _named(name, self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadView:
+    """A view into payloads. ``parts`` are what they consist of; ``rows`` is the module that makes rows of what the codecs parse,
+    ``kernels`` the one that makes columns of many at once (None: there is none)."""
+
+    name: str
+    parts: tuple[str, ...]
+    columns: tuple[Column, ...]
+    rows: str
+    kernels: str | None = None
+
+    def column(self, name: str) -> Column:
+        """A column by its name. Raises ValueError."""
+        return _named(name, self.columns)
+
+
+def _named(name: str, columns: tuple[Column, ...]) -> Column:
+    for column in columns:
+        if column.name == name:
+            return column
+    known = ", ".join(c.name for c in columns)
+    raise ValueError(f"no column is called {name!r}; known: {known}")

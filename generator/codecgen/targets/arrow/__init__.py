@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import Plan
-from codecgen.plan.columns import CasePlan, Leaf, ViewPlan, is_made, plan_view
+from codecgen.plan.columns import CasePlan, ViewPlan, is_made, plan_view
 from codecgen.schema.model import View
+from codecgen.targets.arrow import payloads
 from codecgen.targets.arrow.beyond import see_expressible
 from codecgen.targets.arrow.checks import Unsupported, place_of, tuple_of
 from codecgen.targets.arrow.numba_decode.array_opener import min_size_of
@@ -29,6 +30,11 @@ def emit(plan: Plan) -> Emitted:
     diagnostics: list[Diagnostic] = []
     notes: list[Diagnostic] = []
     for view in plan.model.views.values():
+        if view.parts:
+            found = payloads.emit(plan, view, MARK)
+            files |= found.files
+            notes += found.notes
+            continue
         if not is_made(plan, view):
             continue  # the formats as they were before there was any of it
         view_plan = plan_view(plan, view)
@@ -100,7 +106,7 @@ def _description(plan: Plan, view: ViewPlan, kernels: Kernels, numpy: bool) -> s
         f"from codecgen.runtime.arrow.view import {', '.join(names)}",
         "",
     ]
-    columns = [_column(view, leaf) for leaf in view.leaves if leaf.inside is None]
+    columns = [payloads.column_of(view, leaf) for leaf in view.leaves if leaf.inside is None]
     code = call(
         "View",
         name=string(of.name),
@@ -119,23 +125,6 @@ def _description(plan: Plan, view: ViewPlan, kernels: Kernels, numpy: bool) -> s
 
 def _kind(offset: int, size: int, signed: bool, endian: str) -> Code:
     return call("Kind", str(offset), str(size), str(signed), string(endian))
-
-
-def _column(view: ViewPlan, leaf: Leaf) -> Code:
-    column = leaf.column
-    inside: list[Code] = [_column(view, inner) for inner in view.inside(leaf)]
-    element = column.element is not None
-    return call(
-        "Column",
-        string(column.name),
-        string(column.type),
-        str(leaf.index),
-        members=tuple_of(inside) if inside and not element else None,
-        element=inside[0] if element else None,
-        nullable="True" if column.nullable else None,
-        on_request="True" if column.on_request else None,
-        doc=string(column.doc) if column.doc else None,
-    )
 
 
 def _case(plan: Plan, case: CasePlan) -> Code:

@@ -14,11 +14,16 @@ from codecgen.targets.arrow.checks import Unsupported
 def see_expressible(plan: Plan, view: ViewPlan) -> None:
     """Raise Unsupported for the first field that asks for more."""
     for case in view.cases:
-        for layout in _layouts(plan, case.entry):
-            for fp in layout.fields:
-                reason = _beyond(fp)
-                if reason:
-                    raise Unsupported(reason, fp.field)
+        see_layout(plan, case.entry)
+
+
+def see_layout(plan: Plan, entry: LayoutPlan) -> None:
+    """Raise Unsupported for the first field of a layout, or of one that it holds, that asks for more."""
+    for layout in _layouts(plan, entry):
+        for fp in layout.fields:
+            reason = _beyond(fp)
+            if reason:
+                raise Unsupported(reason, fp.field)
 
 
 def _layouts(plan: Plan, entry: LayoutPlan) -> Iterator[LayoutPlan]:
@@ -56,4 +61,4 @@ def _beyond(fp: FieldPlan) -> str:
     return ""
 
 
-__all__ = ["see_expressible"]
+__all__ = ["see_expressible", "see_layout"]

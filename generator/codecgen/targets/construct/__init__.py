@@ -8,7 +8,7 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.plan import Plan
 from codecgen.schema.model import Choice, Declared, Enum, Layout
 from codecgen.schema.texts import Text
-from codecgen.targets.construct import rows
+from codecgen.targets.construct import payload_rows, rows
 from codecgen.targets.construct.homes import homes_of, module_path
 from codecgen.targets.construct.module import Module, import_key
 from codecgen.targets.made_for import COMPARE, IMPORT, package_text
@@ -42,7 +42,9 @@ def emit(plan: Plan) -> Emitted:
             inner = "/".join((package, *directory[:depth], "__init__.py"))
             if depth:
                 files.setdefault(inner, _package_doc(plan))
-    files |= rows.emit(plan, homes, MARK)
+    found = rows.emit(plan, homes, MARK) | payload_rows.emit(plan, homes, MARK)
+    if found:
+        files |= found | rows.package_module(plan, MARK)
     files[f"{package}/__init__.py"] = _init(plan, names)
     files[f"{package}/py.typed"] = ""
     if diagnostics:

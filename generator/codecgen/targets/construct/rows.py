@@ -41,10 +41,13 @@ def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
         if is_made(plan, view):
             text = RowModule(plan, plan_view(plan, view), homes).text(mark)
             files[f"{package}/rows/{view.name}.py"] = text
-    if files:
-        head = f"{plan.manifest.title}: rows of views. {mark} YAML; do not edit."
-        files[f"{package}/rows/__init__.py"] = package_text(head)
     return files
+
+
+def package_module(plan: Plan, mark: str) -> dict[str, str]:
+    """The module of the package that the modules of views are in."""
+    head = f"{plan.manifest.title}: rows of views. {mark} YAML; do not edit."
+    return {f"{plan.manifest.package}/rows/__init__.py": package_text(head)}
 
 
 class RowModule:
@@ -82,13 +85,17 @@ class RowModule:
         gap = "\n\n\n" if self.functions else "\n\n"
         return f"{text}{gap}{assign(view.name.upper(), body)}\n"
 
-    def imports(self) -> Iterator[str]:
+    def runtime_imports(self) -> Iterator[str]:
+        """What the module needs of the runtime."""
         runtime = {"Case", "Column", "RowView"} | (self.helpers & {"bits_of"})
         runtime |= {"Place"} if self.functions else set()
         other = self.helpers - {"bits_of"}
         if other:
             yield f"from codecgen.runtime.construct import {', '.join(sorted(other))}"
         yield f"from {RUNTIME} import {', '.join(sorted(runtime, key=_import_key))}"
+
+    def imports(self) -> Iterator[str]:
+        yield from self.runtime_imports()
         for home in sorted({module[:-1] for module in self.modules}):
             inside = sorted((m[-1], name) for m, name in self.modules.items() if m[:-1] == home)
             source = ".".join(home)

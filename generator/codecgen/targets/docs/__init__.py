@@ -19,6 +19,7 @@ from codecgen.targets.docs.pages import Page, pages
 from codecgen.targets.docs.sections import LayoutSection
 from codecgen.targets.docs.site import Site, make_site
 from codecgen.targets.docs.svg import svg_file
+from codecgen.targets.docs.things import things
 from codecgen.targets.rendering import RenderError
 from codecgen.targets.target_output import Emitted
 
@@ -42,7 +43,13 @@ def emit(plan: Plan, templates: Mapping[str, str] | None = None) -> Emitted:
     if diagnostics:
         return Emitted({}, tuple(diagnostics))
     old = [
-        make_site(then, f"{ROOT}/as-of-{then.release}", INDEX, brief=True, today=ROOT)
+        make_site(
+            then,
+            f"{ROOT}/as-of-{then.release}",
+            INDEX,
+            brief=True,
+            today=ROOT,
+        )
         for then in _former(plan)
     ]
     try:
@@ -70,7 +77,10 @@ def emit_html(plan: Plan, templates: Mapping[str, str] | None = None) -> Emitted
     sites = {site.root: (site, worked)}
     for then in _former(plan):
         root = f"{HTML_ROOT}/as-of-{then.release}"
-        sites[root] = make_site(then, root, HTML_INDEX, today=HTML_ROOT), _worked(then)[0]
+        sites[root] = (
+            make_site(then, root, HTML_INDEX, today=HTML_ROOT),
+            _worked(then)[0],
+        )
     old = [former for former, _ in sites.values() if former is not site]
     try:
         writer = HtmlPages(templates, [site, *reversed(old)])
@@ -129,7 +139,7 @@ def _collisions(site: Site, others: Sequence[str]) -> list[Diagnostic]:
     for file, path in site.pages.items():
         below = path.lower().removeprefix(f"{site.root}/")
         if path.lower() in taken or below.startswith(("pictures/", "as-of-")):
-            span = site.plan.modules()[file][0].span
+            span = things(site.plan)[file][0].span
             message = f"the page of {file} would take the place of another document"
             found.append(Diagnostic("C023", message, span, help="give the file another name"))
         taken[path.lower()] = file

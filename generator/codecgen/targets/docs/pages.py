@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
-from codecgen.schema.model import Layout
+from codecgen.schema.model import Layout, View
 from codecgen.schema.types import (
     ArrayType,
     BitsType,
@@ -31,6 +31,7 @@ from codecgen.targets.docs.text import (
     release,
     said,
 )
+from codecgen.targets.docs.things import Thing, anchor_of, things
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +92,25 @@ def pages(
 
 
 def _page(site: Site, file: str, worked: Mapping[str, Sequence[Worked | WorkedText]]) -> Page:
-    things = site.plan.modules()[file]
+    found = things(site.plan)[file]
     path = site.pages[file]
-    alone = len(things) == 1
+    alone = len(found) == 1
     return Page(
         file=file,
         path=path,
-        title=site.title(things[0].name if alone else site.stem(path)),
+        title=site.title(found[0].name if alone else site.stem(path)),
         home=_home(site, path),
-        things=()
-        if alone
-        else tuple(site.link(path, thing.name, site.title(thing.name)) for thing in things),
-        sections=tuple(section(site, path, thing, worked.get(thing.name, ())) for thing in things),
+        things=() if alone else tuple(_link(site, path, path, thing) for thing in found),
+        sections=tuple(section(site, path, thing, worked.get(thing.name, ())) for thing in found),
     )
+
+
+def _link(site: Site, page: str, home: str, thing: Thing) -> Phrase:
+    """The title of a thing, which leads to it on the page that is its home."""
+    if isinstance(thing, View):
+        where = "" if home == page else relative(home, page)
+        return link(site.title(thing.name), f"{where}#{anchor_of(thing)}")
+    return site.link(page, thing.name, site.title(thing.name))
 
 
 def _home(site: Site, path: str) -> Phrase:
@@ -148,11 +155,11 @@ def _index(site: Site, old: Sequence[Site]) -> Index:
 
 
 def _index_rows(site: Site, files: Sequence[str]) -> tuple[IndexRow, ...]:
-    modules = site.plan.modules()
+    modules = things(site.plan)
     return tuple(
         IndexRow(
-            site.link(site.index, thing.name, site.title(thing.name)),
-            said(kind(thing)),
+            _link(site, site.index, site.pages[file], thing),
+            said("view" if isinstance(thing, View) else kind(thing)),
             said(thing.doc),
         )
         for file in files
@@ -170,7 +177,7 @@ def folders(site: Site) -> dict[str, list[str]]:
     out: dict[str, list[str]] = {}
     for file in site.pages:
         out.setdefault(file.rpartition("/")[0], []).append(file)
-    modules = site.plan.modules()
+    modules = things(site.plan)
 
     def age(folder: str) -> tuple[bool, bool, tuple[int, ...], int, str]:
         layouts = [t for file in out[folder] for t in modules[file] if isinstance(t, Layout)]
@@ -215,8 +222,8 @@ def _timeline(site: Site) -> tuple[ReleaseChanges, ...]:
     """What each release changed, the newest first."""
     path = site.index
     found: list[Change] = []
-    for things in site.plan.modules().values():
-        for thing in things:
+    for declared in site.plan.modules().values():
+        for thing in declared:
             found += changes(site, path, thing, enums=False)
     out = []
     for number in newest_first(change.release for change in found):

@@ -29,7 +29,8 @@ def entries(site: Site, pages: Iterable[Page]) -> Iterator[Entry]:
     for page in pages:
         path = relative(page.path, site.index)
         for thing in page.sections:
-            yield Entry(thing.name, thing.kind, f"{path}#{thing.name}", _short(thing.doc.plain))
+            name = thing.name.removesuffix("--view")
+            yield Entry(name, thing.kind, f"{path}#{thing.name}", _short(thing.doc.plain))
             for anchor, kind, words in _inside(thing):
                 name = anchor.removesuffix("-derived").replace("-", ".")
                 yield Entry(name, kind, f"{path}#{anchor}", _short(words))

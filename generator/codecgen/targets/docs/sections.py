@@ -10,7 +10,7 @@ from codecgen.plan import Plan
 from codecgen.plan.encoded_sizes import overhead_rows
 from codecgen.plan.size_bounds import bounds
 from codecgen.plan.type_text import byte_count, number, scalar_words, span_words
-from codecgen.schema.model import Choice, Declared, Enum, Layout, Overhead
+from codecgen.schema.model import Choice, Enum, Layout, Overhead, View
 from codecgen.schema.texts import Text
 from codecgen.targets.docs.examples import Worked, WorkedText
 from codecgen.targets.docs.fields import (
@@ -26,6 +26,7 @@ from codecgen.targets.docs.fields import (
 from codecgen.targets.docs.hexdump import Stream, shown
 from codecgen.targets.docs.notation import notation
 from codecgen.targets.docs.notes import ReaderRow, changes, misprints, reader_rows
+from codecgen.targets.docs.payload_views import ViewSection, view_section
 from codecgen.targets.docs.site import Group, Site, directories, groups, holds, uses, version_words
 from codecgen.targets.docs.svg import Picture, byte_picture
 from codecgen.targets.docs.text import (
@@ -43,6 +44,7 @@ from codecgen.targets.docs.text import (
     since_words,
 )
 from codecgen.targets.docs.texts import TextSection, text_section
+from codecgen.targets.docs.things import Thing
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,17 +165,17 @@ class EnumSection:
     rows: tuple[ValueRow, ...]
 
 
-Section = LayoutSection | TextSection | ChoiceSection | EnumSection
+Section = LayoutSection | TextSection | ChoiceSection | EnumSection | ViewSection
 
 
-def section(
-    site: Site, page: str, thing: Declared, worked: Sequence[Worked | WorkedText]
-) -> Section:
+def section(site: Site, page: str, thing: Thing, worked: Sequence[Worked | WorkedText]) -> Section:
     """Everything about one thing, as a page shows it."""
     if isinstance(thing, Layout):
         return _layout(site, page, thing, [w for w in worked if isinstance(w, Worked)])
     if isinstance(thing, Text):
         return text_section(site, thing, [w for w in worked if isinstance(w, WorkedText)])
+    if isinstance(thing, View):
+        return view_section(site, page, thing)
     return _choice(site, page, thing) if isinstance(thing, Choice) else _enum(site, page, thing)
 
 

@@ -15,6 +15,7 @@ from codecgen.schema.model import Choice, Declared, Enum, Layout, UsedDirectory
 from codecgen.schema.texts import Text
 from codecgen.schema.types import BitsType, FieldType, Reference, ScalarType
 from codecgen.targets.docs.text import Phrase, code, link, outside, phrase, relative
+from codecgen.targets.docs.things import things
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +74,17 @@ class Site:
 
 
 def make_site(
-    plan: Plan, root: str, index_name: str, *, brief: bool = False, today: str | None = None
+    plan: Plan,
+    root: str,
+    index_name: str,
+    *,
+    brief: bool = False,
+    today: str | None = None,
 ) -> Site:
     """The pages of a plan, with the ending of the page that lists them."""
     modules = plan.modules()
     suffix = PurePosixPath(index_name).suffix
-    pages = {file: f"{root}/{PurePosixPath(file).with_suffix(suffix)}" for file in modules}
+    pages = {file: f"{root}/{PurePosixPath(file).with_suffix(suffix)}" for file in things(plan)}
     homes = {thing.name: pages[file] for file, things in modules.items() for thing in things}
     return Site(plan, root, brief, index_name, pages, homes, today)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
@@ -251,9 +251,14 @@ def _view(plan: Plan, v: model.View) -> view.View:
         name=v.name,
         doc=Words(v.doc),
         of=v.of,
+        parts=_parts(v.parts),
         columns=tuple(_column(c) for c in v.columns),
         rows=tuple(_rows(plan, r) for r in v.rows),
     )
+
+
+def _parts(parts: Mapping[str, str]) -> tuple[view.Part, ...]:
+    return tuple(view.Part(name, of) for name, of in parts.items())
 
 
 def _column(c: model.Column) -> view.Column:
@@ -266,6 +271,7 @@ def _rows(plan: Plan, r: model.Rows) -> view.Rows:
     values = [(name, expression(value)) for name, value in r.values.items()]
     return view.Rows(
         layout=r.layout,
+        parts=_parts(r.parts),
         each=r.each,
         when=expression(r.when),
         header_only=r.header_only,

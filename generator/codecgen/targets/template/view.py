@@ -204,12 +204,22 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a payload."""
+
+    name: Annotated[str, "Its name."]
+    of: Annotated[str, "What it is: a choice or a layout; in rows the layout."]
+
+
+@dataclass(frozen=True, slots=True)
 class Rows:
     """What of a layout becomes rows of a view."""
 
-    layout: Annotated[str, "The layout."]
+    layout: Annotated[str, "The layout; empty for rows of payloads."]
+    parts: Annotated[tuple[Part, ...], "The layouts of the parts of payloads that are looked at."]
     each: Annotated[
-        str | None, "The array whose elements are the rows; None for the layout itself."
+        str | None,
+        "The array whose elements are the rows, with its part in front for payloads; None for the layout itself.",
     ]
     when: Annotated[Expression | None, "There are rows only when this holds."]
     header_only: Annotated[bool, "Whether the fields at fixed places are all that is looked at."]
@@ -238,7 +248,11 @@ class View:
 
     name: Annotated[str, "Its name."]
     doc: Annotated[Words, "What it is."]
-    of: Annotated[str, "The layout, or the choice whose layouts, become rows."]
+    of: Annotated[
+        str,
+        "The layout, or the choice whose layouts, become rows; empty for a view into payloads.",
+    ]
+    parts: Annotated[tuple[Part, ...], "The parts of the payloads that become rows."]
     columns: Annotated[tuple[Column, ...], "Its columns."]
     rows: Annotated[tuple[Rows, ...], "Where the rows come from, for each layout."]
 
@@ -321,6 +335,7 @@ REFERENCE = (
         Derived,
         Expression,
         View,
+        Part,
         Column,
         Rows,
         ColumnValue,

@@ -89,6 +89,8 @@ class TaggedReader(PartReader):
     ) -> None:
         """Read a field of the layout, which does not hold its default and ends where its size says."""
         f = fp.field
+        if isinstance(f.type, StructType):
+            raise Unsupported("a tagged layout", f)
         if self.checks:
             default = default_bytes(fp)
             same = [call("load_u8", self.p + i).eq(byte) for i, byte in enumerate(default)]
@@ -114,8 +116,6 @@ class TaggedReader(PartReader):
             null = data is None
             if data:
                 raise Unsupported("a column of a tagged field with a default that is not empty", f)
-        if isinstance(f.type, StructType):
-            raise Unsupported("a column of a tagged layout", f)
         with self.code.when(there.eq(0)):
             if null:
                 self.gives.nothing(target)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, nodes
 from codecgen.plan.column_sources import SourceError, Sources, blamed, sources
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
@@ -36,6 +38,22 @@ def deferred(entry: LayoutPlan) -> list[FieldPlan]:
     return [c for c in entry.fields if c.field.checksum is not None and c.covers[0].last in last]
 
 
+def column_slots(module: KernelModule, leaves: Sequence[Leaf]) -> dict[int, Slots]:
+    """Where ``out`` has the addresses of a column, and ``state`` and ``room`` how much of it there is."""
+    out = {}
+    for leaf in leaves:
+        places = (
+            ("DATA", 8 * (3 * leaf.index)),
+            ("VALIDITY", 8 * (3 * leaf.index + 1)),
+            ("OFFSETS", 8 * (3 * leaf.index + 2)),
+            ("AT", 8 * (len(STATE) + leaf.index)),
+            ("NULLS", 8 * (len(STATE) + len(leaves) + leaf.index)),
+        )
+        made = [module.constant(f"{leaf.name}_{w}".upper(), at) for w, at in places]
+        out[leaf.index] = Slots(*made)
+    return out
+
+
 class Kernels:
     """One view, with the module that its kernels go to."""
 
@@ -64,23 +82,7 @@ class Kernels:
         self.module.group(
             "Columns: addresses of their buffers, how much of each is written, how many nulls"
         )
-        self.columns = self.column_slots()
-
-    def column_slots(self) -> dict[int, Slots]:
-        """Where ``out`` has the addresses of a column, and ``state`` and ``room`` how much of it there is."""
-        out = {}
-        count = len(self.view.leaves)
-        for leaf in self.view.leaves:
-            places = (
-                ("DATA", 8 * (3 * leaf.index)),
-                ("VALIDITY", 8 * (3 * leaf.index + 1)),
-                ("OFFSETS", 8 * (3 * leaf.index + 2)),
-                ("AT", 8 * (len(STATE) + leaf.index)),
-                ("NULLS", 8 * (len(STATE) + count + leaf.index)),
-            )
-            made = [self.module.constant(f"{leaf.name}_{w}".upper(), at) for w, at in places]
-            out[leaf.index] = Slots(*made)
-        return out
+        self.columns = column_slots(self.module, view.leaves)
 
     # ------------------------------------------------------------ cases
 
@@ -144,4 +146,4 @@ class Kernels:
         return (fp.offset, *integer_of(fp.field), fp.field.endian)
 
 
-__all__ = ["INDEX", "STATE", "Kernels", "Sources", "deferred"]
+__all__ = ["INDEX", "STATE", "Kernels", "Sources", "column_slots", "deferred"]

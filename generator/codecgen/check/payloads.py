@@ -1,0 +1,206 @@
+"""Views into payloads: something says what each part is, their rows are of what the parts can be, and every column has values of
+its type, whether a part is there or not."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterator
+
+from codecgen.check import view_columns
+from codecgen.check.views import typed, values_of
+from codecgen.diagnostics import Diagnostic, once
+from codecgen.plan import Plan, make_plan
+from codecgen.plan.constant_folding import is_known, truth
+from codecgen.plan.payloads import PartKind, combined, fits, part_kinds, part_scopes
+from codecgen.plan.resolve_payloads import (
+    PayloadResolver,
+    array_of,
+    condition_of,
+    payload_scope,
+    scope_of_rows,
+)
+from codecgen.schema.lookup import all_versions, field_of
+from codecgen.schema.model import Choice, Layout, Model, Rows, View
+from codecgen.schema.types import ArrayType, ScalarType
+from codecgen.spans import hint, place
+
+_TAKEN = frozenset(
+    {
+        *("item", "row", "entry", "place", "part", "first", "last", "max", "min", "version"),
+        *("bool", "int", "tuple", "wrap", "end_of", "value_at", "plus", "minus", "ordered"),
+        *("bits_of", "null", "true", "false", "and", "or", "not", "if", "then", "else"),
+    }
+)
+"""What parts cannot be called: it means something in expressions, or in the code that is generated."""
+
+
+def check(model: Model) -> Iterator[Diagnostic]:
+    plan = None
+    for view in model.views.values():
+        if not view.parts:
+            continue
+        found = [*view_columns.names(view), *_parts(view, model)]
+        if not found:
+            plan = plan or make_plan(model)
+            for rows in view.rows:
+                found += _rows(rows, view, plan)
+        yield from once(found)
+
+
+def _parts(view: View, model: Model) -> Iterator[Diagnostic]:
+    kinds = part_kinds(model, view)
+    deciders = [kind for kind in kinds if kind.decides]
+    for i, kind in enumerate(kinds):
+        where = place(view, f"of.{kind.name}")
+        if kind.name in _TAKEN or keyword.iskeyword(kind.name):
+            message = f'"{kind.name}" has a meaning of its own in the generated code'
+            yield Diagnostic("C027", message, where, help="give the part another name")
+        if kind.choice is None and kind.of not in model.layouts:
+            if not model.is_broken(kind.of):
+                message = f'unknown choice or layout "{kind.of}"'
+                declared: list[Layout | Choice] = [*model.layouts.values(), *model.choices.values()]
+                help = hint(kind.of, {thing.name: thing.span for thing in declared})
+                yield Diagnostic("C012", message, where, help=help)
+        elif kind.decides and kind is not deciders[0]:
+            message = f'"{deciders[0].name}" decides what the payload is: "{kind.of}" is a second choice by a field'
+            help = "one of them is a layout, or a choice that is `given` what the other one has"
+            yield Diagnostic("C059", message, where, help=help)
+        elif kind.choice is not None and not kind.decides:
+            if not any(before.decides for before in kinds[:i]):
+                message = f'nothing before "{kind.name}" decides which layout of "{kind.of}" it is'
+                help = f"a part before it is a choice by a field whose values are those of {kind.choice.given or kind.choice.given_type}"
+                yield Diagnostic("C059", message, where, help=help)
+            else:
+                yield from _same_enum(deciders[0], kind, model, view)
+        for name in sorted(_layouts(kind)):
+            layout = model.layouts.get(name)
+            refs = [ref for ref in kind.cases.values() if ref.layout == name]
+            open_ = not refs or any(ref.version is None for ref in refs)
+            if layout and open_ and layout.version_is is None and len(all_versions(layout)) > 1:
+                message = f'nothing in the bytes of "{name}" says which version they are in'
+                help = "give it a field that says so: `version: {type: .., is: version}`"
+                if kind.choice is not None:
+                    help += f", or name one in the choice: {name}@{all_versions(layout)[-1]}"
+                yield Diagnostic("C059", message, where, help=help)
+
+
+def _layouts(kind: PartKind) -> set[str]:
+    """The layouts that a part can be."""
+    if kind.choice is None:
+        return {kind.of}
+    return {ref.layout for _, ref in kind.choice.cases}
+
+
+def _same_enum(decider: PartKind, kind: PartKind, model: Model, view: View) -> Iterator[Diagnostic]:
+    """The number that decides is one of the enum that a choice is given, as far as its field says."""
+    assert decider.choice is not None and kind.choice is not None
+    for name in sorted(_layouts(decider)):
+        f = field_of(model.layouts[name], decider.choice.by or "")
+        enum = f.type.enum if f is not None and isinstance(f.type, ScalarType) else None
+        given = kind.choice.given
+        if enum is not None and given is not None and enum != given:
+            message = f'"{kind.of}" is given {given}, but "{decider.choice.by}" is {enum}'
+            yield Diagnostic("C059", message, place(view, f"of.{kind.name}"))
+            return
+
+
+def _rows(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
+    model = plan.model
+    if not rows.parts:
+        known = ", ".join(f"{name}: .." for name in view.parts)
+        message = "rows of payloads say what each part is"
+        yield Diagnostic("C059", message, place(rows, "of"), help=f"`of: {{{known}}}`")
+        return
+    for key, there in (
+        ("header_only", rows.header_only),
+        ("full_check", rows.full_check is not None),
+        ("write", rows.write is not None),
+    ):
+        if there:
+            message = f"rows of payloads have no `{key}`"
+            yield Diagnostic("C059", message, place(rows, key))
+    kinds = {kind.name: kind for kind in part_kinds(model, view)}
+    wrong = False
+    for name, layout in rows.parts.items():
+        where = place(rows, f"of.{name}")
+        if name not in kinds:
+            wrong = True
+            message = f'the view has no part "{name}"'
+            help = f"its parts are {', '.join(kinds)}"
+            yield Diagnostic("C059", message, where, help=help)
+        elif layout not in _layouts(kinds[name]):
+            wrong = True
+            message = f'"{layout}" is no layout of "{kinds[name].of}"'
+            help = f"its layouts are {', '.join(sorted(_layouts(kinds[name])))}"
+            yield Diagnostic("C060", message, where, help=help)
+    if not wrong:
+        yield from _fitting(rows, view, plan, kinds)
+
+
+def _fitting(
+    rows: Rows, view: View, plan: Plan, kinds: dict[str, PartKind]
+) -> Iterator[Diagnostic]:
+    decider = next((kind for kind in kinds.values() if kind.decides), None)
+    numbers: list[int | None] = [None] if decider is None else [*decider.cases]
+    found = ({n: kind.reference(number) for n, kind in kinds.items()} for number in numbers)
+    if not any(fits(rows, refs) for refs in found):
+        pair = " and ".join(f'{name} "{layout}"' for name, layout in rows.parts.items())
+        message = f"no payload has {pair} together"
+        last = [*rows.parts][-1]
+        yield Diagnostic("C060", message, place(rows, f"of.{last}"), help=_together(rows, kinds))
+        return
+    spans = {c.name: c.span for c in view.columns}
+    for name in rows.values:
+        if name not in spans:
+            message = f'the view has no column "{name}"'
+            help = hint(name, spans)
+            yield Diagnostic("C032", message, rows.places[f"columns.{name}"], help=help)
+    if rows.each is not None:
+        part, _, array = rows.each.partition(".")
+        layout = plan.model.layouts.get(rows.parts.get(part, ""))
+        f = None if layout is None else field_of(layout, array)
+        if f is None or not isinstance(f.type, ArrayType):
+            message = f'"{rows.each}" is no array of a part of these rows'
+            yield Diagnostic("C032", message, place(rows, "each"), help="`each: part.array`")
+            return
+    yield from _columns(rows, view, plan)
+
+
+def _together(rows: Rows, kinds: dict[str, PartKind]) -> str:
+    """What goes with the layout of the part that decides."""
+    decider = next((kind for kind in kinds.values() if kind.decides), None)
+    if decider is None or decider.name not in rows.parts:
+        return ""
+    keys = [n for n, ref in decider.cases.items() if ref.layout == rows.parts[decider.name]]
+    said = []
+    for kind in kinds.values():
+        if kind is not decider and kind.choice is not None:
+            other = {ref.layout for n in keys if (ref := kind.reference(n)) is not None}
+            what = " or ".join(sorted(other)) or "nothing"
+            said.append(f"{kind.name} is {what} there")
+    return "; ".join(said)
+
+
+def _columns(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
+    """The values of the columns, for all that the parts can be."""
+    for _, layouts, named in combined(plan, view):
+        if not any(one is rows for one in named):
+            continue
+        parts = part_scopes(plan.model, view, rows, layouts)
+        scope = payload_scope(plan.model, view, rows, parts)
+        if rows.when is not None:
+            resolver = PayloadResolver(rows.when, scope, parts)
+            condition = list(typed(resolver, "`when`", ("bool",), False))
+            yield from condition
+            settled = condition_of(rows, scope, parts)
+            if condition or settled is None or (is_known(settled) and not truth(settled)):
+                continue
+        part, array = array_of(rows, parts)
+        if rows.each is not None and (part is None or part.null or array is None):
+            continue
+        scope = scope_of_rows(scope, rows, parts)
+        yield from values_of(
+            view,
+            rows,
+            lambda e, s=scope, p=parts: PayloadResolver(e, s, p),  # type: ignore[misc]
+        )

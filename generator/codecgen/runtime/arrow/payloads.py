@@ -1,0 +1,375 @@
+"""Payloads in Arrow columns of bytes -> the rows of a view into them, as record batches.
+
+A kernel goes through the payloads and writes the rows of those that are as they should be. The others are read again by the
+reference codecs, which give their rows or say what is wrong. Where nothing can be compiled these read all: the values
+are the same.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from codecgen.runtime.arrow.output_buffers import LEAVES, Part, arrow_type, choose, schema_of
+from codecgen.runtime.arrow.payload_inputs import PartBytes, chunked
+from codecgen.runtime.arrow.view import Column, PayloadView
+from codecgen.runtime.located_bytes import Limits
+from codecgen.runtime.payloads import PartError, PayloadRows, Unknown
+
+__all__ = ["MAX_BYTES", "Payloads", "Rejected", "decode", "load_kernels"]
+
+MAX_BYTES = (1 << 31) - 1
+"""What 32-bit offsets can count: no column of a batch has more bytes."""
+
+MOST_BYTES = 256 << 20
+"""What columns are made for at first: more only for a single payload."""
+
+MARGIN = 1.05
+SPARE = 1024
+PROBE = 256
+"""Buffers are larger than what is expected of them by a factor, and by some bytes. What to expect of the first rows is measured
+on so many payloads."""
+
+_ROWS, _REJECTED, _UNKNOWN, _ = range(LEAVES)
+"""What the kernel says of what it has written, before what each leaf takes, the nulls of each, and two numbers of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A payload that does not parse: the ``row`` of the input that it is in, the ``part``, the byte of it (``at``) and the
+    ``field`` that the ``message`` is about, and the ``place`` in YAML. Each may be unknown."""
+
+    row: int
+    part: str | None
+    at: int | None
+    field: str | None
+    place: str | None
+    message: str
+
+    def __str__(self) -> str:
+        what = [f"row {self.row}"] + [word for word in (self.part, self.field) if word]
+        what += [f"byte {self.at}"] if self.at is not None else []
+        what += [self.place] if self.place else []
+        return f"{self.message} ({', '.join(what)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Payloads:
+    """The rows of the payloads from the input row ``start`` to (not with) ``end``. ``rows`` has the input row of each row of the
+    batch, ``unknown`` are input rows of which nothing says what they are."""
+
+    batch: pa.RecordBatch
+    rows: pa.Array
+    rejected: tuple[Rejected, ...]
+    unknown: pa.Array
+    start: int
+    end: int
+
+
+def load_kernels(view: PayloadView) -> ModuleType | None:
+    """The kernel of a view, if it can be compiled. With ``NUMBA_DISABLE_JIT`` it is plain Python."""
+    if view.kernels is None or sys.byteorder != "little":
+        return None
+    kernels = importlib.import_module(view.kernels)
+    return kernels if "numba" in sys.modules else None  # it has tried to import it
+
+
+def decode(
+    view: PayloadView,
+    parts: Mapping[str, Any],
+    columns: Sequence[str] | None = None,
+    *,
+    strict: bool = False,
+    limits: Limits | None = None,
+    max_rows: int = 1 << 16,
+    first_row: int = 0,
+    compiled: bool = True,
+) -> Iterator[Payloads]:
+    """The rows of payloads, in the order of the input, in batches of about ``max_rows`` rows.
+
+    ``parts`` has an array for each part of the view, or a chunked array, of binary, large_binary or binary_view; all are of one
+    length. Input rows count from ``first_row``. A lenient reader (``strict=False``) takes what the freedoms of the layouts
+    allow. Without ``compiled`` the reference codecs read all.
+
+    Raises ValueError for parts or columns that the view does not have, and TypeError for arrays of something else.
+    """
+    chosen = choose(view, columns)
+    names = set(view.parts)
+    if set(parts) != names:
+        raise ValueError(f"the parts are {', '.join(view.parts)}, not {', '.join(map(str, parts))}")
+    arrays = {name: chunked(name, parts[name]) for name in view.parts}
+    if len({len(array) for array in arrays.values()}) > 1:
+        lengths = ", ".join(f"{len(array)} of {name}" for name, array in arrays.items())
+        raise ValueError(f"parts of different lengths: {lengths}")
+    kernels = load_kernels(view) if compiled else None
+    decoder = _Decoder(view, chosen, kernels, strict, limits or Limits(), max(1, max_rows))
+    return decoder.decode(pa.table(arrays), first_row)
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """Rows by the reference codecs, and what was wrong."""
+
+    values: list[tuple[Any, ...]] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
+    unknown: list[int] = field(default_factory=list)
+    bytes: int = 0
+
+
+class _Decoder:
+    def __init__(
+        self,
+        view: PayloadView,
+        columns: tuple[Column, ...],
+        kernels: ModuleType | None,
+        strict: bool,
+        limits: Limits,
+        max_rows: int,
+    ) -> None:
+        self.view = view
+        self.columns = columns
+        self.names = [column.name for column in columns]
+        self.schema = schema_of(columns)
+        self.kernels = kernels
+        self.strict = strict
+        self.limits = limits
+        self.max_rows = max_rows
+        module = importlib.import_module(view.rows)
+        self.reference: PayloadRows = getattr(module, view.name.upper())
+        leaves = sum(1 for column in view.columns for _ in column.leaves())
+        self.state = np.zeros(LEAVES + 2 * leaves + 2, np.int64)
+        self.room = np.zeros(LEAVES + leaves, np.int64)
+        self.out = np.zeros(3 * leaves + 1, np.int64)
+        self.leaves = leaves
+        self.shares: Any = None
+        """Rows for each payload, and what each leaf takes for each of its bytes, as far as is known."""
+
+    def decode(self, table: pa.Table, first_row: int) -> Iterator[Payloads]:
+        done = 0
+        for chunk in table.to_batches():
+            arrays = {
+                name: PartBytes(array)
+                for name, array in zip(self.view.parts, chunk.columns, strict=True)
+            }
+            bias, count = first_row + done, chunk.num_rows
+            done += count
+            if self.kernels is None:
+                yield from self._by_codecs(arrays, count, bias)
+                continue
+            safe = min(array.safe_rows() for array in arrays.values())
+            if safe:
+                yield from self._by_kernel(arrays, safe, bias)
+            if safe < count:
+                tails = {name: array.tail(safe) for name, array in arrays.items()}
+                yield from self._by_kernel(tails, count - safe, bias + safe)
+
+    # ------------------------------------------------------------ the kernel
+
+    def _by_kernel(
+        self, arrays: Mapping[str, PartBytes], count: int, bias: int
+    ) -> Iterator[Payloads]:
+        assert self.kernels is not None
+        table = np.array([n for array in arrays.values() for n in array.table()], np.int64)
+        most = min(count, self.max_rows)
+        rejected, unknown = np.zeros(most, np.int64), np.zeros(most, np.int64)
+
+        def run(first: int, last: int) -> int:
+            self.state[:] = 0
+            return int(
+                self.kernels.KERNELS(  # type: ignore[union-attr]
+                    *(int(table.ctypes.data), first, last, bias, int(self.out.ctypes.data)),
+                    *(int(self.state.ctypes.data), int(self.room.ctypes.data)),
+                    *(self.limits.elements, int(rejected.ctypes.data), int(unknown.ctypes.data)),
+                )
+            )
+
+        first = 0
+        while first < count:
+            last = min(count, first + self.max_rows)
+            if self.shares is None:
+                self._unbounded()
+                some = min(last, first + PROBE)
+                self._learn(arrays, first, run(first, some))
+            parts, numbers = self._outputs(self._expected(arrays, first, last))
+            stop = run(first, last)
+            if stop == first:  # one payload takes more than was expected of all
+                self._unbounded()
+                stop = run(first, first + 1)
+                room = self.state[: len(self.room)].copy()
+                if stop > first and int(room.max()) <= MAX_BYTES:
+                    parts, numbers = self._outputs(room + 1)
+                    stop = run(first, first + 1)
+                else:
+                    stop = first + 1
+                    self.state[:] = 0
+                    self.state[_REJECTED] = 1
+                    rejected[0] = first + bias
+            else:
+                self._learn(arrays, first, stop)
+            batch, rows = self._written(parts, numbers)
+            left = rejected[: self.state[_REJECTED]].copy()
+            nobodys = unknown[: self.state[_UNKNOWN]].copy()
+            yield from self._merged(arrays, batch, rows, left, nobodys, first, stop, bias)
+            first = stop
+
+    def _unbounded(self) -> None:
+        """Go through payloads without writing anything: the state says what they take."""
+        self.out[:] = 0
+        self.room[:] = MAX_BYTES
+
+    def _bytes_of(self, arrays: Mapping[str, PartBytes], first: int, last: int) -> int:
+        return sum(int(a.offsets[last] - a.offsets[first]) for a in arrays.values())
+
+    def _learn(self, arrays: Mapping[str, PartBytes], first: int, last: int) -> None:
+        used = self.state[: len(self.room)].astype(np.float64)
+        share = used / max(1, self._bytes_of(arrays, first, last))
+        share[_ROWS] = used[_ROWS] / max(1, last - first)
+        self.shares = share if self.shares is None else np.maximum(share, self.shares * 0.9)
+
+    def _expected(self, arrays: Mapping[str, PartBytes], first: int, last: int) -> Any:
+        room = self.shares * (self._bytes_of(arrays, first, last) * MARGIN) + SPARE
+        room[_ROWS] = min(self.shares[_ROWS] * (last - first) * MARGIN + SPARE, self.max_rows)
+        return np.minimum(room, MOST_BYTES).astype(np.int64)
+
+    def _outputs(self, room: Any) -> tuple[list[Part], Any]:
+        """Buffers with room for some rows."""
+        self.room[:] = room
+        rows = int(room[_ROWS])
+        parts = [Part(column, rows, room.tolist(), pa.allocate_buffer) for column in self.columns]
+        addresses = [0] * len(self.out)
+        for part in parts:
+            part.addresses(addresses)
+        numbers = np.empty(rows, np.int64)
+        addresses[-1] = int(numbers.ctypes.data)
+        self.out[:] = addresses
+        return parts, numbers
+
+    def _written(self, parts: list[Part], numbers: Any) -> tuple[pa.RecordBatch, Any]:
+        rows = int(self.state[_ROWS])
+        used = self.state.tolist()
+        nulls = used[LEAVES + self.leaves :]
+        arrays = [part.array(rows, used, nulls) for part in parts]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema) if arrays else None
+        if batch is None:  # a number of rows without columns
+            batch = pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
+        return batch, numbers[:rows]
+
+    # ------------------------------------------------------------ the reference codecs
+
+    def _by_codecs(
+        self, arrays: Mapping[str, PartBytes], count: int, bias: int
+    ) -> Iterator[Payloads]:
+        for first in range(0, count, self.max_rows):
+            last = min(count, first + self.max_rows)
+            every, none = np.arange(first + bias, last + bias), np.empty(0, np.int64)
+            nothing = self._batch([])
+            yield from self._merged(arrays, nothing, none, every, none, first, last, bias)
+
+    def _merged(
+        self,
+        arrays: Mapping[str, PartBytes],
+        batch: pa.RecordBatch,
+        rows: Any,
+        left: Any,
+        unknown: Any,
+        first: int,
+        last: int,
+        bias: int,
+    ) -> Iterator[Payloads]:
+        """Rows of the kernel, with those of the payloads that it has ``left`` in between."""
+        start = first + bias
+        found = _Gathered()
+        for number in left.tolist():
+            values = self._rows_of(arrays, number, bias, found)
+            size = sum(_size(value) for row in values for value in row)
+            if found.values and (
+                found.bytes + size > MOST_BYTES or len(found.values) + len(values) > self.max_rows
+            ):
+                yield self._joined(batch, rows, found, unknown, start, number)
+                start = number
+                found = _Gathered(rejected=[], unknown=[])
+            found.values += values
+            found.rows += [number] * len(values)
+            found.bytes += size
+        yield self._joined(batch, rows, found, unknown, start, last + bias)
+
+    def _joined(
+        self,
+        batch: pa.RecordBatch,
+        rows: Any,
+        found: _Gathered,
+        unknown: Any,
+        start: int,
+        end: int,
+    ) -> Payloads:
+        low, high = np.searchsorted(rows, [start, end]).tolist()
+        batch, rows = batch.slice(low, high - low), rows[low:high]
+        if found.values:
+            both = [batch, self._batch(found.values)]
+            rows = np.concatenate([rows, np.array(found.rows, np.int64)])
+            order = np.argsort(rows, kind="stable")
+            joined = pa.Table.from_batches(both).take(pa.array(order)).combine_chunks()
+            batch, rows = joined.to_batches()[0], rows[order]
+        low, high = np.searchsorted(unknown, [start, end]).tolist()
+        nobodys = np.sort(np.concatenate([unknown[low:high], np.array(found.unknown, np.int64)]))
+        return Payloads(
+            batch, pa.array(rows), tuple(found.rejected), pa.array(nobodys, pa.int64()), start, end
+        )
+
+    def _rows_of(
+        self, arrays: Mapping[str, PartBytes], number: int, bias: int, found: _Gathered
+    ) -> list[tuple[Any, ...]]:
+        """The rows of one payload; none when it is noted that it has none."""
+        payload = {name: array.get(number - bias) for name, array in arrays.items()}
+        try:
+            made = self.reference.rows(
+                payload, row=number, columns=self.names, strict=self.strict, limits=self.limits
+            )
+            values: list[tuple[Any, ...]] = []
+            sizes = [0] * len(self.names)
+            for row in made:
+                sizes = [size + _size(value) for size, value in zip(sizes, row, strict=True)]
+                if max(sizes, default=0) > MAX_BYTES:
+                    message = f"its rows have more than {MAX_BYTES} bytes in a column"
+                    found.rejected.append(Rejected(number, None, None, None, None, message))
+                    return []
+                values.append(row)
+            return values
+        except Unknown:
+            found.unknown.append(number)
+        except PartError as error:
+            where = error.error.where
+            found.rejected.append(
+                Rejected(
+                    *(number, error.part, where.position, where.path, where.schema),
+                    error.error.reason,
+                )
+            )
+        return []
+
+    def _batch(self, values: list[tuple[Any, ...]]) -> pa.RecordBatch:
+        columns = zip(*values, strict=True) if values else [()] * len(self.columns)
+        arrays = [
+            pa.array(list(column), arrow_type(of))
+            for column, of in zip(columns, self.columns, strict=True)
+        ]
+        if not arrays:
+            return pa.RecordBatch.from_struct_array(pa.array([{}] * len(values), pa.struct([])))
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _size(value: Any) -> int:
+    """The bytes of text, of bytes, and of what is in lists."""
+    if isinstance(value, str):
+        return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
+    if isinstance(value, bytes):
+        return len(value)
+    return sum(map(_size, value)) if isinstance(value, tuple) else 0

@@ -1,0 +1,169 @@
+"""Rows of views into payloads from what the codecs parse: what generated functions of rows stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from codecgen.runtime.errors import CodecError, ParseError
+from codecgen.runtime.layout import Choice, Layout
+from codecgen.runtime.located_bytes import Limits, Session, Source
+from codecgen.runtime.rows import bits_of
+
+__all__ = ["Case", "Part", "PartError", "PayloadRows", "Unknown", "bits_of"]
+
+Given = Mapping[int, Layout | Choice]
+"""What a part is, by the number of the part that decides."""
+Layouts = tuple[Layout | None, ...]
+"""The layouts of the parts that are looked at, in their order. None is for a part that is null."""
+
+
+class PartError(Exception):
+    """A part does not parse: ``part`` is its name, ``error`` says why, with the byte of the part and the field."""
+
+    def __init__(self, part: str, error: CodecError) -> None:
+        super().__init__(part, error)
+        self.part = part
+        self.error = error
+
+    def __str__(self) -> str:
+        return f"{self.part}: {self.error}"
+
+
+class Unknown(Exception):
+    """Nothing says what a payload is: the part that decides is null, or there is no case for its ``number``."""
+
+    def __init__(self, number: int | None) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a payload: a layout, a choice, or what it is by the number of the part that decides. That one ``decides``."""
+
+    kind: Layout | Choice | Given
+    decides: bool = False
+
+
+Value = Callable[..., Any]
+"""A value of a row: from the parts, the element at hand, and the number of the row that the payload is in."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """Rows of payloads that are one of ``of``: by the number that decides (None: nothing does), what their parts are. The rows
+    are the elements of the array ``each`` (part and field), or (None) one, where ``when`` holds. ``empty`` ones have none."""
+
+    of: tuple[tuple[int | None, Layouts], ...]
+    columns: Mapping[str, Value]
+    each: tuple[str, str] | None = None
+    when: Value | None = None
+    empty: bool = False
+
+
+class PayloadRows:
+    """How payloads become rows. ``parts`` are what they consist of, ``columns`` their names, in order; ``looks`` has the parts
+    that are looked at, by the number that decides. Values are plain: timestamps are in milliseconds, an element of a list
+    is a tuple of its members."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        parts: Mapping[str, Part],
+        columns: tuple[str, ...],
+        looks: Mapping[int | None, tuple[str, ...]],
+        cases: tuple[Case, ...],
+    ) -> None:
+        self.name = name
+        self.parts = parts
+        self.columns = columns
+        self.looks = looks
+        self.cases = cases
+        self.decider = next((name for name, part in parts.items() if part.decides), None)
+        self._cases: dict[tuple[int | None, tuple[int | None, ...]], list[Case]] = {}
+        for case in cases:
+            for number, layouts in case.of:
+                key = (number, tuple([None if one is None else id(one) for one in layouts]))
+                self._cases.setdefault(key, []).append(case)
+
+    def rows(
+        self,
+        payload: Mapping[str, bytes | memoryview | None],
+        *,
+        row: int = 0,
+        columns: Sequence[str] | None = None,
+        strict: bool = True,
+        limits: Limits | None = None,
+        findings: list[ParseError] | None = None,
+    ) -> Iterator[tuple[Any, ...]]:
+        """The rows of one payload, whose parts are bytes or null. A lenient reader (``strict=False``) takes what the freedoms
+        of the layouts allow, and puts what it noticed into ``findings``.
+
+        Raises :class:`PartError`, and :class:`Unknown` where nothing says what the payload is.
+        """
+        number = self._number(payload)
+        looked_at = self.looks.get(number)
+        if looked_at is None:
+            return
+        layouts: list[int | None] = []
+        values: list[Any] = []
+        for name, part in self.parts.items():
+            values.append(None)
+            if name not in looked_at:
+                continue
+            data = payload[name]
+            if data is None:
+                layouts.append(None)
+                continue
+            try:
+                layout = _layout(part, number, data)
+                layouts.append(id(layout))
+                values[-1] = layout.parse(data, strict=strict, limits=limits, findings=findings)
+            except CodecError as error:
+                raise PartError(name, error) from None
+        wanted = self.columns if columns is None else columns
+        for case in self._cases.get((number, tuple(layouts)), ()):
+            if not (case.when is None or case.when(*values, None, row)):
+                continue
+            if case.empty:
+                return
+            functions = [case.columns[name] for name in wanted]
+            for item in self._items(case, values):
+                yield tuple([value(*values, item, row) for value in functions])
+            return
+
+    def _items(self, case: Case, values: Sequence[Any]) -> Sequence[Any]:
+        if case.each is None:
+            return (None,)
+        part, name = case.each
+        found = values[[*self.parts].index(part)]
+        items = None if found is None else found[name]
+        return () if items is None else items
+
+    def _number(self, payload: Mapping[str, bytes | memoryview | None]) -> int | None:
+        """The number that decides. Raises :class:`Unknown`, and :class:`PartError` where the bytes end before it."""
+        if self.decider is None:
+            return None
+        choice, data = self.parts[self.decider].kind, payload[self.decider]
+        if data is None:
+            raise Unknown(None)
+        assert isinstance(choice, Choice)
+        try:
+            number = choice.peek(Source(data, Session()))
+        except CodecError as error:
+            raise PartError(self.decider, error) from None
+        if number not in choice.cases:
+            raise Unknown(number)
+        return number
+
+
+def _layout(part: Part, number: int | None, data: bytes | memoryview) -> Layout:
+    """The layout of the bytes of a part."""
+    kind = part.kind
+    if isinstance(kind, Mapping):
+        assert number is not None
+        kind = kind[number]
+    return kind.case(Source(data, Session())) if isinstance(kind, Choice) else kind

@@ -1,0 +1,315 @@
+"""Prints what reads one kind of payload, all of whose parts are known, and writes its rows."""
+
+from __future__ import annotations
+
+from codecgen.plan import LayoutPlan, nodes, read_ops
+from codecgen.plan.column_sources import BYTES_LIKE, DIRECT, Sources
+from codecgen.plan.columns import Leaf
+from codecgen.plan.nodes import Value
+from codecgen.plan.payloads import Combination, PayloadCase
+from codecgen.plan.read_program import read_program
+from codecgen.schema.model import Field
+from codecgen.schema.types import BytesType
+from codecgen.targets.arrow.arithmetic import Refused, Term
+from codecgen.targets.arrow.checks import Unsupported
+from codecgen.targets.arrow.code_tree import Expr, Function, Num, Pick, Var, call
+from codecgen.targets.arrow.function_builder import Builder
+from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs, Target
+from codecgen.targets.arrow.numba_decode.field_variables import ITEM, Variables
+from codecgen.targets.arrow.numba_decode.payload_reader import (
+    PayloadFields,
+    PayloadReader,
+    Places,
+)
+from codecgen.targets.arrow.numba_decode.payload_view import PayloadKernels
+
+
+class PayloadRowsKernel:
+    """Prints the function of one combination. It reads and checks all parts before it writes a row, and what it has written
+    counts when the state says so: all rows of a payload at once."""
+
+    def __init__(self, kernels: PayloadKernels, combination: Combination) -> None:
+        self.kernels = kernels
+        self.combination = combination
+        self.layouts = {n: p for n, p in combination.layouts.items() if p is not None}
+        self.code = Builder()
+        self.variables = Variables()
+        self.places = Places()
+        self.note, self.out, self.state, self.room, self.most = map(
+            Var, ("note", "out", "state", "room", "most")
+        )
+        self.p, self.at, self.rows_room = Var("p"), Var("at"), Var("rows_room")
+        self.starts = {name: Var(f"{name}_start") for name in self.layouts}
+        self.ends = {name: Var(f"{name}_end") for name in self.layouts}
+        self.gives = self.outputs()
+        self.name = kernels.module.name(f"rows_{combination.name}")
+
+    def outputs(self, sources: Sources | None = None) -> ColumnOutputs:
+        return ColumnOutputs(
+            self.code,
+            sources,
+            self.kernels.columns,
+            row=self.note,
+            most=self.most,
+            at=self.at,
+            check=self.kernels.module.check,
+        )
+
+    def emit(self) -> str:
+        """The name of the function."""
+        self.look_ahead()
+        code = self.code
+        reader = self.reader()
+        for name, plan in self.layouts.items():
+            if not plan.fields:
+                raise Unsupported("not there in a version without fields", plan.layout.fields[0])
+            code.assign(self.p, self.starts[name])
+            reader.windows, reader.covered, reader.loose = [], 0, 0
+            reader.layout(plan, name, self.ends[name], self.asked(name))
+            reader.fail(self.p.ne(self.ends[name]), plan.fields[-1].field)
+        for case in self.combination.cases:
+            if case.when is None:
+                self.rows(case)
+                break
+            with code.when(self.condition(case)):
+                self.rows(case)
+                code.give(1)
+        code.give(1)
+        parameters = [v for n in self.layouts for v in (self.starts[n], self.ends[n])]
+        parameters += [self.variables.of("place", "row")]
+        parameters += [self.note, self.out, self.state, self.room, self.most]
+        doc = "Check a payload and write its rows. 0 when it is not as it should be, or there is no room."
+        typed = [(v, "int") for v in parameters]
+        self.kernels.module.functions.append(
+            Function(self.name, typed, "int", doc, code.body, "inner")
+        )
+        return self.name
+
+    def reader(self) -> PayloadReader:
+        plan = self.kernels.plan
+        reader = PayloadReader(plan, self.code, "rows", self.variables, self.p, self.gives)
+        reader.places = self.places
+        reader.needed = frozenset(self.asked(ITEM))
+        return reader
+
+    # ------------------------------------------------------------ what is asked for
+
+    def look_ahead(self) -> None:
+        """Find the fields that values ask for, and what is noted for columns."""
+        self.used: set[tuple[str, str]] = set()
+        for case in self.combination.cases:
+            if case.array is not None:
+                if case.element is None:
+                    raise Unsupported("rows from an array of what is no layout", case.array.field)
+                self.places.note_each(case.of, case.array.name)
+            for leaf in self.kernels.view.leaves:
+                if leaf.inside is None:
+                    self.look_at(leaf, case)
+            if case.when is not None:
+                fields = self.fields(case, Variables())
+                self.settled(fields, case.when, case)
+                self.used |= fields.used
+        for part, name in [*self.places.again, *self.places.each]:
+            if part != ITEM:
+                self.code.assign(self.variables.of(part, name), 0)
+        for start, _ in [*self.places.again.values(), *self.places.each.values()]:
+            self.code.assign(start, 0)
+
+    def look_at(self, leaf: Leaf, case: PayloadCase) -> None:
+        value = case.values.get(leaf.column.name)
+        if value is None or isinstance(value, nodes.NullValue):
+            return
+        if leaf.column.type in BYTES_LIKE:
+            part, f = self.field(value, case)
+            if not isinstance(f.type, BytesType):
+                raise Unsupported("a column of bytes from something else", f)
+            if leaf.column.type == "string" and not f.type.text:
+                raise Unsupported("a string that is not text in UTF-8", f)
+            self.places.note(part, f.name)
+        elif leaf.column.type in DIRECT:
+            part, f = self.field(value, case)
+            self.places.note_again(part, f.name)
+        else:
+            fields = self.fields(case, Variables())
+            self.settled(fields, value, case, leaf)
+            self.used |= fields.used
+
+    def asked(self, part: str) -> set[str]:
+        """The fields of a part that numbers and conditions ask for."""
+        return {name for own, name in self.used if own == part}
+
+    def fields(self, case: PayloadCase, variables: Variables) -> PayloadFields:
+        layout = next(iter(self.layouts.values()), None) or self.kernels.any_layout
+        return PayloadFields(
+            self.kernels.plan, layout, "", variables, layouts=self.layouts, element=case.element
+        )
+
+    def settled(
+        self,
+        fields: PayloadFields,
+        value: Value,
+        case: PayloadCase,
+        leaf: Leaf | None = None,
+    ) -> Term:
+        """A number for a column, or a condition, in terms of fields."""
+        if leaf is not None and isinstance(value, nodes.FieldValue):
+            raw = fields.raw(value, leaf.column.type)
+            if raw is not None:
+                return raw
+        try:
+            folded = fields.folded(value)
+            if leaf is None:
+                return Term(fields.arithmetic().condition(folded), truth=True)
+            return fields.arithmetic().term(folded)
+        except Refused as error:
+            raise Unsupported(error.reason, self.blamed(value, case)) from None
+
+    def field(self, value: Value, case: PayloadCase) -> tuple[str, Field]:
+        """The field that a column of bytes or of lists shows."""
+        if isinstance(value, nodes.FieldValue) and not value.holders:
+            part, layout = self.fields(case, Variables()).where(value.owner)
+            fp = layout.field(value.field.name)
+            if fp is not None:
+                return part, fp.field
+        if isinstance(value, nodes.Conditional):
+            reason = "one of several fields that a column may show, by a condition"
+            raise Unsupported(reason, self.blamed(value, case))
+        raise Unsupported("bytes or a list that are no field", self.blamed(value, case))
+
+    def blamed(self, value: Value, case: PayloadCase) -> Field:
+        """The field to name when a value cannot be expressed."""
+        for read in nodes.fields_read(value):
+            return read.holders[0] if read.holders else read.field
+        if case.array is not None:
+            return case.array.field
+        return self.kernels.any_layout.fields[0].field
+
+    def condition(self, case: PayloadCase) -> Expr:
+        assert case.when is not None
+        fields = self.fields(case, self.variables)
+        return self.settled(fields, case.when, case).value
+
+    # ------------------------------------------------------------ rows
+
+    def rows(self, case: PayloadCase) -> None:
+        code = self.code
+        if case.empty:
+            return
+        code.assign(self.at, call("load_i64_le", self.state + self.kernels.state["ROWS"]))
+        code.assign(self.rows_room, call("load_i64_le", self.room + self.kernels.state["ROWS"]))
+        self.gives.load(self.out, self.state, self.room, list(self.kernels.view.leaves))
+        numbers = Var("numbers")
+        code.assign(numbers, call("load_i64_le", self.out + self.kernels.numbers))
+        if case.array is None:
+            with code.when(self.at >= self.rows_room):
+                code.give(0)
+            self.row(case, numbers)
+        else:
+            assert case.element is not None
+            key = (case.of, case.array.name)
+            n = self.variables.of(*key)
+            start, end = self.places.each[key]
+            with code.when(n > self.rows_room - self.at):
+                code.give(0)
+            code.assign(self.p, start)
+            with code.count(None, n):
+                self.reader().item(case.element, end)
+                self.row(case, numbers)
+        self.commit()
+
+    def row(self, case: PayloadCase, numbers: Var) -> None:
+        """Write a row: all that it is made of has been read."""
+        code = self.code
+        for leaf in self.kernels.view.leaves:
+            if leaf.inside is None:
+                self.column(leaf, case)
+        with code.when(numbers):
+            place = numbers + Num(8) * self.at
+            code.do("store_64", place, self.variables.of("place", "row"))
+        code.add(self.at, 1)
+
+    def commit(self) -> None:
+        """What was written counts from here on."""
+        code = self.code
+        code.do("store_64", self.state + self.kernels.state["ROWS"], self.at)
+        for leaf in self.kernels.view.leaves:
+            target, slots = self.gives.of(leaf), self.kernels.columns[leaf.index]
+            if leaf.column.type in (*BYTES_LIKE, "list"):
+                code.do("store_64", self.state + slots.at, target.at)
+            if leaf.column.nullable:
+                code.do("store_64", self.state + slots.nulls, target.nulls)
+
+    def column(self, leaf: Leaf, case: PayloadCase) -> None:
+        value = case.values.get(leaf.column.name)
+        target = self.gives.of(leaf)
+        if value is None or isinstance(value, nodes.NullValue):
+            self.nothing(target)
+        elif leaf.column.type in BYTES_LIKE:
+            part, f = self.field(value, case)
+            n, start = self.variables.of(part, f.name), self.places.bytes[part, f.name]
+            if value.type.nullable:
+                with self.code.when(n < 0):
+                    self.gives.null(target)
+                with self.code.otherwise():
+                    self.gives.bytes(target, start, n)
+            else:
+                self.gives.bytes(target, start, n)
+            self.gives.close(target)
+        elif leaf.column.type in DIRECT:
+            self.again(leaf, target, *self.field(value, case), case)
+        else:
+            term = self.settled(self.fields(case, self.variables), value, case, leaf)
+            self.number(leaf, term)
+
+    def nothing(self, target: Target) -> None:
+        """There is no value for a column."""
+        gives = self.outputs(self.inside(target.leaf))
+        gives.targets = self.gives.targets
+        gives.nothing(target)
+
+    def inside(self, leaf: Leaf) -> Sources:
+        """What a column is made of."""
+        leaves = self.kernels.view.leaves
+        inside = {x.index: self.kernels.view.inside(x) for x in leaves if x.root is leaf}
+        return Sources({}, (), (), inside)
+
+    def again(self, leaf: Leaf, target: Target, part: str, f: Field, case: PayloadCase) -> None:
+        """Read a field once more, for a column: what is in structs and lists goes to buffers of its own."""
+        start, end = self.places.again[part, f.name]
+        gives = self.outputs(self.inside(leaf))
+        gives.targets = self.gives.targets
+        gives.named = {(part, f.name): leaf}
+        plan = self.kernels.plan
+        at = Var("at_again")
+        reader = PayloadReader(plan, self.code, "rows", self.variables, at, gives)
+        layout = case.element if part == ITEM else self.layouts[part]
+        assert layout is not None
+        fields = PayloadFields(plan, layout, part, self.variables)
+        with self.code.when(start.eq(0)):
+            self.nothing(target)
+        with self.code.otherwise():
+            self.code.assign(at, start)
+            reader.read(operation(self.kernels, layout, f), fields, end, {f.name})
+
+    def number(self, leaf: Leaf, term: Term) -> None:
+        value = term.value
+        if term.truth and leaf.column.type != "bool":
+            value = call("int", value)
+        elif isinstance(value, Pick) and leaf.column.type != "bool":
+            made = Var("value")
+            with self.code.when(self.gives.of(leaf).data):
+                self.code.choose(made, value)
+            value = made
+        self.gives.number(leaf, value, term.null, term.value)
+
+
+def operation(kernels: PayloadKernels, layout: LayoutPlan, f: Field) -> read_ops.ReadOp:
+    """The operation that reads a field."""
+    ops = list(read_program(kernels.plan, layout).ops)
+    for op in ops:
+        if isinstance(op, read_ops.When):
+            ops += op.then
+        reads = read_ops.Number | read_ops.Elements | read_ops.Struct
+        if isinstance(op, reads) and op.field.name == f.name:
+            return op
+    raise Unsupported("read otherwise than by itself", f)
