@@ -186,7 +186,11 @@ class ColumnOutputs:
         """A number; ``truth`` is the same as a condition."""
         t = self.of(leaf)
         at = self.place(t)
-        if leaf.column.type == "bool":
+        if leaf.column.type == "bool" and isinstance(truth, Num):
+            if not truth.value:
+                with self.code.when(t.data):
+                    self.code.do("clear_bit", t.data, at)
+        elif leaf.column.type == "bool":
             with self.code.when(all_of([t.data, invert(truth)])):
                 self.code.do("clear_bit", t.data, at)
         else:
