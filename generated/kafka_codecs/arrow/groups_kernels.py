@@ -2539,8 +2539,7 @@ def rows_of_5_consumer_group_member_metadata_key_consumer_group_member_metadata_
             return fail(note, 27, p)  # unknown_tags
         value_after_of_unknown_tags = p + value_size_of_unknown_tags
         if value_tag_of_unknown_tags == 0:
-            if value_size_of_unknown_tags >= 0:
-                return fail(note, 28, p)  # classic_member_metadata
+            return fail(note, 28, p)  # classic_member_metadata
         p = value_after_of_unknown_tags
     if p != value_end:
         return fail(note, 27, p)  # unknown_tags
