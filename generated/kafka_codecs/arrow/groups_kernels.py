@@ -2726,7 +2726,8 @@ def rows_of_5_consumer_group_member_metadata_key_consumer_group_member_metadata_
                 return fail(note, 24, at_again)  # subscribed_topic_names
             if subscribed_topics_element_offsets:
                 if (
-                    part_subscribed_topic_names > subscribed_topics_element_room - subscribed_topics_element_at
+                    part_subscribed_topic_names
+                    > subscribed_topics_element_room - subscribed_topics_element_at
                 ):
                     return 0
                 copy(
@@ -3311,7 +3312,8 @@ def rows_of_10_share_group_member_metadata_key_share_group_member_metadata_value
                 return fail(note, 36, at_again)  # subscribed_topic_names
             if subscribed_topics_element_offsets:
                 if (
-                    part_subscribed_topic_names > subscribed_topics_element_room - subscribed_topics_element_at
+                    part_subscribed_topic_names
+                    > subscribed_topics_element_room - subscribed_topics_element_at
                 ):
                     return 0
                 copy(
