@@ -20,6 +20,7 @@ from codecgen.plan.payloads import (
 from codecgen.schema.model import Column
 from codecgen.schema.types import BitsType
 from codecgen.targets.construct.homes import Home, symbol
+from codecgen.targets.construct.long_lists import returned_list
 from codecgen.targets.construct.rows import RowExpressions, RowModule
 from codecgen.targets.python_source import (
     WIDTH,
@@ -30,11 +31,12 @@ from codecgen.targets.python_source import (
     docstring,
     flat,
     mapping,
-    returned,
     string,
 )
 
 RUNTIME = "codecgen.runtime.payloads"
+_INDENT = 16
+"""Characters before the name of a column and its lambda."""
 _TAKEN = {"item", "row", "Case", "Part", "PayloadRows", "bits_of"}
 
 
@@ -144,7 +146,8 @@ class PayloadModule(RowModule):
             return f"lambda {self.parameters}: {nothing}"
         any_case = cast(CasePlan, None)
         lambda_ = f"lambda {self.parameters}: {self.value(column, value, scope, any_case)}"
-        return lambda_ if len(lambda_) <= WIDTH - 30 else self.long(column, value, scope, case)
+        room = WIDTH - _INDENT - len(f'"{column.name}": ,')
+        return lambda_ if len(lambda_) <= room else self.long(column, value, scope, case)
 
     def value(self, column: Column, value: Value, scope: RowExpressions, case: CasePlan) -> str:
         if isinstance(value, nodes.FieldValue) and (
@@ -166,9 +169,9 @@ class PayloadModule(RowModule):
         lines = [doc]
         while isinstance(value, nodes.Conditional):
             lines.append(f"    if {scope.text(value.condition)}:")
-            lines += returned(self.code(column, value.then, scope, any_case), 8)
+            lines += returned_list(self.code(column, value.then, scope, any_case), 8)
             value = value.otherwise
-        lines += returned(self.code(column, value, scope, any_case), 4)
+        lines += returned_list(self.code(column, value, scope, any_case), 4)
         for known in self.functions:
             name = known.removeprefix("def ").partition("(")[0]
             if known == "\n".join([f"def {name}({parameters}) -> Any:", *lines]):

@@ -8,8 +8,9 @@ from codecgen.plan.columns import Leaf
 from codecgen.plan.nodes import Value
 from codecgen.plan.payloads import Combination, PayloadCase
 from codecgen.plan.read_program import read_program
+from codecgen.plan.tag_defaults import default_bytes
 from codecgen.schema.model import Field
-from codecgen.schema.types import BytesType
+from codecgen.schema.types import ArrayType, BytesType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused, Term
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Function, Num, Pick, Var, call
@@ -286,10 +287,22 @@ class PayloadRowsKernel:
         assert layout is not None
         fields = PayloadFields(plan, layout, part, self.variables)
         with self.code.when(start.eq(0)):
-            self.nothing(target)
+            self.left_out(target, layout, f)
         with self.code.otherwise():
             self.code.assign(at, start)
             reader.read(operation(self.kernels, layout, f), fields, end, {f.name})
+
+    def left_out(self, target: Target, layout: LayoutPlan, f: Field) -> None:
+        """A field is not there: it is null, or a tagged one that holds its default."""
+        tagged = next((fp for fp in layout.tagged if fp.name == f.name), None)
+        if tagged is None or (isinstance(f.type, ArrayType) and tagged.default is not None):
+            self.nothing(target)
+            return
+        if isinstance(f.type, ScalarType) and any(default_bytes(tagged)):
+            raise Unsupported("a column of a tagged field with a default that is not empty", f)
+        gives = self.outputs(self.inside(target.leaf))
+        gives.targets = self.gives.targets
+        gives.empty(target)
 
     def number(self, leaf: Leaf, term: Term) -> None:
         value = term.value
@@ -309,6 +322,8 @@ def operation(kernels: PayloadKernels, layout: LayoutPlan, f: Field) -> read_ops
     for op in ops:
         if isinstance(op, read_ops.When):
             ops += op.then
+        if isinstance(op, read_ops.Tags):
+            ops += [inner for _, known in op.known for inner in known]
         reads = read_ops.Number | read_ops.Elements | read_ops.Struct
         if isinstance(op, reads) and op.field.name == f.name:
             return op

@@ -94,8 +94,7 @@ class TaggedReader(PartReader):
         if self.checks:
             default = default_bytes(fp)
             same = [call("load_u8", self.p + i).eq(byte) for i, byte in enumerate(default)]
-            with self.code.when(size.eq(len(default))):
-                self.fail(all_of(same), f)
+            self.fail(all_of([size.eq(len(default)), *same]), f)
         windows, self.windows = self.windows, []
         for op in ops:
             self.one(op, fields, after, wanted)
