@@ -20,6 +20,19 @@ SHARE_GROUP_STATE = "__share_group_state"
 CLUSTER_METADATA = "__cluster_metadata"
 REMOTE_LOG_METADATA = "__remote_log_metadata"
 
+VIEWS: Mapping[str, str] = {
+    "offsets": CONSUMER_OFFSETS,
+    "groups": CONSUMER_OFFSETS,
+    "transactions": TRANSACTION_STATE,
+    "share_states": SHARE_GROUP_STATE,
+    "topics": CLUSTER_METADATA,
+    "partitions": CLUSTER_METADATA,
+    "brokers": CLUSTER_METADATA,
+    "configs": CLUSTER_METADATA,
+    "remote_segments": REMOTE_LOG_METADATA,
+}
+"""The views of what the topics say (:mod:`kafka_log.topic_views`), each with its topic."""
+
 
 @dataclass(frozen=True, slots=True)
 class Decoded:

@@ -309,6 +309,7 @@ def _scan_view(
                 yield from view.batches(
                     iter(records),
                     segment,
+                    view.schema,
                     strict=records.policy is Policy.STRICT,
                     keep=records.keep,
                     limits=records.limits,

@@ -10,33 +10,17 @@ from difflib import get_close_matches
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from codecgen.runtime.arrow.output_buffers import choose, schema_of
 from codecgen.runtime.arrow.payloads import Rejected, decode
 from codecgen.runtime.arrow.view import PayloadView
 from codecgen.runtime.errors import ValueRefused, Where
 from codecgen.runtime.located_bytes import Limits
+from kafka_log.columns import MS_MAX, Unit
 from kafka_log.directory import Partition, Segment
-from kafka_log.own_topics import (
-    CLUSTER_METADATA,
-    CONSUMER_OFFSETS,
-    REMOTE_LOG_METADATA,
-    SHARE_GROUP_STATE,
-    TRANSACTION_STATE,
-)
-
-VIEWS: Mapping[str, str] = {
-    "offsets": CONSUMER_OFFSETS,
-    "groups": CONSUMER_OFFSETS,
-    "transactions": TRANSACTION_STATE,
-    "share_states": SHARE_GROUP_STATE,
-    "topics": CLUSTER_METADATA,
-    "partitions": CLUSTER_METADATA,
-    "brokers": CLUSTER_METADATA,
-    "configs": CLUSTER_METADATA,
-    "remote_segments": REMOTE_LOG_METADATA,
-}
-"""The views, each with the topic that it is of."""
+from kafka_log.own_topics import VIEWS
+from kafka_log.row_selection import numbers_of
 
 _OF_RECORD: Mapping[str, tuple[Any, Callable[[Segment], Any] | None, str]] = {
     "record_offset": (pa.int64(), None, "offset"),
@@ -45,6 +29,8 @@ _OF_RECORD: Mapping[str, tuple[Any, Callable[[Segment], Any] | None, str]] = {
     "record_segment": (pa.string(), lambda s: os.fspath(s.path), ""),
 }
 """Columns that say which record a row is from, on request: what each is, and where it comes from."""
+
+RECORD_COLUMNS = tuple(_OF_RECORD)
 
 
 @dataclass(frozen=True)
@@ -86,17 +72,22 @@ class TopicView:
             raise ValueError(f"the view {self.name} is of {self.topic}; there are: {names}")
         return there
 
+    def plain_schema(self, unit: Unit) -> pa.Schema:
+        """The schema in the types that Spark knows: bytes for uuids, numbers with a sign, and all of it nullable."""
+        return pa.schema([pa.field(f.name, _plain(f.type, unit)) for f in self.schema])
+
     def batches(
         self,
         records: Iterator[pa.RecordBatch],
         segment: Segment,
+        schema: pa.Schema,
         *,
         strict: bool,
         keep: bool,
         limits: Limits,
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of the records of a segment. What does not parse is raised, with the offset of its record, or (``keep``) left
-        out, as is what nobody knows."""
+        """The rows of the records of a segment, in the types of ``schema``. What does not parse is raised, with the offset of its
+        record, or (``keep``) left out, as is what nobody knows. A timestamp that has no place in its column is null."""
         for batch in records:
             parts = {name: batch.column(name) for name in self.view.parts}
             # A view without a column of its own still says how many rows there are.
@@ -104,21 +95,55 @@ class TopicView:
             for found in decode(self.view, parts, wanted, strict=strict, limits=limits):
                 if found.rejected and not keep:
                     raise _error(found.rejected[0], batch, segment)
-                yield self._rows(found.batch, batch.take(found.rows), segment)
+                if found.batch.num_rows:
+                    yield _rows(found.batch, batch.take(found.rows), segment, schema)
 
-    def _rows(self, own: pa.RecordBatch, of: pa.RecordBatch, segment: Segment) -> pa.RecordBatch:
-        arrays = []
-        for field in self.schema:
-            if field.name not in _OF_RECORD:
-                arrays.append(own.column(field.name))
-                continue
-            _, of_segment, column = _OF_RECORD[field.name]
-            if of_segment is None:
-                arrays.append(of.column(column).cast(field.type))
-            else:
-                value = pa.scalar(of_segment(segment), field.type)
-                arrays.append(pa.repeat(value, own.num_rows))
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+def _rows(
+    own: pa.RecordBatch, of: pa.RecordBatch, segment: Segment, schema: pa.Schema
+) -> pa.RecordBatch:
+    arrays = []
+    for field in schema:
+        if field.name not in _OF_RECORD:
+            arrays.append(_cast(own.column(field.name), field.type))
+            continue
+        _, of_segment, column = _OF_RECORD[field.name]
+        if of_segment is None:
+            arrays.append(_cast(of.column(column), field.type))
+        else:
+            value = pa.scalar(of_segment(segment), field.type)
+            arrays.append(pa.repeat(value, own.num_rows))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if values.type == kind:
+        return values
+    if pa.types.is_timestamp(kind) and kind.unit == "us":
+        times = numbers_of(values.fill_null(0) if values.null_count else values)
+        fits = (times >= -MS_MAX) & (times <= MS_MAX)
+        if not fits.all():
+            values = pc.if_else(pa.array(fits), values, None)
+    return values.cast(kind)
+
+
+def _plain(kind: pa.DataType, unit: Unit) -> pa.DataType:
+    """A type as Spark knows it."""
+    if pa.types.is_list(kind):
+        return pa.list_(pa.field("element", _plain(kind.value_type, unit)))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f.name, _plain(f.type, unit)) for f in kind])
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp(unit, "UTC")
+    return _PLAIN.get(kind, kind)
+
+
+_PLAIN = {
+    pa.binary(16): pa.binary(),
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+}
 
 
 def topic_view(name: str, columns: Sequence[str] | None) -> TopicView:
@@ -146,4 +171,4 @@ def _error(rejected: Rejected, batch: pa.RecordBatch, segment: Segment) -> Value
     )
 
 
-__all__ = ["VIEWS", "TopicView", "topic_view"]
+__all__ = ["RECORD_COLUMNS", "TopicView", "topic_view"]

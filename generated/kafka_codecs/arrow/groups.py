@@ -71,7 +71,7 @@ GROUPS = PayloadView(
             doc="How long it may take to give up what it has.",
         ),
         Column(
-            "subscribed_topics",
+            "topics",
             "list",
             12,
             element=Column("element", "string", 13),
@@ -95,6 +95,7 @@ GROUPS = PayloadView(
         Column("is_deleted", "bool", 16, doc="Whether the member, or the classic group, is gone."),
     ),
     rows="kafka_codecs.rows.groups",
+    kernels="kafka_codecs.arrow.groups_kernels",
 )
 
 __all__ = ["GROUPS"]

@@ -215,7 +215,7 @@ def rows_of_0_legacy_offset_commit_key_legacy_offset_commit_value_v0(
     if topic_id_data:
         store_64(topic_id_data + 16 * at, 0)
         store_64(topic_id_data + 16 * at + 8, 0)
-    if is_deleted_data and True:
+    if is_deleted_data:
         clear_bit(is_deleted_data, at)
     if numbers:
         store_64(numbers + 8 * at, place_row)
@@ -516,7 +516,7 @@ def rows_of_1_offset_commit_key_offset_commit_value_v0(
     if topic_id_data:
         store_64(topic_id_data + 16 * at, 0)
         store_64(topic_id_data + 16 * at + 8, 0)
-    if is_deleted_data and True:
+    if is_deleted_data:
         clear_bit(is_deleted_data, at)
     if numbers:
         store_64(numbers + 8 * at, place_row)
@@ -686,7 +686,7 @@ def rows_of_1_offset_commit_key_offset_commit_value_v1(
     if topic_id_data:
         store_64(topic_id_data + 16 * at, 0)
         store_64(topic_id_data + 16 * at + 8, 0)
-    if is_deleted_data and True:
+    if is_deleted_data:
         clear_bit(is_deleted_data, at)
     if numbers:
         store_64(numbers + 8 * at, place_row)
@@ -848,7 +848,7 @@ def rows_of_1_offset_commit_key_offset_commit_value_v2(
     if topic_id_data:
         store_64(topic_id_data + 16 * at, 0)
         store_64(topic_id_data + 16 * at + 8, 0)
-    if is_deleted_data and True:
+    if is_deleted_data:
         clear_bit(is_deleted_data, at)
     if numbers:
         store_64(numbers + 8 * at, place_row)
@@ -1018,7 +1018,7 @@ def rows_of_1_offset_commit_key_offset_commit_value_v3(
     if topic_id_data:
         store_64(topic_id_data + 16 * at, 0)
         store_64(topic_id_data + 16 * at + 8, 0)
-    if is_deleted_data and True:
+    if is_deleted_data:
         clear_bit(is_deleted_data, at)
     if numbers:
         store_64(numbers + 8 * at, place_row)
@@ -1244,7 +1244,7 @@ def rows_of_1_offset_commit_key_offset_commit_value_v4(
             store_64(topic_id_data + 16 * at, load_i64_le(at_again))
             store_64(topic_id_data + 16 * at + 8, load_i64_le(at_again + 8))
         at_again += 16  # topic_id
-    if is_deleted_data and True:
+    if is_deleted_data:
         clear_bit(is_deleted_data, at)
     if numbers:
         store_64(numbers + 8 * at, place_row)

@@ -371,7 +371,7 @@ def rows_of_0_share_snapshot_key_share_snapshot_value_v0(
             state_batches_at += 1
         if state_batches_offsets:
             store_32(state_batches_offsets + 4 * at + 4, state_batches_at)
-    if is_deleted_data and True:
+    if is_deleted_data:
         clear_bit(is_deleted_data, at)
     if numbers:
         store_64(numbers + 8 * at, place_row)
@@ -730,7 +730,7 @@ def rows_of_1_share_update_key_share_update_value_v0(
         at_again += 16  # topic_id
     if partition_data:
         store_32(partition_data + 4 * at, key_partition)
-    if is_snapshot_data and True:
+    if is_snapshot_data:
         clear_bit(is_snapshot_data, at)
     if snapshot_epoch_data:
         store_32(snapshot_epoch_data + 4 * at, value_snapshot_epoch)
@@ -843,7 +843,7 @@ def rows_of_1_share_update_key_share_update_value_v0(
             state_batches_at += 1
         if state_batches_offsets:
             store_32(state_batches_offsets + 4 * at + 4, state_batches_at)
-    if is_deleted_data and True:
+    if is_deleted_data:
         clear_bit(is_deleted_data, at)
     if numbers:
         store_64(numbers + 8 * at, place_row)
@@ -954,7 +954,7 @@ def rows_of_1_share_update_key_value_null(
         at_again += 16  # topic_id
     if partition_data:
         store_32(partition_data + 4 * at, key_partition)
-    if is_snapshot_data and True:
+    if is_snapshot_data:
         clear_bit(is_snapshot_data, at)
     snapshot_epoch_nulls += 1
     if snapshot_epoch_validity:

@@ -328,7 +328,7 @@ def rows_of_0_transaction_log_key_transaction_log_value_v0(
         clear_bit(next_producer_id_validity, at)
     if next_producer_id_data:
         store_64(next_producer_id_data + 8 * at, 0)
-    if is_deleted_data and True:
+    if is_deleted_data:
         clear_bit(is_deleted_data, at)
     if numbers:
         store_64(numbers + 8 * at, place_row)
@@ -749,7 +749,7 @@ def rows_of_0_transaction_log_key_transaction_log_value_v1(
         next_producer_id_nulls += 1
         if next_producer_id_validity:
             clear_bit(next_producer_id_validity, at)
-    if is_deleted_data and True:
+    if is_deleted_data:
         clear_bit(is_deleted_data, at)
     if numbers:
         store_64(numbers + 8 * at, place_row)

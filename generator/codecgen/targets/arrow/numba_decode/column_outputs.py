@@ -10,7 +10,6 @@ from codecgen.plan.columns import Leaf
 from codecgen.schema.model import Field
 from codecgen.targets.arrow.code_tree import (
     FALSE,
-    TRUE,
     Expr,
     Global,
     Num,
@@ -196,12 +195,13 @@ class ColumnOutputs:
         """A number; ``truth`` is the same as a condition."""
         t = self.of(leaf)
         at = self.place(t)
-        if leaf.column.type == "bool":
-            if isinstance(truth, Num):
-                truth = TRUE if truth.value else FALSE
-            if truth != TRUE:  # bits are set beforehand
-                with self.code.when(all_of([t.data, invert(truth)])):
+        if leaf.column.type == "bool" and isinstance(truth, Num):
+            if not truth.value:
+                with self.code.when(t.data):
                     self.code.do("clear_bit", t.data, at)
+        elif leaf.column.type == "bool":
+            with self.code.when(all_of([t.data, invert(truth)])):
+                self.code.do("clear_bit", t.data, at)
         else:
             width = WIDTHS[leaf.column.type]
             step = at if width == 8 else Num(width // 8) * at

@@ -52,6 +52,9 @@ class TaggedReader(PartReader):
             self.loose = 0
             code.assign(after, self.p + size)
             for fp, ops in op.known:
+                if self.passed(fp, fields):
+                    self.fail(tag.eq(Num(fp.field.tag or 0)), fp.field)
+                    continue
                 with code.when(tag.eq(Num(fp.field.tag or 0))):
                     self.known(fp, ops, fields, size, after, wanted)
                     found = there[fp.name]
@@ -61,6 +64,11 @@ class TaggedReader(PartReader):
         self.loose = self.covered = 0
         for fp, _ in op.known:
             self.missing(fp, part, there[fp.name])
+
+    def passed(self, fp: FieldPlan, fields: Fields) -> bool:
+        """Whether it is a layout that no column shows: where there is one, the reference codecs read all."""
+        given = self.gives.target(fields.part, fp.field.name)
+        return isinstance(fp.field.type, StructType) and given is None
 
     def before(self, fp: FieldPlan, part: str) -> Var | None:
         """Set the variable of a tagged field to its default. The variable that says whether it is there, for columns."""
