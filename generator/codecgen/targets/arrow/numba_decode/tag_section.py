@@ -52,7 +52,7 @@ class TaggedReader(PartReader):
             self.loose = 0
             code.assign(after, self.p + size)
             for fp, ops in op.known:
-                if self.passed(fp, fields):
+                if self.is_left(fp, part):
                     self.fail(tag.eq(Num(fp.field.tag or 0)), fp.field)
                     continue
                 with code.when(tag.eq(Num(fp.field.tag or 0))):
@@ -65,10 +65,13 @@ class TaggedReader(PartReader):
         for fp, _ in op.known:
             self.missing(fp, part, there[fp.name])
 
-    def passed(self, fp: FieldPlan, fields: Fields) -> bool:
-        """Whether it is a layout that no column shows: where there is one, the reference codecs read all."""
-        given = self.gives.target(fields.part, fp.field.name)
-        return isinstance(fp.field.type, StructType) and given is None
+    def is_left(self, fp: FieldPlan, part: str) -> bool:
+        """Whether the reference codecs read a field: a tagged layout, which no column is made of."""
+        if not isinstance(fp.field.type, StructType):
+            return False
+        if self.gives.target(part, fp.name) is not None:
+            raise Unsupported("a tagged layout", fp.field)
+        return True
 
     def before(self, fp: FieldPlan, part: str) -> Var | None:
         """Set the variable of a tagged field to its default. The variable that says whether it is there, for columns."""
@@ -97,8 +100,6 @@ class TaggedReader(PartReader):
     ) -> None:
         """Read a field of the layout, which does not hold its default and ends where its size says."""
         f = fp.field
-        if isinstance(f.type, StructType):
-            raise Unsupported("a tagged layout", f)
         if self.checks:
             default = default_bytes(fp)
             same = [call("load_u8", self.p + i).eq(byte) for i, byte in enumerate(default)]
