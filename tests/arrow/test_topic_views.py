@@ -123,7 +123,7 @@ MEMBERS: list[Payload] = [
 NO_MEMBER: dict[str, Any] = {"record_type": 2, "group": "billing", "is_deleted": False} | dict.fromkeys(
     (
         *("member_id", "instance_id", "client_id", "client_host", "rack", "generation", "protocol"),
-        *("leader", "session_timeout_ms", "rebalance_timeout_ms", "topics"),
+        *("leader", "session_timeout_ms", "rebalance_timeout_ms", "subscribed_topics"),
         *("subscription", "assignment"),
     )
 )  # fmt: skip
@@ -139,9 +139,9 @@ GROUPS = filled(
     {"is_deleted": True},
     OTHERS
     | {"record_type": 5, "instance_id": "i", "rebalance_timeout_ms": 7}
-    | {"topics": ["orders"]},
+    | {"subscribed_topics": ["orders"]},
     {"record_type": 5, "member_id": "m-1", "is_deleted": True},
-    OTHERS | {"record_type": 10, "topics": []},
+    OTHERS | {"record_type": 10, "subscribed_topics": []},
     {"record_type": 10, "member_id": "m-1", "is_deleted": True},
     OTHERS | {"record_type": 19, "rebalance_timeout_ms": -1},
     {"record_type": 19, "member_id": "m-1", "is_deleted": True},

@@ -71,7 +71,7 @@ GROUPS = PayloadView(
             doc="How long it may take to give up what it has.",
         ),
         Column(
-            "topics",
+            "subscribed_topics",
             "list",
             12,
             element=Column("element", "string", 13),

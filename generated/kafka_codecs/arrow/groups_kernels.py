@@ -89,13 +89,13 @@ SESSION_TIMEOUT_MS_NULLS = 248
 REBALANCE_TIMEOUT_MS_DATA = 264
 REBALANCE_TIMEOUT_MS_VALIDITY = 272
 REBALANCE_TIMEOUT_MS_NULLS = 256
-TOPICS_VALIDITY = 296
-TOPICS_OFFSETS = 304
-TOPICS_AT = 128
-TOPICS_NULLS = 264
-TOPICS_ELEMENT_DATA = 312
-TOPICS_ELEMENT_OFFSETS = 328
-TOPICS_ELEMENT_AT = 136
+SUBSCRIBED_TOPICS_VALIDITY = 296
+SUBSCRIBED_TOPICS_OFFSETS = 304
+SUBSCRIBED_TOPICS_AT = 128
+SUBSCRIBED_TOPICS_NULLS = 264
+SUBSCRIBED_TOPICS_ELEMENT_DATA = 312
+SUBSCRIBED_TOPICS_ELEMENT_OFFSETS = 328
+SUBSCRIBED_TOPICS_ELEMENT_AT = 136
 SUBSCRIPTION_DATA = 336
 SUBSCRIPTION_VALIDITY = 344
 SUBSCRIPTION_OFFSETS = 352
@@ -289,11 +289,11 @@ def rows_of_2_group_metadata_key_group_metadata_value_v0(
     rebalance_timeout_ms_data = load_i64_le(out + REBALANCE_TIMEOUT_MS_DATA)
     rebalance_timeout_ms_validity = load_i64_le(out + REBALANCE_TIMEOUT_MS_VALIDITY)
     rebalance_timeout_ms_nulls = load_i64_le(state + REBALANCE_TIMEOUT_MS_NULLS)
-    topics_validity = load_i64_le(out + TOPICS_VALIDITY)
-    topics_offsets = load_i64_le(out + TOPICS_OFFSETS)
-    topics_at = load_i64_le(state + TOPICS_AT)
-    topics_nulls = load_i64_le(state + TOPICS_NULLS)
-    topics_element_at = load_i64_le(state + TOPICS_ELEMENT_AT)
+    subscribed_topics_validity = load_i64_le(out + SUBSCRIBED_TOPICS_VALIDITY)
+    subscribed_topics_offsets = load_i64_le(out + SUBSCRIBED_TOPICS_OFFSETS)
+    subscribed_topics_at = load_i64_le(state + SUBSCRIBED_TOPICS_AT)
+    subscribed_topics_nulls = load_i64_le(state + SUBSCRIBED_TOPICS_NULLS)
+    subscribed_topics_element_at = load_i64_le(state + SUBSCRIBED_TOPICS_ELEMENT_AT)
     subscription_data = load_i64_le(out + SUBSCRIPTION_DATA)
     subscription_offsets = load_i64_le(out + SUBSCRIPTION_OFFSETS)
     subscription_at = load_i64_le(state + SUBSCRIPTION_AT)
@@ -431,11 +431,11 @@ def rows_of_2_group_metadata_key_group_metadata_value_v0(
             clear_bit(rebalance_timeout_ms_validity, at)
         if rebalance_timeout_ms_data:
             store_32(rebalance_timeout_ms_data + 4 * at, 0)
-        topics_nulls += 1
-        if topics_validity:
-            clear_bit(topics_validity, at)
-        if topics_offsets:
-            store_32(topics_offsets + 4 * at + 4, topics_at)
+        subscribed_topics_nulls += 1
+        if subscribed_topics_validity:
+            clear_bit(subscribed_topics_validity, at)
+        if subscribed_topics_offsets:
+            store_32(subscribed_topics_offsets + 4 * at + 4, subscribed_topics_at)
         if subscription_offsets:
             if item_subscription > subscription_room - subscription_at:
                 return 0
@@ -474,9 +474,9 @@ def rows_of_2_group_metadata_key_group_metadata_value_v0(
     store_64(state + LEADER_NULLS, leader_nulls)
     store_64(state + SESSION_TIMEOUT_MS_NULLS, session_timeout_ms_nulls)
     store_64(state + REBALANCE_TIMEOUT_MS_NULLS, rebalance_timeout_ms_nulls)
-    store_64(state + TOPICS_AT, topics_at)
-    store_64(state + TOPICS_NULLS, topics_nulls)
-    store_64(state + TOPICS_ELEMENT_AT, topics_element_at)
+    store_64(state + SUBSCRIBED_TOPICS_AT, subscribed_topics_at)
+    store_64(state + SUBSCRIBED_TOPICS_NULLS, subscribed_topics_nulls)
+    store_64(state + SUBSCRIBED_TOPICS_ELEMENT_AT, subscribed_topics_element_at)
     store_64(state + SUBSCRIPTION_AT, subscription_at)
     store_64(state + SUBSCRIPTION_NULLS, subscription_nulls)
     store_64(state + ASSIGNMENT_AT, assignment_at)
@@ -664,11 +664,11 @@ def rows_of_2_group_metadata_key_group_metadata_value_v1(
     session_timeout_ms_nulls = load_i64_le(state + SESSION_TIMEOUT_MS_NULLS)
     rebalance_timeout_ms_data = load_i64_le(out + REBALANCE_TIMEOUT_MS_DATA)
     rebalance_timeout_ms_nulls = load_i64_le(state + REBALANCE_TIMEOUT_MS_NULLS)
-    topics_validity = load_i64_le(out + TOPICS_VALIDITY)
-    topics_offsets = load_i64_le(out + TOPICS_OFFSETS)
-    topics_at = load_i64_le(state + TOPICS_AT)
-    topics_nulls = load_i64_le(state + TOPICS_NULLS)
-    topics_element_at = load_i64_le(state + TOPICS_ELEMENT_AT)
+    subscribed_topics_validity = load_i64_le(out + SUBSCRIBED_TOPICS_VALIDITY)
+    subscribed_topics_offsets = load_i64_le(out + SUBSCRIBED_TOPICS_OFFSETS)
+    subscribed_topics_at = load_i64_le(state + SUBSCRIBED_TOPICS_AT)
+    subscribed_topics_nulls = load_i64_le(state + SUBSCRIBED_TOPICS_NULLS)
+    subscribed_topics_element_at = load_i64_le(state + SUBSCRIBED_TOPICS_ELEMENT_AT)
     subscription_data = load_i64_le(out + SUBSCRIPTION_DATA)
     subscription_offsets = load_i64_le(out + SUBSCRIPTION_OFFSETS)
     subscription_at = load_i64_le(state + SUBSCRIPTION_AT)
@@ -805,11 +805,11 @@ def rows_of_2_group_metadata_key_group_metadata_value_v1(
             store_32(session_timeout_ms_data + 4 * at, item_session_timeout)
         if rebalance_timeout_ms_data:
             store_32(rebalance_timeout_ms_data + 4 * at, item_rebalance_timeout)
-        topics_nulls += 1
-        if topics_validity:
-            clear_bit(topics_validity, at)
-        if topics_offsets:
-            store_32(topics_offsets + 4 * at + 4, topics_at)
+        subscribed_topics_nulls += 1
+        if subscribed_topics_validity:
+            clear_bit(subscribed_topics_validity, at)
+        if subscribed_topics_offsets:
+            store_32(subscribed_topics_offsets + 4 * at + 4, subscribed_topics_at)
         if subscription_offsets:
             if item_subscription > subscription_room - subscription_at:
                 return 0
@@ -848,9 +848,9 @@ def rows_of_2_group_metadata_key_group_metadata_value_v1(
     store_64(state + LEADER_NULLS, leader_nulls)
     store_64(state + SESSION_TIMEOUT_MS_NULLS, session_timeout_ms_nulls)
     store_64(state + REBALANCE_TIMEOUT_MS_NULLS, rebalance_timeout_ms_nulls)
-    store_64(state + TOPICS_AT, topics_at)
-    store_64(state + TOPICS_NULLS, topics_nulls)
-    store_64(state + TOPICS_ELEMENT_AT, topics_element_at)
+    store_64(state + SUBSCRIBED_TOPICS_AT, subscribed_topics_at)
+    store_64(state + SUBSCRIBED_TOPICS_NULLS, subscribed_topics_nulls)
+    store_64(state + SUBSCRIBED_TOPICS_ELEMENT_AT, subscribed_topics_element_at)
     store_64(state + SUBSCRIPTION_AT, subscription_at)
     store_64(state + SUBSCRIPTION_NULLS, subscription_nulls)
     store_64(state + ASSIGNMENT_AT, assignment_at)
@@ -1039,11 +1039,11 @@ def rows_of_2_group_metadata_key_group_metadata_value_v2(
     session_timeout_ms_nulls = load_i64_le(state + SESSION_TIMEOUT_MS_NULLS)
     rebalance_timeout_ms_data = load_i64_le(out + REBALANCE_TIMEOUT_MS_DATA)
     rebalance_timeout_ms_nulls = load_i64_le(state + REBALANCE_TIMEOUT_MS_NULLS)
-    topics_validity = load_i64_le(out + TOPICS_VALIDITY)
-    topics_offsets = load_i64_le(out + TOPICS_OFFSETS)
-    topics_at = load_i64_le(state + TOPICS_AT)
-    topics_nulls = load_i64_le(state + TOPICS_NULLS)
-    topics_element_at = load_i64_le(state + TOPICS_ELEMENT_AT)
+    subscribed_topics_validity = load_i64_le(out + SUBSCRIBED_TOPICS_VALIDITY)
+    subscribed_topics_offsets = load_i64_le(out + SUBSCRIBED_TOPICS_OFFSETS)
+    subscribed_topics_at = load_i64_le(state + SUBSCRIBED_TOPICS_AT)
+    subscribed_topics_nulls = load_i64_le(state + SUBSCRIBED_TOPICS_NULLS)
+    subscribed_topics_element_at = load_i64_le(state + SUBSCRIBED_TOPICS_ELEMENT_AT)
     subscription_data = load_i64_le(out + SUBSCRIPTION_DATA)
     subscription_offsets = load_i64_le(out + SUBSCRIPTION_OFFSETS)
     subscription_at = load_i64_le(state + SUBSCRIPTION_AT)
@@ -1180,11 +1180,11 @@ def rows_of_2_group_metadata_key_group_metadata_value_v2(
             store_32(session_timeout_ms_data + 4 * at, item_session_timeout)
         if rebalance_timeout_ms_data:
             store_32(rebalance_timeout_ms_data + 4 * at, item_rebalance_timeout)
-        topics_nulls += 1
-        if topics_validity:
-            clear_bit(topics_validity, at)
-        if topics_offsets:
-            store_32(topics_offsets + 4 * at + 4, topics_at)
+        subscribed_topics_nulls += 1
+        if subscribed_topics_validity:
+            clear_bit(subscribed_topics_validity, at)
+        if subscribed_topics_offsets:
+            store_32(subscribed_topics_offsets + 4 * at + 4, subscribed_topics_at)
         if subscription_offsets:
             if item_subscription > subscription_room - subscription_at:
                 return 0
@@ -1223,9 +1223,9 @@ def rows_of_2_group_metadata_key_group_metadata_value_v2(
     store_64(state + LEADER_NULLS, leader_nulls)
     store_64(state + SESSION_TIMEOUT_MS_NULLS, session_timeout_ms_nulls)
     store_64(state + REBALANCE_TIMEOUT_MS_NULLS, rebalance_timeout_ms_nulls)
-    store_64(state + TOPICS_AT, topics_at)
-    store_64(state + TOPICS_NULLS, topics_nulls)
-    store_64(state + TOPICS_ELEMENT_AT, topics_element_at)
+    store_64(state + SUBSCRIBED_TOPICS_AT, subscribed_topics_at)
+    store_64(state + SUBSCRIBED_TOPICS_NULLS, subscribed_topics_nulls)
+    store_64(state + SUBSCRIBED_TOPICS_ELEMENT_AT, subscribed_topics_element_at)
     store_64(state + SUBSCRIPTION_AT, subscription_at)
     store_64(state + SUBSCRIPTION_NULLS, subscription_nulls)
     store_64(state + ASSIGNMENT_AT, assignment_at)
@@ -1428,11 +1428,11 @@ def rows_of_2_group_metadata_key_group_metadata_value_v3(
     session_timeout_ms_nulls = load_i64_le(state + SESSION_TIMEOUT_MS_NULLS)
     rebalance_timeout_ms_data = load_i64_le(out + REBALANCE_TIMEOUT_MS_DATA)
     rebalance_timeout_ms_nulls = load_i64_le(state + REBALANCE_TIMEOUT_MS_NULLS)
-    topics_validity = load_i64_le(out + TOPICS_VALIDITY)
-    topics_offsets = load_i64_le(out + TOPICS_OFFSETS)
-    topics_at = load_i64_le(state + TOPICS_AT)
-    topics_nulls = load_i64_le(state + TOPICS_NULLS)
-    topics_element_at = load_i64_le(state + TOPICS_ELEMENT_AT)
+    subscribed_topics_validity = load_i64_le(out + SUBSCRIBED_TOPICS_VALIDITY)
+    subscribed_topics_offsets = load_i64_le(out + SUBSCRIBED_TOPICS_OFFSETS)
+    subscribed_topics_at = load_i64_le(state + SUBSCRIBED_TOPICS_AT)
+    subscribed_topics_nulls = load_i64_le(state + SUBSCRIBED_TOPICS_NULLS)
+    subscribed_topics_element_at = load_i64_le(state + SUBSCRIBED_TOPICS_ELEMENT_AT)
     subscription_data = load_i64_le(out + SUBSCRIPTION_DATA)
     subscription_offsets = load_i64_le(out + SUBSCRIPTION_OFFSETS)
     subscription_at = load_i64_le(state + SUBSCRIPTION_AT)
@@ -1592,11 +1592,11 @@ def rows_of_2_group_metadata_key_group_metadata_value_v3(
             store_32(session_timeout_ms_data + 4 * at, item_session_timeout)
         if rebalance_timeout_ms_data:
             store_32(rebalance_timeout_ms_data + 4 * at, item_rebalance_timeout)
-        topics_nulls += 1
-        if topics_validity:
-            clear_bit(topics_validity, at)
-        if topics_offsets:
-            store_32(topics_offsets + 4 * at + 4, topics_at)
+        subscribed_topics_nulls += 1
+        if subscribed_topics_validity:
+            clear_bit(subscribed_topics_validity, at)
+        if subscribed_topics_offsets:
+            store_32(subscribed_topics_offsets + 4 * at + 4, subscribed_topics_at)
         if subscription_offsets:
             if item_subscription > subscription_room - subscription_at:
                 return 0
@@ -1635,9 +1635,9 @@ def rows_of_2_group_metadata_key_group_metadata_value_v3(
     store_64(state + LEADER_NULLS, leader_nulls)
     store_64(state + SESSION_TIMEOUT_MS_NULLS, session_timeout_ms_nulls)
     store_64(state + REBALANCE_TIMEOUT_MS_NULLS, rebalance_timeout_ms_nulls)
-    store_64(state + TOPICS_AT, topics_at)
-    store_64(state + TOPICS_NULLS, topics_nulls)
-    store_64(state + TOPICS_ELEMENT_AT, topics_element_at)
+    store_64(state + SUBSCRIBED_TOPICS_AT, subscribed_topics_at)
+    store_64(state + SUBSCRIBED_TOPICS_NULLS, subscribed_topics_nulls)
+    store_64(state + SUBSCRIBED_TOPICS_ELEMENT_AT, subscribed_topics_element_at)
     store_64(state + SUBSCRIPTION_AT, subscription_at)
     store_64(state + SUBSCRIPTION_NULLS, subscription_nulls)
     store_64(state + ASSIGNMENT_AT, assignment_at)
@@ -1910,11 +1910,11 @@ def rows_of_2_group_metadata_key_group_metadata_value_v4(
     session_timeout_ms_nulls = load_i64_le(state + SESSION_TIMEOUT_MS_NULLS)
     rebalance_timeout_ms_data = load_i64_le(out + REBALANCE_TIMEOUT_MS_DATA)
     rebalance_timeout_ms_nulls = load_i64_le(state + REBALANCE_TIMEOUT_MS_NULLS)
-    topics_validity = load_i64_le(out + TOPICS_VALIDITY)
-    topics_offsets = load_i64_le(out + TOPICS_OFFSETS)
-    topics_at = load_i64_le(state + TOPICS_AT)
-    topics_nulls = load_i64_le(state + TOPICS_NULLS)
-    topics_element_at = load_i64_le(state + TOPICS_ELEMENT_AT)
+    subscribed_topics_validity = load_i64_le(out + SUBSCRIBED_TOPICS_VALIDITY)
+    subscribed_topics_offsets = load_i64_le(out + SUBSCRIBED_TOPICS_OFFSETS)
+    subscribed_topics_at = load_i64_le(state + SUBSCRIBED_TOPICS_AT)
+    subscribed_topics_nulls = load_i64_le(state + SUBSCRIBED_TOPICS_NULLS)
+    subscribed_topics_element_at = load_i64_le(state + SUBSCRIBED_TOPICS_ELEMENT_AT)
     subscription_data = load_i64_le(out + SUBSCRIPTION_DATA)
     subscription_offsets = load_i64_le(out + SUBSCRIPTION_OFFSETS)
     subscription_at = load_i64_le(state + SUBSCRIPTION_AT)
@@ -2114,11 +2114,11 @@ def rows_of_2_group_metadata_key_group_metadata_value_v4(
             store_32(session_timeout_ms_data + 4 * at, item_session_timeout)
         if rebalance_timeout_ms_data:
             store_32(rebalance_timeout_ms_data + 4 * at, item_rebalance_timeout)
-        topics_nulls += 1
-        if topics_validity:
-            clear_bit(topics_validity, at)
-        if topics_offsets:
-            store_32(topics_offsets + 4 * at + 4, topics_at)
+        subscribed_topics_nulls += 1
+        if subscribed_topics_validity:
+            clear_bit(subscribed_topics_validity, at)
+        if subscribed_topics_offsets:
+            store_32(subscribed_topics_offsets + 4 * at + 4, subscribed_topics_at)
         if subscription_offsets:
             if item_subscription > subscription_room - subscription_at:
                 return 0
@@ -2157,9 +2157,9 @@ def rows_of_2_group_metadata_key_group_metadata_value_v4(
     store_64(state + LEADER_NULLS, leader_nulls)
     store_64(state + SESSION_TIMEOUT_MS_NULLS, session_timeout_ms_nulls)
     store_64(state + REBALANCE_TIMEOUT_MS_NULLS, rebalance_timeout_ms_nulls)
-    store_64(state + TOPICS_AT, topics_at)
-    store_64(state + TOPICS_NULLS, topics_nulls)
-    store_64(state + TOPICS_ELEMENT_AT, topics_element_at)
+    store_64(state + SUBSCRIBED_TOPICS_AT, subscribed_topics_at)
+    store_64(state + SUBSCRIBED_TOPICS_NULLS, subscribed_topics_nulls)
+    store_64(state + SUBSCRIBED_TOPICS_ELEMENT_AT, subscribed_topics_element_at)
     store_64(state + SUBSCRIPTION_AT, subscription_at)
     store_64(state + SUBSCRIPTION_NULLS, subscription_nulls)
     store_64(state + ASSIGNMENT_AT, assignment_at)
@@ -2240,11 +2240,11 @@ def rows_of_2_group_metadata_key_value_null(
     rebalance_timeout_ms_data = load_i64_le(out + REBALANCE_TIMEOUT_MS_DATA)
     rebalance_timeout_ms_validity = load_i64_le(out + REBALANCE_TIMEOUT_MS_VALIDITY)
     rebalance_timeout_ms_nulls = load_i64_le(state + REBALANCE_TIMEOUT_MS_NULLS)
-    topics_validity = load_i64_le(out + TOPICS_VALIDITY)
-    topics_offsets = load_i64_le(out + TOPICS_OFFSETS)
-    topics_at = load_i64_le(state + TOPICS_AT)
-    topics_nulls = load_i64_le(state + TOPICS_NULLS)
-    topics_element_at = load_i64_le(state + TOPICS_ELEMENT_AT)
+    subscribed_topics_validity = load_i64_le(out + SUBSCRIBED_TOPICS_VALIDITY)
+    subscribed_topics_offsets = load_i64_le(out + SUBSCRIBED_TOPICS_OFFSETS)
+    subscribed_topics_at = load_i64_le(state + SUBSCRIBED_TOPICS_AT)
+    subscribed_topics_nulls = load_i64_le(state + SUBSCRIBED_TOPICS_NULLS)
+    subscribed_topics_element_at = load_i64_le(state + SUBSCRIBED_TOPICS_ELEMENT_AT)
     subscription_validity = load_i64_le(out + SUBSCRIPTION_VALIDITY)
     subscription_offsets = load_i64_le(out + SUBSCRIPTION_OFFSETS)
     subscription_at = load_i64_le(state + SUBSCRIPTION_AT)
@@ -2315,11 +2315,11 @@ def rows_of_2_group_metadata_key_value_null(
         clear_bit(rebalance_timeout_ms_validity, at)
     if rebalance_timeout_ms_data:
         store_32(rebalance_timeout_ms_data + 4 * at, 0)
-    topics_nulls += 1
-    if topics_validity:
-        clear_bit(topics_validity, at)
-    if topics_offsets:
-        store_32(topics_offsets + 4 * at + 4, topics_at)
+    subscribed_topics_nulls += 1
+    if subscribed_topics_validity:
+        clear_bit(subscribed_topics_validity, at)
+    if subscribed_topics_offsets:
+        store_32(subscribed_topics_offsets + 4 * at + 4, subscribed_topics_at)
     subscription_nulls += 1
     if subscription_validity:
         clear_bit(subscription_validity, at)
@@ -2352,9 +2352,9 @@ def rows_of_2_group_metadata_key_value_null(
     store_64(state + LEADER_NULLS, leader_nulls)
     store_64(state + SESSION_TIMEOUT_MS_NULLS, session_timeout_ms_nulls)
     store_64(state + REBALANCE_TIMEOUT_MS_NULLS, rebalance_timeout_ms_nulls)
-    store_64(state + TOPICS_AT, topics_at)
-    store_64(state + TOPICS_NULLS, topics_nulls)
-    store_64(state + TOPICS_ELEMENT_AT, topics_element_at)
+    store_64(state + SUBSCRIBED_TOPICS_AT, subscribed_topics_at)
+    store_64(state + SUBSCRIBED_TOPICS_NULLS, subscribed_topics_nulls)
+    store_64(state + SUBSCRIBED_TOPICS_ELEMENT_AT, subscribed_topics_element_at)
     store_64(state + SUBSCRIPTION_AT, subscription_at)
     store_64(state + SUBSCRIPTION_NULLS, subscription_nulls)
     store_64(state + ASSIGNMENT_AT, assignment_at)
@@ -2593,15 +2593,15 @@ def rows_of_5_consumer_group_member_metadata_key_consumer_group_member_metadata_
     session_timeout_ms_nulls = load_i64_le(state + SESSION_TIMEOUT_MS_NULLS)
     rebalance_timeout_ms_data = load_i64_le(out + REBALANCE_TIMEOUT_MS_DATA)
     rebalance_timeout_ms_nulls = load_i64_le(state + REBALANCE_TIMEOUT_MS_NULLS)
-    topics_validity = load_i64_le(out + TOPICS_VALIDITY)
-    topics_offsets = load_i64_le(out + TOPICS_OFFSETS)
-    topics_at = load_i64_le(state + TOPICS_AT)
-    topics_room = load_i64_le(room + TOPICS_AT)
-    topics_nulls = load_i64_le(state + TOPICS_NULLS)
-    topics_element_data = load_i64_le(out + TOPICS_ELEMENT_DATA)
-    topics_element_offsets = load_i64_le(out + TOPICS_ELEMENT_OFFSETS)
-    topics_element_at = load_i64_le(state + TOPICS_ELEMENT_AT)
-    topics_element_room = load_i64_le(room + TOPICS_ELEMENT_AT)
+    subscribed_topics_validity = load_i64_le(out + SUBSCRIBED_TOPICS_VALIDITY)
+    subscribed_topics_offsets = load_i64_le(out + SUBSCRIBED_TOPICS_OFFSETS)
+    subscribed_topics_at = load_i64_le(state + SUBSCRIBED_TOPICS_AT)
+    subscribed_topics_room = load_i64_le(room + SUBSCRIBED_TOPICS_AT)
+    subscribed_topics_nulls = load_i64_le(state + SUBSCRIBED_TOPICS_NULLS)
+    subscribed_topics_element_data = load_i64_le(out + SUBSCRIBED_TOPICS_ELEMENT_DATA)
+    subscribed_topics_element_offsets = load_i64_le(out + SUBSCRIBED_TOPICS_ELEMENT_OFFSETS)
+    subscribed_topics_element_at = load_i64_le(state + SUBSCRIBED_TOPICS_ELEMENT_AT)
+    subscribed_topics_element_room = load_i64_le(room + SUBSCRIBED_TOPICS_ELEMENT_AT)
     subscription_validity = load_i64_le(out + SUBSCRIPTION_VALIDITY)
     subscription_offsets = load_i64_le(out + SUBSCRIPTION_OFFSETS)
     subscription_at = load_i64_le(state + SUBSCRIPTION_AT)
@@ -2691,11 +2691,11 @@ def rows_of_5_consumer_group_member_metadata_key_consumer_group_member_metadata_
     if rebalance_timeout_ms_data:
         store_32(rebalance_timeout_ms_data + 4 * at, value_rebalance_timeout_ms)
     if start_of_subscribed_topic_names == 0:
-        topics_nulls += 1
-        if topics_validity:
-            clear_bit(topics_validity, at)
-        if topics_offsets:
-            store_32(topics_offsets + 4 * at + 4, topics_at)
+        subscribed_topics_nulls += 1
+        if subscribed_topics_validity:
+            clear_bit(subscribed_topics_validity, at)
+        if subscribed_topics_offsets:
+            store_32(subscribed_topics_offsets + 4 * at + 4, subscribed_topics_at)
     else:
         at_again = start_of_subscribed_topic_names
         value_subscribed_topic_names, at_again, shortest_12 = uvarint(at_again)
@@ -2708,7 +2708,10 @@ def rows_of_5_consumer_group_member_metadata_key_consumer_group_member_metadata_
             or value_subscribed_topic_names > most
         ):
             return fail(note, 24, at_again)  # subscribed_topic_names
-        if topics_offsets and value_subscribed_topic_names > topics_room - topics_at:
+        if (
+            subscribed_topics_offsets
+            and value_subscribed_topic_names > subscribed_topics_room - subscribed_topics_at
+        ):
             return 0
         for _ in range(value_subscribed_topic_names):
             part_subscribed_topic_names, at_again, shortest_13 = uvarint(at_again)
@@ -2721,17 +2724,27 @@ def rows_of_5_consumer_group_member_metadata_key_consumer_group_member_metadata_
                 return fail(note, 24, at_again)  # subscribed_topic_names
             if not is_utf8(at_again, part_subscribed_topic_names):
                 return fail(note, 24, at_again)  # subscribed_topic_names
-            if topics_element_offsets:
-                if part_subscribed_topic_names > topics_element_room - topics_element_at:
+            if subscribed_topics_element_offsets:
+                if (
+                    part_subscribed_topic_names
+                    > subscribed_topics_element_room - subscribed_topics_element_at
+                ):
                     return 0
-                copy(topics_element_data + topics_element_at, at_again, part_subscribed_topic_names)
-            topics_element_at += part_subscribed_topic_names
+                copy(
+                    subscribed_topics_element_data + subscribed_topics_element_at,
+                    at_again,
+                    part_subscribed_topic_names,
+                )
+            subscribed_topics_element_at += part_subscribed_topic_names
             at_again += part_subscribed_topic_names
-            if topics_element_offsets:
-                store_32(topics_element_offsets + 4 * topics_at + 4, topics_element_at)
-            topics_at += 1
-        if topics_offsets:
-            store_32(topics_offsets + 4 * at + 4, topics_at)
+            if subscribed_topics_element_offsets:
+                store_32(
+                    subscribed_topics_element_offsets + 4 * subscribed_topics_at + 4,
+                    subscribed_topics_element_at,
+                )
+            subscribed_topics_at += 1
+        if subscribed_topics_offsets:
+            store_32(subscribed_topics_offsets + 4 * at + 4, subscribed_topics_at)
     subscription_nulls += 1
     if subscription_validity:
         clear_bit(subscription_validity, at)
@@ -2766,9 +2779,9 @@ def rows_of_5_consumer_group_member_metadata_key_consumer_group_member_metadata_
     store_64(state + LEADER_NULLS, leader_nulls)
     store_64(state + SESSION_TIMEOUT_MS_NULLS, session_timeout_ms_nulls)
     store_64(state + REBALANCE_TIMEOUT_MS_NULLS, rebalance_timeout_ms_nulls)
-    store_64(state + TOPICS_AT, topics_at)
-    store_64(state + TOPICS_NULLS, topics_nulls)
-    store_64(state + TOPICS_ELEMENT_AT, topics_element_at)
+    store_64(state + SUBSCRIBED_TOPICS_AT, subscribed_topics_at)
+    store_64(state + SUBSCRIBED_TOPICS_NULLS, subscribed_topics_nulls)
+    store_64(state + SUBSCRIBED_TOPICS_ELEMENT_AT, subscribed_topics_element_at)
     store_64(state + SUBSCRIPTION_AT, subscription_at)
     store_64(state + SUBSCRIPTION_NULLS, subscription_nulls)
     store_64(state + ASSIGNMENT_AT, assignment_at)
@@ -2860,11 +2873,11 @@ def rows_of_5_consumer_group_member_metadata_key_value_null(
     rebalance_timeout_ms_data = load_i64_le(out + REBALANCE_TIMEOUT_MS_DATA)
     rebalance_timeout_ms_validity = load_i64_le(out + REBALANCE_TIMEOUT_MS_VALIDITY)
     rebalance_timeout_ms_nulls = load_i64_le(state + REBALANCE_TIMEOUT_MS_NULLS)
-    topics_validity = load_i64_le(out + TOPICS_VALIDITY)
-    topics_offsets = load_i64_le(out + TOPICS_OFFSETS)
-    topics_at = load_i64_le(state + TOPICS_AT)
-    topics_nulls = load_i64_le(state + TOPICS_NULLS)
-    topics_element_at = load_i64_le(state + TOPICS_ELEMENT_AT)
+    subscribed_topics_validity = load_i64_le(out + SUBSCRIBED_TOPICS_VALIDITY)
+    subscribed_topics_offsets = load_i64_le(out + SUBSCRIBED_TOPICS_OFFSETS)
+    subscribed_topics_at = load_i64_le(state + SUBSCRIBED_TOPICS_AT)
+    subscribed_topics_nulls = load_i64_le(state + SUBSCRIBED_TOPICS_NULLS)
+    subscribed_topics_element_at = load_i64_le(state + SUBSCRIBED_TOPICS_ELEMENT_AT)
     subscription_validity = load_i64_le(out + SUBSCRIPTION_VALIDITY)
     subscription_offsets = load_i64_le(out + SUBSCRIPTION_OFFSETS)
     subscription_at = load_i64_le(state + SUBSCRIPTION_AT)
@@ -2937,11 +2950,11 @@ def rows_of_5_consumer_group_member_metadata_key_value_null(
         clear_bit(rebalance_timeout_ms_validity, at)
     if rebalance_timeout_ms_data:
         store_32(rebalance_timeout_ms_data + 4 * at, 0)
-    topics_nulls += 1
-    if topics_validity:
-        clear_bit(topics_validity, at)
-    if topics_offsets:
-        store_32(topics_offsets + 4 * at + 4, topics_at)
+    subscribed_topics_nulls += 1
+    if subscribed_topics_validity:
+        clear_bit(subscribed_topics_validity, at)
+    if subscribed_topics_offsets:
+        store_32(subscribed_topics_offsets + 4 * at + 4, subscribed_topics_at)
     subscription_nulls += 1
     if subscription_validity:
         clear_bit(subscription_validity, at)
@@ -2974,9 +2987,9 @@ def rows_of_5_consumer_group_member_metadata_key_value_null(
     store_64(state + LEADER_NULLS, leader_nulls)
     store_64(state + SESSION_TIMEOUT_MS_NULLS, session_timeout_ms_nulls)
     store_64(state + REBALANCE_TIMEOUT_MS_NULLS, rebalance_timeout_ms_nulls)
-    store_64(state + TOPICS_AT, topics_at)
-    store_64(state + TOPICS_NULLS, topics_nulls)
-    store_64(state + TOPICS_ELEMENT_AT, topics_element_at)
+    store_64(state + SUBSCRIBED_TOPICS_AT, subscribed_topics_at)
+    store_64(state + SUBSCRIBED_TOPICS_NULLS, subscribed_topics_nulls)
+    store_64(state + SUBSCRIBED_TOPICS_ELEMENT_AT, subscribed_topics_element_at)
     store_64(state + SUBSCRIPTION_AT, subscription_at)
     store_64(state + SUBSCRIPTION_NULLS, subscription_nulls)
     store_64(state + ASSIGNMENT_AT, assignment_at)
@@ -3170,15 +3183,15 @@ def rows_of_10_share_group_member_metadata_key_share_group_member_metadata_value
     rebalance_timeout_ms_data = load_i64_le(out + REBALANCE_TIMEOUT_MS_DATA)
     rebalance_timeout_ms_validity = load_i64_le(out + REBALANCE_TIMEOUT_MS_VALIDITY)
     rebalance_timeout_ms_nulls = load_i64_le(state + REBALANCE_TIMEOUT_MS_NULLS)
-    topics_validity = load_i64_le(out + TOPICS_VALIDITY)
-    topics_offsets = load_i64_le(out + TOPICS_OFFSETS)
-    topics_at = load_i64_le(state + TOPICS_AT)
-    topics_room = load_i64_le(room + TOPICS_AT)
-    topics_nulls = load_i64_le(state + TOPICS_NULLS)
-    topics_element_data = load_i64_le(out + TOPICS_ELEMENT_DATA)
-    topics_element_offsets = load_i64_le(out + TOPICS_ELEMENT_OFFSETS)
-    topics_element_at = load_i64_le(state + TOPICS_ELEMENT_AT)
-    topics_element_room = load_i64_le(room + TOPICS_ELEMENT_AT)
+    subscribed_topics_validity = load_i64_le(out + SUBSCRIBED_TOPICS_VALIDITY)
+    subscribed_topics_offsets = load_i64_le(out + SUBSCRIBED_TOPICS_OFFSETS)
+    subscribed_topics_at = load_i64_le(state + SUBSCRIBED_TOPICS_AT)
+    subscribed_topics_room = load_i64_le(room + SUBSCRIBED_TOPICS_AT)
+    subscribed_topics_nulls = load_i64_le(state + SUBSCRIBED_TOPICS_NULLS)
+    subscribed_topics_element_data = load_i64_le(out + SUBSCRIBED_TOPICS_ELEMENT_DATA)
+    subscribed_topics_element_offsets = load_i64_le(out + SUBSCRIBED_TOPICS_ELEMENT_OFFSETS)
+    subscribed_topics_element_at = load_i64_le(state + SUBSCRIBED_TOPICS_ELEMENT_AT)
+    subscribed_topics_element_room = load_i64_le(room + SUBSCRIBED_TOPICS_ELEMENT_AT)
     subscription_validity = load_i64_le(out + SUBSCRIPTION_VALIDITY)
     subscription_offsets = load_i64_le(out + SUBSCRIPTION_OFFSETS)
     subscription_at = load_i64_le(state + SUBSCRIPTION_AT)
@@ -3264,11 +3277,11 @@ def rows_of_10_share_group_member_metadata_key_share_group_member_metadata_value
     if rebalance_timeout_ms_data:
         store_32(rebalance_timeout_ms_data + 4 * at, 0)
     if start_of_subscribed_topic_names == 0:
-        topics_nulls += 1
-        if topics_validity:
-            clear_bit(topics_validity, at)
-        if topics_offsets:
-            store_32(topics_offsets + 4 * at + 4, topics_at)
+        subscribed_topics_nulls += 1
+        if subscribed_topics_validity:
+            clear_bit(subscribed_topics_validity, at)
+        if subscribed_topics_offsets:
+            store_32(subscribed_topics_offsets + 4 * at + 4, subscribed_topics_at)
     else:
         at_again = start_of_subscribed_topic_names
         value_subscribed_topic_names, at_again, shortest_9 = uvarint(at_again)
@@ -3281,7 +3294,10 @@ def rows_of_10_share_group_member_metadata_key_share_group_member_metadata_value
             or value_subscribed_topic_names > most
         ):
             return fail(note, 36, at_again)  # subscribed_topic_names
-        if topics_offsets and value_subscribed_topic_names > topics_room - topics_at:
+        if (
+            subscribed_topics_offsets
+            and value_subscribed_topic_names > subscribed_topics_room - subscribed_topics_at
+        ):
             return 0
         for _ in range(value_subscribed_topic_names):
             part_subscribed_topic_names, at_again, shortest_10 = uvarint(at_again)
@@ -3294,17 +3310,27 @@ def rows_of_10_share_group_member_metadata_key_share_group_member_metadata_value
                 return fail(note, 36, at_again)  # subscribed_topic_names
             if not is_utf8(at_again, part_subscribed_topic_names):
                 return fail(note, 36, at_again)  # subscribed_topic_names
-            if topics_element_offsets:
-                if part_subscribed_topic_names > topics_element_room - topics_element_at:
+            if subscribed_topics_element_offsets:
+                if (
+                    part_subscribed_topic_names
+                    > subscribed_topics_element_room - subscribed_topics_element_at
+                ):
                     return 0
-                copy(topics_element_data + topics_element_at, at_again, part_subscribed_topic_names)
-            topics_element_at += part_subscribed_topic_names
+                copy(
+                    subscribed_topics_element_data + subscribed_topics_element_at,
+                    at_again,
+                    part_subscribed_topic_names,
+                )
+            subscribed_topics_element_at += part_subscribed_topic_names
             at_again += part_subscribed_topic_names
-            if topics_element_offsets:
-                store_32(topics_element_offsets + 4 * topics_at + 4, topics_element_at)
-            topics_at += 1
-        if topics_offsets:
-            store_32(topics_offsets + 4 * at + 4, topics_at)
+            if subscribed_topics_element_offsets:
+                store_32(
+                    subscribed_topics_element_offsets + 4 * subscribed_topics_at + 4,
+                    subscribed_topics_element_at,
+                )
+            subscribed_topics_at += 1
+        if subscribed_topics_offsets:
+            store_32(subscribed_topics_offsets + 4 * at + 4, subscribed_topics_at)
     subscription_nulls += 1
     if subscription_validity:
         clear_bit(subscription_validity, at)
@@ -3339,9 +3365,9 @@ def rows_of_10_share_group_member_metadata_key_share_group_member_metadata_value
     store_64(state + LEADER_NULLS, leader_nulls)
     store_64(state + SESSION_TIMEOUT_MS_NULLS, session_timeout_ms_nulls)
     store_64(state + REBALANCE_TIMEOUT_MS_NULLS, rebalance_timeout_ms_nulls)
-    store_64(state + TOPICS_AT, topics_at)
-    store_64(state + TOPICS_NULLS, topics_nulls)
-    store_64(state + TOPICS_ELEMENT_AT, topics_element_at)
+    store_64(state + SUBSCRIBED_TOPICS_AT, subscribed_topics_at)
+    store_64(state + SUBSCRIBED_TOPICS_NULLS, subscribed_topics_nulls)
+    store_64(state + SUBSCRIBED_TOPICS_ELEMENT_AT, subscribed_topics_element_at)
     store_64(state + SUBSCRIPTION_AT, subscription_at)
     store_64(state + SUBSCRIPTION_NULLS, subscription_nulls)
     store_64(state + ASSIGNMENT_AT, assignment_at)
@@ -3433,11 +3459,11 @@ def rows_of_10_share_group_member_metadata_key_value_null(
     rebalance_timeout_ms_data = load_i64_le(out + REBALANCE_TIMEOUT_MS_DATA)
     rebalance_timeout_ms_validity = load_i64_le(out + REBALANCE_TIMEOUT_MS_VALIDITY)
     rebalance_timeout_ms_nulls = load_i64_le(state + REBALANCE_TIMEOUT_MS_NULLS)
-    topics_validity = load_i64_le(out + TOPICS_VALIDITY)
-    topics_offsets = load_i64_le(out + TOPICS_OFFSETS)
-    topics_at = load_i64_le(state + TOPICS_AT)
-    topics_nulls = load_i64_le(state + TOPICS_NULLS)
-    topics_element_at = load_i64_le(state + TOPICS_ELEMENT_AT)
+    subscribed_topics_validity = load_i64_le(out + SUBSCRIBED_TOPICS_VALIDITY)
+    subscribed_topics_offsets = load_i64_le(out + SUBSCRIBED_TOPICS_OFFSETS)
+    subscribed_topics_at = load_i64_le(state + SUBSCRIBED_TOPICS_AT)
+    subscribed_topics_nulls = load_i64_le(state + SUBSCRIBED_TOPICS_NULLS)
+    subscribed_topics_element_at = load_i64_le(state + SUBSCRIBED_TOPICS_ELEMENT_AT)
     subscription_validity = load_i64_le(out + SUBSCRIPTION_VALIDITY)
     subscription_offsets = load_i64_le(out + SUBSCRIPTION_OFFSETS)
     subscription_at = load_i64_le(state + SUBSCRIPTION_AT)
@@ -3510,11 +3536,11 @@ def rows_of_10_share_group_member_metadata_key_value_null(
         clear_bit(rebalance_timeout_ms_validity, at)
     if rebalance_timeout_ms_data:
         store_32(rebalance_timeout_ms_data + 4 * at, 0)
-    topics_nulls += 1
-    if topics_validity:
-        clear_bit(topics_validity, at)
-    if topics_offsets:
-        store_32(topics_offsets + 4 * at + 4, topics_at)
+    subscribed_topics_nulls += 1
+    if subscribed_topics_validity:
+        clear_bit(subscribed_topics_validity, at)
+    if subscribed_topics_offsets:
+        store_32(subscribed_topics_offsets + 4 * at + 4, subscribed_topics_at)
     subscription_nulls += 1
     if subscription_validity:
         clear_bit(subscription_validity, at)
@@ -3547,9 +3573,9 @@ def rows_of_10_share_group_member_metadata_key_value_null(
     store_64(state + LEADER_NULLS, leader_nulls)
     store_64(state + SESSION_TIMEOUT_MS_NULLS, session_timeout_ms_nulls)
     store_64(state + REBALANCE_TIMEOUT_MS_NULLS, rebalance_timeout_ms_nulls)
-    store_64(state + TOPICS_AT, topics_at)
-    store_64(state + TOPICS_NULLS, topics_nulls)
-    store_64(state + TOPICS_ELEMENT_AT, topics_element_at)
+    store_64(state + SUBSCRIBED_TOPICS_AT, subscribed_topics_at)
+    store_64(state + SUBSCRIBED_TOPICS_NULLS, subscribed_topics_nulls)
+    store_64(state + SUBSCRIBED_TOPICS_ELEMENT_AT, subscribed_topics_element_at)
     store_64(state + SUBSCRIPTION_AT, subscription_at)
     store_64(state + SUBSCRIPTION_NULLS, subscription_nulls)
     store_64(state + ASSIGNMENT_AT, assignment_at)
@@ -3847,11 +3873,11 @@ def rows_of_19_streams_group_member_metadata_key_streams_group_member_metadata_v
     session_timeout_ms_nulls = load_i64_le(state + SESSION_TIMEOUT_MS_NULLS)
     rebalance_timeout_ms_data = load_i64_le(out + REBALANCE_TIMEOUT_MS_DATA)
     rebalance_timeout_ms_nulls = load_i64_le(state + REBALANCE_TIMEOUT_MS_NULLS)
-    topics_validity = load_i64_le(out + TOPICS_VALIDITY)
-    topics_offsets = load_i64_le(out + TOPICS_OFFSETS)
-    topics_at = load_i64_le(state + TOPICS_AT)
-    topics_nulls = load_i64_le(state + TOPICS_NULLS)
-    topics_element_at = load_i64_le(state + TOPICS_ELEMENT_AT)
+    subscribed_topics_validity = load_i64_le(out + SUBSCRIBED_TOPICS_VALIDITY)
+    subscribed_topics_offsets = load_i64_le(out + SUBSCRIBED_TOPICS_OFFSETS)
+    subscribed_topics_at = load_i64_le(state + SUBSCRIBED_TOPICS_AT)
+    subscribed_topics_nulls = load_i64_le(state + SUBSCRIBED_TOPICS_NULLS)
+    subscribed_topics_element_at = load_i64_le(state + SUBSCRIBED_TOPICS_ELEMENT_AT)
     subscription_validity = load_i64_le(out + SUBSCRIPTION_VALIDITY)
     subscription_offsets = load_i64_le(out + SUBSCRIPTION_OFFSETS)
     subscription_at = load_i64_le(state + SUBSCRIPTION_AT)
@@ -3940,11 +3966,11 @@ def rows_of_19_streams_group_member_metadata_key_streams_group_member_metadata_v
         store_32(session_timeout_ms_data + 4 * at, 0)
     if rebalance_timeout_ms_data:
         store_32(rebalance_timeout_ms_data + 4 * at, value_rebalance_timeout_ms)
-    topics_nulls += 1
-    if topics_validity:
-        clear_bit(topics_validity, at)
-    if topics_offsets:
-        store_32(topics_offsets + 4 * at + 4, topics_at)
+    subscribed_topics_nulls += 1
+    if subscribed_topics_validity:
+        clear_bit(subscribed_topics_validity, at)
+    if subscribed_topics_offsets:
+        store_32(subscribed_topics_offsets + 4 * at + 4, subscribed_topics_at)
     subscription_nulls += 1
     if subscription_validity:
         clear_bit(subscription_validity, at)
@@ -3979,9 +4005,9 @@ def rows_of_19_streams_group_member_metadata_key_streams_group_member_metadata_v
     store_64(state + LEADER_NULLS, leader_nulls)
     store_64(state + SESSION_TIMEOUT_MS_NULLS, session_timeout_ms_nulls)
     store_64(state + REBALANCE_TIMEOUT_MS_NULLS, rebalance_timeout_ms_nulls)
-    store_64(state + TOPICS_AT, topics_at)
-    store_64(state + TOPICS_NULLS, topics_nulls)
-    store_64(state + TOPICS_ELEMENT_AT, topics_element_at)
+    store_64(state + SUBSCRIBED_TOPICS_AT, subscribed_topics_at)
+    store_64(state + SUBSCRIBED_TOPICS_NULLS, subscribed_topics_nulls)
+    store_64(state + SUBSCRIBED_TOPICS_ELEMENT_AT, subscribed_topics_element_at)
     store_64(state + SUBSCRIPTION_AT, subscription_at)
     store_64(state + SUBSCRIPTION_NULLS, subscription_nulls)
     store_64(state + ASSIGNMENT_AT, assignment_at)
@@ -4073,11 +4099,11 @@ def rows_of_19_streams_group_member_metadata_key_value_null(
     rebalance_timeout_ms_data = load_i64_le(out + REBALANCE_TIMEOUT_MS_DATA)
     rebalance_timeout_ms_validity = load_i64_le(out + REBALANCE_TIMEOUT_MS_VALIDITY)
     rebalance_timeout_ms_nulls = load_i64_le(state + REBALANCE_TIMEOUT_MS_NULLS)
-    topics_validity = load_i64_le(out + TOPICS_VALIDITY)
-    topics_offsets = load_i64_le(out + TOPICS_OFFSETS)
-    topics_at = load_i64_le(state + TOPICS_AT)
-    topics_nulls = load_i64_le(state + TOPICS_NULLS)
-    topics_element_at = load_i64_le(state + TOPICS_ELEMENT_AT)
+    subscribed_topics_validity = load_i64_le(out + SUBSCRIBED_TOPICS_VALIDITY)
+    subscribed_topics_offsets = load_i64_le(out + SUBSCRIBED_TOPICS_OFFSETS)
+    subscribed_topics_at = load_i64_le(state + SUBSCRIBED_TOPICS_AT)
+    subscribed_topics_nulls = load_i64_le(state + SUBSCRIBED_TOPICS_NULLS)
+    subscribed_topics_element_at = load_i64_le(state + SUBSCRIBED_TOPICS_ELEMENT_AT)
     subscription_validity = load_i64_le(out + SUBSCRIPTION_VALIDITY)
     subscription_offsets = load_i64_le(out + SUBSCRIPTION_OFFSETS)
     subscription_at = load_i64_le(state + SUBSCRIPTION_AT)
@@ -4150,11 +4176,11 @@ def rows_of_19_streams_group_member_metadata_key_value_null(
         clear_bit(rebalance_timeout_ms_validity, at)
     if rebalance_timeout_ms_data:
         store_32(rebalance_timeout_ms_data + 4 * at, 0)
-    topics_nulls += 1
-    if topics_validity:
-        clear_bit(topics_validity, at)
-    if topics_offsets:
-        store_32(topics_offsets + 4 * at + 4, topics_at)
+    subscribed_topics_nulls += 1
+    if subscribed_topics_validity:
+        clear_bit(subscribed_topics_validity, at)
+    if subscribed_topics_offsets:
+        store_32(subscribed_topics_offsets + 4 * at + 4, subscribed_topics_at)
     subscription_nulls += 1
     if subscription_validity:
         clear_bit(subscription_validity, at)
@@ -4187,9 +4213,9 @@ def rows_of_19_streams_group_member_metadata_key_value_null(
     store_64(state + LEADER_NULLS, leader_nulls)
     store_64(state + SESSION_TIMEOUT_MS_NULLS, session_timeout_ms_nulls)
     store_64(state + REBALANCE_TIMEOUT_MS_NULLS, rebalance_timeout_ms_nulls)
-    store_64(state + TOPICS_AT, topics_at)
-    store_64(state + TOPICS_NULLS, topics_nulls)
-    store_64(state + TOPICS_ELEMENT_AT, topics_element_at)
+    store_64(state + SUBSCRIBED_TOPICS_AT, subscribed_topics_at)
+    store_64(state + SUBSCRIBED_TOPICS_NULLS, subscribed_topics_nulls)
+    store_64(state + SUBSCRIBED_TOPICS_ELEMENT_AT, subscribed_topics_element_at)
     store_64(state + SUBSCRIPTION_AT, subscription_at)
     store_64(state + SUBSCRIPTION_NULLS, subscription_nulls)
     store_64(state + ASSIGNMENT_AT, assignment_at)

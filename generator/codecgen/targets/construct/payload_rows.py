@@ -20,7 +20,6 @@ from codecgen.plan.payloads import (
 from codecgen.schema.model import Column
 from codecgen.schema.types import BitsType
 from codecgen.targets.construct.homes import Home, symbol
-from codecgen.targets.construct.long_lists import returned_list
 from codecgen.targets.construct.rows import RowExpressions, RowModule
 from codecgen.targets.python_source import (
     WIDTH,
@@ -31,12 +30,13 @@ from codecgen.targets.python_source import (
     docstring,
     flat,
     mapping,
+    returned,
     string,
 )
 
 RUNTIME = "codecgen.runtime.payloads"
-_INDENT = 16
-"""Characters before the name of a column and its lambda."""
+_INDENT = 16 + len(": ,")
+"""Characters beside the name of a column and its lambda on their line."""
 _TAKEN = {"item", "row", "Case", "Part", "PayloadRows", "bits_of"}
 
 
@@ -146,7 +146,7 @@ class PayloadModule(RowModule):
             return f"lambda {self.parameters}: {nothing}"
         any_case = cast(CasePlan, None)
         lambda_ = f"lambda {self.parameters}: {self.value(column, value, scope, any_case)}"
-        room = WIDTH - _INDENT - len(f'"{column.name}": ,')
+        room = WIDTH - _INDENT - len(string(column.name))
         return lambda_ if len(lambda_) <= room else self.long(column, value, scope, case)
 
     def value(self, column: Column, value: Value, scope: RowExpressions, case: CasePlan) -> str:
@@ -169,9 +169,9 @@ class PayloadModule(RowModule):
         lines = [doc]
         while isinstance(value, nodes.Conditional):
             lines.append(f"    if {scope.text(value.condition)}:")
-            lines += returned_list(self.code(column, value.then, scope, any_case), 8)
+            lines += returned(self.code(column, value.then, scope, any_case), 8)
             value = value.otherwise
-        lines += returned_list(self.code(column, value, scope, any_case), 4)
+        lines += returned(self.code(column, value, scope, any_case), 4)
         for known in self.functions:
             name = known.removeprefix("def ").partition("(")[0]
             if known == "\n".join([f"def {name}({parameters}) -> Any:", *lines]):
