@@ -11,11 +11,13 @@ from codecgen.plan.read_program import read_program
 from codecgen.schema.model import Field
 from codecgen.schema.types import BytesType
 from codecgen.targets.arrow.arithmetic import Refused, Term
+from codecgen.targets.arrow.beyond import first_choice
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Function, Num, Pick, Var, call
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs, Target
 from codecgen.targets.arrow.numba_decode.field_variables import ITEM, Variables
+from codecgen.targets.arrow.numba_decode.payload_cases import Cases
 from codecgen.targets.arrow.numba_decode.payload_reader import (
     PayloadFields,
     PayloadReader,
@@ -35,6 +37,10 @@ class PayloadRowsKernel:
         self.code = Builder()
         self.variables = Variables()
         self.places = Places()
+        self.cases = Cases(kernels.plan)
+        self.unread = Var("unread")
+        found = (first_choice(kernels.plan, plan) for plan in self.layouts.values())
+        self.choice = next((f for f in found if f is not None), None)
         self.note, self.out, self.state, self.room, self.most = map(
             Var, ("note", "out", "state", "room", "most")
         )
@@ -69,10 +75,10 @@ class PayloadRowsKernel:
             reader.fail(self.p.ne(self.ends[name]), plan.fields[-1].field)
         for case in self.combination.cases:
             if case.when is None:
-                self.rows(case)
+                self.rows(case, reader)
                 break
             with code.when(self.condition(case)):
-                self.rows(case)
+                self.rows(case, reader)
                 code.give(1)
         code.give(1)
         parameters = [v for n in self.layouts for v in (self.starts[n], self.ends[n])]
@@ -88,7 +94,7 @@ class PayloadRowsKernel:
     def reader(self) -> PayloadReader:
         plan = self.kernels.plan
         reader = PayloadReader(plan, self.code, "rows", self.variables, self.p, self.gives)
-        reader.places = self.places
+        reader.places, reader.cases, reader.unread = self.places, self.cases, self.unread
         reader.needed = frozenset(self.asked(ITEM))
         return reader
 
@@ -97,6 +103,12 @@ class PayloadRowsKernel:
     def look_ahead(self) -> None:
         """Find the fields that values ask for, and what is noted for columns."""
         self.used: set[tuple[str, str]] = set()
+        for case in self.combination.cases:
+            values = [*case.values.values(), *([] if case.when is None else [case.when])]
+            for value in values:
+                for _, read in nodes.cases_read(value):
+                    part, layout = self.fields(case, Variables()).where(read.owner)
+                    self.cases.ask(part, layout, read)
         for case in self.combination.cases:
             if case.array is not None:
                 if case.element is None:
@@ -109,6 +121,9 @@ class PayloadRowsKernel:
                 fields = self.fields(case, Variables())
                 self.settled(fields, case.when, case)
                 self.used |= fields.used
+        self.cases.begin(self.code, self.variables)
+        if self.choice is not None:
+            self.code.assign(self.unread, 0)
         for part, name in [*self.places.again, *self.places.each]:
             if part != ITEM:
                 self.code.assign(self.variables.of(part, name), 0)
@@ -141,7 +156,13 @@ class PayloadRowsKernel:
     def fields(self, case: PayloadCase, variables: Variables) -> PayloadFields:
         layout = next(iter(self.layouts.values()), None) or self.kernels.any_layout
         return PayloadFields(
-            self.kernels.plan, layout, "", variables, layouts=self.layouts, element=case.element
+            self.kernels.plan,
+            layout,
+            "",
+            variables,
+            layouts=self.layouts,
+            element=case.element,
+            cases=self.cases,
         )
 
     def settled(
@@ -166,6 +187,10 @@ class PayloadRowsKernel:
 
     def field(self, value: Value, case: PayloadCase) -> tuple[str, Field]:
         """The field that a column of bytes or of lists shows."""
+        if isinstance(value, nodes.FieldValue) and nodes.case_in(value) and len(value.holders) == 2:
+            part, _ = self.fields(case, Variables()).where(value.owner)
+            choice, held = value.holders
+            return self.cases.found[part, choice.name][held.name].part, value.field
         if isinstance(value, nodes.FieldValue) and not value.holders:
             part, layout = self.fields(case, Variables()).where(value.owner)
             fp = layout.field(value.field.name)
@@ -191,8 +216,9 @@ class PayloadRowsKernel:
 
     # ------------------------------------------------------------ rows
 
-    def rows(self, case: PayloadCase) -> None:
+    def rows(self, case: PayloadCase, reader: PayloadReader) -> None:
         code = self.code
+        self.looked_at(reader)
         if case.empty:
             return
         code.assign(self.at, call("load_i64_le", self.state + self.kernels.state["ROWS"]))
@@ -216,6 +242,11 @@ class PayloadRowsKernel:
                 self.reader().item(case.element, end)
                 self.row(case, numbers)
         self.commit()
+
+    def looked_at(self, reader: PayloadReader) -> None:
+        """See that nothing was passed over of what has rows: the reference codecs look at it."""
+        if self.choice is not None:
+            reader.fail(self.unread.ne(0), self.choice)
 
     def row(self, case: PayloadCase, numbers: Var) -> None:
         """Write a row: all that it is made of has been read."""
@@ -282,14 +313,28 @@ class PayloadRowsKernel:
         plan = self.kernels.plan
         at = Var("at_again")
         reader = PayloadReader(plan, self.code, "rows", self.variables, at, gives)
-        layout = case.element if part == ITEM else self.layouts[part]
-        assert layout is not None
-        fields = PayloadFields(plan, layout, part, self.variables)
+        reader.cases, reader.unread = self.cases, self.unread
         with self.code.when(start.eq(0)):
             self.nothing(target)
-        with self.code.otherwise():
-            self.code.assign(at, start)
-            reader.read(operation(self.kernels, layout, f), fields, end, {f.name})
+        for layout, test in self.versions(part, f, case):
+            fields = PayloadFields(plan, layout, part, self.variables)
+            with self.code.otherwise(test):
+                self.code.assign(at, start)
+                reader.read(operation(self.kernels, layout, f), fields, end, {f.name})
+
+    def versions(
+        self, part: str, f: Field, case: PayloadCase
+    ) -> list[tuple[LayoutPlan, Expr | None]]:
+        """The layouts that a field may be read of, each with the condition that it is that one (None: otherwise)."""
+        chosen = self.cases.of(part)
+        if chosen is None:
+            layout = case.element if part == ITEM else self.layouts[part]
+            assert layout is not None
+            return [(layout, None)]
+        which = chosen.which(self.variables)
+        there = [(i, plan) for i, plan in enumerate(chosen.plans, 1) if plan.field(f.name)]
+        tests: list[Expr | None] = [which.eq(i) for i, _ in there]
+        return [(plan, test) for (_, plan), test in zip(there, [*tests[:-1], None], strict=True)]
 
     def number(self, leaf: Leaf, term: Term) -> None:
         value = term.value
