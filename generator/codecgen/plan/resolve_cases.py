@@ -63,7 +63,7 @@ class CaseResolver(Resolver):
         type_ = value.field.type if isinstance(value, nodes.FieldValue) else None
         if isinstance(type_, BitsType) and nodes.case_in(value) is not None:
             message = f'"{path}" is a set of bits in a case'
-            help = f"name one of them: {path}.{type_.members[0].name}"
+            help = f"name one of them: {', '.join(m.name for m in type_.members)}"
             raise self.fail("C022", message, path, help)
 
 
