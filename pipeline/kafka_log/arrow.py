@@ -7,9 +7,10 @@ codec takes the place of that one function.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -29,6 +30,9 @@ from kafka_log.kernels import ENGINES, use_kernels
 from kafka_log.model import Policy
 from kafka_log.reader import SegmentReader
 from kafka_log.row_filter import RowFilter, in_batches
+
+if TYPE_CHECKING:
+    from kafka_log.topic_views import TopicView
 
 __all__ = [
     "COLUMNS",
@@ -86,6 +90,7 @@ class Scan:
     limits: Limits = field(default_factory=Limits)
     engine: str = "auto"
     timestamp_unit: Unit = "us"
+    view: str | None = None
 
     def __post_init__(self) -> None:
         if self.batch_rows < 1:
@@ -109,7 +114,17 @@ class Scan:
     @cached_property
     def schema(self) -> pa.Schema:
         """What :func:`read_split` gives."""
+        if self.view is not None:
+            return self.topic_view.plain_schema(self.timestamp_unit)
         return schema(self.columns, timestamp_unit=self.timestamp_unit)
+
+    @cached_property
+    def topic_view(self) -> TopicView:
+        """The view of one of Kafka's own topics that is read in the place of records."""
+        from kafka_log.topic_views import topic_view  # codecs of all that it has
+
+        assert self.view is not None
+        return topic_view(self.view, self.columns)
 
 
 def record_batches(
@@ -157,11 +172,27 @@ def takes(part: Split, scan: Scan) -> bool:
 
 def read_split(part: Split, scan: Scan) -> Iterator[pa.RecordBatch]:
     """The rows of one split. What decodes bytes is below here alone."""
+    if scan.view is not None:
+        return _of_view(part, scan)
     if takes(part, scan):
         from kafka_log import columnar_splits  # numpy is needed from here on
 
         return columnar_splits.read(part, scan, _by_reference)
     return _by_reference(part, scan)
+
+
+def _of_view(part: Split, scan: Scan) -> Iterator[pa.RecordBatch]:
+    """The rows of a view, from the keys and values of a split."""
+    view = scan.topic_view
+    records = read_split(part, replace(scan, view=None, columns=view.needed))
+    return view.batches(
+        records,
+        part.segment,
+        scan.schema,
+        strict=scan.policy is Policy.STRICT,
+        keep=scan.on_damage is not OnDamage.RAISE,
+        limits=scan.limits,
+    )
 
 
 def _by_reference(part: Split, scan: Scan) -> Iterator[pa.RecordBatch]:

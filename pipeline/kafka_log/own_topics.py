@@ -20,6 +20,19 @@ SHARE_GROUP_STATE = "__share_group_state"
 CLUSTER_METADATA = "__cluster_metadata"
 REMOTE_LOG_METADATA = "__remote_log_metadata"
 
+VIEWS: Mapping[str, str] = {
+    "offsets": CONSUMER_OFFSETS,
+    "groups": CONSUMER_OFFSETS,
+    "transactions": TRANSACTION_STATE,
+    "share_states": SHARE_GROUP_STATE,
+    "topics": CLUSTER_METADATA,
+    "partitions": CLUSTER_METADATA,
+    "brokers": CLUSTER_METADATA,
+    "configs": CLUSTER_METADATA,
+    "remote_segments": REMOTE_LOG_METADATA,
+}
+"""The views of what the topics say (:mod:`kafka_log.topic_views`), each with its topic."""
+
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
@@ -169,6 +182,35 @@ def _in_newest(codec: Choice, content: bytes) -> Json | None:
     return plain(layout, fields, ("version",))
 
 
+# ---------------------------------------------------------------- frames
+
+
+def _framed(name: str, layout: Layout, bodies: Mapping[Any, Any]) -> OwnTopic:
+    """A topic whose values are records behind a frame that says which they are, and whose keys are null."""
+
+    def read(key_bytes: bytes | None, value_bytes: bytes | None, how: _Bytes) -> Decoded:
+        if value_bytes is None:
+            return Decoded(error=how.refused("value", "a record of this topic has a value"))
+        try:
+            _, fields = how.parse(layout, value_bytes, "value")
+        except CodecError as error:
+            return Decoded(error=error)
+        kind, version, body = fields["api_key"], int(fields["version"]), fields["body"]
+        said: Json = {"type": getattr(kind, "label", str(int(kind))), "version": version}
+        found = bodies.get(kind)
+        case = found.get(version) if isinstance(found, Mapping) else found
+        if isinstance(body, bytes) or case is None:
+            return Decoded(
+                None, said, how.refused("value.body", "no such record, or version, is known")
+            )
+        return Decoded(None, said | {"data": plain(case, body)})
+
+    return OwnTopic(name, read)
+
+
+# ---------------------------------------------------------------- topics
+
+
 def _consumer_offsets() -> OwnTopic:
     from kafka_codecs import CONSUMER_OFFSETS_KEY, CONSUMER_OFFSETS_VALUE
 
@@ -187,10 +229,24 @@ def _share_group_state() -> OwnTopic:
     return _coordinator(SHARE_GROUP_STATE, SHARE_GROUP_STATE_KEY, SHARE_GROUP_STATE_VALUE)
 
 
+def _cluster_metadata() -> OwnTopic:
+    from kafka_codecs import METADATA_BODY, METADATA_RECORD
+
+    return _framed(CLUSTER_METADATA, METADATA_RECORD, METADATA_BODY)
+
+
+def _remote_log_metadata() -> OwnTopic:
+    from kafka_codecs import REMOTE_LOG_METADATA_BODY, REMOTE_LOG_METADATA_RECORD
+
+    return _framed(REMOTE_LOG_METADATA, REMOTE_LOG_METADATA_RECORD, REMOTE_LOG_METADATA_BODY)
+
+
 _TOPICS: Mapping[str, Callable[[], OwnTopic]] = {
     CONSUMER_OFFSETS: _consumer_offsets,
     TRANSACTION_STATE: _transaction_state,
     SHARE_GROUP_STATE: _share_group_state,
+    CLUSTER_METADATA: _cluster_metadata,
+    REMOTE_LOG_METADATA: _remote_log_metadata,
 }
 
 OWN_TOPICS = tuple(_TOPICS)

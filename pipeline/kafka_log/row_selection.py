@@ -98,7 +98,11 @@ class RowSelection:
 
 def numbers(batch: pa.RecordBatch, name: str) -> Any:
     """A column of numbers without nulls, as numpy has it."""
-    column = batch.column(name)
+    return numbers_of(batch.column(name))
+
+
+def numbers_of(column: pa.Array) -> Any:
+    """Numbers without nulls, as numpy has them."""
     if pa.types.is_timestamp(column.type):
         column = column.view(pa.int64())
     return column.to_numpy(zero_copy_only=False)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -28,8 +28,12 @@ from kafka_log.scanner import (
     checked_range,
 )
 
+if TYPE_CHECKING:
+    from kafka_log.topic_views import TopicView
+
 Place = str | os.PathLike[str]
 Paths = Place | Iterable[Place]
+MAX_OFFSET = (1 << 63) - 1
 Isolation = Literal["read_uncommitted", "read_committed"]
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -49,9 +53,10 @@ def scan(
     columns: Sequence[str] | None = None,
     policy: Policy | str = Policy.KAFKA,
     *,
+    view: str | None = None,
     offsets: Range | None = None,
     timestamps: Range | None = None,
-    isolation: Isolation = "read_uncommitted",
+    isolation: Isolation | None = None,
     control_records: bool = False,
     topics: str | Iterable[str] | None = None,
     partitions: int | Iterable[int] | None = None,
@@ -71,9 +76,11 @@ def scan(
     ``offsets`` and ``timestamps`` (milliseconds) are ranges: the first is in, the end is not, None is open.
     Under ``kafka`` segments that lie outside are not read, and reading begins where their index files say, as far as
     these can be trusted (``indexes=False``: at the first byte), so damage outside of a range may stay unseen.
-    ``isolation`` is as consumers have it: with ``read_committed`` the records of aborted transactions are left out, and all from
-    the last stable offset on (see :func:`kafka_log.transactions.transactions`). ``control_records`` adds what brokers write for themselves:
-    transaction markers and the like, which no consumer gets.
+    ``isolation`` is as consumers have it, ``read_uncommitted`` by default: with ``read_committed`` the records of aborted
+    transactions are left out, and all from the last stable offset on (see :func:`kafka_log.transactions.transactions`).
+    ``control_records`` adds what brokers write for themselves: transaction markers and the like, which no consumer gets.
+    ``view`` gives the rows of one of Kafka's own topics (``offsets``, ``groups``, ...; see :mod:`kafka_log.topic_views`) in the
+    place of its records, without what transactions wrote that were aborted or are open, unless ``isolation`` says otherwise.
     ``topics`` and ``partitions`` choose among what is there.
     ``binary_view`` gives keys, values and headers as views. The rest is as in :class:`Scanner`.
 
@@ -85,10 +92,11 @@ def scan(
     low, begin = wanted[0], checked_range("timestamps", timestamps)[0]
     begins = low is not None or begin is not None
     seeks = indexes and begins and Policy(policy) is Policy.KAFKA
-    if isolation not in get_args(Isolation):
+    if isolation is not None and isolation not in get_args(Isolation):
         known = ", ".join(get_args(Isolation))
         raise ValueError(f"isolation is {isolation!r}; known: {known}")
-    committed = _Committed(Policy(policy)) if isolation == "read_committed" else None
+    wants_committed = isolation == "read_committed" or (view is not None and isolation is None)
+    committed = _Committed(Policy(policy), whole=isolation is None) if wants_committed else None
 
     def scanner(partition: Partition, segment: Segment, names: Sequence[str]) -> Scanner:
         start = 0
@@ -116,6 +124,12 @@ def scan(
 
     # What cannot be asked for is refused here, not where the first row would be.
     Scanner("", None, policy, on_damage=on_damage, chunk_bytes=chunk_bytes, engine=engine)
+    if view is not None:
+        from kafka_log.topic_views import (
+            topic_view,  # codecs of all that it has: not for other scans
+        )
+
+        return _scan_view(topic_view(view, columns), found, wanted, scanner)
     segments = [(p, segment) for p in found for segment in _within(p.segments, wanted)]
     return _stream(_Output(RECORDS, found, columns, binary_view), segments, scanner)
 
@@ -125,9 +139,10 @@ def read_table(
     columns: Sequence[str] | None = None,
     policy: Policy | str = Policy.KAFKA,
     *,
+    view: str | None = None,
     offsets: Range | None = None,
     timestamps: Range | None = None,
-    isolation: Isolation = "read_uncommitted",
+    isolation: Isolation | None = None,
     control_records: bool = False,
     topics: str | Iterable[str] | None = None,
     partitions: int | Iterable[int] | None = None,
@@ -143,6 +158,7 @@ def read_table(
         path,
         columns,
         policy,
+        view=view,
         offsets=offsets,
         timestamps=timestamps,
         isolation=isolation,
@@ -197,9 +213,11 @@ def scan_batches(
 
 
 class _Committed:
-    """What a consumer that reads committed records gets of a partition; of one partition at a time."""
+    """What a consumer that reads committed records gets of a partition; of one partition at a time. ``whole`` is what brokers
+    take of their own topics: nothing of transactions that have not ended, but all that others wrote after they began."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, *, whole: bool) -> None:
+        self._whole = whole
         self._raises = policy is not Policy.SALVAGE
         self._partition: Partition | None = None
         self._stable: int | None = None
@@ -211,10 +229,11 @@ class _Committed:
             from kafka_log.transactions import transactions  # the codecs: not for other scans
 
             found = transactions(partition.segments, damage_raises=self._raises)
-            self._aborted = Aborted(
-                (t.producer_id, t.first_offset, t.last_offset) for t in found.aborted
-            )
-            self._stable = found.last_stable_offset
+            aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]
+            if self._whole:
+                aborted += [(producer, first, MAX_OFFSET) for producer, first in found.begun]
+            self._aborted = Aborted(aborted)
+            self._stable = None if self._whole else found.last_stable_offset
             self._partition = partition
         ends = [n for n in (end, self._stable) if n is not None]
         return min(ends, default=None), self._aborted
@@ -275,6 +294,30 @@ def _within(segments: Sequence[Segment], offsets: Range) -> Iterator[Segment]:
         yield segment
 
 
+def _scan_view(
+    view: TopicView,
+    found: Sequence[Partition],
+    wanted: Range,
+    scanner: Callable[[Partition, Segment, Sequence[str]], Scanner],
+) -> pa.RecordBatchReader:
+    there = view.partitions(found)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for partition in there:
+            for segment in _within(partition.segments, wanted):
+                records = scanner(partition, segment, view.needed)
+                yield from view.batches(
+                    iter(records),
+                    segment,
+                    view.schema,
+                    strict=records.policy is Policy.STRICT,
+                    keep=records.keep,
+                    limits=records.limits,
+                )
+
+    return pa.RecordBatchReader.from_batches(view.schema, batches())
+
+
 # ---------------------------------------------------------------- what comes out
 
 
@@ -309,7 +352,7 @@ class _Output:
         if columns is None:
             places = _BY_DEFAULT if len(found) > 1 else ()
             columns = (*places, *(c.name for c in view.columns if not c.on_request))
-        _check_columns(columns, known)
+        check_columns(columns, known)
         segments = [segment for partition in found for segment in partition.segments]
         self.names = tuple(columns)
         self.made = {name: _made(name, segments) for name in self.names if name in _PLACES}
@@ -364,7 +407,7 @@ def _stream(
     return pa.RecordBatchReader.from_batches(output.schema, batches())
 
 
-def _check_columns(columns: Sequence[str], known: Sequence[str]) -> None:
+def check_columns(columns: Sequence[str], known: Sequence[str]) -> None:
     if isinstance(columns, str):
         raise ValueError(f"columns is a string: write [{columns!r}]")
     if not columns:

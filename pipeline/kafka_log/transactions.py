@@ -30,11 +30,13 @@ class Transaction:
 class Transactions:
     """Aborted transactions, in the order of their markers, and the first offset of one that has not ended.
 
-    From ``last_stable_offset`` on a consumer that reads committed records gets nothing; None when all have ended.
+    From ``last_stable_offset`` on a consumer that reads committed records gets nothing; None when all have ended. ``begun`` has
+    the first offsets of those that have not, by their producers.
     """
 
     aborted: tuple[Transaction, ...]
     last_stable_offset: int | None
+    begun: tuple[tuple[int, int], ...] = ()
 
 
 class _Header(NamedTuple):
@@ -71,7 +73,8 @@ def transactions(segments: Iterable[Segment], *, damage_raises: bool = True) -> 
         except CodecError:
             if damage_raises:
                 raise
-    return Transactions(tuple(aborted), min(begun.values(), default=None))
+    stable = min(begun.values(), default=None)
+    return Transactions(tuple(aborted), stable, tuple(sorted(begun.items())))
 
 
 def _open_before(segment: Segment) -> dict[int, int]:

@@ -12,6 +12,7 @@
 | ``includeHeaders`` | ``true`` adds the column ``headers`` | ``false`` |
 | ``includeMetadata`` | ``true`` adds all columns that say where a record comes from | ``false`` |
 | ``columns`` | exactly these columns, with commas between | |
+| ``view`` | ``offsets``, ``groups``, ...: what the records of one of Kafka's own topics say, in the place of these | |
 | ``includeControlRecords`` | ``true`` reads transaction markers and the like as rows too | ``false`` |
 | ``mode`` | ``FAILFAST``, ``PERMISSIVE``, ``DROPMALFORMED`` | ``FAILFAST`` |
 | ``policy`` | ``kafka``, ``strict``, ``salvage`` | by ``mode`` |
@@ -46,6 +47,7 @@ from typing import TypeVar
 from kafka_log import Policy
 from kafka_log.arrow import METADATA_COLUMNS, OnDamage
 from kafka_log.kernels import ENGINES
+from kafka_log.own_topics import VIEWS
 
 T = TypeVar("T")
 
@@ -78,7 +80,10 @@ class Options:
     starting_offsets: Offsets | None = None
     ending_offsets: Offsets | None = None
     read_committed: bool = False
+    whole_transactions: bool = False
+    """Whether records of transactions that were aborted or are open are left out, and all others are there."""
     columns: tuple[str, ...] | None = None
+    view: str | None = None
     include_headers: bool = False
     include_metadata: bool = False
     control_records: bool = False
@@ -110,6 +115,7 @@ KNOWN = (
     "includeHeaders",
     "includeMetadata",
     "columns",
+    "view",
     "includeControlRecords",
     "mode",
     "policy",
@@ -166,11 +172,14 @@ def parse(given: Mapping[str, str]) -> Options:
     } - {""}
     if len(levels) > 1:
         raise OptionError("isolationLevel", "kafka.isolation.level says something else")
+    view = left.take("view", _one_of(*VIEWS), None)
     subscribe = left.take("subscribe", _names, None)
     pattern = left.take("subscribePattern", _pattern, None)
     assign = left.take("assign", _assign, None)
     chosen = {"subscribe": subscribe, "subscribePattern": pattern, "assign": assign}
     given_names = [name for name, value in chosen.items() if value is not None]
+    if view is not None and not given_names:
+        subscribe = (VIEWS[view],)
     if len(given_names) > 1:
         raise OptionError(given_names[1], f"only one of {', '.join(chosen)} may be given")
     columns = left.take("columns", _names, None)
@@ -180,6 +189,8 @@ def parse(given: Mapping[str, str]) -> Options:
         raise OptionError(
             "columns", "it names all columns: leave out includeHeaders and includeMetadata"
         )
+    if view is not None and headers:
+        raise OptionError("includeHeaders", "the rows of a view have no headers")
     left.take("failOnDataLoss", _data_loss, False)
     nothing: tuple[str, ...] = ()
     options = Options(
@@ -190,7 +201,9 @@ def parse(given: Mapping[str, str]) -> Options:
         starting_offsets=left.take("startingOffsets", _starting, None),
         ending_offsets=left.take("endingOffsets", _ending, None),
         read_committed="read_committed" in levels,
+        whole_transactions=view is not None and not levels,
         columns=columns,
+        view=view,
         include_headers=headers,
         include_metadata=metadata,
         control_records=left.take("includeControlRecords", _boolean, False),
@@ -373,6 +386,12 @@ def default_columns(options: Options) -> tuple[str, ...]:
     """The columns when the reader asks for no schema of its own."""
     if options.columns is not None:
         return options.columns
+    if options.view is not None:
+        from kafka_log.topic_views import RECORD_COLUMNS, topic_view
+
+        return topic_view(options.view, None).columns + (
+            RECORD_COLUMNS if options.include_metadata else ()
+        )
     names: tuple[str, ...] = KAFKA_COLUMNS
     if options.include_headers:
         names += ("headers",)

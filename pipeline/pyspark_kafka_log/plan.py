@@ -22,6 +22,7 @@ SMALL = 8
 """Splits are put together in one task until they have an eighth of ``splitBytes``."""
 
 BROKERS_MARK = "meta.properties"
+MAX_OFFSET = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +179,12 @@ def _splits(log: Log, options: Options) -> Iterator[Split]:
     first = _offset(options.starting_offsets, log, EARLIEST)
     end = _offset(options.ending_offsets, log, LATEST)
     aborted: list[tuple[int, int, int]] = []
-    if options.read_committed:
+    if options.read_committed or options.whole_transactions:
         found = transactions(log.segments, damage_raises=options.on_damage is OnDamage.RAISE)
         aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]
-        if found.last_stable_offset is not None:
+        if options.whole_transactions:
+            aborted += [(producer, first, MAX_OFFSET) for producer, first in found.begun]
+        elif found.last_stable_offset is not None:
             end = found.last_stable_offset if end is None else min(end, found.last_stable_offset)
     for i, segment in enumerate(log.segments):
         following = log.segments[i + 1] if i + 1 < len(log.segments) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pyspark.sql.types import (
     ArrayType,
@@ -46,25 +46,42 @@ class SchemaError(ValueError):
     """A schema asks for columns that there are not."""
 
 
-def spark_schema(columns: Iterable[str]) -> StructType:
+Types = Mapping[str, DataType]
+"""The columns that there are, with their types."""
+
+
+def types_of(view: str | None) -> Types:
+    """The columns of records, or those of a view of one of Kafka's own topics."""
+    if view is None:
+        return TYPES
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    from kafka_log.topic_views import RECORD_COLUMNS, topic_view  # codecs of all that it has
+
+    of = topic_view(view, None).view
+    every = topic_view(view, (*(column.name for column in of.columns), *RECORD_COLUMNS))
+    return {field.name: field.dataType for field in from_arrow_schema(every.plain_schema("us"))}
+
+
+def spark_schema(columns: Iterable[str], types: Types = TYPES) -> StructType:
     """The schema of these columns. Raises :class:`OptionError` for a column that is not there."""
     fields = []
     for name in columns:
-        if name not in TYPES:
-            raise OptionError("columns", _unknown(name))
-        fields.append(StructField(name, TYPES[name]))
+        if name not in types:
+            raise OptionError("columns", _unknown(name, types))
+        fields.append(StructField(name, types[name]))
     return StructType(fields)
 
 
-def projection(schema: StructType) -> tuple[str, ...]:
+def projection(schema: StructType, types: Types = TYPES) -> tuple[str, ...]:
     """The columns that a schema asks for. Raises :class:`SchemaError` when it asks for others, or for other types."""
     names = schema.fieldNames()
     if not names:
         raise SchemaError("kafka-log: the schema has no columns")
     for field in schema.fields:
-        if field.name not in TYPES:
-            raise SchemaError(f"kafka-log: {_unknown(field.name)}")
-        wanted, there = field.dataType, TYPES[field.name]
+        if field.name not in types:
+            raise SchemaError(f"kafka-log: {_unknown(field.name, types)}")
+        wanted, there = field.dataType, types[field.name]
         if wanted != there:
             raise SchemaError(
                 f"kafka-log: column {field.name} is {there.simpleString()},"
@@ -85,8 +102,8 @@ def _looks_like(wanted: DataType, there: DataType) -> bool:
     return wanted.simpleString() == there.simpleString()
 
 
-def _unknown(name: str) -> str:
-    near = [n for n in TYPES if n.lower() == name.lower()]
-    near = near or difflib.get_close_matches(name, TYPES, n=1)
+def _unknown(name: str, types: Types) -> str:
+    near = [n for n in types if n.lower() == name.lower()]
+    near = near or difflib.get_close_matches(name, types, n=1)
     hint = f"did you mean {near[0]}? " if near else ""
-    return f"there is no column {name!r}; {hint}known: {', '.join(COLUMNS)}"
+    return f"there is no column {name!r}; {hint}known: {', '.join(types)}"

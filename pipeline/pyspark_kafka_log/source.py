@@ -12,7 +12,7 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_log.arrow import Scan, Split, read_split
 from pyspark_kafka_log.options import Options, default_columns, parse
 from pyspark_kafka_log.plan import plan
-from pyspark_kafka_log.schema import projection, spark_schema
+from pyspark_kafka_log.schema import projection, spark_schema, types_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,10 +26,12 @@ class DefaultSource(DataSource):
         return "kafka-log"
 
     def schema(self) -> StructType:
-        return spark_schema(default_columns(parse(self.options)))
+        options = parse(self.options)
+        return spark_schema(default_columns(options), types_of(options.view))
 
     def reader(self, schema: StructType) -> KafkaLogReader:
-        return KafkaLogReader(parse(self.options), projection(schema))
+        options = parse(self.options)
+        return KafkaLogReader(options, projection(schema, types_of(options.view)))
 
 
 class Task(InputPartition):
@@ -53,6 +55,7 @@ class KafkaLogReader(DataSourceReader):
             batch_rows=options.batch_rows,
             limits=Limits(decompressed=options.max_decompressed),
             engine=options.engine,
+            view=options.view,
         )
 
     def partitions(self) -> list[InputPartition]:

@@ -23,6 +23,7 @@ from tests.laws.world import World
 from tests.paths import ROOT
 
 SCHEMA = ROOT / "tests" / "data" / "choosing"
+COPIED = ("name", "was", "to", "speed", "stops", "depth", "alias", "peers")
 VIEWS = ("moves", "everything", "measured")
 Parts = dict[str, list[bytes | None]]
 
@@ -58,6 +59,9 @@ def moved(version: int, i: int) -> dict[str, Any]:
     if version >= 2:
         body["id"] = UUID(int=i)
         body["depth"] = i % 3 - 1
+        body["peers"] = [7] * (i // 4 % 3)
+    if version == 3:
+        body["alias"] = "a" * (i // 4 % 3)
     return body
 
 
@@ -120,7 +124,7 @@ def test_rows(codecs: ModuleType) -> None:
             "urgent": body["flags"]["urgent"],
             "id": body["id"].bytes if "id" in body else None,
             "marks": marks,
-            **{name: body.get(name) for name in ("name", "was", "to", "speed", "stops")},
+            **{name: body.get(name) for name in COPIED},
         }
 
 

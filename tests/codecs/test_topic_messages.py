@@ -116,6 +116,8 @@ DEFAULTS = {
     },
     "partition_record": {"leader": -1},
     "producer_ids_record": {"broker_epoch": -1},
+    "metadata_record": {"frame_version": 1},
+    "remote_log_metadata_record": {"frame_version": 1},
     **{
         f"remote_log_segment_metadata_{name}": {"custom_metadata": None}
         for name in ("record", "update_record", "snapshot_record")

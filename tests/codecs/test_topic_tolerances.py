@@ -18,6 +18,7 @@ from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.runtime.construct import Layout
 from codecgen.runtime.errors import CodecError
 from codecgen.schema.types import ArrayType, BytesType, Reference, ScalarType, StructType, TagsType
+from kafka_codecs import METADATA_RECORD, REMOTE_LOG_METADATA_RECORD
 from tests.brokers.message_shapes import plan
 from tests.codecs.test_topic_messages import FOLDERS
 
@@ -222,3 +223,70 @@ def test_a_structure_that_is_there() -> None:
     for number in ("00", "02", "7f"):
         assert taken(codec(found), bytes.fromhex(text.format(number))) == there
     assert there.user_endpoint.port == 80
+
+
+TOPIC = "00000000000000000000000000000001"
+FRAMES_TAKEN = {
+    "a frame version in two bytes": f"8100 02 00 0278{TOPIC}00",
+    "a type in two bytes": f"01 8200 00 0278{TOPIC}00",
+    "a version in three bytes": f"01 02 808000 0278{TOPIC}00",
+    "a length in two bytes": f"01 02 00 820078{TOPIC}00",
+}
+
+
+@pytest.mark.parametrize("name", FRAMES_TAKEN)
+def test_varints_of_a_frame(name: str) -> None:
+    again = taken(METADATA_RECORD, bytes.fromhex(FRAMES_TAKEN[name]))
+    assert METADATA_RECORD.build(again) == bytes.fromhex(f"01 02 00 0278{TOPIC}00")
+
+
+FRAMES_REFUSED = {
+    "frame 0": f"00 02 00 0278{TOPIC}00",
+    "frame 2": f"02 02 00 0278{TOPIC}00",
+    "a version above 32767": "01 02 808002 00",
+    "a type in six bytes": f"01 828080808000 00 0278{TOPIC}00",
+    "a version in six bytes": f"01 02 808080808000 0278{TOPIC}00",
+    "a frame version in six bytes": f"818080808000 02 00 0278{TOPIC}00",
+    "bytes after the record": f"01 02 00 0278{TOPIC}00 00",
+    "nothing": "",
+    "no version": "01 02",
+    "no record": "01 02 00",
+}
+
+
+@pytest.mark.parametrize("name", FRAMES_REFUSED)
+@pytest.mark.parametrize("strict", [True, False])
+def test_frames_that_nobody_takes(name: str, strict: bool) -> None:
+    for frame in (METADATA_RECORD, REMOTE_LOG_METADATA_RECORD):
+        assert refused(frame, bytes.fromhex(FRAMES_REFUSED[name]), strict=strict)
+
+
+@pytest.mark.parametrize(
+    "text", ["01 63 00 cafe", "01 ffff01 00", "01 02 01 cafe", "01 02 ffff01", "01 06 00 0278"]
+)
+def test_records_that_nobody_knows_are_kept(text: str) -> None:
+    """Of a type or a version that there is not: the record is bytes."""
+    data = bytes.fromhex(text)
+    for strict in (True, False):
+        found = METADATA_RECORD.parse(data, strict=strict)
+        assert isinstance(found.body, bytes)
+        assert METADATA_RECORD.build(found) == data
+
+
+def test_the_builder_knows_the_version_of_the_frame() -> None:
+    nothing = {"api_key": "no_op_record", "version": 0, "body": {}}
+    assert METADATA_RECORD.build(nothing) == bytes.fromhex("01140000")
+    gone = {"topic_id_partition": {"name": "", "id": uuid.UUID(int=0), "partition": 0}}
+    whole = gone | {"broker_id": 0, "event_timestamp_ms": 0, "remote_partition_delete_state": 0}
+    value = {"api_key": 2, "version": 0, "body": whole}
+    assert REMOTE_LOG_METADATA_RECORD.build(value)[:3] == bytes.fromhex("010200")
+
+
+def test_the_frame_of_remote_log_metadata() -> None:
+    data = bytes.fromhex(f"01 02 00 0278{TOPIC}00000002 00 00000001 0000000000000003 01 00")
+    found = REMOTE_LOG_METADATA_RECORD.parse(data)
+    assert found.body.topic_id_partition.name == "x"
+    assert found.body.remote_partition_delete_state.name == "DELETE_PARTITION_STARTED"
+    assert REMOTE_LOG_METADATA_RECORD.build(found) == data
+    again = taken(REMOTE_LOG_METADATA_RECORD, b"\x81\0" + data[1:])
+    assert REMOTE_LOG_METADATA_RECORD.build(again) == data

@@ -227,7 +227,15 @@ class PayloadMaker(ViewMaker):
     def source(self, name: str, spec: Tree | str, prefix: str, part: str) -> Iterator[Source]:
         if isinstance(spec, dict) and isinstance(spec.get("type"), dict):
             return  # another number in each version
+        if isinstance(spec, dict) and "bits" not in spec and "'bits'" in str(spec):
+            return  # the oracle has no numbers for bits inside of others
         yield from super().source(name, spec, prefix, part)
+
+    def fields_of(self, name: object) -> Tree | None:
+        """The fields of a layout, without bits: the oracle has no numbers for those inside of others."""
+        found = super().fields_of(name)
+        bits = [n for n, s in (found or {}).items() if isinstance(s, dict) and "'bits'" in str(s)]
+        return None if found is None else {n: s for n, s in found.items() if n not in bits}
 
 
 def version_field(made: Made) -> str:

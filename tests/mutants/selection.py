@@ -79,6 +79,7 @@ SLOW = (
 )
 VIEWS = Selection(
     (
+        "tests/arrow/test_topic_views.py",
         "tests/arrow/test_view_values.py",
         "tests/log/test_index_views.py",
         "tests/arrow/test_view_writes.py",

@@ -15,7 +15,8 @@ REMOTE_LOG_METADATA_RECORD = Layout(
         "frame_version",
         Varint(32, signed=False, overlong=True),
         line=9,
-        const=1,
+        default=lambda _: 1,
+        refuse=Rule("frame_version != 1", lambda this: this.frame_version != 1),
         spelled="frameVersion",
     ),
     Field(
@@ -32,7 +33,7 @@ REMOTE_LOG_METADATA_RECORD = Layout(
         "version",
         Varint(32, signed=False, overlong=True),
         line=11,
-        valid=Rule("version <= 32767", lambda this: this.version <= 32767),
+        refuse=Rule("version > 32767", lambda this: this.version > 32767),
     ),
     Field(
         "body",

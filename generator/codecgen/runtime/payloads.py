@@ -13,7 +13,7 @@ from codecgen.runtime.rows import bits_of, case_of
 
 __all__ = ["Case", "Part", "PartError", "PayloadRows", "Unknown", "bits_of", "case_of"]
 
-Given = Mapping[int, Layout | Choice]
+Given = Mapping[Any, Layout | Choice]
 """What a part is, by the number of the part that decides."""
 Layouts = tuple[Layout | None, ...]
 """The layouts of the parts that are looked at, in their order. None is for a part that is null."""

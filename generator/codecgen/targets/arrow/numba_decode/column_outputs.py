@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from codecgen.plan.column_sources import BYTES_LIKE, Sources
 from codecgen.plan.columns import Leaf
 from codecgen.schema.model import Field
-from codecgen.targets.arrow.code_tree import FALSE, Expr, Global, Num, Var, all_of, call, invert
+from codecgen.targets.arrow.code_tree import (
+    FALSE,
+    Expr,
+    Global,
+    Num,
+    Var,
+    all_of,
+    call,
+    invert,
+)
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.field_variables import ITEM
 
@@ -186,7 +195,11 @@ class ColumnOutputs:
         """A number; ``truth`` is the same as a condition."""
         t = self.of(leaf)
         at = self.place(t)
-        if leaf.column.type == "bool":
+        if leaf.column.type == "bool" and isinstance(truth, Num):
+            if not truth.value:
+                with self.code.when(t.data):
+                    self.code.do("clear_bit", t.data, at)
+        elif leaf.column.type == "bool":
             with self.code.when(all_of([t.data, invert(truth)])):
                 self.code.do("clear_bit", t.data, at)
         else:

@@ -2,64 +2,40 @@
 
 from __future__ import annotations
 
-from codecgen.plan import LayoutPlan, nodes, read_ops
-from codecgen.plan.column_sources import BYTES_LIKE, DIRECT, Sources
+from codecgen.plan import nodes
+from codecgen.plan.column_sources import BYTES_LIKE, DIRECT
 from codecgen.plan.columns import Leaf
 from codecgen.plan.nodes import Value
 from codecgen.plan.payloads import Combination, PayloadCase
-from codecgen.plan.read_program import read_program
 from codecgen.schema.model import Field
 from codecgen.schema.types import BytesType
 from codecgen.targets.arrow.arithmetic import Refused, Term
 from codecgen.targets.arrow.beyond import first_choice
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Function, Num, Pick, Var, call
-from codecgen.targets.arrow.function_builder import Builder
-from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs, Target
 from codecgen.targets.arrow.numba_decode.field_variables import ITEM, Variables
-from codecgen.targets.arrow.numba_decode.payload_cases import Cases
+from codecgen.targets.arrow.numba_decode.payload_columns import FieldColumns
 from codecgen.targets.arrow.numba_decode.payload_reader import (
     PayloadFields,
     PayloadReader,
-    Places,
 )
 from codecgen.targets.arrow.numba_decode.payload_view import PayloadKernels
 
 
-class PayloadRowsKernel:
+class PayloadRowsKernel(FieldColumns):
     """Prints the function of one combination. It reads and checks all parts before it writes a row, and what it has written
     counts when the state says so: all rows of a payload at once."""
 
     def __init__(self, kernels: PayloadKernels, combination: Combination) -> None:
-        self.kernels = kernels
+        there = {n: p for n, p in combination.layouts.items() if p is not None}
+        super().__init__(kernels, there)
         self.combination = combination
-        self.layouts = {n: p for n, p in combination.layouts.items() if p is not None}
-        self.code = Builder()
-        self.variables = Variables()
-        self.places = Places()
-        self.cases = Cases(kernels.plan)
-        self.unread = Var("unread")
-        found = (first_choice(kernels.plan, plan) for plan in self.layouts.values())
+        found = (first_choice(kernels.plan, plan) for plan in there.values())
         self.choice = next((f for f in found if f is not None), None)
-        self.note, self.out, self.state, self.room, self.most = map(
-            Var, ("note", "out", "state", "room", "most")
-        )
-        self.p, self.at, self.rows_room = Var("p"), Var("at"), Var("rows_room")
-        self.starts = {name: Var(f"{name}_start") for name in self.layouts}
-        self.ends = {name: Var(f"{name}_end") for name in self.layouts}
-        self.gives = self.outputs()
+        self.p, self.rows_room = Var("p"), Var("rows_room")
+        self.starts = {name: Var(f"{name}_start") for name in there}
+        self.ends = {name: Var(f"{name}_end") for name in there}
         self.name = kernels.module.name(f"rows_{combination.name}")
-
-    def outputs(self, sources: Sources | None = None) -> ColumnOutputs:
-        return ColumnOutputs(
-            self.code,
-            sources,
-            self.kernels.columns,
-            row=self.note,
-            most=self.most,
-            at=self.at,
-            check=self.kernels.module.check,
-        )
 
     def emit(self) -> str:
         """The name of the function."""
@@ -140,6 +116,7 @@ class PayloadRowsKernel:
                 raise Unsupported("a column of bytes from something else", f)
             if leaf.column.type == "string" and not f.type.text:
                 raise Unsupported("a string that is not text in UTF-8", f)
+            self.see_default(part, f, case)
             self.places.note(part, f.name)
         elif leaf.column.type in DIRECT:
             part, f = self.field(value, case)
@@ -292,50 +269,6 @@ class PayloadRowsKernel:
             term = self.settled(self.fields(case, self.variables), value, case, leaf)
             self.number(leaf, term)
 
-    def nothing(self, target: Target) -> None:
-        """There is no value for a column."""
-        gives = self.outputs(self.inside(target.leaf))
-        gives.targets = self.gives.targets
-        gives.nothing(target)
-
-    def inside(self, leaf: Leaf) -> Sources:
-        """What a column is made of."""
-        leaves = self.kernels.view.leaves
-        inside = {x.index: self.kernels.view.inside(x) for x in leaves if x.root is leaf}
-        return Sources({}, (), (), inside)
-
-    def again(self, leaf: Leaf, target: Target, part: str, f: Field, case: PayloadCase) -> None:
-        """Read a field once more, for a column: what is in structs and lists goes to buffers of its own."""
-        start, end = self.places.again[part, f.name]
-        gives = self.outputs(self.inside(leaf))
-        gives.targets = self.gives.targets
-        gives.named = {(part, f.name): leaf}
-        plan = self.kernels.plan
-        at = Var("at_again")
-        reader = PayloadReader(plan, self.code, "rows", self.variables, at, gives)
-        reader.cases, reader.unread = self.cases, self.unread
-        with self.code.when(start.eq(0)):
-            self.nothing(target)
-        for layout, test in self.versions(part, f, case):
-            fields = PayloadFields(plan, layout, part, self.variables)
-            with self.code.otherwise(test):
-                self.code.assign(at, start)
-                reader.read(operation(self.kernels, layout, f), fields, end, {f.name})
-
-    def versions(
-        self, part: str, f: Field, case: PayloadCase
-    ) -> list[tuple[LayoutPlan, Expr | None]]:
-        """The layouts that a field may be read of, each with the condition that it is that one (None: otherwise)."""
-        chosen = self.cases.of(part)
-        if chosen is None:
-            layout = case.element if part == ITEM else self.layouts[part]
-            assert layout is not None
-            return [(layout, None)]
-        which = chosen.which(self.variables)
-        there = [(i, plan) for i, plan in enumerate(chosen.plans, 1) if plan.field(f.name)]
-        tests: list[Expr | None] = [which.eq(i) for i, _ in there]
-        return [(plan, test) for (_, plan), test in zip(there, [*tests[:-1], None], strict=True)]
-
     def number(self, leaf: Leaf, term: Term) -> None:
         value = term.value
         if term.truth and leaf.column.type != "bool":
@@ -346,15 +279,3 @@ class PayloadRowsKernel:
                 self.code.choose(made, value)
             value = made
         self.gives.number(leaf, value, term.null, term.value)
-
-
-def operation(kernels: PayloadKernels, layout: LayoutPlan, f: Field) -> read_ops.ReadOp:
-    """The operation that reads a field."""
-    ops = list(read_program(kernels.plan, layout).ops)
-    for op in ops:
-        if isinstance(op, read_ops.When):
-            ops += op.then
-        reads = read_ops.Number | read_ops.Elements | read_ops.Struct
-        if isinstance(op, reads) and op.field.name == f.name:
-            return op
-    raise Unsupported("read otherwise than by itself", f)
