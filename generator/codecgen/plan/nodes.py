@@ -12,7 +12,7 @@ from typing import Literal as OneOf
 
 from codecgen.plan.types import BOOL, INT, NULL, Type
 from codecgen.schema.model import Column, Derived, Field
-from codecgen.schema.types import BitMember
+from codecgen.schema.types import BitMember, ChoiceType, StructType
 
 Owner = str
 """Whose field it is: of the layout that the expression belongs to (``own``), of the element at hand (``item``), of the first
@@ -295,6 +295,25 @@ def fields_read(value: Value) -> Iterator[FieldValue]:
             yield node.word
         elif isinstance(node, EndValue):
             yield node.array
+
+
+def case_in(value: Value) -> FieldValue | None:
+    """The case of a choice that a value is, or that it is in (``body.moved`` of ``body.moved.to``)."""
+    field = value.word if isinstance(value, BitValue) else value
+    if not isinstance(field, FieldValue) or not field.holders:
+        return None
+    choice, case = (*field.holders, field.field)[:2]
+    if not isinstance(choice.type, ChoiceType) or not isinstance(case.type, StructType):
+        return None  # what decides in a choice by a field is a number
+    return FieldValue(case, Type("layout", nullable=True), field.owner, (choice,))
+
+
+def cases_read(value: Value) -> Iterator[tuple[FieldValue, FieldValue]]:
+    """The cases of choices that a value asks for, each with what it asks for: the case itself, or a field in it."""
+    for read in fields_read(value):
+        case = case_in(read)
+        if case is not None:
+            yield case, read
 
 
 def ends_read(value: Value) -> Iterator[EndValue]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from codecgen.plan import nodes
 from codecgen.plan.nodes import Value
 from codecgen.plan.resolve import Resolver, settled
+from codecgen.plan.resolve_cases import CaseResolver
 from codecgen.plan.scope import Scope
 from codecgen.plan.types import INT, Type
 from codecgen.schema.expression import EndOf, Expression, Node, Null, Path
@@ -50,9 +51,9 @@ def column_type(column: Column) -> Type:
     return Type(_KINDS.get(column.type, "int"), nullable=column.nullable)
 
 
-class RowsResolver(Resolver):
-    """What a path names in the rows of a view: also derived values, the position and the size of an entry, and the bits of
-    a field as one number."""
+class RowsResolver(CaseResolver):
+    """What a path names in the rows of a view: also derived values, the position and the size of an entry, the bits of a
+    field as one number, and the cases of choices."""
 
     def path(self, path: Path) -> Value:
         layout, each = self.scope.layout, self.scope.array

@@ -9,9 +9,9 @@ from typing import Any
 from codecgen.runtime.errors import CodecError, ParseError
 from codecgen.runtime.layout import Choice, Layout
 from codecgen.runtime.located_bytes import Limits, Session, Source
-from codecgen.runtime.rows import bits_of
+from codecgen.runtime.rows import bits_of, case_of
 
-__all__ = ["Case", "Part", "PartError", "PayloadRows", "Unknown", "bits_of"]
+__all__ = ["Case", "Part", "PartError", "PayloadRows", "Unknown", "bits_of", "case_of"]
 
 Given = Mapping[Any, Layout | Choice]
 """What a part is, by the number of the part that decides."""

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 import construct
 
 from codecgen.runtime.bits import Bits
+from codecgen.runtime.chosen import Chosen
 from codecgen.runtime.errors import TruncatedError
 from codecgen.runtime.fields import Field
 from codecgen.runtime.layout import Choice, Layout
 from codecgen.runtime.located_bytes import Condition, Source
 from codecgen.runtime.parsing import Opened
 
-__all__ = ["Case", "Column", "Header", "Place", "RowView", "bits_of"]
+__all__ = ["Case", "Column", "Header", "Place", "RowView", "bits_of", "case_of"]
 
 
 class Place(NamedTuple):
@@ -169,3 +170,19 @@ def bits_of(layout: Layout, fields: Any, name: str) -> int:
     if not isinstance(codec, Bits):
         raise TypeError(f"{name} is no field of bits")
     return codec.raw(fields[name])
+
+
+def case_of(layout: Layout, fields: Any, name: str, case: str) -> Any:
+    """What a choice holds, if it is that case; None where it is another one, bytes without a case, or not there."""
+    value = None if fields is None else fields.get(name)
+    if not isinstance(value, dict):
+        return None
+    codec: Any = layout.by_name[name].codec
+    if not isinstance(codec, Chosen):
+        raise TypeError(f"{name} is no choice")
+    found = codec.case(fields, lambda choice: int(value[choice.by]))
+    while isinstance(found, Choice):
+        if found.choice_name == case:
+            return value
+        found = found.cases[int(value[found.by])]
+    return value if isinstance(found, Layout) and found.layout_name == case else None

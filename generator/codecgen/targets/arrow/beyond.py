@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.columns import ViewPlan
-from codecgen.schema.lookup import bytes_of
-from codecgen.schema.types import ZERO_TERMINATED, PaddingType
+from codecgen.schema.lookup import bytes_of, choice_of
+from codecgen.schema.model import Field
+from codecgen.schema.types import ZERO_TERMINATED, ChoiceType, PaddingType
 from codecgen.targets.arrow.checks import Unsupported
 
 
@@ -26,6 +27,15 @@ def see_layout(plan: Plan, entry: LayoutPlan) -> None:
                 raise Unsupported(reason, fp.field)
 
 
+def first_choice(plan: Plan, entry: LayoutPlan) -> Field | None:
+    """The first field of a layout, or of one that it holds, that is one of several layouts."""
+    for layout in _layouts(plan, entry):
+        for fp in layout.fields:
+            if choice_of(fp.field) is not None:
+                return fp.field
+    return None
+
+
 def _layouts(plan: Plan, entry: LayoutPlan) -> Iterator[LayoutPlan]:
     """A layout, and all that it holds."""
     todo, seen = [entry], {(entry.name, entry.version)}
@@ -33,6 +43,8 @@ def _layouts(plan: Plan, entry: LayoutPlan) -> Iterator[LayoutPlan]:
         layout = todo.pop()
         yield layout
         for fp in layout.fields:
+            if isinstance(fp.field.type, ChoiceType):
+                continue  # who reads cases looks at them
             for held in plan.held_by(fp.field.type, layout):
                 if (held.name, held.version) not in seen:
                     seen.add((held.name, held.version))
@@ -61,4 +73,4 @@ def _beyond(fp: FieldPlan) -> str:
     return ""
 
 
-__all__ = ["see_expressible", "see_layout"]
+__all__ = ["first_choice", "see_expressible", "see_layout"]

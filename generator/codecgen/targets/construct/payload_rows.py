@@ -20,7 +20,7 @@ from codecgen.plan.payloads import (
 from codecgen.schema.model import Column
 from codecgen.schema.types import BitsType
 from codecgen.targets.construct.homes import Home, symbol
-from codecgen.targets.construct.rows import RowExpressions, RowModule
+from codecgen.targets.construct.rows import OWN_HELPERS, RowExpressions, RowModule
 from codecgen.targets.python_source import (
     WIDTH,
     Call,
@@ -37,7 +37,7 @@ from codecgen.targets.python_source import (
 RUNTIME = "codecgen.runtime.payloads"
 _INDENT = 16 + len(": ,")
 """Characters beside the name of a column and its lambda on their line."""
-_TAKEN = {"item", "row", "Case", "Part", "PayloadRows", "bits_of"}
+_TAKEN = {"item", "row", "Case", "Part", "PayloadRows", "bits_of", "case_of"}
 
 
 def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
@@ -85,10 +85,10 @@ class PayloadModule(RowModule):
         return f"{text}{gap}{assign(view.name.upper(), body)}\n"
 
     def runtime_imports(self) -> Iterator[str]:
-        other = self.helpers - {"bits_of"}
+        other = self.helpers - OWN_HELPERS
         if other:
             yield f"from codecgen.runtime.construct import {', '.join(sorted(other))}"
-        names = ["Case", "Part", "PayloadRows", *sorted(self.helpers & {"bits_of"})]
+        names = ["Case", "Part", "PayloadRows", *sorted(self.helpers & OWN_HELPERS)]
         yield f"from {RUNTIME} import {', '.join(names)}"
 
     def part(self, kind: PartKind) -> Code:
@@ -213,6 +213,9 @@ class PayloadExpressions(RowExpressions):
                 at = self.start(owner)
                 return f"bits_of({self.module.layout(self.plan_of(owner))}, {at}, {string(field.name)})"
         return super().text(value)
+
+    def around(self, owner: str) -> tuple[str, str]:
+        return self.module.layout(self.plan_of(owner)), self.start(owner)
 
     def plan_of(self, owner: str) -> LayoutPlan:
         """The layout that an owner's fields are of."""

@@ -27,7 +27,9 @@ from codecgen.targets.python_source import (
 
 RUNTIME = "codecgen.runtime.rows"
 _TAKEN = {"entry", "item", "place", "part", "Any", "Case", "Column", "Place", "RowView"}
-_TAKEN |= {"bits_of", "end_of", "wrap", "bool", "int", "tuple"}
+_TAKEN |= {"bits_of", "case_of", "end_of", "wrap", "bool", "int", "tuple"}
+OWN_HELPERS = {"bits_of", "case_of"}
+"""What the modules of rows have beside what codecs have."""
 _INDENT = 21
 """Characters beside a lambda on its line."""
 _PARAMETERS = "entry, item, place"
@@ -87,9 +89,9 @@ class RowModule:
 
     def runtime_imports(self) -> Iterator[str]:
         """What the module needs of the runtime."""
-        runtime = {"Case", "Column", "RowView"} | (self.helpers & {"bits_of"})
+        runtime = {"Case", "Column", "RowView"} | (self.helpers & OWN_HELPERS)
         runtime |= {"Place"} if self.functions else set()
-        other = self.helpers - {"bits_of"}
+        other = self.helpers - OWN_HELPERS
         if other:
             yield f"from codecgen.runtime.construct import {', '.join(sorted(other))}"
         yield f"from {RUNTIME} import {', '.join(sorted(runtime, key=_import_key))}"
@@ -245,7 +247,24 @@ class RowExpressions(PythonExpressions):
                 of_item = owner == "item"
                 layout = self.case.element if of_item else self.case.entry
                 return self.module.bits(layout, "item" if of_item else "entry", field.name)
+            case nodes.FieldValue() | nodes.BitValue() if case := nodes.case_in(value):
+                return self.in_case(case, value.names[2:])
         return super().text(value)
+
+    def in_case(self, case: nodes.FieldValue, names: tuple[str, ...]) -> str:
+        """A case of a choice, or what is in it."""
+        layout, start = self.around(case.owner)
+        arguments = [layout, start, *map(string, case.names)]
+        text = f"{self.help('case_of')}({', '.join(arguments)})"
+        return (
+            f"{self.help('value_at')}({', '.join([text, *map(string, names)])})" if names else text
+        )
+
+    def around(self, owner: str) -> tuple[str, str]:
+        """The layout that an owner's fields are of, and what holds their values."""
+        if owner == "item":
+            return self.module.layout(self.case.element), "item"
+        return self.module.layout(self.case.entry), "entry"
 
     def plain(self, value: Value) -> bool:
         return isinstance(value, nodes.DerivedValue) or super().plain(value)

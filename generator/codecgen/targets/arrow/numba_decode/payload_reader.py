@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from codecgen.plan import LayoutPlan
+from codecgen.plan import LayoutPlan, read_ops
 from codecgen.plan.constant_folding import Known, settled_fields
-from codecgen.plan.nodes import FieldValue, Literal, Value, part_of
+from codecgen.plan.nodes import FieldValue, Literal, Value, case_in, part_of
 from codecgen.plan.read_ops import ReadOp
 from codecgen.schema.model import Field
 from codecgen.schema.types import ArrayType, BytesType, ScalarType
+from codecgen.targets.arrow.arithmetic import Term
 from codecgen.targets.arrow.code_tree import Expr, Var
 from codecgen.targets.arrow.numba_decode.column_outputs import Target
 from codecgen.targets.arrow.numba_decode.field_variables import ITEM, Fields
-from codecgen.targets.arrow.numba_decode.layout_reader import Reader
+from codecgen.targets.arrow.numba_decode.payload_cases import CaseReader, Cases
 
 Key = tuple[str, str]
 """A part, or the element at hand, and a field of it."""
@@ -43,7 +44,7 @@ def _both(name: str) -> tuple[Var, Var]:
     return Var(f"start_of_{name}"), Var(f"end_around_{name}")
 
 
-class PayloadReader(Reader):
+class PayloadReader(CaseReader):
     """Prints programs of parts. ``needed`` are the fields of elements that are rows that somebody asks for."""
 
     places = Places()
@@ -56,7 +57,10 @@ class PayloadReader(Reader):
         if noted is not None:
             self.code.assign(noted[0], self.p)
             self.code.assign(noted[1], end)
-        super().read(op, fields, end, wanted)
+        if isinstance(op, read_ops.Choose):
+            self.choose(op, fields, end)
+        else:
+            super().read(op, fields, end, wanted)
 
     def present(self, f: Field, type_: BytesType, n: Var, target: Target | None) -> None:
         start = self.places.bytes.get((self.part, f.name))
@@ -95,6 +99,7 @@ class PayloadReader(Reader):
         for (part, _), (start, _) in self.places.again.items():
             if part == ITEM:
                 self.code.assign(start, 0)
+        self.cases.begin(self.code, self.variables, ITEM)
         windows, covered = self.windows, self.covered
         self.layout(element, ITEM, end, self.needed)
         self.windows, self.covered = windows, covered
@@ -107,12 +112,23 @@ class PayloadFields(Fields):
 
     layouts: dict[str, LayoutPlan] = field(default_factory=dict)
     element: LayoutPlan | None = None
+    cases: Cases | None = None
 
     def where(self, owner: str) -> tuple[str, LayoutPlan]:
         if owner == ITEM and self.element is not None:
             return ITEM, self.element
         name = part_of(owner) or ""
         return name, self.layouts[name]
+
+    def field(self, value: FieldValue) -> Term:
+        if self.cases is None or case_in(value) is None:
+            return Fields.field(self, value)  # no super() with slots
+        return self.cases.term(value, self.where(value.owner)[0], self.variables)
+
+    def raw(self, value: FieldValue, column: str) -> Term | None:
+        if self.cases is None or case_in(value) is None:
+            return Fields.raw(self, value, column)
+        return self.cases.raw(value, self.where(value.owner)[0], self.variables, column)
 
     def known(self) -> Known:
         """Constants are settled before anything is read: kernels take nothing else."""

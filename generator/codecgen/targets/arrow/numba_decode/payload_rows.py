@@ -2,59 +2,40 @@
 
 from __future__ import annotations
 
-from codecgen.plan import LayoutPlan, nodes, read_ops
-from codecgen.plan.column_sources import BYTES_LIKE, DIRECT, Sources
+from codecgen.plan import nodes
+from codecgen.plan.column_sources import BYTES_LIKE, DIRECT
 from codecgen.plan.columns import Leaf
 from codecgen.plan.nodes import Value
 from codecgen.plan.payloads import Combination, PayloadCase
-from codecgen.plan.read_program import read_program
-from codecgen.plan.tag_defaults import default_bytes
 from codecgen.schema.model import Field
-from codecgen.schema.types import ArrayType, BytesType, ScalarType
+from codecgen.schema.types import BytesType
 from codecgen.targets.arrow.arithmetic import Refused, Term
+from codecgen.targets.arrow.beyond import first_choice
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Function, Num, Pick, Var, call
-from codecgen.targets.arrow.function_builder import Builder
-from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs, Target
 from codecgen.targets.arrow.numba_decode.field_variables import ITEM, Variables
+from codecgen.targets.arrow.numba_decode.payload_columns import FieldColumns
 from codecgen.targets.arrow.numba_decode.payload_reader import (
     PayloadFields,
     PayloadReader,
-    Places,
 )
 from codecgen.targets.arrow.numba_decode.payload_view import PayloadKernels
 
 
-class PayloadRowsKernel:
+class PayloadRowsKernel(FieldColumns):
     """Prints the function of one combination. It reads and checks all parts before it writes a row, and what it has written
     counts when the state says so: all rows of a payload at once."""
 
     def __init__(self, kernels: PayloadKernels, combination: Combination) -> None:
-        self.kernels = kernels
+        there = {n: p for n, p in combination.layouts.items() if p is not None}
+        super().__init__(kernels, there)
         self.combination = combination
-        self.layouts = {n: p for n, p in combination.layouts.items() if p is not None}
-        self.code = Builder()
-        self.variables = Variables()
-        self.places = Places()
-        self.note, self.out, self.state, self.room, self.most = map(
-            Var, ("note", "out", "state", "room", "most")
-        )
-        self.p, self.at, self.rows_room = Var("p"), Var("at"), Var("rows_room")
-        self.starts = {name: Var(f"{name}_start") for name in self.layouts}
-        self.ends = {name: Var(f"{name}_end") for name in self.layouts}
-        self.gives = self.outputs()
+        found = (first_choice(kernels.plan, plan) for plan in there.values())
+        self.choice = next((f for f in found if f is not None), None)
+        self.p, self.rows_room = Var("p"), Var("rows_room")
+        self.starts = {name: Var(f"{name}_start") for name in there}
+        self.ends = {name: Var(f"{name}_end") for name in there}
         self.name = kernels.module.name(f"rows_{combination.name}")
-
-    def outputs(self, sources: Sources | None = None) -> ColumnOutputs:
-        return ColumnOutputs(
-            self.code,
-            sources,
-            self.kernels.columns,
-            row=self.note,
-            most=self.most,
-            at=self.at,
-            check=self.kernels.module.check,
-        )
 
     def emit(self) -> str:
         """The name of the function."""
@@ -70,10 +51,10 @@ class PayloadRowsKernel:
             reader.fail(self.p.ne(self.ends[name]), plan.fields[-1].field)
         for case in self.combination.cases:
             if case.when is None:
-                self.rows(case)
+                self.rows(case, reader)
                 break
             with code.when(self.condition(case)):
-                self.rows(case)
+                self.rows(case, reader)
                 code.give(1)
         code.give(1)
         parameters = [v for n in self.layouts for v in (self.starts[n], self.ends[n])]
@@ -89,7 +70,7 @@ class PayloadRowsKernel:
     def reader(self) -> PayloadReader:
         plan = self.kernels.plan
         reader = PayloadReader(plan, self.code, "rows", self.variables, self.p, self.gives)
-        reader.places = self.places
+        reader.places, reader.cases, reader.unread = self.places, self.cases, self.unread
         reader.needed = frozenset(self.asked(ITEM))
         return reader
 
@@ -98,6 +79,12 @@ class PayloadRowsKernel:
     def look_ahead(self) -> None:
         """Find the fields that values ask for, and what is noted for columns."""
         self.used: set[tuple[str, str]] = set()
+        for case in self.combination.cases:
+            values = [*case.values.values(), *([] if case.when is None else [case.when])]
+            for value in values:
+                for _, read in nodes.cases_read(value):
+                    part, layout = self.fields(case, Variables()).where(read.owner)
+                    self.cases.ask(part, layout, read)
         for case in self.combination.cases:
             if case.array is not None:
                 if case.element is None:
@@ -110,6 +97,9 @@ class PayloadRowsKernel:
                 fields = self.fields(case, Variables())
                 self.settled(fields, case.when, case)
                 self.used |= fields.used
+        self.cases.begin(self.code, self.variables)
+        if self.choice is not None:
+            self.code.assign(self.unread, 0)
         for part, name in [*self.places.again, *self.places.each]:
             if part != ITEM:
                 self.code.assign(self.variables.of(part, name), 0)
@@ -126,6 +116,7 @@ class PayloadRowsKernel:
                 raise Unsupported("a column of bytes from something else", f)
             if leaf.column.type == "string" and not f.type.text:
                 raise Unsupported("a string that is not text in UTF-8", f)
+            self.see_default(part, f, case)
             self.places.note(part, f.name)
         elif leaf.column.type in DIRECT:
             part, f = self.field(value, case)
@@ -142,7 +133,13 @@ class PayloadRowsKernel:
     def fields(self, case: PayloadCase, variables: Variables) -> PayloadFields:
         layout = next(iter(self.layouts.values()), None) or self.kernels.any_layout
         return PayloadFields(
-            self.kernels.plan, layout, "", variables, layouts=self.layouts, element=case.element
+            self.kernels.plan,
+            layout,
+            "",
+            variables,
+            layouts=self.layouts,
+            element=case.element,
+            cases=self.cases,
         )
 
     def settled(
@@ -167,6 +164,10 @@ class PayloadRowsKernel:
 
     def field(self, value: Value, case: PayloadCase) -> tuple[str, Field]:
         """The field that a column of bytes or of lists shows."""
+        if isinstance(value, nodes.FieldValue) and nodes.case_in(value) and len(value.holders) == 2:
+            part, _ = self.fields(case, Variables()).where(value.owner)
+            choice, held = value.holders
+            return self.cases.found[part, choice.name][held.name].part, value.field
         if isinstance(value, nodes.FieldValue) and not value.holders:
             part, layout = self.fields(case, Variables()).where(value.owner)
             fp = layout.field(value.field.name)
@@ -192,8 +193,9 @@ class PayloadRowsKernel:
 
     # ------------------------------------------------------------ rows
 
-    def rows(self, case: PayloadCase) -> None:
+    def rows(self, case: PayloadCase, reader: PayloadReader) -> None:
         code = self.code
+        self.looked_at(reader)
         if case.empty:
             return
         code.assign(self.at, call("load_i64_le", self.state + self.kernels.state["ROWS"]))
@@ -217,6 +219,11 @@ class PayloadRowsKernel:
                 self.reader().item(case.element, end)
                 self.row(case, numbers)
         self.commit()
+
+    def looked_at(self, reader: PayloadReader) -> None:
+        """See that nothing was passed over of what has rows: the reference codecs look at it."""
+        if self.choice is not None:
+            reader.fail(self.unread.ne(0), self.choice)
 
     def row(self, case: PayloadCase, numbers: Var) -> None:
         """Write a row: all that it is made of has been read."""
@@ -262,48 +269,6 @@ class PayloadRowsKernel:
             term = self.settled(self.fields(case, self.variables), value, case, leaf)
             self.number(leaf, term)
 
-    def nothing(self, target: Target) -> None:
-        """There is no value for a column."""
-        gives = self.outputs(self.inside(target.leaf))
-        gives.targets = self.gives.targets
-        gives.nothing(target)
-
-    def inside(self, leaf: Leaf) -> Sources:
-        """What a column is made of."""
-        leaves = self.kernels.view.leaves
-        inside = {x.index: self.kernels.view.inside(x) for x in leaves if x.root is leaf}
-        return Sources({}, (), (), inside)
-
-    def again(self, leaf: Leaf, target: Target, part: str, f: Field, case: PayloadCase) -> None:
-        """Read a field once more, for a column: what is in structs and lists goes to buffers of its own."""
-        start, end = self.places.again[part, f.name]
-        gives = self.outputs(self.inside(leaf))
-        gives.targets = self.gives.targets
-        gives.named = {(part, f.name): leaf}
-        plan = self.kernels.plan
-        at = Var("at_again")
-        reader = PayloadReader(plan, self.code, "rows", self.variables, at, gives)
-        layout = case.element if part == ITEM else self.layouts[part]
-        assert layout is not None
-        fields = PayloadFields(plan, layout, part, self.variables)
-        with self.code.when(start.eq(0)):
-            self.left_out(target, layout, f)
-        with self.code.otherwise():
-            self.code.assign(at, start)
-            reader.read(operation(self.kernels, layout, f), fields, end, {f.name})
-
-    def left_out(self, target: Target, layout: LayoutPlan, f: Field) -> None:
-        """A field is not there: it is null, or a tagged one that holds its default."""
-        tagged = next((fp for fp in layout.tagged if fp.name == f.name), None)
-        if tagged is None or (isinstance(f.type, ArrayType) and tagged.default is not None):
-            self.nothing(target)
-            return
-        if isinstance(f.type, ScalarType) and any(default_bytes(tagged)):
-            raise Unsupported("a column of a tagged field with a default that is not empty", f)
-        gives = self.outputs(self.inside(target.leaf))
-        gives.targets = self.gives.targets
-        gives.empty(target)
-
     def number(self, leaf: Leaf, term: Term) -> None:
         value = term.value
         if term.truth and leaf.column.type != "bool":
@@ -314,17 +279,3 @@ class PayloadRowsKernel:
                 self.code.choose(made, value)
             value = made
         self.gives.number(leaf, value, term.null, term.value)
-
-
-def operation(kernels: PayloadKernels, layout: LayoutPlan, f: Field) -> read_ops.ReadOp:
-    """The operation that reads a field."""
-    ops = list(read_program(kernels.plan, layout).ops)
-    for op in ops:
-        if isinstance(op, read_ops.When):
-            ops += op.then
-        if isinstance(op, read_ops.Tags):
-            ops += [inner for _, known in op.known for inner in known]
-        reads = read_ops.Number | read_ops.Elements | read_ops.Struct
-        if isinstance(op, reads) and op.field.name == f.name:
-            return op
-    raise Unsupported("read otherwise than by itself", f)
