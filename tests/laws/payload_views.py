@@ -195,8 +195,29 @@ class PayloadMaker(ViewMaker):
                     if one.kind == "int" and one.versions is None and "." not in one.path:
                         yield Seen(f"{part}.{name}", "int", (), False, None, type=one.type)
 
+    def of_cases(self, path: str, spec: Tree) -> Iterator[Source]:
+        """What is in some case of a choice."""
+        several = next((s for s in self.kit.several if s.name == spec["choice"]), None)
+        if several is None or "versions" in spec:
+            return
+        case = self.d.pick(several.cases)
+        own = f"{path}.{case.name}"
+        yield Source(f"{own} != null", "bool")
+        for name, inner in case.tree["fields"].items():
+            if name == several.by or name == case.name:
+                continue
+            for source in self.plain(self.source(name, inner, f"{own}.", f"{own}.{name}")):
+                source.nullable = True
+                yield source
+
     def of_part(self, part: str, made: Made, null: bool) -> Iterator[Source]:
         for name, spec in made.tree["fields"].items():
+            if isinstance(spec, dict) and "choice" in spec:
+                for source in self.of_cases(f"{part}.{name}", spec):
+                    if null and source.type in ("list", "struct", "bool") and source.part:
+                        source.text = f"if {part} == null then null else {source.text}"
+                    yield source
+                continue
             versions = spec.get("versions") if isinstance(spec, dict) else None
             found = self.plain(self.source(name, spec, f"{part}.", f"{part}.{name}"))
             for source in found:
