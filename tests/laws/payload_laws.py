@@ -270,16 +270,17 @@ class PayloadScope:
             return self.row
         value = item if names[0] == "item" else self.parsed[names[0]]
         if names[0] != "item" and len(names) > 2 and names[2] in self.facts.layouts:
-            return self.in_case(names, value)
+            spec = self.facts.layouts[self.layouts[names[0]]]["fields"].get(names[1])
+            if isinstance(spec, Mapping) and "choice" in spec:
+                return self.in_case(names, spec, value)
         for name in names[1:]:
             value = None if value is None else value[name]
         return value
 
-    def in_case(self, names: tuple[str, ...], fields: Any) -> Any:
+    def in_case(self, names: tuple[str, ...], spec: Tree, fields: Any) -> Any:
         """What is in a case of a choice; None where that is another one."""
         part, choice, case, *rest = names
         layout = self.layouts[part]
-        spec = self.facts.layouts[layout]["fields"][choice]
         value = None if fields is None else fields.get(choice)
         if not isinstance(value, Mapping):
             return None
