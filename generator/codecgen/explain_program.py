@@ -99,7 +99,11 @@ def _layout(plan: Plan, name: str) -> Iterator[str]:
     for i, layout in enumerate(plans):
         if i:
             yield ""
-        yield f"{title(layout)}, read ({layout.layout.span})"
+        heading = f"{title(layout)}, read ({layout.layout.span})"
+        if len(heading) > WIDTH:
+            yield f"{title(layout)}, read"
+            heading = f"  ({layout.layout.span})"
+        yield heading
         for op in read_program(plan, layout).ops:
             yield from _read(op, layout, 1)
 

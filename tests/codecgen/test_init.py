@@ -55,7 +55,9 @@ def test_the_first_layout_shows_what_is_used(
         "audit", "--uses", "kafka_codecs", "--dir", "there", cwd=tmp_path, monkeypatch=monkeypatch
     )
     model: Model = sound(tmp_path / "there" / "schemas")
-    assert [f.name for f in model.layouts["message"].fields][3] == "kafka_compression"
+    assert [f.name for f in model.layouts["message"].fields][
+        3
+    ] == "kafka_consumer_offsets_record_type"
     assert model.manifest.package == "audit_codecs"
 
 

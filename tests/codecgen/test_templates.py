@@ -218,7 +218,7 @@ def test_what_the_view_says_of_tables() -> None:
 
 def test_as_of_an_old_release() -> None:
     plan = make_plan(as_of(our_model(), "0.11.0"), "0.11.0")
-    template = "{{ release }}{% for v in enums[0].values %} {{ v.name }}{% endfor %}\n"
+    template = "{{ release }}{% for e in enums if e.name == 'compression' %}{% for v in e.values %} {{ v.name }}{% endfor %}{% endfor %}\n"
     assert emit(plan, {"a.h.j2": template}).files == {"a.h": "0.11.0 none gzip snappy lz4"}
 
 
@@ -254,7 +254,7 @@ def test_names_of_files_say_what_they_are_for() -> None:
     assert files["t/partition_metadata.txt"] == "2 0"
     assert files["t/meta_properties.txt"] == "0 5"
     assert files["f/records.txt"] == "records"
-    assert not any("_part" in path for path in files)
+    assert not any(path.endswith("_part") for path in files)
 
 
 @pytest.mark.parametrize(

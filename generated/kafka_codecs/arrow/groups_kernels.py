@@ -2539,8 +2539,7 @@ def rows_of_5_consumer_group_member_metadata_key_consumer_group_member_metadata_
             return fail(note, 27, p)  # unknown_tags
         value_after_of_unknown_tags = p + value_size_of_unknown_tags
         if value_tag_of_unknown_tags == 0:
-            if value_size_of_unknown_tags >= 0:
-                return fail(note, 28, p)  # classic_member_metadata
+            return fail(note, 28, p)  # classic_member_metadata
         p = value_after_of_unknown_tags
     if p != value_end:
         return fail(note, 27, p)  # unknown_tags
@@ -2727,7 +2726,8 @@ def rows_of_5_consumer_group_member_metadata_key_consumer_group_member_metadata_
                 return fail(note, 24, at_again)  # subscribed_topic_names
             if subscribed_topics_element_offsets:
                 if (
-                    part_subscribed_topic_names > subscribed_topics_element_room - subscribed_topics_element_at
+                    part_subscribed_topic_names
+                    > subscribed_topics_element_room - subscribed_topics_element_at
                 ):
                     return 0
                 copy(
@@ -3312,7 +3312,8 @@ def rows_of_10_share_group_member_metadata_key_share_group_member_metadata_value
                 return fail(note, 36, at_again)  # subscribed_topic_names
             if subscribed_topics_element_offsets:
                 if (
-                    part_subscribed_topic_names > subscribed_topics_element_room - subscribed_topics_element_at
+                    part_subscribed_topic_names
+                    > subscribed_topics_element_room - subscribed_topics_element_at
                 ):
                     return 0
                 copy(

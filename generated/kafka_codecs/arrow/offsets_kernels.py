@@ -1130,26 +1130,26 @@ def rows_of_1_offset_commit_key_offset_commit_value_v4(
             return fail(note, 16, p)  # unknown_tags
         value_after_of_unknown_tags = p + value_size_of_unknown_tags
         if value_tag_of_unknown_tags == 0:
-            if value_size_of_unknown_tags == 16:
-                if (
-                    load_u8(p + 0) == 0
-                    and load_u8(p + 1) == 0
-                    and load_u8(p + 2) == 0
-                    and load_u8(p + 3) == 0
-                    and load_u8(p + 4) == 0
-                    and load_u8(p + 5) == 0
-                    and load_u8(p + 6) == 0
-                    and load_u8(p + 7) == 0
-                    and load_u8(p + 8) == 0
-                    and load_u8(p + 9) == 0
-                    and load_u8(p + 10) == 0
-                    and load_u8(p + 11) == 0
-                    and load_u8(p + 12) == 0
-                    and load_u8(p + 13) == 0
-                    and load_u8(p + 14) == 0
-                    and load_u8(p + 15) == 0
-                ):
-                    return fail(note, 17, p)  # topic_id
+            if (
+                value_size_of_unknown_tags == 16
+                and load_u8(p + 0) == 0
+                and load_u8(p + 1) == 0
+                and load_u8(p + 2) == 0
+                and load_u8(p + 3) == 0
+                and load_u8(p + 4) == 0
+                and load_u8(p + 5) == 0
+                and load_u8(p + 6) == 0
+                and load_u8(p + 7) == 0
+                and load_u8(p + 8) == 0
+                and load_u8(p + 9) == 0
+                and load_u8(p + 10) == 0
+                and load_u8(p + 11) == 0
+                and load_u8(p + 12) == 0
+                and load_u8(p + 13) == 0
+                and load_u8(p + 14) == 0
+                and load_u8(p + 15) == 0
+            ):
+                return fail(note, 17, p)  # topic_id
             start_of_topic_id = p
             p += 16  # topic_id
             if p > value_after_of_unknown_tags:

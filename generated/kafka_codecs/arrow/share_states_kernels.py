@@ -206,14 +206,14 @@ def rows_of_0_share_snapshot_key_share_snapshot_value_v0(
             return fail(note, 7, p)  # unknown_tags
         value_after_of_unknown_tags = p + value_size_of_unknown_tags
         if value_tag_of_unknown_tags == 0:
-            if value_size_of_unknown_tags == 4:
-                if (
-                    load_u8(p + 0) == 255
-                    and load_u8(p + 1) == 255
-                    and load_u8(p + 2) == 255
-                    and load_u8(p + 3) == 255
-                ):
-                    return fail(note, 8, p)  # delivery_complete_count
+            if (
+                value_size_of_unknown_tags == 4
+                and load_u8(p + 0) == 255
+                and load_u8(p + 1) == 255
+                and load_u8(p + 2) == 255
+                and load_u8(p + 3) == 255
+            ):
+                return fail(note, 8, p)  # delivery_complete_count
             value_delivery_complete_count = load_i32(p)
             p += 4
             if p > value_after_of_unknown_tags:
@@ -653,14 +653,14 @@ def rows_of_1_share_update_key_share_update_value_v0(
             return fail(note, 15, p)  # unknown_tags
         value_after_of_unknown_tags = p + value_size_of_unknown_tags
         if value_tag_of_unknown_tags == 0:
-            if value_size_of_unknown_tags == 4:
-                if (
-                    load_u8(p + 0) == 255
-                    and load_u8(p + 1) == 255
-                    and load_u8(p + 2) == 255
-                    and load_u8(p + 3) == 255
-                ):
-                    return fail(note, 16, p)  # delivery_complete_count
+            if (
+                value_size_of_unknown_tags == 4
+                and load_u8(p + 0) == 255
+                and load_u8(p + 1) == 255
+                and load_u8(p + 2) == 255
+                and load_u8(p + 3) == 255
+            ):
+                return fail(note, 16, p)  # delivery_complete_count
             value_delivery_complete_count = load_i32(p)
             p += 4
             if p > value_after_of_unknown_tags:

@@ -491,18 +491,18 @@ def rows_of_0_transaction_log_key_transaction_log_value_v1(
             return fail(note, 9, p)  # unknown_tags
         value_after_of_unknown_tags = p + value_size_of_unknown_tags
         if value_tag_of_unknown_tags == 0:
-            if value_size_of_unknown_tags == 8:
-                if (
-                    load_u8(p + 0) == 255
-                    and load_u8(p + 1) == 255
-                    and load_u8(p + 2) == 255
-                    and load_u8(p + 3) == 255
-                    and load_u8(p + 4) == 255
-                    and load_u8(p + 5) == 255
-                    and load_u8(p + 6) == 255
-                    and load_u8(p + 7) == 255
-                ):
-                    return fail(note, 10, p)  # previous_producer_id
+            if (
+                value_size_of_unknown_tags == 8
+                and load_u8(p + 0) == 255
+                and load_u8(p + 1) == 255
+                and load_u8(p + 2) == 255
+                and load_u8(p + 3) == 255
+                and load_u8(p + 4) == 255
+                and load_u8(p + 5) == 255
+                and load_u8(p + 6) == 255
+                and load_u8(p + 7) == 255
+            ):
+                return fail(note, 10, p)  # previous_producer_id
             value_previous_producer_id = load_i64(p)
             p += 8
             if p > value_after_of_unknown_tags:
@@ -510,18 +510,18 @@ def rows_of_0_transaction_log_key_transaction_log_value_v1(
             if p != value_after_of_unknown_tags:
                 return fail(note, 10, p)  # previous_producer_id
         if value_tag_of_unknown_tags == 1:
-            if value_size_of_unknown_tags == 8:
-                if (
-                    load_u8(p + 0) == 255
-                    and load_u8(p + 1) == 255
-                    and load_u8(p + 2) == 255
-                    and load_u8(p + 3) == 255
-                    and load_u8(p + 4) == 255
-                    and load_u8(p + 5) == 255
-                    and load_u8(p + 6) == 255
-                    and load_u8(p + 7) == 255
-                ):
-                    return fail(note, 11, p)  # next_producer_id
+            if (
+                value_size_of_unknown_tags == 8
+                and load_u8(p + 0) == 255
+                and load_u8(p + 1) == 255
+                and load_u8(p + 2) == 255
+                and load_u8(p + 3) == 255
+                and load_u8(p + 4) == 255
+                and load_u8(p + 5) == 255
+                and load_u8(p + 6) == 255
+                and load_u8(p + 7) == 255
+            ):
+                return fail(note, 11, p)  # next_producer_id
             value_next_producer_id = load_i64(p)
             p += 8
             if p > value_after_of_unknown_tags:
@@ -529,18 +529,16 @@ def rows_of_0_transaction_log_key_transaction_log_value_v1(
             if p != value_after_of_unknown_tags:
                 return fail(note, 11, p)  # next_producer_id
         if value_tag_of_unknown_tags == 2:
-            if value_size_of_unknown_tags == 2:
-                if load_u8(p + 0) == 0 and load_u8(p + 1) == 0:
-                    return fail(note, 12, p)  # client_transaction_version
+            if value_size_of_unknown_tags == 2 and load_u8(p + 0) == 0 and load_u8(p + 1) == 0:
+                return fail(note, 12, p)  # client_transaction_version
             p += 2  # client_transaction_version
             if p > value_after_of_unknown_tags:
                 return fail(note, 12, p)  # client_transaction_version
             if p != value_after_of_unknown_tags:
                 return fail(note, 12, p)  # client_transaction_version
         if value_tag_of_unknown_tags == 3:
-            if value_size_of_unknown_tags == 2:
-                if load_u8(p + 0) == 255 and load_u8(p + 1) == 255:
-                    return fail(note, 13, p)  # next_producer_epoch
+            if value_size_of_unknown_tags == 2 and load_u8(p + 0) == 255 and load_u8(p + 1) == 255:
+                return fail(note, 13, p)  # next_producer_epoch
             p += 2  # next_producer_epoch
             if p > value_after_of_unknown_tags:
                 return fail(note, 13, p)  # next_producer_epoch

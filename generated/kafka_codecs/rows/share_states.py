@@ -23,7 +23,7 @@ def row_delivery_complete_count(key: Any, value: Any, item: Any, row: Any) -> An
 
 def row_state_batches(key: Any, value: Any, item: Any, row: Any) -> Any:
     """What became of ranges of records. From views/share_states.yaml:30."""
-    return tuple([(part.first_offset, part.last_offset, int(part.delivery_state), part.delivery_count) for part in value.state_batches])
+    return tuple([(part.first_offset, part.last_offset, int(part.delivery_state), part.delivery_count) for part in value.state_batches])  # fmt: skip
 
 
 def row_start_offset(key: Any, value: Any, item: Any, row: Any) -> Any:
@@ -46,7 +46,7 @@ def row_delivery_complete_count_(key: Any, value: Any, item: Any, row: Any) -> A
 
 def row_state_batches_(key: Any, value: Any, item: Any, row: Any) -> Any:
     """What became of ranges of records. From views/share_states.yaml:45."""
-    return tuple([(part.first_offset, part.last_offset, int(part.delivery_state), part.delivery_count) for part in value.state_batches])
+    return tuple([(part.first_offset, part.last_offset, int(part.delivery_state), part.delivery_count) for part in value.state_batches])  # fmt: skip
 
 
 SHARE_STATES = PayloadRows(

@@ -16,7 +16,7 @@ def row_partitions(key: Any, value: Any, item: Any, row: Any) -> Any:
     """Partitions that the transaction has written to, topic by topic. From
     views/transactions.yaml:24.
     """
-    return None if value.transaction_partitions is None else tuple([(part.topic, tuple(part.partition_ids)) for part in value.transaction_partitions])
+    return None if value.transaction_partitions is None else tuple([(part.topic, tuple(part.partition_ids)) for part in value.transaction_partitions])  # fmt: skip
 
 
 def row_last_update_time(key: Any, value: Any, item: Any, row: Any) -> Any:

@@ -14,6 +14,7 @@ from codecgen.schema.grammar_of_choices import (
     FIELD_OF_CHOICE,
     TOGETHER,
 )
+from codecgen.schema.grammar_of_enums import ENUMS, SPELLED
 from codecgen.schema.grammar_of_examples import EXAMPLES
 from codecgen.schema.grammar_of_texts import TEXTS
 from codecgen.schema.grammar_of_views import VIEWS
@@ -56,10 +57,6 @@ def _versioned(*kinds: Kind) -> Either:
 
 
 _UNTIL = Key(Use("since"), "In which release it ended.")
-_SPELLED = Key(
-    Word(),
-    "How the format's own documents write the name, where the rule of the manifest does not give it.",
-)
 _ACCEPTS = Key(ListOf(OneOf(tuple(FREEDOMS))), "What lenient readers take, and strict ones refuse.")
 _VERSIONS = Key(Range(), "The versions in which it exists.")
 _MISPRINT = Key(Use("misprint"), "What a document about the format says wrongly about it.")
@@ -237,7 +234,7 @@ FORMS: Mapping[str, Form] = {
             "refuse": Key(Code(), "What every reader refuses."),
             "accepts": _ACCEPTS,
             "unit": Key(Word(), "Unit of the number."),
-            "spelled": _SPELLED,
+            "spelled": SPELLED,
             "formerly": Key(Use("formerly"), "A name that it had before."),
             "misprint": _MISPRINT,
             "hidden": Key(Boolean(), "Left out of summaries."),
@@ -303,7 +300,7 @@ FORMS: Mapping[str, Form] = {
             "doc": DOC,
             "versions": _VERSIONS,
             "since": SINCE,
-            "spelled": _SPELLED,
+            "spelled": SPELLED,
             "default": Key(Code(), "What the builder writes when no value is given."),
             "misprint": _MISPRINT,
         },
@@ -377,27 +374,7 @@ FORMS: Mapping[str, Form] = {
     **CHOICES,
     **VIEWS,
     **TEXTS,
-    "enums": Form("Names for numbers.", {"enums": Key(MapOf(Use("enum")), "The enums.", True)}),
-    "enum": Form(
-        "Names for numbers.",
-        {
-            "doc": DOC,
-            "unknown": Key(
-                OneOf(("refuse", "keep")),
-                "What a strict reader does with other numbers; refuse by default.",
-            ),
-            "values": Key(MapOf(Either((Integer(), Use("enum_value")))), "The values.", True),
-        },
-    ),
-    "enum_value": Form(
-        "A value of an enum.",
-        {
-            "value": Key(Integer(), "The number.", True),
-            "doc": DOC,
-            "since": SINCE,
-            "spelled": _SPELLED,
-        },
-    ),
+    **ENUMS,
     "since": Form("A release, and documents to read. The keys are those of the manifest.", {}),
 }
 """Every mapping of the language. ``since`` takes the release line of the manifest and its links as keys."""

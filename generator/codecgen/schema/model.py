@@ -1,7 +1,6 @@
 """The model of a schema directory: frozen dataclasses that keep the place in the YAML of what they hold.
 
-``span`` is the place of a thing's name; ``places`` has the places of the values of its keys: ``enum``, ``only.1``
-(the second item of a list), ``compressed.limit`` (a key within).
+``span`` is where a thing's name stands, ``places`` where the values of its keys do: ``enum``, ``only.1``, ``compressed.limit``.
 """
 
 from __future__ import annotations

@@ -87,8 +87,10 @@ def returned(code: Code, indent: int) -> list[str]:
     """A return statement. A call that is too long has its items in a line of their own, or in one each."""
     pad = " " * indent
     one = f"{pad}return {flat(code)}"
-    if len(one) <= WIDTH or isinstance(code, str):
+    if len(one) <= WIDTH:
         return [one]
+    if isinstance(code, str):
+        return [f"{one}  # fmt: skip"]
     opening, closing = tuple(code.brackets)
     items = [name + flat(item) for name, item in code.items]
     lines = [f"{pad}    {', '.join(items)}"]

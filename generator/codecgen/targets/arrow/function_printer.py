@@ -222,7 +222,10 @@ class Printer:
             return
         operator = value.operator if isinstance(value, Op) else ""
         room = WIDTH - len(indent) - 4
-        items = self.chain(value, operator, room) if operator in ("or", "and", "|", "+") else [text]
+        if operator in ("or", "and", "|", "+"):
+            items = self.chain(value, operator, room)
+        else:
+            items = self.comparison(value, "", -1 if head else 12, room)
         self.lines.append(f"{indent}{head}(")
         self.lines += [f"{indent}    {item}" for item in items]
         self.lines.append(f"{indent}){tail}{comment}")

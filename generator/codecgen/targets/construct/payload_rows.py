@@ -35,6 +35,8 @@ from codecgen.targets.python_source import (
 )
 
 RUNTIME = "codecgen.runtime.payloads"
+_INDENT = 16 + len(": ,")
+"""Characters beside the name of a column and its lambda on their line."""
 _TAKEN = {"item", "row", "Case", "Part", "PayloadRows", "bits_of", "case_of"}
 
 
@@ -144,7 +146,8 @@ class PayloadModule(RowModule):
             return f"lambda {self.parameters}: {nothing}"
         any_case = cast(CasePlan, None)
         lambda_ = f"lambda {self.parameters}: {self.value(column, value, scope, any_case)}"
-        return lambda_ if len(lambda_) <= WIDTH - 30 else self.long(column, value, scope, case)
+        room = WIDTH - _INDENT - len(string(column.name))
+        return lambda_ if len(lambda_) <= room else self.long(column, value, scope, case)
 
     def value(self, column: Column, value: Value, scope: RowExpressions, case: CasePlan) -> str:
         if isinstance(value, nodes.FieldValue) and (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
 from codecgen.plan.type_text import byte_count, constant_words, scalar_name
-from codecgen.schema.lookup import bytes_of, choice_of
+from codecgen.schema.lookup import bytes_of, choice_of, exists_in
 from codecgen.schema.model import FREEDOMS, Choice, Declared, Enum, Field, Layout
 from codecgen.schema.texts import Text
 from codecgen.schema.types import (
@@ -67,10 +67,12 @@ def reader_rows(site: Site, layout: Layout) -> tuple[ReaderRow, ...]:
 
 
 def _reader_rows(site: Site, layout: Layout) -> Iterator[Rule]:
-    for f in layout.fields:
+    versions = layout.all_versions()
+    there = [f for f in layout.fields if any(exists_in(f, version) for version in versions)]
+    for f in there:
         yield from _field_rules(site, f)
     for freedom, words in FREEDOMS.items():
-        fields = [f.name for f in layout.fields if freedom in f.accepts and _touches(freedom, f)]
+        fields = [f.name for f in there if freedom in f.accepts and _touches(freedom, f)]
         if fields:
             where = listed(field_name(name) for name in dict.fromkeys(fields))
             yield where, words, REFUSED, NOTED

@@ -23,7 +23,8 @@ from codecgen.targets.docs.fields import (
     derived_title,
     field_rows,
 )
-from codecgen.targets.docs.hexdump import Stream, shown
+from codecgen.targets.docs.hexdump import Stream
+from codecgen.targets.docs.hexdump_words import shown
 from codecgen.targets.docs.notation import notation
 from codecgen.targets.docs.notes import ReaderRow, changes, misprints, reader_rows
 from codecgen.targets.docs.payload_views import ViewSection, view_section
