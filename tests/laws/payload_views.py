@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tests.laws.conditions import Conditions, Seen
 from tests.laws.draws import Draw
-from tests.laws.keys import Kit, Made
+from tests.laws.keys import Kit, Made, Several
 from tests.laws.layouts import Maker
 from tests.laws.names import Names
 from tests.laws.seen import seen_of
@@ -37,6 +37,8 @@ class PayloadMaker(ViewMaker):
         for _ in range(d.number(0, 2)):
             self.elements.append(self.element())
             yield "layout", self.elements[-1].tree
+        if d.chance(2):
+            yield from self.bodies()
         enum = self.names.fresh()
         if decided:
             values = {f"n_{number}": number for number in numbers}
@@ -77,6 +79,27 @@ class PayloadMaker(ViewMaker):
         columns = {column.name: column.tree for column in self.columns}
         view: Tree = {"view": self.names.fresh(), "of": of, "columns": columns, "rows": self.rows}
         yield "view", view | ({"doc": "Of payloads."} if d.chance(4) else {})
+
+    def bodies(self) -> Iterator[tuple[str, Tree]]:
+        """A choice of layouts that kernels read, most of the time, which parts may hold."""
+        d = self.d
+        several = Several(self.names.fresh(), [], [])
+        cases: Tree = {}
+        for number in range(d.number(1, 3)):
+            versions = (0, d.number(0, 2)) if d.chance(3) else None
+            made = self.easy(
+                Maker(
+                    self.kit, self.names.fresh(), versions=versions, may_be_open=False, plain=True
+                )
+            )
+            self.kit.made.append(made)
+            yield "layout", made.tree
+            several.told |= bool(made.versions and made.versions[1] and not made.in_band)
+            cases[str(number)] = made.name
+            several.cases.append(made)
+            several.numbers.append(number)
+        yield "choice", {"choice": several.name, "given": "u8", "cases": cases}
+        self.kit.several.append(several)
 
     def held(self, number: int | None) -> Made:
         """A layout of a part; with a ``number`` that of the part that decides."""
@@ -120,6 +143,11 @@ class PayloadMaker(ViewMaker):
             maker.see(name, spec)
             if d.chance(2):
                 maker.one()
+        if self.kit.several and not maker.made.open and d.chance(2):
+            name, body = maker.fresh(), maker.chosen(last=True)
+            if body is not None:
+                maker.fields[name] = body
+                maker.see(name, body)
         return maker.finish()
 
     def element(self) -> Made:
@@ -154,6 +182,16 @@ class PayloadMaker(ViewMaker):
         there = {part for part in may_be_null if d.chance(3)}
         conditions = [f"{part} != null" for part in sorted(there)]
         may_be_null -= there
+        in_cases = [
+            source.text
+            for part in named
+            for name, spec in made[part].tree["fields"].items()
+            if isinstance(spec, dict) and "choice" in spec
+            for source in self.of_cases(f"{part}.{name}", spec)
+            if source.type == "bool" and not source.part
+        ]
+        if in_cases and not d.chance(3):
+            conditions.append(d.pick(in_cases))
         seen = list(self.seen(made, named))
         if d.chance(4) and seen:
             text = Conditions(d, seen).boolean(1)
@@ -179,6 +217,8 @@ class PayloadMaker(ViewMaker):
                 sources += self.plain(self.source(name, spec, "item.", f"item.{name}"))
         values: Tree = {}
         for source in sources:
+            if source.text in conditions:
+                continue  # `check` knows that it holds
             column = self.column(source, number) if not d.chance(3) else None
             if column is not None:
                 values[column.name] = source.text
@@ -195,8 +235,29 @@ class PayloadMaker(ViewMaker):
                     if one.kind == "int" and one.versions is None and "." not in one.path:
                         yield Seen(f"{part}.{name}", "int", (), False, None, type=one.type)
 
+    def of_cases(self, path: str, spec: Tree) -> Iterator[Source]:
+        """What is in some case of a choice."""
+        several = next((s for s in self.kit.several if s.name == spec["choice"]), None)
+        if several is None or "versions" in spec:
+            return
+        case = self.d.pick(several.cases)
+        own = f"{path}.{case.name}"
+        yield Source(f"{own} != null", "bool")
+        for name, inner in case.tree["fields"].items():
+            if name == several.by or name == case.name:
+                continue
+            for source in self.plain(self.source(name, inner, f"{own}.", f"{own}.{name}")):
+                source.nullable = True
+                yield source
+
     def of_part(self, part: str, made: Made, null: bool) -> Iterator[Source]:
         for name, spec in made.tree["fields"].items():
+            if isinstance(spec, dict) and "choice" in spec:
+                for source in self.of_cases(f"{part}.{name}", spec):
+                    if null and source.type in ("list", "struct", "bool") and source.part:
+                        source.text = f"if {part} == null then null else {source.text}"
+                    yield source
+                continue
             versions = spec.get("versions") if isinstance(spec, dict) else None
             found = self.plain(self.source(name, spec, f"{part}.", f"{part}.{name}"))
             for source in found:

@@ -35,7 +35,7 @@ class CaseResolver(Resolver):
             value = super().inside(f, names, owner, holders, versions, path, nullable)
             self.see_value(value, path)
             return value
-        refs = [ref for ref in type_.layouts if ref.layout == names[0]]
+        refs = _cases_called(type_, names[0])
         if not refs:
             message = f'"{names[0]}" is no case of "{f.name}"'
             raise self.fail("C014", message, path, f"its cases are {_cases(type_)}")
@@ -50,7 +50,7 @@ class CaseResolver(Resolver):
         known = self.facts.there(there)
         if len(names) == 1:
             return replace(there, type=there.type.or_null(not known))
-        ref = refs[0] if len(refs) == 1 else Reference(names[0], None, refs[0].span)
+        ref = refs[0] if len(refs) == 1 else replace(refs[0], version=None)
         inner = self.field_in(ref, names[1:], path, owner)
         held = {v for one in refs for v in self.scope.versions_in(type_, one)}
         there_in = [v for v in sorted(held, key=lambda v: v or 0) if exists_in(inner, v)]
@@ -67,6 +67,17 @@ class CaseResolver(Resolver):
             raise self.fail("C022", message, path, help)
 
 
+def _cases_called(type_: ChoiceType, name: str) -> list[Reference]:
+    """The versions of the layout of that name; one of another package is called as it is there."""
+    own = [ref for ref in type_.layouts if ref.layout == name]
+    others = [ref for ref in type_.layouts if _short(ref) == name]
+    return own or [ref for ref in others if ref.layout == others[0].layout]
+
+
+def _short(ref: Reference) -> str:
+    return ref.layout.rpartition(".")[2]
+
+
 def _cases(type_: ChoiceType) -> str:
     """The names of the cases, each once."""
-    return ", ".join({ref.layout: None for ref in type_.layouts})
+    return ", ".join({_short(ref): None for ref in type_.layouts})

@@ -214,9 +214,9 @@ class PayloadExpressions(RowExpressions):
             case nodes.PlaceValue("row"):
                 return "row"
             case nodes.DerivedValue(_, inner, bits):
-                outer, self.bits = self.bits, bits
+                outer, self.bits, self.derived_bits = (self.bits, self.derived_bits), bits, bits
                 text = self.text(inner)
-                self.bits = outer
+                self.bits, self.derived_bits = outer
                 return text
             case nodes.FieldValue(field, owner=owner, holders=()) if isinstance(
                 field.type, BitsType

@@ -230,6 +230,8 @@ class RowExpressions(PythonExpressions):
         super().__init__(lambda enum: module.refer(enum, class_name(enum)), this="entry", bits=64)
         self.module = module
         self.case = case
+        self.derived_bits: int | None = None
+        """The width of the derived value that is being printed."""
 
     def text(self, value: Value) -> str:
         match value:
@@ -250,6 +252,13 @@ class RowExpressions(PythonExpressions):
             case nodes.FieldValue() | nodes.BitValue() if case := nodes.case_in(value):
                 return self.in_case(case, value.names[2:])
         return super().text(value)
+
+    def comparison(self, value: nodes.Comparison) -> str:
+        """What is compared is exact, but for what derived values are made of."""
+        kept, self.bits = self.bits, self.derived_bits
+        text = super().comparison(value)
+        self.bits = kept
+        return text
 
     def in_case(self, case: nodes.FieldValue, names: tuple[str, ...]) -> str:
         """A case of a choice, or what is in it."""

@@ -10,7 +10,8 @@ from codecgen.plan import LayoutPlan, Plan, nodes, read_ops
 from codecgen.plan.constant_folding import fold
 from codecgen.plan.nodes import Value
 from codecgen.plan.read_program import read_program
-from codecgen.schema.types import BitsType, BytesType, ChoiceType, ScalarType
+from codecgen.schema.model import Field
+from codecgen.schema.types import BitsType, BytesType, ChoiceType, ScalarType, StructType
 from codecgen.targets.arrow.arithmetic import Refused, Term, is_member
 from codecgen.targets.arrow.beyond import see_layout
 from codecgen.targets.arrow.checks import Unsupported
@@ -42,7 +43,7 @@ class Case:
 
 @dataclass(slots=True)
 class Cases:
-    """The cases that somebody asks for, by the part that the choice lies in and its name, and by their names."""
+    """The cases that somebody asks for, by the part that the choice lies in and its name, and by their layouts."""
 
     plan: Plan
     found: dict[tuple[str, str], dict[str, Case]] = field(default_factory=dict)
@@ -53,15 +54,16 @@ class Cases:
         if len(read.holders) > 2:
             raise Unsupported("a layout in the place of a field of a case", read.holders[2])
         known = self.found.setdefault((part, choice.name), {})
-        if case.name not in known:
-            plans = self.plans(layout, choice.name, case.name)
+        name = layout_of(case)
+        if name not in known:
+            plans = self.plans(layout, choice.name, name)
             for plan in plans:
                 see_layout(self.plan, plan)
-            known[case.name] = Case(part_of(part_of(part, choice.name), case.name), plans)
+            known[name] = Case(part_of(part_of(part, choice.name), case.name), plans)
         if len(read.holders) == 2:
             type_ = read.field.type
             plain = isinstance(type_, ScalarType | BitsType | BytesType)
-            known[case.name].fields[read.field.name] = type_ if plain else None  # type: ignore[assignment]
+            known[name].fields[read.field.name] = type_ if plain else None  # type: ignore[assignment]
 
     def plans(self, layout: LayoutPlan, choice: str, case: str) -> list[LayoutPlan]:
         """The versions of a case."""
@@ -94,8 +96,8 @@ class Cases:
 
     def term(self, read: nodes.FieldValue, part: str, variables: Variables) -> Term:
         """What a case, or a field in it, is as a number."""
-        choice, name = (*read.holders, read.field)[:2]
-        case = self.found[part, choice.name][name.name]
+        choice, held = (*read.holders, read.field)[:2]
+        case = self.found[part, choice.name][layout_of(held)]
         if len(read.holders) == 1:
             return Term(Num(1), case.which(variables).eq(0))
         f = read.field
@@ -114,12 +116,18 @@ class Cases:
             return None
         if RAW.get(getattr(read.field.type, "name", "")) != column:
             return None
-        choice, case = read.holders
-        return self.number(read, self.found[part, choice.name][case.name], variables)
+        choice, held = read.holders
+        return self.number(read, self.found[part, choice.name][layout_of(held)], variables)
 
     def number(self, read: nodes.FieldValue, case: Case, variables: Variables) -> Term:
         null = is_there(variables, case, read.field.name).eq(0) if read.type.nullable else None
         return Term(variables.of(case.part, read.field.name), null)
+
+
+def layout_of(case: Field) -> str:
+    """The name of the layout that a case is."""
+    assert isinstance(case.type, StructType)
+    return case.type.layout.layout
 
 
 def about(variables: Variables, part: str, what: str) -> Var:

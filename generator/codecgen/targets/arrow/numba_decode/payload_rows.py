@@ -14,6 +14,7 @@ from codecgen.targets.arrow.beyond import first_choice
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Function, Num, Pick, Var, call
 from codecgen.targets.arrow.numba_decode.field_variables import ITEM, Variables
+from codecgen.targets.arrow.numba_decode.payload_cases import layout_of
 from codecgen.targets.arrow.numba_decode.payload_columns import FieldColumns
 from codecgen.targets.arrow.numba_decode.payload_reader import (
     PayloadFields,
@@ -167,7 +168,7 @@ class PayloadRowsKernel(FieldColumns):
         if isinstance(value, nodes.FieldValue) and nodes.case_in(value) and len(value.holders) == 2:
             part, _ = self.fields(case, Variables()).where(value.owner)
             choice, held = value.holders
-            return self.cases.found[part, choice.name][held.name].part, value.field
+            return self.cases.found[part, choice.name][layout_of(held)].part, value.field
         if isinstance(value, nodes.FieldValue) and not value.holders:
             part, layout = self.fields(case, Variables()).where(value.owner)
             fp = layout.field(value.field.name)
