@@ -192,6 +192,8 @@ def _of_view(part: Split, scan: Scan) -> Iterator[pa.RecordBatch]:
         strict=scan.policy is Policy.STRICT,
         keep=scan.on_damage is not OnDamage.RAISE,
         limits=scan.limits,
+        size=(part.segment.size if part.stop is None else part.stop) - part.start,
+        engine=scan.engine,
     )
 
 

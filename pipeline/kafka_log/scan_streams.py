@@ -129,7 +129,7 @@ def scan(
             topic_view,  # codecs of all that it has: not for other scans
         )
 
-        return _scan_view(topic_view(view, columns), found, wanted, scanner)
+        return _scan_view(topic_view(view, columns), found, wanted, scanner, engine)
     segments = [(p, segment) for p in found for segment in _within(p.segments, wanted)]
     return _stream(_Output(RECORDS, found, columns, binary_view), segments, scanner)
 
@@ -299,8 +299,10 @@ def _scan_view(
     found: Sequence[Partition],
     wanted: Range,
     scanner: Callable[[Partition, Segment, Sequence[str]], Scanner],
+    engine: Engine,
 ) -> pa.RecordBatchReader:
     there = view.partitions(found)
+    size = sum(segment.size for partition in there for segment in partition.segments)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for partition in there:
@@ -313,6 +315,8 @@ def _scan_view(
                     strict=records.policy is Policy.STRICT,
                     keep=records.keep,
                     limits=records.limits,
+                    size=size,
+                    engine=engine,
                 )
 
     return pa.RecordBatchReader.from_batches(view.schema, batches())

@@ -19,6 +19,7 @@ from codecgen.runtime.errors import ValueRefused, Where
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.columns import MS_MAX, Unit
 from kafka_log.directory import Partition, Segment
+from kafka_log.kernels import KERNEL_MIN_BYTES
 from kafka_log.own_topics import VIEWS
 from kafka_log.row_selection import numbers_of
 
@@ -85,14 +86,21 @@ class TopicView:
         strict: bool,
         keep: bool,
         limits: Limits,
+        size: int,
+        engine: str,
     ) -> Iterator[pa.RecordBatch]:
         """The rows of the records of a segment, in the types of ``schema``. What does not parse is raised, with the offset of its
-        record, or (``keep``) left out, as is what nobody knows. A timestamp that has no place in its column is null."""
+        record, or (``keep``) left out, as is what nobody knows. A timestamp that has no place in its column is null. Kernels read
+        where the ``engine`` is ``arrow``, or ``auto`` and there are ``size`` bytes for which they pay: to compile those of a view
+        takes some seconds, once. The rows are the same."""
+        compiled = engine == "arrow" or (engine == "auto" and size >= KERNEL_MIN_BYTES)
         for batch in records:
             parts = {name: batch.column(name) for name in self.view.parts}
             # A view without a column of its own still says how many rows there are.
             wanted = self.own or (self.view.columns[0].name,)
-            for found in decode(self.view, parts, wanted, strict=strict, limits=limits):
+            for found in decode(
+                self.view, parts, wanted, strict=strict, limits=limits, compiled=compiled
+            ):
                 if found.rejected and not keep:
                     raise _error(found.rejected[0], batch, segment)
                 if found.batch.num_rows:

@@ -51,6 +51,14 @@ def test_every_layout_is_one_of_kafka_or_in_one() -> None:
     assert ours - theirs - held == {"metadata_record", "remote_log_metadata_record"}
 
 
+def test_what_messages_hold_has_one_version() -> None:
+    theirs = {layout_of(name) for name in MESSAGES}
+    for name, layout in plan().model.layouts.items():
+        if layout.span.file.startswith(FOLDERS) and not layout.is_local and name not in theirs:
+            framed = name.endswith("metadata_record")
+            assert [p.version for p in plan().versions[name]] == [None if framed else 0], name
+
+
 @pytest.mark.parametrize("name", MESSAGES)
 def test_the_versions_are_those_of_kafka(name: str) -> None:
     assert [p.version or 0 for p in plans(name)] == [int(v) for v in MESSAGES[name]["versions"]]

@@ -226,39 +226,43 @@ def test_a_structure_that_is_there() -> None:
 
 
 TOPIC = "00000000000000000000000000000001"
-FRAMES_TAKEN = {
-    "a frame version in two bytes": f"8100 02 00 0278{TOPIC}00",
-    "a type in two bytes": f"01 8200 00 0278{TOPIC}00",
-    "a version in three bytes": f"01 02 808000 0278{TOPIC}00",
-    "a length in two bytes": f"01 02 00 820078{TOPIC}00",
-}
+FRAMES_OF: list[tuple[Layout, str]] = [
+    (METADATA_RECORD, f"0278{TOPIC}00"),
+    (REMOTE_LOG_METADATA_RECORD, f"0278{TOPIC}00000002 00 00000001 0000000000000003 01 00"),
+]
+"""The frames, each with the bytes of a record of its type 2: a topic, and a partition that is deleted."""
+every_frame = pytest.mark.parametrize(("frame", "body"), FRAMES_OF, ids=["metadata", "remote"])
+FRAMES_TAKEN = ("8100 02 00", "01 8200 00", "01 02 808000")
 
 
-@pytest.mark.parametrize("name", FRAMES_TAKEN)
-def test_varints_of_a_frame(name: str) -> None:
-    again = taken(METADATA_RECORD, bytes.fromhex(FRAMES_TAKEN[name]))
-    assert METADATA_RECORD.build(again) == bytes.fromhex(f"01 02 00 0278{TOPIC}00")
+@every_frame
+@pytest.mark.parametrize("text", FRAMES_TAKEN)
+def test_varints_of_a_frame(frame: Layout, body: str, text: str) -> None:
+    again = taken(frame, bytes.fromhex(text + body))
+    assert frame.build(again) == bytes.fromhex(f"01 02 00 {body}")
 
 
 FRAMES_REFUSED = {
-    "frame 0": f"00 02 00 0278{TOPIC}00",
-    "frame 2": f"02 02 00 0278{TOPIC}00",
-    "a version above 32767": "01 02 808002 00",
-    "a type in six bytes": f"01 828080808000 00 0278{TOPIC}00",
-    "a version in six bytes": f"01 02 808080808000 0278{TOPIC}00",
-    "a frame version in six bytes": f"818080808000 02 00 0278{TOPIC}00",
-    "bytes after the record": f"01 02 00 0278{TOPIC}00 00",
+    "frame 0": "00 02 00 {}",
+    "frame 2": "02 02 00 {}",
+    "a version above 32767": "01 02 808002 {}",
+    "a type in six bytes": "01 828080808000 00 {}",
+    "a version in six bytes": "01 02 808080808000 {}",
+    "a frame version in six bytes": "818080808000 02 00 {}",
+    "bytes after the record": "01 02 00 {} 00",
     "nothing": "",
     "no version": "01 02",
     "no record": "01 02 00",
 }
 
 
+@every_frame
 @pytest.mark.parametrize("name", FRAMES_REFUSED)
 @pytest.mark.parametrize("strict", [True, False])
-def test_frames_that_nobody_takes(name: str, strict: bool) -> None:
-    for frame in (METADATA_RECORD, REMOTE_LOG_METADATA_RECORD):
-        assert refused(frame, bytes.fromhex(FRAMES_REFUSED[name]), strict=strict)
+def test_frames_that_nobody_takes(frame: Layout, body: str, name: str, strict: bool) -> None:
+    assert frame.parse(bytes.fromhex(f"01 02 00 {body}"))
+    data = bytes.fromhex(FRAMES_REFUSED[name].format(body))
+    assert refused(frame, data, strict=strict)
 
 
 @pytest.mark.parametrize(
@@ -289,6 +293,3 @@ def test_the_frame_of_remote_log_metadata() -> None:
     assert found.body.topic_id_partition.name == "x"
     assert found.body.remote_partition_delete_state.name == "DELETE_PARTITION_STARTED"
     assert REMOTE_LOG_METADATA_RECORD.build(found) == data
-    for frame in ("8100 02 00", "01 8200 00", "01 02 808000"):
-        again = taken(REMOTE_LOG_METADATA_RECORD, bytes.fromhex(frame) + data[3:])
-        assert REMOTE_LOG_METADATA_RECORD.build(again) == data

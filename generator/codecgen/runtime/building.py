@@ -35,7 +35,9 @@ class Build:
         parts: list[bytes] = []
         for f in self.fields.all:
             try:
-                if isinstance(f.codec, Padding):
+                if not f.in_layout:
+                    parts.append(self.own(f))
+                elif isinstance(f.codec, Padding):
                     parts.append(self.padding(f, f.codec, sum(map(len, parts))))
                 else:
                     parts.append(self.part(f))

@@ -74,6 +74,7 @@ class Field:
         self.spelled = spelled or name
         self.hidden = hidden
         self.tag = tag
+        self.in_layout = tag is not None or codec.needs_layout
         self.default_bytes: bytes | None = None  # of a tagged field, once somebody asked for them
         self.when = when
         self.default = default

@@ -127,7 +127,7 @@ class Parse:
             return
         self.begin(f)
         source, obj = self.source, self.obj
-        if isinstance(f.codec, Tags):
+        if f.in_layout and isinstance(f.codec, Tags):
             start = source.pos
             SectionReader(self.fields, f, f.codec).read(source, obj)
             self.starts[f.name] = (start, source.pos)
@@ -143,7 +143,7 @@ class Parse:
         if session.trace is not None:
             session.prefix.append(f.name)
         try:
-            if isinstance(f.codec, Padding):
+            if f.in_layout and isinstance(f.codec, Padding):
                 value = None
                 f.codec.take(source, f.codec.number(start - self.start))
             else:

@@ -29,6 +29,9 @@ class Codec(construct.Construct):
     null: int | None = None
     """The number that means null, where one can."""
 
+    needs_layout = False
+    """Whether only the layout around it can read and write it."""
+
     def read(self, source: Source, this: Any) -> Any:
         raise NotImplementedError
 

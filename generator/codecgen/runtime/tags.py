@@ -32,6 +32,8 @@ class Tags(Codec):
     tags in any order and more than once, a size that is not that of a field that is known, and a negative number of tags.
     """
 
+    needs_layout = True
+
     def __init__(
         self, other: tuple[int, ...] = (), overlong: bool = False, loose: bool = False
     ) -> None:

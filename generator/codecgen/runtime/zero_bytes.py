@@ -80,6 +80,8 @@ class Padding(Codec):
     ``size`` is how many they are where that is always the same; the layout fills it in.
     """
 
+    needs_layout = True
+
     def __init__(self, multiple: int) -> None:
         super().__init__()
         self.multiple = multiple

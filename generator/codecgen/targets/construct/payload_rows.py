@@ -133,7 +133,7 @@ class PayloadModule(RowModule):
         if case.array is not None:
             items.append(("each=", _tuple([string(case.of), string(case.array.name)])))
         if case.when is not None:
-            items.append(("when=", f"lambda {self.parameters}: {scope.text(case.when)}"))
+            items.append(("when=", self.condition_of(case, scope.text(case.when))))
         if case.empty:
             items.append(("empty=", "True"))
         self.helpers |= scope.helpers
@@ -164,19 +164,31 @@ class PayloadModule(RowModule):
     ) -> str:
         """A function, for what is too long for one line. Its name."""
         any_case = cast(CasePlan, None)
-        doc = docstring(f"{column.doc or column.name} From {case.rows.span}.", indent=4)
-        parameters = ", ".join(f"{name}: Any" for name in self.parameters.split(", "))
-        lines = [doc]
+        lines = [docstring(f"{column.doc or column.name} From {case.rows.span}.", indent=4)]
         while isinstance(value, nodes.Conditional):
-            lines.append(f"    if {scope.text(value.condition)}:")
+            asked = f"    if {scope.text(value.condition)}:"
+            lines.append(asked if len(asked) <= WIDTH else f"{asked}  # fmt: skip")
             lines += returned(self.code(column, value.then, scope, any_case), 8)
             value = value.otherwise
         lines += returned(self.code(column, value, scope, any_case), 4)
+        return self.function_of(f"row_{column.name}", lines)
+
+    def condition_of(self, case: PayloadCase, text: str) -> str:
+        """When there are rows: a lambda, or the name of a function where that is too long for one line."""
+        lambda_ = f"lambda {self.parameters}: {text}"
+        if len(lambda_) <= WIDTH - len("            when=,"):
+            return lambda_
+        doc = docstring(f"Whether there are rows. From {case.rows.span}.", indent=4)
+        return self.function_of("has_rows", [doc, *returned(text, 4)])
+
+    def function_of(self, wanted: str, lines: list[str]) -> str:
+        """The name of a function with such lines, which may be there already."""
+        parameters = ", ".join(f"{name}: Any" for name in self.parameters.split(", "))
         for known in self.functions:
             name = known.removeprefix("def ").partition("(")[0]
             if known == "\n".join([f"def {name}({parameters}) -> Any:", *lines]):
                 return name
-        name = self.fresh(f"row_{column.name}")
+        name = self.fresh(wanted)
         self.functions.append("\n".join([f"def {name}({parameters}) -> Any:", *lines]))
         return name
 

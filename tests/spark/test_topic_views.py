@@ -1,0 +1,81 @@
+"""Kafka's own topics as data frames: the same rows as ``kafka_log.scan(view=...)`` gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import kafka_log
+from kafka_log.own_topics import VIEWS
+from pyspark_kafka_log.options import OptionError, parse
+from pyspark_kafka_log.schema import types_of
+from tests.paths import SAMPLES
+
+NEW = SAMPLES / "kafka-4.x"
+THERE = [view for view, topic in VIEWS.items() if any(NEW.glob(f"{topic}-*"))]
+
+
+def plain(value: Any) -> Any:
+    """A value of a row without Spark's classes, and with times as they are in UTC."""
+    if isinstance(value, bytearray):
+        return bytes(value)
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if hasattr(value, "asDict"):
+        return {key: plain(item) for key, item in value.asDict().items()}
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return value.timestamp() if hasattr(value, "timestamp") else value
+
+
+@pytest.mark.parametrize("view", THERE)
+def test_rows_are_those_of_scan(spark: SparkSession, view: str) -> None:
+    frame = spark.read.format("kafka-log").option("view", view).load(str(NEW))
+    expected = kafka_log.read_table(NEW, view=view).to_pylist()
+    assert [plain(row) for row in frame.collect()] == [plain(row) for row in expected]
+    assert expected
+
+
+def test_columns_and_where_rows_are_from(spark: SparkSession) -> None:
+    reader = spark.read.format("kafka-log").option("view", "offsets")
+    frame = reader.option("includeMetadata", "true").load(str(NEW))
+    assert frame.columns[-4:] == [
+        "record_offset",
+        "record_timestamp",
+        "record_partition",
+        "record_segment",
+    ]
+    some = reader.schema("group string, record_offset long").load(str(NEW)).collect()
+    wanted = kafka_log.read_table(NEW, ["group", "record_offset"], view="offsets").to_pylist()
+    assert [row.asDict() for row in some] == wanted
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_column_has_a_type_of_spark(view: str) -> None:
+    assert len(types_of(view)) > 4
+
+
+def test_options() -> None:
+    options = parse({"path": "x", "view": "offsets"})
+    assert options.subscribe == ("__consumer_offsets",)
+    assert options.whole_transactions
+    assert not parse(
+        {"path": "x", "view": "offsets", "isolationLevel": "read_committed"}
+    ).whole_transactions
+    assert (
+        parse({"path": "x", "view": "topics", "assign": '{"__cluster_metadata":[0]}'}).subscribe
+        is None
+    )
+    with pytest.raises(OptionError, match="offsets, groups, transactions"):
+        parse({"path": "x", "view": "ofsets"})
+    with pytest.raises(OptionError, match="the rows of a view have no headers"):
+        parse({"path": "x", "view": "offsets", "includeHeaders": "true"})
+
+
+def test_a_view_of_a_topic_that_is_not_there(spark: SparkSession, directory: Path) -> None:
+    frame = spark.read.format("kafka-log").option("view", "share_states").load(str(NEW))
+    with pytest.raises(Exception, match="no topic __share_group_state in the path"):
+        frame.collect()
