@@ -15,6 +15,7 @@ from kafka_log import Record, SegmentReader
 from kafka_log.own_topics import own_topic
 from tests.brokers import internal_topics
 from tests.brokers.messages import Request, answers
+from tests.log.test_files_that_are_read import is_read
 from tests.log.test_topic_samples import COORDINATED, FRAMED, again
 
 pytestmark = pytest.mark.broker
@@ -59,6 +60,21 @@ def records(logs: Path, topic: str) -> Iterator[Record]:
         if path.suffix == ".log" or re.fullmatch(r"\d{20}-\d{10}\.checkpoint", path.name):
             for batch in SegmentReader(path, policy="strict"):
                 yield from (record for record in batch.records if record.control is None)
+
+
+def test_every_file_is_read_by_a_layout(logs: Path) -> None:
+    """Those that the broker left, of all its topics and its own."""
+    files = [p for p in logs.rglob("*") if p.is_file() and not p.parent.name.endswith("-delete")]
+    assert len(files) > 40
+    # Offset indexes of the metadata log stay preallocated: what follows their entries is zeros.
+    assert [
+        p for p in files if p.name != ".lock" and not is_preallocated(p) and not is_read(p)
+    ] == []
+
+
+def is_preallocated(path: Path) -> bool:
+    index = path.name.endswith(("index",)) and path.parent.name.startswith("__cluster_metadata")
+    return index and not path.read_bytes()[-1024:].strip(b"\0")
 
 
 @pytest.mark.parametrize("topic", KINDS)
