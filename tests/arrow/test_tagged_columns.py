@@ -6,7 +6,6 @@ import importlib
 import sys
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -142,30 +141,10 @@ rows: [{of: entry, columns: {id: id, more: more}}]
 """
 
 
-TAGGED = LAYOUT.replace("tagged: {", "tagged: {inner: {tag: 0, layout: inner, nullable: 0+}, ")
-
-
-def test_a_column_of_a_tagged_layout_is_refused() -> None:
+def test_a_tagged_layout_is_refused() -> None:
     assert not arrow.emit(make_plan(model_of(LAYOUT))).diagnostics
-    column = "inner: {struct: {number: {type: int32}}, nullable: true}, id: {"
-    text = TAGGED.replace("columns: {id: {", f"columns: {{{column}")
-    model = model_of(text.replace("columns: {id: id", "columns: {inner: inner, id: id"))
+    model = model_of(
+        LAYOUT.replace("tagged: {", "tagged: {inner: {tag: 0, layout: inner, nullable: 0+}, ")
+    )
     found = render(arrow.emit(make_plan(model)).diagnostics, model.files)
     assert "error[C023]" in found and '"inner" is a tagged layout' in found
-
-
-def test_an_entry_with_a_tagged_layout_is_left_to_the_reference(tmp_path: Path) -> None:
-    """Kernels take the entries that do not have it."""
-    package_of(TAGGED, tmp_path, "left_codecs", "construct,arrow")
-    sys.path.insert(0, str(tmp_path / "out"))
-    try:
-        entry = importlib.import_module("left_codecs").ENTRY
-        without, held = entry.build({"id": 1}), entry.build({"id": 2, "inner": {"number": 3}})
-        view = view_of("left_codecs", "entries")
-        (part,), rejected = decoded(view, without)
-        assert part.batch.to_pylist() == [{"id": 1, "more": []}] and not rejected
-        parts, (left,) = decoded(view, without + held)
-        assert [row["id"] for part in parts for row in part.batch.to_pylist()] == [1]
-        assert left.start == len(without)
-    finally:
-        sys.path.remove(str(tmp_path / "out"))
