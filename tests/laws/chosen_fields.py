@@ -29,7 +29,7 @@ class ChosenFields(Keys):
         elif any(not self.held_here(m) for m in several.cases):
             return None
         must = any(m.open or (element and not m.solid) for m in several.cases)
-        if d.chance(2) or (must and not last):
+        if d.chance(2) or (element and d.chance(2)) or (must and not last):
             spec["length"] = d.pick(self.integers())
             self.null(spec, spec["length"])
         if several.by is None and d.chance(2) and ("length" in spec or last):
