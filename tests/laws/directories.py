@@ -239,16 +239,17 @@ class Directory:
         if d.chance(3):
             self.by_field()
         if d.chance(3):
+            if d.chance(2):
+                self.by_field()
             self.of_choices()
 
     def of_choices(self) -> None:
         """A choice of which a case is one of the choices that are there."""
         d = self.d
-        inner = next(
-            (s for s in self.kit.several[::-1] if s.by is not None or s.enum is None), None
-        )
-        if inner is None:
+        fit = [s for s in self.kit.several if s.by is not None or s.enum is None]
+        if not fit:
             return
+        inner = fit[-1]
         cases: dict[str, str] = {}
         name = self.names.fresh()
         outer = replace(inner, name=name, numbers=[], cases=list(inner.cases))
