@@ -79,7 +79,8 @@ ADVICE: Mapping[str, str] = {
     "C052": "A tagged field has a number of its own in the layout, is there in flexible versions only, and is left out where "
     "it holds its default, which depends on nothing. It stands in no range, and nothing but its size says how long it is.",
     "C054": "A choice `by` a field of its cases decides by itself. Any other needs `given`: a value that was read before, of the "
-    "enum that the choice names, or a number where it names a type.",
+    "enum that the choice names, or a number where it names a type. So does a choice that is a case of another, unless it is "
+    "given the same value, for which it has a case.",
     "C055": "`version` tells which version a layout, or the case of a choice, is in. It is a number that was read before, and "
     "what is held has versions, none of which is named.",
     "C062": "An array that always has as many elements has one at least, and no more than a reader takes. Padding goes up to "

@@ -12,7 +12,7 @@ from codecgen.plan.type_text import constant_words, size_words, type_words
 from codecgen.schema.lookup import choice_of, has_order, members
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.texts import Text
-from codecgen.schema.types import BitMember, ChoiceType, ScalarType
+from codecgen.schema.types import BitMember, ChoiceType, Reference, ScalarType
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ def _cases(name: str, old: ChoiceType | None, new: ChoiceType | None) -> Iterato
     """What a field can be that is one of the layouts of a choice."""
     if old is None or new is None:
         return
-    before, after = ({number: str(ref) for number, ref in side.cases} for side in (old, new))
+    before, after = ({_case(n, ref): str(ref) for n, ref in side.cases} for side in (old, new))
     for number, ref in before.items():
         if number not in after:
             yield f"- {name}: case {number}, {ref}, is removed"
@@ -243,6 +243,11 @@ def _cases(name: str, old: ChoiceType | None, new: ChoiceType | None) -> Iterato
     for number, ref in after.items():
         if number not in before:
             yield f"+ {name}: case {number}, {ref}, is added"
+
+
+def _case(number: int, ref: Reference) -> str:
+    """The numbers that decide for a layout: `2, magic 0`."""
+    return ", ".join([str(number), *(f"{step.by} {step.number}" for step in ref.steps)])
 
 
 def _place(m: BitMember) -> str:

@@ -129,11 +129,14 @@ def _read(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator[str]:
             yield _line(depth, "padding", fp.name, f"to a multiple of {multiple}")
         case read_ops.Struct(fp, held):
             yield _line(depth, "call", fp.name, title(held), _marker(fp.field.type))
-        case read_ops.Choose(fp, type_, cases):
+        case read_ops.Choose(fp, type_, cases, steps):
             what = str(type_.layout) if isinstance(type_, StructType) else f"one of {type_.choice}"
             yield _line(depth, "choose", fp.name, what, *_chosen(type_), _marker(type_))
-            for number, held in cases:
-                yield _line(depth + 1, "case", "" if number is None else str(number), title(held))
+            ways = steps or ((),) * len(cases)
+            for (number, held), way in zip(cases, ways, strict=True):
+                inner_numbers = ", ".join(f"{step.by} {step.number}" for step in way)
+                name = "" if number is None else str(number)
+                yield _line(depth + 1, "case", name, title(held), inner_numbers)
         case read_ops.Tags(fp, known, other):
             refused = f"not {', '.join(map(str, other))}" if other else ""
             yield _line(depth, "tags", fp.name, "others are passed over", refused)

@@ -67,6 +67,9 @@ def _told(documents: list[Tree]) -> set[str]:
             for part in (spec, inner):
                 if isinstance(part, dict) and "choice" in part:
                     out.add(part["choice"])
+    for document in documents[::-1]:  # choices stand behind those that are cases of theirs
+        if document.get("choice") in out:
+            out |= set(document["cases"].values())
     return out
 
 

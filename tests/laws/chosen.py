@@ -38,8 +38,18 @@ def _words(facts: Facts, tree: Tree, reference: str) -> dict[str, int]:
     """The values of the enum whose names stand for numbers."""
     if "given" in tree:
         return facts.values(tree["given"])
+    while reference in facts.choices:
+        reference = next(iter(facts.choices[reference]["cases"].values()))
     field = facts.layouts[reference.partition("@")[0]]["fields"][tree["by"]]
     return facts.values(field["enum"])
+
+
+def layouts_in(facts: Facts, choice: str) -> list[str]:
+    """The layouts of a choice, and of the choices among its cases."""
+    out: list[str] = []
+    for reference in cases(facts, choice).values():
+        out += layouts_in(facts, reference) if reference in facts.choices else [reference]
+    return out
 
 
 def number_of(
@@ -85,6 +95,10 @@ def case_of(
             value[tree["by"]] if "by" in tree else number_of(facts, layout, spec, fields, version)
         )
         reference = cases(facts, spec["choice"]).get(number)  # type: ignore[arg-type]
+        while reference in facts.choices:
+            inner = facts.choices[reference]
+            number = value[inner["by"]] if "by" in inner else number
+            reference = cases(facts, reference).get(number)  # type: ignore[arg-type]
     if reference is None:
         return None
     name = reference.partition("@")[0]

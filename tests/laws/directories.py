@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -237,6 +238,39 @@ class Directory:
             self.by_number()
         if d.chance(3):
             self.by_field()
+        if d.chance(3):
+            if d.chance(2):
+                self.by_field()
+            self.of_choices()
+
+    def of_choices(self) -> None:
+        """A choice of which a case is one of the choices that are there."""
+        d = self.d
+        fit = [s for s in self.kit.several if s.by is not None or s.enum is None]
+        if not fit:
+            return
+        inner = fit[-1]
+        cases: dict[str, str] = {}
+        name = self.names.fresh()
+        outer = replace(inner, name=name, numbers=[], cases=list(inner.cases))
+        if inner.by is None or d.chance(2):
+            # the value that decides in the inner one is that which decides in this one
+            for number in inner.numbers[:3]:
+                cases[str(number)] = inner.name
+                outer.numbers.append(number)
+            if not cases:
+                return
+            tree = {"given": d.pick(("i64", "varlong"))} if inner.by is None else {"by": inner.by}
+        elif inner.head is not None and d.chance(2):
+            cases = {"0-126": inner.name, "127": d.pick(inner.cases).name}
+            outer.by, outer.numbers, tree = inner.head, [0, 1, 126], {"by": inner.head}
+            if any(m.versions is not None for m in inner.cases):
+                del cases["127"]
+        else:
+            cases = {"1-3": inner.name, "7": inner.name}
+            outer.by, outer.numbers, tree = None, [1, 2, 3, 7], {"given": "u8"}
+        outer.decided = inner.by is not None or inner.decided
+        self.several({"choice": name, **tree, "cases": cases}, outer)
 
     def case(self, m: Made, several: Several) -> str:
         """A layout as a case; now and then something else says in which version it is."""
@@ -268,6 +302,9 @@ class Directory:
     def pin(self) -> None:
         """Cases whose versions nobody tells name one."""
         used = str([document for kind, document in self.documents if kind == "layout"])
+        for kind, document in self.documents[::-1]:  # what holds others stands behind them
+            if kind == "choice" and f"'choice': '{document['choice']}'" in used:
+                used += "".join(f"'choice': '{ref}'" for ref in document["cases"].values())
         for kind, document in self.documents:
             if kind == "choice" and f"'choice': '{document['choice']}'" not in used:
                 for key, reference in document["cases"].items():
@@ -283,6 +320,8 @@ class Directory:
             d.pick(("big", "little")),
         )
         fixed = {"at_first": d.pick(FIXED)} if d.chance(2) else {}
+        head: Tree = {"head": {"type": "u8"}} if d.chance(2) else {}
+        fixed = head | fixed
         cases: dict[str, str] = {}
         several = Several(self.names.fresh(), [], [], by=by)
         low, high = reach(type_)
@@ -298,7 +337,7 @@ class Directory:
             maker.fields[by] = {"type": type_, "const": number if word is None else word}
             if word is not None:
                 maker.fields[by]["enum"] = enum
-            maker.names.taken |= {by, "at_first"}
+            maker.names.taken |= {by, "at_first", "head"}
             made = maker.layout(d.number(1, 4))
             made.tree["endian"] = endian
             self.add(made)
@@ -316,7 +355,14 @@ class Directory:
             choice["doc"] = "One of them."
         if d.chance(3) and self.kit.releases:
             choice["since"] = {"doc_no": 8}
+        several.head = "head" if head else None
+        several.numbers = [self.number_of(key, words) for key in cases if "-" not in key[1:]]
         self.several(choice, several)
+
+    @staticmethod
+    def number_of(key: str, words: dict[str, int]) -> int:
+        """The number of a case that is one."""
+        return words[key] if key in words else int(key, 0)
 
     def overhead(self) -> None:
         """A table of what a layout adds."""

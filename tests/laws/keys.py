@@ -30,7 +30,8 @@ class Made:
 
 @dataclass
 class Several:
-    """A choice that layouts can hold. ``told``: something has to say the versions of cases, ``pinned``: a case names its own."""
+    """A choice that layouts can hold. ``told``: something has to say the versions of cases, ``pinned``: a case names its own,
+    ``decided``: what is in a case says which it is. ``head`` is a number before the field that decides."""
 
     name: str
     numbers: list[int]
@@ -39,6 +40,8 @@ class Several:
     enum: str | None = None
     told: bool = False
     pinned: bool = False
+    decided: bool = False
+    head: str | None = None
 
 
 @dataclass

@@ -11,7 +11,7 @@ from typing import Any
 
 from codecgen.schema.expression import EndOf
 from tests.laws.bytes_of import tag_default, version_of
-from tests.laws.chosen import cases, choice_in, number_of, versions_of
+from tests.laws.chosen import cases, choice_in, layouts_in, number_of, versions_of
 from tests.laws.flexible import GIVEN
 from tests.laws.meaning import Meaning, look_at, look_in, words_of
 from tests.laws.world import (
@@ -127,7 +127,9 @@ class Values:
             choice = choice_in(spec)
             found = {} if choice is None else cases(self.facts, choice["choice"])
             where = spec if choice is None else choice
-            references = list(found.values()) if choice is not None else [spec.get("layout", "")]
+            references = [spec.get("layout", "")]
+            if choice is not None:
+                references = layouts_in(self.facts, choice["choice"])
             known = {
                 "given": list(found),
                 "version": [
@@ -185,6 +187,8 @@ class Values:
             raise NoValue("too deep")
         by: str | None = None
         number: int | None = None
+        forced: dict[str, int] = {}
+        decided = False  # by what is in it: bytes without a case might have one
         reference: str | None
         if "layout" in spec:
             reference = spec["layout"]
@@ -197,20 +201,29 @@ class Values:
                 else number_of(facts, layout, spec, out, version)
             )
             reference = None if number is None else known.get(number)
+            if by is not None and number is not None:
+                forced[by] = number
+            while reference in facts.choices:
+                assert reference is not None and number is not None
+                inner = facts.choices[reference].get("by")
+                known = cases(facts, reference)
+                if inner is not None:
+                    decided, number = True, forced.get(inner, r.choice(list(known)))
+                    forced[inner] = number
+                reference = known.get(number)
         there = (
             [] if reference is None else versions_of(facts, layout, spec, reference, out, version)
         )
         if reference is None or not there:
-            if "unknown" in spec and by is None:
+            if "unknown" in spec and by is None and not decided:
                 return bytes(r.choices(range(256), k=r.choice((0, 1, 2, 5))))
             raise NoValue("no case")
         own = version_field(facts.layouts[reference.partition("@")[0]])
         wanted = r.choice(there) if own is not None else there[0]
-        if own is not None and own == by:
-            wanted = number
-        forced = {} if by is None or number is None else {by: number}
+        if own is not None and own in forced:
+            wanted = forced[own]
         value = self.layout(reference.partition("@")[0], wanted, deep + 1, forced)
-        value.left -= {own, by}
+        value.left -= {own, *forced}
         return value
 
     def tags(self, taken: list[int]) -> list[Any]:

@@ -18,7 +18,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
             plans = [(p, version_place(layout)) for p in plan.versions[layout.name]]
             yield from once(_one_place(layout.version_is, plans))
     for choice in model.choices.values():
-        if not choice.cases:
+        if not choice.named:
             yield Diagnostic("C017", f'"{choice.name}" has no cases', place(choice, "cases"))
             continue
         yield from _twice(choice)
@@ -35,8 +35,8 @@ def _cases(choice: Choice, plan: Plan) -> Iterator[tuple[LayoutPlan, Span]]:
 
 
 def _twice(choice: Choice) -> Iterator[Diagnostic]:
-    keys = [key for key, _ in choice.cases]
-    for i, (key, ref) in enumerate(choice.cases):
+    keys = [key for key, _ in choice.named]
+    for i, (key, ref) in enumerate(choice.named):
         if key in keys[:i]:
             yield Diagnostic("C008", f"case {key} is given twice", ref.span)
 
@@ -81,7 +81,7 @@ def _title(layout: Layout, version: int | None) -> str:
 
 def _complete(choice: Choice, enum: Enum) -> Iterator[Diagnostic]:
     """Values without a case are at least spoken of."""
-    given = {key for key, _ in choice.cases}
+    given = {key for key, _ in choice.named}
     doc = choice.doc.lower()
     missing = [
         value.name

@@ -17,6 +17,7 @@ from codecgen.schema.lookup import (
     reference_of,
 )
 from codecgen.schema.model import Choice, Enum, Field, Layout, Model, Overhead, OverheadOf
+from codecgen.schema.nested_choices import first_layout
 from codecgen.schema.types import SCALARS, ArrayType, Reference, Span
 from codecgen.spans import hint, place, unknown
 
@@ -224,12 +225,13 @@ def place_of(column: OverheadOf, key: str) -> Span:
 
 
 def _choice(choice: Choice, model: Model) -> Iterator[Diagnostic]:
-    for _, ref in choice.cases:
-        yield from layout_known(ref, model)
+    for _, ref in choice.named:
+        if ref.layout not in model.choices:
+            yield from layout_known(ref, model)
     if choice.given is not None:
         yield from _enum_known(choice.given, place(choice, "given"), model)
         enum = model.enums.get(choice.given)
-        for key, ref in choice.cases:
+        for key, ref in choice.named:
             where = choice.places.get(f"cases.{key}", ref.span)
             if isinstance(key, int):
                 message = f"{key} is a number: the cases are values of an enum"
@@ -237,7 +239,7 @@ def _choice(choice: Choice, model: Model) -> Iterator[Diagnostic]:
                 yield Diagnostic("C012", message, where, help=help)
             elif enum is not None:
                 yield from value_known(key, enum, where)
-    for key, ref in choice.cases if choice.given_type is not None else ():
+    for key, ref in choice.named if choice.given_type is not None else ():
         where = choice.places.get(f"cases.{key}", ref.span)
         reach = integer_range(choice.given_type or "")
         if isinstance(key, str):
@@ -255,8 +257,8 @@ def _value_named(number: int, enum: Enum | None) -> str:
 
 
 def _by(choice: Choice, by: str, model: Model) -> Iterator[Diagnostic]:
-    for key, ref in choice.cases:
-        layout = model.layouts.get(ref.layout)
+    for key, ref in choice.named:
+        layout = model.layouts.get(first_layout(ref, model.choices))
         if isinstance(key, str):
             where = choice.places.get(f"cases.{key}", ref.span)
             field = None if layout is None else field_of(layout, by)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from codecgen.check import types_by_version
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, once
 from codecgen.schema.lookup import (
     MAX_VERSIONS,
     choice_of,
@@ -41,9 +41,12 @@ def check(model: Model) -> Iterator[Diagnostic]:
         if layout.overhead is not None:
             for column in layout.overhead.columns:
                 yield from _named(column.layout, model)
+    cases: list[Diagnostic] = []
     for choice in model.choices.values():
+        named = set(choice.named)
         for key, ref in choice.cases:
-            yield from _case(choice, key, ref, model)
+            cases += _case(choice, key, ref, model, (key, ref) in named)
+    yield from once(cases)
 
 
 def _own(layout: Layout) -> Iterator[Diagnostic]:
@@ -207,13 +210,19 @@ def _example(layout: Layout, version: int | None, where: Span) -> Iterator[Diagn
         yield _missing(version, layout, where)
 
 
-def _case(choice: Choice, key: int | str, ref: Reference, model: Model) -> Iterator[Diagnostic]:
-    yield from _named(ref, model)
+def _case(
+    choice: Choice, key: int | str, ref: Reference, model: Model, named: bool
+) -> Iterator[Diagnostic]:
+    """What is wrong with a layout of a choice. Where it is not ``named`` there an inner choice names it, and is what is wrong."""
+    if named:
+        yield from _named(ref, model)
     layout = model.layouts.get(ref.layout)
     if layout is None:
         return
     v = layout.versions
     open_ = v is not None and v.low != v.high and ref.version is None and layout.version_is is None
+    if open_ and not named:
+        return
     if choice.by is None or open_:
         if open_ and (choice.by is not None or not _used(choice, model)):
             message = f'"{layout.name}" has versions {v}: which one is meant is open'
@@ -244,4 +253,9 @@ def _used(choice: Choice, model: Model) -> bool:
     """Whether a field is the choice, and says which version a case is in."""
     fields = (f for layout in model.layouts.values() for f in layout.fields)
     found = (choice_of(one) for f in fields for one in f.variants())
-    return any(one is not None and one.choice == choice.name for one in found)
+    names = {choice.name}
+    grows = True
+    while grows:  # those that hold it as a case
+        more = {c.name for c in model.choices.values() if names & {r.layout for _, r in c.named}}
+        grows, names = not more <= names, names | more
+    return any(one is not None and one.choice in names for one in found)

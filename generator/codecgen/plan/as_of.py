@@ -74,10 +74,13 @@ def as_of(model: Model, release: str | None) -> Model:
             (key, ref)
             for key, ref in choice.cases
             if _refers(ref, every)
+            and _leads(ref, model, release)
             and (choice.given is None or key in known.get(choice.given, set()))
         )
         if cases and exists(choice.since, release):
-            choices[name] = replace(choice, cases=cases)
+            keys = {key for key, _ in cases}
+            named = tuple((key, ref) for key, ref in choice.named if key in keys)
+            choices[name] = replace(choice, cases=cases, named=named)
     in_use = _enums_in_use(kept) | {c.given for c in choices.values() if c.given}
     return replace(
         model,
@@ -218,6 +221,8 @@ def _with_values(
     def there(choice: ChoiceType) -> ChoiceType:
         if not exists(model.choices[choice.choice].since, release):
             return replace(choice, cases=())
+        cases = tuple(c for c in choice.cases if _leads(c[1], model, release))
+        choice = replace(choice, cases=cases)
         if choice.enum is None:
             return choice
         values = model.enums[choice.enum].values
@@ -225,6 +230,11 @@ def _with_values(
         return replace(choice, cases=tuple(c for c in choice.cases if c[0] in numbers))
 
     return {name: _with_choices(layout, there) for name, layout in layouts.items()}
+
+
+def _leads(ref: Reference, model: Model, release: str) -> bool:
+    """Whether the choices were there that lead to a layout."""
+    return all(exists(model.choices[step.choice].since, release) for step in ref.steps)
 
 
 def _with_choices(layout: Layout, change: Callable[[ChoiceType], ChoiceType]) -> Layout:

@@ -44,9 +44,18 @@ def _case(
         named = number
         if isinstance(number, str) and choice.by is not None:
             named = _number(plan, ref, choice.by, number)
-        if named is not None and named == key:
+        if named is not None and named == key and _is_said(plan, ref, value):
             return ref
     return None
+
+
+def _is_said(plan: Plan, ref: Reference, value: object) -> bool:
+    """Whether a value has the numbers, or the names of them, by which choices lead to a layout."""
+    if not ref.steps or not isinstance(value, Mapping):
+        return not ref.steps
+    said = {step.by: value.get(step.by) for step in ref.steps}
+    words = {by: _number(plan, ref, by, word) for by, word in said.items() if isinstance(word, str)}
+    return ref.is_said(said | words)
 
 
 def _number(plan: Plan, ref: Reference, by: str, word: str) -> int | None:

@@ -272,9 +272,10 @@ class _Sizer:
 
     def case_of(self, choice: ChoiceType, value: object, fp: FieldPlan) -> Reference:
         number = None if fp.given is None else self.evaluate(fp.given)
-        if choice.by is not None and isinstance(value, Mapping):
-            number = value.get(choice.by)
-        found = next((ref for key, ref in choice.cases if key == number), None)
+        said = value if isinstance(value, Mapping) else {}
+        if choice.by is not None:
+            number = said.get(choice.by)
+        found = next((r for key, r in choice.cases if key == number and r.is_said(said)), None)
         if found is None:
             raise SizeError(f"{choice.choice}: the value does not say which case it is")
         return found

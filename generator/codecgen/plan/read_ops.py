@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from codecgen.plan import nodes
 from codecgen.plan.layouts import FieldPlan, LayoutPlan
 from codecgen.plan.nodes import Value
-from codecgen.schema.types import ArrayType, BytesType, ChoiceType, ScalarType, StructType
+from codecgen.schema.types import ArrayType, BytesType, ChoiceType, ScalarType, Step, StructType
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,13 @@ class Struct:
 @dataclass(frozen=True, slots=True)
 class Choose:
     """Read one of several layouts in the place of a field: by the number that ``given`` of the field gives or, without it, that
-    the field ``by`` of a choice holds, in the version that ``held_version`` gives. ``cases`` has them by number (None: any)."""
+    the field ``by`` of a choice holds, in the version that ``held_version`` gives. ``cases`` has them by number (None: any), and
+    ``steps`` has, of each, the choices among the cases that lead to it."""
 
     field: FieldPlan
     type: ChoiceType | StructType
     cases: tuple[tuple[int | None, LayoutPlan], ...]
+    steps: tuple[tuple[Step, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

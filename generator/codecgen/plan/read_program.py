@@ -180,12 +180,13 @@ def _read_one(plan: Plan, layout: LayoutPlan, fp: FieldPlan, after: int | None) 
             return Elements(fp, array, plan.expected(element, layout), other)
         case ChoiceType() as choice:
             told = choice.version is not None
-            cases = tuple(
-                (number, held)
+            found = [
+                (number, held, ref.steps)
                 for number, ref in choice.cases
                 for held in (plan.of(ref) if told else plan.held(ref, layout))
-            )
-            return Choose(fp, choice, cases)
+            ]
+            cases = tuple((number, held) for number, held, _ in found)
+            return Choose(fp, choice, cases, tuple(steps for _, _, steps in found))
         case StructType(version=Expression()) as struct:
             return Choose(fp, struct, tuple((None, p) for p in plan.of(struct.layout)))
         case StructType(ref):

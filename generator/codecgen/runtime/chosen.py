@@ -70,10 +70,15 @@ class Chosen(Codec):
                 return f"{_name(value)} has no case: the cases are {_names(found)}"
             found = found[int(value)]
         elif isinstance(found, Choice):
-            value = number(found)
-            if value not in found.cases:
-                return f"{value} has no case: the cases are {_names(found.cases)}"
-            found = found.cases[value]
+            case = _decided(found, number(found))
+            if isinstance(case, str):
+                return case
+            found = case
+        while isinstance(found, Choice) and not found.is_of_versions:
+            case = _decided(found, number(found))
+            if isinstance(case, str):
+                return case
+            found = case
         return self.in_version(found, this, number)
 
     def in_version(
@@ -177,6 +182,14 @@ class Chosen(Codec):
             name = case.layout_name if isinstance(case, Layout) else case.choice_name
             raise BuildError(f"a mapping with the fields of {name} is needed, not bytes")
         return data
+
+
+def _decided(choice: Choice, number: int) -> Layout | Choice | str:
+    """The case for a number, or why there is none."""
+    case = choice.cases.get(number)
+    if case is None:
+        return f"{number} has no case: the cases are {_names(choice.cases)}"
+    return case
 
 
 def _number(choice: Choice, value: Any) -> int:

@@ -273,9 +273,16 @@ class Choice(Codec):
         return next(iter(self.cases.values())).codec_of(name)
 
     @cached_property
+    def is_of_versions(self) -> bool:
+        """Whether its cases are the versions of a layout."""
+        cases = self.cases.values()
+        return all(isinstance(c, Layout) and c.layout_name == self.choice_name for c in cases)
+
+    @cached_property
     def prefix_size(self) -> int:
         """The first bytes that it takes to know which layout it is, and how long."""
-        ends = (layout.length.end for layout in self.cases.values() if layout.length is not None)
+        ends = [layout.length.end for layout in self.cases.values() if layout.length is not None]
+        ends += [case.prefix_size for case in self.cases.values() if isinstance(case, Choice)]
         longest = self.codec.most if isinstance(self.codec, Varint) else self.codec.size or 0
         return max([self.offset + longest, *ends])
 

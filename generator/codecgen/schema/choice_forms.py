@@ -33,6 +33,7 @@ def choice(reader: Reader, r: Record) -> Choice:
         by=cast(str | None, r["by"]),
         given=None if given in grammar.NUMBERS else given,
         cases=tuple(cases),
+        named=tuple(cases),
         given_type=given if given in grammar.NUMBERS else None,
         since=cast(Since | None, r["since"]),
         places=places,

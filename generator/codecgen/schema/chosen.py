@@ -8,11 +8,15 @@ from dataclasses import replace
 from codecgen.schema.inference import number_of
 from codecgen.schema.lookup import field_of
 from codecgen.schema.model import Choice, Enum, Layout
+from codecgen.schema.nested_choices import first_layout
 from codecgen.schema.types import ArrayType, ChoiceType, FieldType, Reference, ScalarType
 
 
 def with_numbers(
-    choice: Choice, layouts: Mapping[str, Layout], enums: Mapping[str, Enum]
+    choice: Choice,
+    layouts: Mapping[str, Layout],
+    enums: Mapping[str, Enum],
+    choices: Mapping[str, Choice],
 ) -> Choice:
     """The choice with numbers for the values of an enum that the field has which decides, and with the versions of layouts that
     have one only, or of which each version is a case."""
@@ -21,22 +25,24 @@ def with_numbers(
     cases: list[tuple[int | str, Reference]] = []
     places = dict(choice.places)
     for key, ref in choice.cases:
-        layout = layouts.get(ref.layout)
+        layout = layouts.get(first_layout(ref, choices))
         field = None if layout is None else field_of(layout, choice.by)
         name = field.type.enum if field and isinstance(field.type, ScalarType) else None
         number = number_of(key, name, enums) if isinstance(key, str) else None
         if number is not None:
             places[f"cases.{number}"] = places[f"cases.{key}"]
-        v = None if layout is None else layout.versions
-        if v is not None and v.low == v.high and ref.version is None and not layout.version_is:  # type: ignore[union-attr]
+        if layout is None or layout.name != ref.layout:  # a choice, whose cases say their versions
+            cases.append((key if number is None else number, ref))
+            continue
+        v = layout.versions
+        if v is not None and v.low == v.high and ref.version is None and not layout.version_is:
             ref = replace(ref, version=v.low)
         every = {key for key, other in choice.cases if other == ref}
-        if field is not None and field.is_version and ref.version is None:
-            assert layout is not None
-            if isinstance(key, int) and every == set(layout.all_versions()):
-                ref = replace(ref, version=key)
+        by_version = field is not None and field.is_version and ref.version is None
+        if by_version and isinstance(key, int) and every == set(layout.all_versions()):
+            ref = replace(ref, version=key)
         cases.append((key if number is None else number, ref))
-    return replace(choice, cases=tuple(cases), places=places)
+    return replace(choice, cases=tuple(cases), named=tuple(cases), places=places)
 
 
 def with_cases(layout: Layout, choices: Mapping[str, Choice], enums: Mapping[str, Enum]) -> Layout:

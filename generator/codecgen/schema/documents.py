@@ -31,6 +31,7 @@ from codecgen.schema.model import (
     Model,
     View,
 )
+from codecgen.schema.nested_choices import with_layouts
 from codecgen.schema.reader import Reader, Record, Value
 from codecgen.schema.texts import Text
 from codecgen.schema.types import (
@@ -77,8 +78,13 @@ class ModelBuilder:
             {n: complete(one, every, enums) for n, one in found.items()}, used.layouts
         )
         choices = Declarations(
-            {n: with_numbers(c, layouts, enums) for n, c in self.choices.items()}, used.choices
+            {
+                n: with_numbers(c, layouts, enums, Declarations(self.choices, used.choices))
+                for n, c in self.choices.items()
+            },
+            used.choices,
         )
+        choices = Declarations(with_layouts(dict(choices.items()), choices), used.choices)
         layouts = Declarations(
             {n: with_cases(one, choices, enums) for n, one in layouts.items()}, used.layouts
         )

@@ -59,7 +59,7 @@ CHOICES: Mapping[str, Form] = {
             ),
             "cases": Key(
                 MapOf(LayoutName(), numbers=True, ranges=True),
-                "The layout for each value; `0-3` stands for four of them.",
+                "The layout, or the choice, for each value; `0-3` stands for four of them.",
                 True,
             ),
         },

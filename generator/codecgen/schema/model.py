@@ -218,8 +218,8 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of several layouts: by a field that lies at the same byte in all (``by``), or by a value that the caller has
-    from elsewhere: of an enum (``given``), or a number of a type (``given_type``)."""
+    """One of several layouts: by a field that lies at the same byte in all (``by``), or by a value that the caller has: of an
+    enum (``given``), or of a type (``given_type``). ``named`` has the cases as written: choices, too."""
 
     name: str
     doc: str
@@ -229,6 +229,7 @@ class Choice:
     cases: tuple[tuple[int | str, Reference], ...]
     given_type: str | None = None
     since: Since | None = None
+    named: tuple[tuple[int | str, Reference], ...] = ()
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
 
@@ -381,8 +382,7 @@ class Model:
 
     def references(self, layout: Layout) -> Iterator[Reference]:
         """The layouts that a layout holds."""
-        for f in layout.fields:
-            yield from held_layouts(f.type)
+        return (ref for f in layout.fields for ref in held_layouts(f.type))
 
 
 @dataclass(frozen=True, slots=True)

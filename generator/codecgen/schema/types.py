@@ -182,12 +182,27 @@ class PaddingType:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """A choice on the way from another to one of its layouts: the value of the field ``by`` is ``number``."""
+
+    choice: str
+    by: str
+    number: int
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Reference:
-    """A layout, perhaps in one version (``message@0``)."""
+    """A layout, perhaps in one version (``message@0``). As a case of a choice, what ``steps`` lead to it."""
 
     layout: str
     version: int | None
     span: Span
+    steps: tuple[Step, ...] = ()
+
+    def is_said(self, fields: Mapping[str, object]) -> bool:
+        """Whether the ``fields`` of a value have the numbers that lead to it."""
+        return all(fields.get(step.by) == step.number for step in self.steps)
 
     def __str__(self) -> str:
         return self.layout if self.version is None else f"{self.layout}@{self.version}"

@@ -11,7 +11,7 @@ from codecgen.diagnostics import Diagnostic
 from codecgen.schema.declarations import Declarations, used_of
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import Choice, Enum, Layout, Manifest, Model, UsedDirectory
-from codecgen.schema.types import ChoiceType, Reference, Since, Span
+from codecgen.schema.types import ChoiceType, Reference, Since, Span, Step
 
 T = TypeVar("T")
 
@@ -194,4 +194,4 @@ def _is_reference(holder: object, key: str) -> bool:
     """Whether a text names a declaration."""
     if key == "layout":
         return isinstance(holder, Reference)
-    return key in ("enum", "given") or (key == "choice" and isinstance(holder, ChoiceType))
+    return key in ("enum", "given") or (key == "choice" and isinstance(holder, ChoiceType | Step))

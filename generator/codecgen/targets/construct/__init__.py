@@ -7,6 +7,7 @@ from collections.abc import Mapping, Set
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import Plan
 from codecgen.schema.model import Choice, Declared, Enum, Layout
+from codecgen.schema.nested_choices import names_of
 from codecgen.schema.texts import Text
 from codecgen.targets.construct import payload_rows, rows
 from codecgen.targets.construct.homes import homes_of, module_path
@@ -116,7 +117,7 @@ if not TYPE_CHECKING:
 
 
 def _in_order(things: tuple[Declared, ...], plan: Plan) -> list[Declared]:
-    """Enums first, then layouts after those that they hold, then texts and choices."""
+    """Enums first, then layouts after those that they hold, then texts, then choices in the same way."""
     layouts = {t.name: t for t in things if isinstance(t, Layout)}
     out: list[Declared] = [t for t in things if isinstance(t, Enum)]
     done: set[str] = set()
@@ -132,7 +133,12 @@ def _in_order(things: tuple[Declared, ...], plan: Plan) -> list[Declared]:
 
     for layout in layouts.values():
         visit(layout, ())
-    return out + [t for t in things if isinstance(t, Text | Choice)]
+    out += [t for t in things if isinstance(t, Text)]
+    choices = {t.name: t for t in things if isinstance(t, Choice)}
+    while choices:  # after those that they hold
+        free = (t for t in choices.values() if not any(n in choices for n in names_of(t)))
+        out.append(choices.pop(next(free).name))
+    return out
 
 
 def _import_cycles(

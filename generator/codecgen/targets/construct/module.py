@@ -6,6 +6,7 @@ from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.plan.nodes import DerivedValue, Value
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import Choice, Declared, Enum, Layout
+from codecgen.schema.nested_choices import cases_of
 from codecgen.schema.texts import Text
 from codecgen.schema.types import FieldRange
 from codecgen.targets.construct.field_codecs import RUNTIME
@@ -187,10 +188,11 @@ class Module(TextCodecs):
         name = symbol(choice.name)
         self.exported.append(name)
         cases: list[tuple[str, Code]] = []
-        for key, ref in choice.cases:
+        for key, ref, inner in cases_of(choice):
             layout = self.plan.model.layouts[ref.layout]
-            version = ref.version if layout.versions is not None else None
-            target = self.refer(ref.layout, symbol(ref.layout, version))
+            version = ref.version if layout.versions is not None and inner is None else None
+            named = inner or ref.layout
+            target = self.refer(named, symbol(named, version))
             if choice.given is not None:
                 enum = self.refer(choice.given, class_name(choice.given))
                 cases.append((f"{enum}.{str(key).upper()}", target))

@@ -11,6 +11,7 @@ from codecgen.plan.encoded_sizes import overhead_rows
 from codecgen.plan.size_bounds import bounds
 from codecgen.plan.type_text import byte_count, number, scalar_words, span_words
 from codecgen.schema.model import Choice, Enum, Layout, Overhead, View
+from codecgen.schema.nested_choices import cases_of
 from codecgen.schema.texts import Text
 from codecgen.targets.docs.examples import Worked, WorkedText
 from codecgen.targets.docs.fields import (
@@ -329,10 +330,10 @@ def _choice(site: Site, page: str, choice: Choice) -> ChoiceSection:
         rows=tuple(
             CaseRow(
                 _case(plan, choice, key),
-                site.link(page, ref.layout, str(ref)),
-                said(plan.model.layouts[ref.layout].doc),
+                site.link(page, inner or ref.layout, inner or str(ref)),
+                said((plan.model.choices[inner] if inner else plan.model.layouts[ref.layout]).doc),
             )
-            for key, ref in choice.cases
+            for key, ref, inner in cases_of(choice)
         ),
     )
 
@@ -342,8 +343,7 @@ def _choice_facts(site: Site, page: str, choice: Choice) -> Iterator[Phrase]:
     if choice.since is not None:
         yield phrase("Since: ", since_words(site.plan, choice.since), ".")
     if choice.by is not None:
-        ref = choice.cases[0][1]
-        fp = site.plan.of(ref)[0].field(choice.by)
+        fp = site.plan.of(choice.cases[0][1])[0].field(choice.by)
         place = f", at byte {fp.offset} of each" if fp is not None and fp.offset is not None else ""
         yield phrase("Decided by: ", code(choice.by), place, ".")
     if choice.given is not None:
@@ -351,8 +351,9 @@ def _choice_facts(site: Site, page: str, choice: Choice) -> Iterator[Phrase]:
             "Decided by: a value of ", site.link(page, choice.given), " that lies elsewhere."
         )
     elif choice.given_type is not None:
-        what = scalar_words(choice.given_type)
-        yield phrase("Decided by: a number that lies elsewhere, ", what, ".")
+        yield phrase(
+            f"Decided by: a number that lies elsewhere, {scalar_words(choice.given_type)}."
+        )
     yield from _elsewhere(site, choice)
     yield from _stands_in(site, page, choice.name)
 

@@ -12,6 +12,7 @@ from codecgen.plan.type_text import type_pieces
 from codecgen.schema.declarations import is_used
 from codecgen.schema.lookup import choice_of, enum_uses
 from codecgen.schema.model import Choice, Declared, Enum, Layout, UsedDirectory
+from codecgen.schema.nested_choices import names_of
 from codecgen.schema.texts import Text
 from codecgen.schema.types import BitsType, FieldType, Reference, ScalarType
 from codecgen.targets.docs.text import Phrase, code, link, outside, phrase, relative
@@ -143,7 +144,7 @@ def uses(plan: Plan, name: str) -> list[str]:
             if name in enums or any(c.choice == name for c in map(choice_of, f.variants()) if c):
                 found.add(layout.name)
     for choice in plan.model.choices.values():
-        if choice.given == name or any(ref.layout == name for _, ref in choice.cases):
+        if choice.given == name or name in names_of(choice):
             found.add(choice.name)
     return sorted(found)
 
@@ -161,7 +162,7 @@ def directories(plan: Plan, thing: Layout | Choice) -> dict[str, UsedDirectory]:
         names |= {enum for _, enum, _ in enum_uses(thing)}
         names |= {c.choice for f in thing.fields for c in map(choice_of, f.variants()) if c}
     else:
-        names = {thing.given, *(ref.layout for _, ref in thing.cases)}
+        names = {thing.given, *names_of(thing)}
     before = sorted({name.rpartition(".")[0] for name in names if name and is_used(name)})
     return {name: plan.model.uses[name] for name in before}
 

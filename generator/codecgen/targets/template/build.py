@@ -98,7 +98,11 @@ def _choice(plan: Plan, choice: model.Choice) -> view.Choice:
         given_type=None if choice.given_type is None else number(choice.given_type),
         cases=tuple(
             view.Case(
-                key, numbers.get(key, key if isinstance(key, int) else 0), r.layout, r.version
+                key,
+                numbers.get(key, key if isinstance(key, int) else 0),
+                r.layout,
+                r.version,
+                tuple(view.Step(step.choice, step.by, step.number) for step in r.steps),
             )
             for key, r in choice.cases
         ),

@@ -166,6 +166,15 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """A case that is a choice itself."""
+
+    choice: Annotated[str, "That choice."]
+    by: Annotated[str, "The field that decides in it."]
+    number: Annotated[int, "The number that the field has in the layout."]
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """One of the layouts of a choice."""
 
@@ -173,6 +182,9 @@ class Case:
     number: Annotated[int, "The same as a number."]
     layout: Annotated[str, "The layout."]
     version: Annotated[int | None, "The version of it, if one is named."]
+    steps: Annotated[
+        tuple[Step, ...], "The choices in the choice that lead to it, the outer ones first."
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,6 +341,7 @@ REFERENCE = (
         Value,
         Choice,
         Case,
+        Step,
         Text,
         TextLine,
         TextValue,

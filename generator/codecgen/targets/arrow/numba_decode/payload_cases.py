@@ -224,6 +224,8 @@ class CaseReader(Reader):
         self, op: read_ops.Choose, fields: Fields, wanted: set[str]
     ) -> Iterator[tuple[LayoutPlan | None, Expr]]:
         """The conditions of the cases that are wanted, in each version, and then of all others (None)."""
+        if any(op.steps):
+            raise Unsupported("a choice whose cases are choices", op.field.field)
         given = self.told(op.field.given, fields, op)
         version = self.told(op.field.held_version, fields, op)
         assert given is not None
