@@ -27,7 +27,7 @@ QUOTAS = PayloadView(
             doc="Whom the quota is for.",
         ),
         Column("name", "string", 3, doc="Name of the quota, such as producer_byte_rate."),
-        Column("value", "double", 4, doc="The quota, without meaning when it was removed."),
+        Column("value", "double", 4, nullable=True, doc="The quota, null when it was removed."),
         Column("is_deleted", "bool", 5, doc="Whether the quota was removed."),
     ),
     rows="kafka_codecs.rows.quotas",

@@ -52,6 +52,8 @@ NAME_DATA = 72
 NAME_OFFSETS = 88
 NAME_AT = 56
 VALUE_DATA = 96
+VALUE_VALIDITY = 104
+VALUE_NULLS = 112
 IS_DELETED_DATA = 120
 NUMBERS = 144
 
@@ -205,7 +207,7 @@ def rows_of_metadata_record(
         unread = 1
     if p != value_end:
         return fail(note, 4, p)  # body
-    if which_one != 0:
+    if which_one != 0 and not part_remove:
         if unread != 0:
             return fail(note, 4, p)  # body
         at = load_i64_le(state + ROWS)
@@ -228,6 +230,8 @@ def rows_of_metadata_record(
         name_at = load_i64_le(state + NAME_AT)
         name_room = load_i64_le(room + NAME_AT)
         value_data = load_i64_le(out + VALUE_DATA)
+        value_validity = load_i64_le(out + VALUE_VALIDITY)
+        value_nulls = load_i64_le(state + VALUE_NULLS)
         is_deleted_data = load_i64_le(out + IS_DELETED_DATA)
         numbers = load_i64_le(out + NUMBERS)
         if at >= rows_room:
@@ -333,7 +337,7 @@ def rows_of_metadata_record(
             store_32(name_offsets + 4 * at + 4, name_at)
         if value_data:
             store_64(value_data + 8 * at, part_value)
-        if is_deleted_data and not part_remove:
+        if is_deleted_data:
             clear_bit(is_deleted_data, at)
         if numbers:
             store_64(numbers + 8 * at, place_row)
@@ -344,6 +348,157 @@ def rows_of_metadata_record(
         store_64(state + ENTITY_ENTITY_NAME_AT, entity_entity_name_at)
         store_64(state + ENTITY_ENTITY_NAME_NULLS, entity_entity_name_nulls)
         store_64(state + NAME_AT, name_at)
+        store_64(state + VALUE_NULLS, value_nulls)
+        return 1
+    if which_one != 0 and part_remove:
+        if unread != 0:
+            return fail(note, 4, p)  # body
+        at = load_i64_le(state + ROWS)
+        rows_room = load_i64_le(room + ROWS)
+        entity_offsets = load_i64_le(out + ENTITY_OFFSETS)
+        entity_at = load_i64_le(state + ENTITY_AT)
+        entity_room = load_i64_le(room + ENTITY_AT)
+        entity_entity_type_data = load_i64_le(out + ENTITY_ENTITY_TYPE_DATA)
+        entity_entity_type_offsets = load_i64_le(out + ENTITY_ENTITY_TYPE_OFFSETS)
+        entity_entity_type_at = load_i64_le(state + ENTITY_ENTITY_TYPE_AT)
+        entity_entity_type_room = load_i64_le(room + ENTITY_ENTITY_TYPE_AT)
+        entity_entity_name_data = load_i64_le(out + ENTITY_ENTITY_NAME_DATA)
+        entity_entity_name_validity = load_i64_le(out + ENTITY_ENTITY_NAME_VALIDITY)
+        entity_entity_name_offsets = load_i64_le(out + ENTITY_ENTITY_NAME_OFFSETS)
+        entity_entity_name_at = load_i64_le(state + ENTITY_ENTITY_NAME_AT)
+        entity_entity_name_room = load_i64_le(room + ENTITY_ENTITY_NAME_AT)
+        entity_entity_name_nulls = load_i64_le(state + ENTITY_ENTITY_NAME_NULLS)
+        name_data = load_i64_le(out + NAME_DATA)
+        name_offsets = load_i64_le(out + NAME_OFFSETS)
+        name_at = load_i64_le(state + NAME_AT)
+        name_room = load_i64_le(room + NAME_AT)
+        value_data = load_i64_le(out + VALUE_DATA)
+        value_validity = load_i64_le(out + VALUE_VALIDITY)
+        value_nulls = load_i64_le(state + VALUE_NULLS)
+        is_deleted_data = load_i64_le(out + IS_DELETED_DATA)
+        numbers_2 = load_i64_le(out + NUMBERS)
+        if at >= rows_room:
+            return 0
+        if start_of_entity == 0:
+            if entity_offsets:
+                store_32(entity_offsets + 4 * at + 4, entity_at)
+        else:
+            at_again_2 = start_of_entity
+            part_entity, at_again_2, shortest_20 = uvarint(at_again_2)
+            if not shortest_20:
+                return fail(note, 5, at_again_2)  # entity
+            part_entity -= 1
+            if (
+                part_entity < 0
+                or part_entity > end_around_entity - at_again_2
+                or part_entity > most
+            ):
+                return fail(note, 5, at_again_2)  # entity
+            if entity_offsets and part_entity > entity_room - entity_at:
+                return 0
+            for _ in range(part_entity):
+                part_entity_type, at_again_2, shortest_21 = uvarint(at_again_2)
+                if not shortest_21:
+                    return fail(note, 6, at_again_2)  # entity_type
+                part_entity_type -= 1
+                if part_entity_type > end_around_entity - at_again_2:
+                    return fail(note, 6, at_again_2)  # entity_type
+                if part_entity_type < 0:
+                    return fail(note, 6, at_again_2)  # entity_type
+                if not is_utf8(at_again_2, part_entity_type):
+                    return fail(note, 6, at_again_2)  # entity_type
+                if entity_entity_type_offsets:
+                    if part_entity_type > entity_entity_type_room - entity_entity_type_at:
+                        return 0
+                    copy(
+                        entity_entity_type_data + entity_entity_type_at,
+                        at_again_2,
+                        part_entity_type,
+                    )
+                entity_entity_type_at += part_entity_type
+                at_again_2 += part_entity_type
+                if entity_entity_type_offsets:
+                    store_32(entity_entity_type_offsets + 4 * entity_at + 4, entity_entity_type_at)
+                part_entity_name, at_again_2, shortest_22 = uvarint(at_again_2)
+                if not shortest_22:
+                    return fail(note, 7, at_again_2)  # entity_name
+                part_entity_name -= 1
+                if part_entity_name > end_around_entity - at_again_2:
+                    return fail(note, 7, at_again_2)  # entity_name
+                if part_entity_name < 0:
+                    if part_entity_name != -1 or at_again_2 > end_around_entity:
+                        return fail(note, 7, at_again_2)  # entity_name
+                    entity_entity_name_nulls += 1
+                    if entity_entity_name_validity:
+                        clear_bit(entity_entity_name_validity, entity_at)
+                else:
+                    if not is_utf8(at_again_2, part_entity_name):
+                        return fail(note, 7, at_again_2)  # entity_name
+                    if entity_entity_name_offsets:
+                        if part_entity_name > entity_entity_name_room - entity_entity_name_at:
+                            return 0
+                        copy(
+                            entity_entity_name_data + entity_entity_name_at,
+                            at_again_2,
+                            part_entity_name,
+                        )
+                    entity_entity_name_at += part_entity_name
+                    at_again_2 += part_entity_name
+                if entity_entity_name_offsets:
+                    store_32(entity_entity_name_offsets + 4 * entity_at + 4, entity_entity_name_at)
+                part_number_of_unknown_tags, at_again_2, shortest_23 = uvarint(at_again_2)
+                if not shortest_23:
+                    return fail(note, 8, at_again_2)  # unknown_tags
+                if (
+                    2 * part_number_of_unknown_tags > end_around_entity - at_again_2
+                    or part_number_of_unknown_tags > most
+                ):
+                    return fail(note, 8, at_again_2)  # unknown_tags
+                part_last_of_unknown_tags = -1
+                for _ in range(part_number_of_unknown_tags):
+                    part_tag_of_unknown_tags, at_again_2, shortest_24 = uvarint(at_again_2)
+                    if not shortest_24:
+                        return fail(note, 8, at_again_2)  # unknown_tags
+                    if at_again_2 > end_around_entity:
+                        return fail(note, 8, at_again_2)  # unknown_tags
+                    if (
+                        part_tag_of_unknown_tags <= part_last_of_unknown_tags
+                        or part_tag_of_unknown_tags > 2147483647
+                    ):
+                        return fail(note, 8, at_again_2)  # unknown_tags
+                    part_last_of_unknown_tags = part_tag_of_unknown_tags
+                    part_size_of_unknown_tags, at_again_2, shortest_25 = uvarint(at_again_2)
+                    if not shortest_25:
+                        return fail(note, 8, at_again_2)  # unknown_tags
+                    if part_size_of_unknown_tags > end_around_entity - at_again_2:
+                        return fail(note, 8, at_again_2)  # unknown_tags
+                    part_after_of_unknown_tags = at_again_2 + part_size_of_unknown_tags
+                    at_again_2 = part_after_of_unknown_tags
+                entity_at += 1
+            if entity_offsets:
+                store_32(entity_offsets + 4 * at + 4, entity_at)
+        if name_offsets:
+            if part_key > name_room - name_at:
+                return 0
+            copy(name_data + name_at, start_of_key, part_key)
+        name_at += part_key
+        if name_offsets:
+            store_32(name_offsets + 4 * at + 4, name_at)
+        value_nulls += 1
+        if value_validity:
+            clear_bit(value_validity, at)
+        if value_data:
+            store_64(value_data + 8 * at, 0)
+        if numbers_2:
+            store_64(numbers_2 + 8 * at, place_row)
+        at += 1
+        store_64(state + ROWS, at)
+        store_64(state + ENTITY_AT, entity_at)
+        store_64(state + ENTITY_ENTITY_TYPE_AT, entity_entity_type_at)
+        store_64(state + ENTITY_ENTITY_NAME_AT, entity_entity_name_at)
+        store_64(state + ENTITY_ENTITY_NAME_NULLS, entity_entity_name_nulls)
+        store_64(state + NAME_AT, name_at)
+        store_64(state + VALUE_NULLS, value_nulls)
         return 1
     return 1
 

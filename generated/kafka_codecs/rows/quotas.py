@@ -24,18 +24,28 @@ def row_name(value: Any, item: Any, row: Any) -> Any:
 
 
 def row_value(value: Any, item: Any, row: Any) -> Any:
-    """The quota, without meaning when it was removed. From views/quotas.yaml:16."""
+    """The quota, null when it was removed. From views/quotas.yaml:16."""
     return value_at(case_of(metadata_record.METADATA_RECORD, value, "body", "client_quota_record"), "value")  # fmt: skip
-
-
-def row_is_deleted(value: Any, item: Any, row: Any) -> Any:
-    """Whether the quota was removed. From views/quotas.yaml:16."""
-    return value_at(case_of(metadata_record.METADATA_RECORD, value, "body", "client_quota_record"), "remove")  # fmt: skip
 
 
 def has_rows(value: Any, item: Any, row: Any) -> Any:
     """Whether there are rows. From views/quotas.yaml:16."""
-    return case_of(metadata_record.METADATA_RECORD, value, "body", "client_quota_record") is not None  # fmt: skip
+    return case_of(metadata_record.METADATA_RECORD, value, "body", "client_quota_record") is not None and not value_at(case_of(metadata_record.METADATA_RECORD, value, "body", "client_quota_record"), "remove")  # fmt: skip
+
+
+def row_entity_(value: Any, item: Any, row: Any) -> Any:
+    """Whom the quota is for. From views/quotas.yaml:23."""
+    return tuple([(part.entity_type, part.entity_name) for part in value_at(case_of(metadata_record.METADATA_RECORD, value, "body", "client_quota_record"), "entity")])  # fmt: skip
+
+
+def row_name_(value: Any, item: Any, row: Any) -> Any:
+    """Name of the quota, such as producer_byte_rate. From views/quotas.yaml:23."""
+    return value_at(case_of(metadata_record.METADATA_RECORD, value, "body", "client_quota_record"), "key")  # fmt: skip
+
+
+def has_rows_(value: Any, item: Any, row: Any) -> Any:
+    """Whether there are rows. From views/quotas.yaml:23."""
+    return case_of(metadata_record.METADATA_RECORD, value, "body", "client_quota_record") is not None and value_at(case_of(metadata_record.METADATA_RECORD, value, "body", "client_quota_record"), "remove")  # fmt: skip
 
 
 QUOTAS = PayloadRows(
@@ -50,9 +60,19 @@ QUOTAS = PayloadRows(
                 "entity": row_entity,
                 "name": row_name,
                 "value": row_value,
-                "is_deleted": row_is_deleted,
+                "is_deleted": lambda value, item, row: False,
             },
             when=has_rows,
+        ),
+        Case(
+            ((None, (metadata_record.METADATA_RECORD,)),),
+            {
+                "entity": row_entity_,
+                "name": row_name_,
+                "value": lambda value, item, row: None,
+                "is_deleted": lambda value, item, row: True,
+            },
+            when=has_rows_,
         ),
     ),
 )
