@@ -17,7 +17,8 @@ class ChosenFields(Keys):
         d = self.d
         if not self.kit.several:
             return None
-        several = d.pick(self.kit.several)
+        nested = [s for s in self.kit.several if s.nested]
+        several = d.pick(nested if nested and d.chance(2) else self.kit.several)
         spec: Tree = {"choice": several.name}
         if several.by is None:
             given = self.deciding(several)

@@ -252,7 +252,7 @@ class Directory:
         inner = fit[-1]
         cases: dict[str, str] = {}
         name = self.names.fresh()
-        outer = replace(inner, name=name, numbers=[], cases=list(inner.cases))
+        outer = replace(inner, name=name, numbers=[], cases=list(inner.cases), nested=True)
         if inner.by is None or d.chance(2):
             # the value that decides in the inner one is that which decides in this one
             for number in inner.numbers[:3]:
@@ -269,8 +269,9 @@ class Directory:
         else:
             cases = {"1-3": inner.name, "7": inner.name}
             outer.by, outer.numbers, tree = None, [1, 2, 3, 7], {"given": "u8"}
-        outer.decided = inner.by is not None or inner.decided
         self.several({"choice": name, **tree, "cases": cases}, outer)
+        if d.chance(2):
+            self.add(self.layout())
 
     def case(self, m: Made, several: Several) -> str:
         """A layout as a case; now and then something else says in which version it is."""

@@ -31,7 +31,7 @@ class Made:
 @dataclass
 class Several:
     """A choice that layouts can hold. ``told``: something has to say the versions of cases, ``pinned``: a case names its own,
-    ``decided``: what is in a case says which it is. ``head`` is a number before the field that decides."""
+    ``nested``: a case is a choice. ``head`` is a number before the field that decides."""
 
     name: str
     numbers: list[int]
@@ -40,7 +40,7 @@ class Several:
     enum: str | None = None
     told: bool = False
     pinned: bool = False
-    decided: bool = False
+    nested: bool = False
     head: str | None = None
 
 
