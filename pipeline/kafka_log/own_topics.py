@@ -23,13 +23,28 @@ REMOTE_LOG_METADATA = "__remote_log_metadata"
 VIEWS: Mapping[str, str] = {
     "offsets": CONSUMER_OFFSETS,
     "groups": CONSUMER_OFFSETS,
+    "group_epochs": CONSUMER_OFFSETS,
+    "group_topics": CONSUMER_OFFSETS,
+    "assignments": CONSUMER_OFFSETS,
+    "task_assignments": CONSUMER_OFFSETS,
+    "regular_expressions": CONSUMER_OFFSETS,
+    "topologies": CONSUMER_OFFSETS,
     "transactions": TRANSACTION_STATE,
     "share_states": SHARE_GROUP_STATE,
     "topics": CLUSTER_METADATA,
     "partitions": CLUSTER_METADATA,
     "brokers": CLUSTER_METADATA,
+    "controllers": CLUSTER_METADATA,
     "configs": CLUSTER_METADATA,
+    "features": CLUSTER_METADATA,
+    "quotas": CLUSTER_METADATA,
+    "acls": CLUSTER_METADATA,
+    "scram_credentials": CLUSTER_METADATA,
+    "delegation_tokens": CLUSTER_METADATA,
+    "producer_ids": CLUSTER_METADATA,
+    "metadata_events": CLUSTER_METADATA,
     "remote_segments": REMOTE_LOG_METADATA,
+    "remote_partitions": REMOTE_LOG_METADATA,
 }
 """The views of what the topics say (:mod:`kafka_log.topic_views`), each with its topic."""
 

@@ -123,11 +123,20 @@ def scanned(
 
 
 def unpacked(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """Rows with numbers for times, also inside of others: Python has none for some of them."""
     batch.validate(full=True)
     values = {}
     for name in batch.schema.names:
         column = batch.column(name)
-        if pa.types.is_timestamp(column.type):
-            column = column.cast(pa.int64())
-        values[name] = column.to_pylist()
+        values[name] = column.cast(_without_times(column.type)).to_pylist()
     return [dict(zip(values, item, strict=True)) for item in zip(*values.values(), strict=True)]
+
+
+def _without_times(kind: Any) -> Any:
+    if pa.types.is_timestamp(kind):
+        return pa.int64()
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_without_times(kind.value_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([f.with_type(_without_times(f.type)) for f in kind])
+    return kind

@@ -105,45 +105,53 @@ def prefix(message: str, version: int) -> bytes:
 
 def shape(message: str, version: int) -> list[Shape]:
     """The fields of our layout, but for what stands before what Kafka's class writes."""
-    found = list(_fields(in_version(message, version)))
+    found = list(_fields(in_version(message, version), plan()))
     return found[1:] if prefix(message, version) else found
 
 
-def _fields(layout: LayoutPlan) -> Iterator[Shape]:
+def shape_of(layout: LayoutPlan, of: Plan) -> list[Shape]:
+    """The fields of a layout of another directory, likewise."""
+    found = list(_fields(layout, of))
+    first = layout.fields[0].field if layout.fields else None
+    in_front = first is not None and (first.is_version or first.const is not None)
+    return found[1:] if in_front else found
+
+
+def _fields(layout: LayoutPlan, of: Plan) -> Iterator[Shape]:
     for fp in layout.in_order:
         tags = isinstance(fp.field.type, TagsType) or fp.name == "tagged_fields"
         if not tags and fp.field.counts is None:
-            yield (plan().spelling(fp.name, fp.field.spelled), *_words(fp, layout))
+            yield (of.spelling(fp.name, fp.field.spelled), *_words(fp, layout, of))
     for fp in layout.tagged:
-        spelled = plan().spelling(fp.name, fp.field.spelled)
-        yield (fp.field.tag, spelled, *_words(fp, layout))
+        spelled = of.spelling(fp.name, fp.field.spelled)
+        yield (fp.field.tag, spelled, *_words(fp, layout, of))
 
 
-def _words(fp: FieldPlan, layout: LayoutPlan) -> Shape:
+def _words(fp: FieldPlan, layout: LayoutPlan, of: Plan) -> Shape:
     match fp.field.type:
         case ScalarType() | BytesType() as type_:
-            return _element(type_, layout)
+            return _element(type_, layout, of)
         case ArrayType(element, count=count, counted_by=by, null=null):
             number = layout.field(by) if by is not None else None
             if number is not None and isinstance(number.field.type, ScalarType):
                 count = number.field.type.name
-            return ("array", count, null is not None, *_element(element, layout))
+            return ("array", count, null is not None, *_element(element, layout, of))
         case StructType(ref, present):
-            return ("structure", present is not None, *_element(ref, layout))
+            return ("structure", present is not None, *_element(ref, layout, of))
         case other:
             raise AssertionError(other)
 
 
-def _element(type_: Element, layout: LayoutPlan) -> Shape:
+def _element(type_: Element, layout: LayoutPlan, of: Plan) -> Shape:
     match type_:
         case ScalarType(name):
             return (name,)
         case BytesType(length, text, null):
             return ("text" if text else "bytes", length, null is not None)
         case Reference(name):
-            found = plan().versions[name]
+            found = of.versions[name]
             held = next((p for p in found if p.version == layout.version), found[0])
-            return tuple(_fields(held))
+            return tuple(_fields(held, of))
 
 
 # ---------------------------------------------------------------- Kafka's

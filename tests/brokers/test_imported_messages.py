@@ -23,6 +23,7 @@ from codecgen.runtime.errors import CodecError
 from codecgen.schema.lookup import reference_of
 from codecgen.schema.types import Reference, TagsType
 from tests.brokers import definitions
+from tests.brokers.message_shapes import layout_of, plan, shape, shape_of
 from tests.brokers.messages import Request, answers, damaged, messages
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
@@ -122,6 +123,17 @@ def test_every_version_of_every_message_is_there(imported: Imported) -> None:
     assert len(imported.kafka) >= 278
     assert len(cases) >= 744
     assert all(imported.codec(*case) is not None for case in cases)
+
+
+def test_what_was_written_by_hand_says_the_same(imported: Imported) -> None:
+    """Our own schemas of the messages that lie in logs and files: the same fields in every version."""
+    compared = 0
+    for name, version in imported.cases():
+        if layout_of(name) not in plan().versions:
+            continue
+        assert shape(name, version) == shape_of(imported.layout(name, version), imported.plan)
+        compared += 1
+    assert compared > 100
 
 
 def test_what_kafka_writes_is_read_and_written_again(imported: Imported) -> None:

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+import kafka_log
 from codecgen.runtime.construct import Choice
 from kafka_log import Record, SegmentReader
-from kafka_log.own_topics import own_topic
+from kafka_log.own_topics import VIEWS, own_topic
 from tests.brokers import internal_topics
 from tests.brokers.messages import Request, answers
+from tests.log.test_files_that_are_read import is_read
 from tests.log.test_topic_samples import COORDINATED, FRAMED, again
 
 pytestmark = pytest.mark.broker
@@ -44,6 +46,9 @@ KINDS = {
 """What the broker is made to write."""
 
 
+UNUSED = {"task_assignments", "topologies", "delegation_tokens"}
+"""Views of which the broker writes no record."""
+
 STATUS = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead", "PrepareEpochFence")  # fmt: skip
 """The statuses of transactions, by their numbers, as Kafka's tools print them."""
 
@@ -59,6 +64,40 @@ def records(logs: Path, topic: str) -> Iterator[Record]:
         if path.suffix == ".log" or re.fullmatch(r"\d{20}-\d{10}\.checkpoint", path.name):
             for batch in SegmentReader(path, policy="strict"):
                 yield from (record for record in batch.records if record.control is None)
+
+
+def test_every_file_is_read_by_a_layout(logs: Path) -> None:
+    """Those that the broker left, of all its topics and its own."""
+    files = [p for p in logs.rglob("*") if p.is_file() and not p.parent.name.endswith("-delete")]
+    assert len(files) > 40
+    # Offset indexes of the metadata log stay preallocated: what follows their entries is zeros.
+    assert [
+        p for p in files if p.name != ".lock" and not is_preallocated(p) and not is_read(p)
+    ] == []
+
+
+def is_preallocated(path: Path) -> bool:
+    index = path.name.endswith(("index",)) and path.parent.name.startswith("__cluster_metadata")
+    return index and not path.read_bytes()[-1024:].strip(b"\0")
+
+
+@pytest.mark.parametrize("topic", KINDS)
+def test_every_record_has_a_row_in_a_view(logs: Path, topic: str) -> None:
+    """But those of transactions that were aborted, as the coordinator leaves them out too."""
+    shown: dict[str, set[int]] = {
+        view: set(
+            kafka_log.read_table(logs, ["record_offset"], view=view)["record_offset"].to_pylist()
+        )
+        for view, of in VIEWS.items()
+        if of == topic
+    }
+    whole = kafka_log.scan(
+        logs / f"{topic}-0", ["offset"], isolation="read_committed", control_records=False
+    )
+    written = set(whole.read_all()["offset"].to_pylist())
+    assert written
+    assert set().union(*shown.values()) == written
+    assert {view for view, found in shown.items() if not found} == UNUSED & set(shown)
 
 
 @pytest.mark.parametrize("topic", KINDS)

@@ -6,6 +6,8 @@ from tests.laws.keys import Keys, Made, Several
 from tests.laws.seen import ALL_INTEGERS
 from tests.laws.world import Tree, reach
 
+_ODD = ("i24", "u24", "u64", "uvarlong")
+
 
 class ChosenFields(Keys):
     """Draws choices inside the layout that is made."""
@@ -28,8 +30,8 @@ class ChosenFields(Keys):
         elif any(not self.held_here(m) for m in several.cases):
             return None
         must = any(m.open or (element and not m.solid) for m in several.cases)
-        if d.chance(2) or (must and not last):
-            spec["length"] = d.pick([t for t in ALL_INTEGERS if not (self.plain and "24" in t)])
+        if d.chance(2) or (element and d.chance(2)) or (must and not last):
+            spec["length"] = d.pick(self.integers())
             self.null(spec, spec["length"])
         if several.by is None and d.chance(2) and ("length" in spec or last):
             spec["unknown"] = "bytes"
@@ -52,17 +54,23 @@ class ChosenFields(Keys):
         own = [s for s in self.seen if s.path.endswith(".kind_of") and several.enum is None]
         if own and d.chance(2):
             return d.pick(own).path
-        fit = [t for t in ALL_INTEGERS if all(_in(n, t) for n in several.numbers)]
+        fit = [t for t in self.integers() if all(_in(n, t) for n in several.numbers)]
         if several.enum is not None:
             spec: Tree = {"type": d.pick(fit or ["i64"]), "enum": several.enum}
         else:
             spec = {
-                "type": d.pick([t for t in ALL_INTEGERS if any(_in(n, t) for n in several.numbers)])
+                "type": d.pick(
+                    [t for t in self.integers() if any(_in(n, t) for n in several.numbers)]
+                )
             }
         name = self.fresh()
         self.fields[name] = spec
         self.see(name, spec)
         return name
+
+    def integers(self) -> list[str]:
+        """The types of integers; those of a plain layout are the ones that kernels know."""
+        return [t for t in ALL_INTEGERS if not self.plain or t not in _ODD]
 
     def telling(self) -> str:
         """A field before that says the version."""

@@ -201,7 +201,7 @@ class Flexibles:
         if isinstance(element, dict) and "fields" in element:
             inside = {k: self.without_length(v, False) for k, v in element["fields"].items()}
             out["array"] = element | {"fields": inside}
-        elif isinstance(element, dict) and not element.keys() & {"null", "choice"}:
+        elif isinstance(element, dict) and not {"null", "choice"} & set(element):
             key = next(iter(element))
             if isinstance(element[key], str):
                 out["array"] = key

@@ -423,10 +423,10 @@ class Maker(ChosenFields):
     def one_of_several(self) -> Tree | None:
         """A field that is one of several layouts, or an array of them, or a layout whose version is told."""
         d = self.d
-        kind = d.number(0, 5)
-        if kind < 3:
+        kind = d.number(0, 7)
+        if kind < 2:
             return self.chosen()
-        if kind < 5:
+        if kind < 7:  # their lengths are of many types
             element = self.chosen(element=True)
             return None if element is None else {"array": element, "count": self.short()}
         told = [m for m in self.kit.made if m.versions is not None and not m.open]

@@ -62,9 +62,8 @@ def agree(
         engine = "the kernel" if compiled else "the functions of rows"
         found["values"] = by_bits(found["values"])
         found["rejected"] = [(wrong.row, wrong.part) for wrong in found["rejected"]]
-        if compiled:
-            reading.pass_over(wanted, found)
-        for what, value in wanted.items():
+        mine = reading.passed_over(wanted, found) if compiled else wanted
+        for what, value in mine.items():
             if found[what] != value:
                 raise Broken(
                     f"{engine} of {view.name}: {what} of {text} are {found[what]}, not {value}"
@@ -155,13 +154,14 @@ class Reading:
             return [self.row(rows, scope, item) for item in items]
         return []
 
-    def pass_over(self, wanted: dict[str, Any], found: dict[str, Any]) -> None:
-        """Take out what kernels need not refuse: parts with choices, of whose cases they look at some."""
-        wanted["rejected"] = [
+    def passed_over(self, wanted: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+        """Without what kernels need not refuse: parts with choices, of whose cases they look at some."""
+        rejected = [
             (row, part)
             for row, part in wanted["rejected"]
             if (row, part) in found["rejected"] or not self.holds_choices(part)
         ]
+        return {**wanted, "rejected": rejected}
 
     def holds_choices(self, part: str) -> bool:
         """Whether some layout of a part, or what that holds, has a choice in it."""

@@ -100,28 +100,12 @@ def decoded(
     return found
 
 
-def numbered(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch with numbers for times, also inside of others: Python has none for some of them."""
-    columns = [column.cast(_without_times(column.type)) for column in batch.columns]
-    return pa.RecordBatch.from_arrays(columns, batch.schema.names) if columns else batch
-
-
-def _without_times(kind: Any) -> Any:
-    if pa.types.is_timestamp(kind):
-        return pa.int64()
-    if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_without_times(kind.value_type)))
-    if pa.types.is_struct(kind):
-        return pa.struct([f.with_type(_without_times(f.type)) for f in kind])
-    return kind
-
-
 def summed(found: Sequence[Payloads]) -> dict[str, Any]:
     """All that was found, whatever the batches."""
     ends = [0, *(one.end for one in found)]
     assert [one.start for one in found] == ends[:-1], "batches follow each other"
     return {
-        "values": [row for one in found for row in unpacked(numbered(one.batch))],
+        "values": [row for one in found for row in unpacked(one.batch)],
         "rows": [row for one in found for row in one.rows.to_pylist()],
         "rejected": [wrong for one in found for wrong in one.rejected],
         "unknown": [row for one in found for row in one.unknown.to_pylist()],

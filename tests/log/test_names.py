@@ -14,6 +14,8 @@ ALLOWED = {
     "CONTROL_RECORD_KEY",  # what a control record says is no matter of its batch
     "OFFSET_INDEX_ENTRY",
     "TIME_INDEX_ENTRY",
+    "METADATA_RECORD",  # frames: values of Kafka's own topics are no matter of their batches either
+    "REMOTE_LOG_METADATA_RECORD",
 }
 
 

@@ -80,6 +80,7 @@ SLOW = (
 VIEWS = Selection(
     (
         "tests/arrow/test_topic_views.py",
+        "tests/log/test_rows_of_every_record.py",
         "tests/arrow/test_view_values.py",
         "tests/log/test_index_views.py",
         "tests/arrow/test_view_writes.py",

@@ -19,6 +19,8 @@ def field_mistake(
     counts = given.get("counts")
     if counts is not None and "array" in given and isinstance(counts, yaml_tree.Scalar):
         help = f'write `counts: {name}` at "{counts.text}"'
+        if counts.text in LENGTHS:
+            help = f"write `count: {counts.text}`: the type of the number in front"
         return "C016", "`counts` stands at the number, not at the array", counts, help
     kind = given.get("type")
     if isinstance(kind, yaml_tree.Scalar) and kind.text.lower() in (*TEXTS, *BYTES):
@@ -33,7 +35,11 @@ def field_mistake(
         if isinstance(value, yaml_tree.Scalar) and value.text in fields:
             ours = next((one for one in ("string", "bytes", "array") if one in given), "")
             message = f'a type is expected, not the field "{value.text}"'
-            if key == "count":
+            if key == "count" and "array" not in given:
+                help = f"write `counts: {value.text}`: the field is the number of its elements"
+            elif key == "length" and not ours:
+                help = f"write `measures: {{from: {value.text}, to: {value.text}}}`: the field is the length of that range"
+            elif key == "count":
                 help = f'leave it out, and write `counts: {name}` at "{value.text}"'
             elif ours == "array":
                 measures = f"`measures: {{from: {name}, to: {name}}}`"

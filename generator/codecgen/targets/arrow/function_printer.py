@@ -218,7 +218,12 @@ class Printer:
         if isinstance(value, Call):
             head += self.text(value.function, 12) + "("
             items = [self.text(argument) for argument in value.arguments]
-            self.broken(depth, head, items, f"){tail}{comment}")
+            between = f"\n{indent}    "
+            rows = [
+                between.join(self.sum(argument, "", WIDTH - len(between)))
+                for argument in value.arguments
+            ]
+            self.broken(depth, head, items, f"){tail}{comment}", rows)
             return
         operator = value.operator if isinstance(value, Op) else ""
         room = WIDTH - len(indent) - 4
@@ -230,14 +235,18 @@ class Printer:
         self.lines += [f"{indent}    {item}" for item in items]
         self.lines.append(f"{indent}){tail}{comment}")
 
-    def broken(self, depth: int, head: str, items: list[str], tail: str) -> None:
+    def broken(
+        self, depth: int, head: str, items: list[str], tail: str, alone: list[str] | None = None
+    ) -> None:
+        """Items in brackets: in one line, or in one of their own, or in one each, where they may be ``alone`` in several."""
         indent = "    " * depth
         one = f"{indent}{head}{', '.join(items)}{tail}"
         if len(one.partition("  # ")[0]) <= WIDTH:
             self.lines.append(one)
             return
         inner = f"{indent}    {', '.join(items)}"
-        rows = [inner] if len(inner) <= WIDTH else [f"{indent}    {item}," for item in items]
+        each = [f"{indent}    {item}," for item in alone or items]
+        rows = [inner] if len(inner) <= WIDTH else each
         self.lines += [f"{indent}{head}", *rows, f"{indent}{tail}"]
 
     def chain(self, value: Expr, operator: str, room: int) -> list[str]:
@@ -248,13 +257,24 @@ class Printer:
         return [*left, *self.comparison(value.right, f"{operator} ", _BINDS[operator] + 1, room)]
 
     def comparison(self, value: Expr, head: str, least: int, room: int) -> list[str]:
-        """One side of a chain; a comparison that is too long for a line takes two."""
+        """One side of a chain; a comparison that is too long for a line takes two, or more."""
         one = head + self.text(value, least)
         if len(one) <= room or not isinstance(value, Op) or _BINDS[value.operator] != _BINDS["=="]:
             return [one]
         own = _BINDS["=="]
         left = self.side(own, value.left, 0, value.operator)
-        return [head + left, f"{value.operator} {self.side(own, value.right, 1, value.operator)}"]
+        right = self.side(own, value.right, 1, value.operator)
+        if len(right) + len(value.operator) < room or right.startswith("("):
+            return [head + left, f"{value.operator} {right}"]
+        return [head + left, *self.sum(value.right, f"{value.operator} ", room)]
+
+    def sum(self, value: Expr, head: str, room: int) -> list[str]:
+        """An expression in one line, or a sum that is too long for it with each of its parts in one."""
+        one = head + self.text(value)
+        if len(one) <= room or not isinstance(value, Op) or value.operator not in ("+", "-"):
+            return [one]
+        right = self.side(_BINDS[value.operator], value.right, 1, value.operator)
+        return [*self.sum(value.left, head, 0), f"{value.operator} {right}"]
 
     # ------------------------------------------------------------ expressions
 

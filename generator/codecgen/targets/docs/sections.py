@@ -255,16 +255,8 @@ def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> 
 def _elsewhere(site: Site, thing: Layout | Choice) -> Iterator[Phrase]:
     """Where names are described that have a dot in them."""
     for name, directory in directories(site.plan, thing).items():
-        title = directory.model.manifest.title
-        yield phrase(
-            "What begins with ",
-            code(f"{name}."),
-            " is described in: ",
-            said(title),
-            " (",
-            code(directory.package),
-            ").",
-        )
+        where = phrase(said(directory.model.manifest.title), " (", code(directory.package), ").")
+        yield phrase("What begins with ", code(f"{name}."), " is described in: ", where)
 
 
 def _stands_in(site: Site, page: str, name: str) -> Iterator[Phrase]:

@@ -47,6 +47,7 @@ def _both(name: str) -> tuple[Var, Var]:
 class PayloadReader(CaseReader):
     """Prints programs of parts. ``needed`` are the fields of elements that are rows that somebody asks for."""
 
+    leaves_layouts = True
     places = Places()
     needed: frozenset[str] = frozenset()
     part = ""

@@ -151,11 +151,11 @@ class PayloadRowsKernel(FieldColumns):
         leaf: Leaf | None = None,
     ) -> Term:
         """A number for a column, or a condition, in terms of fields."""
-        if leaf is not None and isinstance(value, nodes.FieldValue):
-            raw = fields.raw(value, leaf.column.type)
-            if raw is not None:
-                return raw
         try:
+            if leaf is not None and isinstance(value, nodes.FieldValue):
+                raw = fields.raw(value, leaf.column.type)
+                if raw is not None:
+                    return raw
             folded = fields.folded(value)
             if leaf is None:
                 return Term(fields.arithmetic().condition(folded), truth=True)

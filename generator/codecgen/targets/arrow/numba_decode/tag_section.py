@@ -21,6 +21,9 @@ _LEAST = 2
 class TaggedReader(PartReader):
     """Prints the section of tagged fields of a layout."""
 
+    leaves_layouts = False
+    """Whether what has a tagged layout may be left to the reference codecs."""
+
     def one(self, op: ReadOp, fields: Fields, end: Expr, wanted: set[str]) -> None:
         """Print one operation of those that read a field."""
         raise NotImplementedError
@@ -66,10 +69,10 @@ class TaggedReader(PartReader):
             self.missing(fp, part, there[fp.name])
 
     def is_left(self, fp: FieldPlan, part: str) -> bool:
-        """Whether the reference codecs read a field: a tagged layout, which no column is made of."""
+        """Whether the reference codecs read a field: in payloads a tagged layout, which no column is made of."""
         if not isinstance(fp.field.type, StructType):
             return False
-        if self.gives.target(part, fp.name) is not None:
+        if not self.leaves_layouts or self.gives.target(part, fp.name) is not None:
             raise Unsupported("a tagged layout", fp.field)
         return True
 

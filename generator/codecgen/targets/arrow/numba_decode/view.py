@@ -101,12 +101,12 @@ class Kernels:
     def term(self, fields: Fields, case: CasePlan, value: nodes.Value, leaf: Leaf) -> Term:
         """A column of numbers in terms of fields."""
         plain = fields.folded(value)
-        if isinstance(plain, nodes.FieldValue):
-            found = fields.raw(plain, leaf.column.type)
-            if found is not None:
-                return found
         try:
-            return fields.arithmetic().term(fields.folded(value))
+            if isinstance(plain, nodes.FieldValue):
+                found = fields.raw(plain, leaf.column.type)
+                if found is not None:
+                    return found
+            return fields.arithmetic().term(plain)
         except Refused as error:
             raise Unsupported(error.reason, blamed(case, value)) from None
 
