@@ -16,6 +16,7 @@ from codecgen.plan.encoded_sizes import encoded_size
 from codecgen.runtime.errors import BuildError, LengthError, LimitError, ParseError, ValueRefused
 from codecgen.runtime.located_bytes import Limits
 from codecgen.schema.types import ArrayType, BytesType, StructType
+from codecgen.targets.docs.hexdump import streams
 from tests.codecgen.generated import package_of
 from tests.codecgen.schemas import model_of
 
@@ -214,6 +215,22 @@ def test_what_lenient_readers_take(
     assert {name: parsed[name] for name in values} == values
     assert len(found) == findings
     assert all(f.where.path and f.where.position is not None for f in found)
+
+
+@pytest.mark.parametrize(
+    "section", [*(case[0] for case in LOOSE), "02 02 05 01 02 02 01", "03 02 05 01 02 09 02 79 00 63 0000000000000005"]
+)  # fmt: skip
+def test_what_lenient_readers_take_is_shown(package: ModuleType, section: str) -> None:
+    data = bytes.fromhex("00" + section)
+    trace: list[tuple[str, int, int, bool]] = []
+    parsed = package.LOOSE.parse(data, strict=False, trace=trace)
+    plan = make_plan(model_of(SCHEMA))
+    [stream] = streams(plan, plan.versions["loose"][0], data, parsed, trace)
+    at = 0
+    for piece in stream.pieces:
+        assert piece.start == at
+        at = piece.end
+    assert at == len(data)
 
 
 def test_no_reader_takes_the_tag_of_another_version(package: ModuleType) -> None:

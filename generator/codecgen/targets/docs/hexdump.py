@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -91,7 +91,7 @@ def streams(
     ``trace`` has (path, first byte, byte after the last, in a decompressed stream?) of every field. Of a value that was
     not parsed to its end, what is there of it is shown.
     """
-    dumper = _Dumper(plan, {path: (start, end) for path, start, end, _ in trace})
+    dumper = _Dumper(plan, trace)
     out = []
     todo: list[tuple[str, str, Bytes, Iterator[Piece]]] = [
         ("", "", data, dumper.pieces(layout, value, "", data))
@@ -127,9 +127,10 @@ class _Section:
 
 
 class _Dumper:
-    def __init__(self, plan: Plan, spans: Mapping[str, tuple[int, int]]) -> None:
+    def __init__(self, plan: Plan, trace: Sequence[tuple[str, int, int, bool]]) -> None:
         self.plan = plan
-        self.spans = spans
+        self.spans = {path: (start, end) for path, start, end, _ in trace}
+        self.ends = {(path, start): end for path, start, end, _ in trace}
         self.compressed: list[_Section] = []
 
     def opened(self, section: _Section, data: Bytes) -> tuple[str, str, Bytes, Iterator[Piece]]:
@@ -195,7 +196,8 @@ class _Dumper:
     def tags(
         self, plan: LayoutPlan, obj: Any, unknown: Any, path: str, start: int, data: Bytes
     ) -> Iterator[Piece]:
-        """The pieces of a section of tagged fields. Of a field that stands there twice, the first is shown as it is."""
+        """The pieces of a section of tagged fields. Of a field that stands there twice, the last is shown in its fields,
+        those before it as bytes. A lenient reader may have read fewer or more bytes than the size says."""
         known = {fp.field.tag: fp for fp in plan.tagged}
         number, at = uvarint_at(data, start)
         yield Piece(start, at, path, f"count {number}")
@@ -213,13 +215,11 @@ class _Dumper:
                     yield Piece(after, at, here, shown(unknown[others].data))
                 others += 1
                 continue
-            begin, end = self.spans[here]
-            if begin == after:
-                yield from self.field(plan, fp, obj, obj[fp.name], here, begin, end, data)
-                at = end
-            else:
-                at = after + size
-                yield Piece(after, at, here, f"{size} bytes")
+            at = self.ends[here, after]
+            if self.spans[here][0] == after:
+                yield from self.field(plan, fp, obj, obj[fp.name], here, after, at, data)
+            elif at > after:
+                yield Piece(after, at, here, f"{at - after} bytes")
 
     def chosen(
         self,
