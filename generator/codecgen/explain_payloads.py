@@ -24,7 +24,7 @@ def payload_program(plan: Plan, view: View) -> Iterator[str]:
         passed = [str(n) for n in decider.cases if n not in numbers]
         yield f"  decided by {decider.name}.{decider.choice.by}"
         if passed:
-            yield f"  no rows for {', '.join(passed)}"
+            yield _filled(f"  no rows for {', '.join(passed)}", 6)
     for combinations in _alike(made.combinations):
         yield ""
         for combination in combinations:
@@ -51,7 +51,8 @@ def _alike(combinations: tuple[Combination, ...]) -> list[list[Combination]]:
 def _title(combination: Combination) -> str:
     parts = [f"{name} {_layout(plan)}" for name, plan in combination.layouts.items()]
     number = "" if combination.number is None else f"{combination.number}: "
-    return number + ", ".join(parts)
+    line = number + ", ".join(parts)
+    return line if len(line) <= _WIDTH else number + f",\n{' ' * len(number)}".join(parts)
 
 
 def _layout(plan: LayoutPlan | None) -> str:
@@ -65,9 +66,10 @@ def _case(case: PayloadCase) -> Iterator[str]:
         rows = "no row"
     else:
         rows = "a row" if case.array is None else f"each of {case.of}.{case.array.name} a row"
-    yield f"  {rows}" + ("" if case.when is None else f", if {said(case.when)}")
+    yield _filled(f"  {rows}" + ("" if case.when is None else f", if {said(case.when)}"), 6)
     for name, value in case.values.items():
-        text = f"    {name:<{_NAME - 1}} {said(value)}"
-        yield textwrap.fill(
-            text, _WIDTH, subsequent_indent=" " * (_NAME + 4), break_on_hyphens=False
-        )
+        yield _filled(f"    {name:<{_NAME - 1}} {said(value)}", _NAME + 4)
+
+
+def _filled(line: str, indent: int) -> str:
+    return textwrap.fill(line, _WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False)
