@@ -294,6 +294,7 @@ fields:
   i: {bytes: compact, null: 0}
   j: {array: u16, count: u8}
   k: {array: point, count: compact}
+  ids: {array: uuid, count: u8}
   n: {type: u16, counts: xs}
   l: {type: u16, measures: rest}
   xs: {array: i32}
@@ -327,6 +328,7 @@ def test_every_kind_of_field() -> None:
         "i": None,
         "j": [1, 65535],
         "k": [{"x": -5, "y": 300}, {"x": 2**31 - 1, "y": 2**64 - 1}],
+        "ids": [uuid.UUID(int=1), uuid.UUID(int=2**127)],
         "xs": [-1, 5],
         "m": {"x": 0, "y": 0},
         "z": b"tail",
@@ -338,6 +340,7 @@ def test_every_kind_of_field() -> None:
     assert (theirs.e, theirs.g, theirs.h) == (uuid.UUID(int=7).bytes, b"abc", "hé")
     assert getattr(theirs, "i", None) is None
     assert list(theirs.j) == [1, 65535]
+    assert list(theirs.ids) == [uuid.UUID(int=1).bytes, uuid.UUID(int=2**127).bytes]
     assert [(p.x.signed, p.y.unsigned) for p in theirs.k] == [(-5, 300), (2**31 - 1, 2**64 - 1)]
     inner = theirs.after_l
     assert list(inner.xs) == [-1, 5]
