@@ -205,7 +205,7 @@ def test_a_mutant_that_no_test_looks_at_survives() -> None:
 @needs_fork
 @pytest.mark.slow
 def test_none_of_a_sample_survives() -> None:
-    """Others every day: the seed is in the output. `python -m tests.mutants` tries all of them."""
+    """Others whenever a schema changes: the seed is in the output. `python -m tests.mutants` tries all of them."""
     code, shown = run("--sample", str(SAMPLE))
     print(shown)
     assert code == 0, shown
