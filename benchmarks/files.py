@@ -7,7 +7,7 @@ import struct
 from pathlib import Path
 
 from benchmarks import peers
-from kafka_log.scanner import BatchScanner, Scanner
+from kafka_log.segment.columnar import BatchScanner, Scanner
 
 __all__ = ["BatchScanner", "Scanner", "repeated", "written"]
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka_log.directory import DirectoryError, Partition, Segment, discover
-from kafka_log.model import Batch, Control, End, Lost, Policy, Problem, Record
-from kafka_log.reader import SegmentReader
+from kafka_log.disk.directory import DirectoryError, Partition, Segment, discover
+from kafka_log.segment.model import Batch, Control, End, Lost, Policy, Problem, Record
+from kafka_log.segment.reader import SegmentReader
 
 if TYPE_CHECKING:
-    from kafka_log.encoding import encode, write_segment
-    from kafka_log.scan_streams import read_table, scan, scan_batches
+    from kafka_log.log_directory import LogDirectory
+    from kafka_log.tables.scanning import read_table, scan, scan_batches
+    from kafka_log.write.encoding import encode, write_segment
 
 __all__ = [
     "Batch",
     "Control",
     "DirectoryError",
     "End",
+    "LogDirectory",
     "Lost",
     "Partition",
     "Policy",
@@ -33,8 +35,9 @@ __all__ = [
 ]
 
 _LATER = {
-    **dict.fromkeys(("read_table", "scan", "scan_batches"), "kafka_log.scan_streams"),
-    **dict.fromkeys(("encode", "write_segment"), "kafka_log.encoding"),
+    "LogDirectory": "kafka_log.log_directory",
+    **dict.fromkeys(("read_table", "scan", "scan_batches"), "kafka_log.tables.scanning"),
+    **dict.fromkeys(("encode", "write_segment"), "kafka_log.write.encoding"),
 }
 """What needs pyarrow and numpy, or the codecs, which are imported when it is asked for."""
 

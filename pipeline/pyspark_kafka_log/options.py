@@ -45,9 +45,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from kafka_log import Policy
-from kafka_log.arrow import METADATA_COLUMNS, OnDamage
-from kafka_log.kernels import ENGINES
-from kafka_log.own_topics import VIEWS
+from kafka_log.segment.kernels import ENGINES
+from kafka_log.tables.own_topics import VIEWS
+from kafka_log.tables.splits import METADATA_COLUMNS, OnDamage
 
 T = TypeVar("T")
 
@@ -387,7 +387,7 @@ def default_columns(options: Options) -> tuple[str, ...]:
     if options.columns is not None:
         return options.columns
     if options.view is not None:
-        from kafka_log.topic_views import RECORD_COLUMNS, topic_view
+        from kafka_log.tables.topic_views import RECORD_COLUMNS, topic_view
 
         return topic_view(options.view, None).columns + (
             RECORD_COLUMNS if options.include_metadata else ()

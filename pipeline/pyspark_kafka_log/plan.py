@@ -13,9 +13,9 @@ from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
 from kafka_log import Partition, Segment, discover
-from kafka_log.arrow import OnDamage, Split
-from kafka_log.header_walk import Columns, entries
-from kafka_log.transactions import transactions
+from kafka_log.disk.transactions import transactions
+from kafka_log.segment.batch_headers import Columns, entries
+from kafka_log.tables.splits import OnDamage, Split
 from pyspark_kafka_log.options import EARLIEST, LATEST, Offsets, OptionError, Options
 
 SMALL = 8

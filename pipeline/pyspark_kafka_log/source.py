@@ -1,4 +1,4 @@
-"""The data source: what Spark asks of it. Planning is in ``plan``, reading in ``kafka_log.arrow``."""
+"""The data source: what Spark asks of it. Planning is in ``plan``, reading in ``kafka_log.tables.splits``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.arrow import Scan, Split, read_split
+from kafka_log.tables.splits import Scan, Split, read_split
 from pyspark_kafka_log.options import Options, default_columns, parse
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.schema import projection, spark_schema, types_of

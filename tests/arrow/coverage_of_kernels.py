@@ -28,7 +28,7 @@ NEVER = {"batches_kernels": {"open_message_v0", "open_message_v1"}}
 def run(path: Path) -> None:
     """A file by both views, in chunks that end within batches too."""
     from kafka_codecs.arrow.batches import BATCHES
-    from kafka_log.scanner import BatchScanner
+    from kafka_log.segment.columnar import BatchScanner
     from tests.arrow.rows import scanned
 
     for policy in ("strict", "kafka"):

@@ -21,7 +21,7 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.arrow import records_encoders
 from kafka_codecs.arrow.records import RECORDS
-from kafka_log.encoding import encode
+from kafka_log.write.encoding import encode
 from tests.arrow.checked import Broken, Ranges, checked, complaining
 from tests.arrow.expected import Expected, Refused, built, expected
 from tests.arrow.guards import Guarded, Outputs

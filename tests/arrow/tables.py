@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rows, choose
 from codecgen.runtime.arrow.output_buffers import arrow_type
 from kafka_codecs.arrow.records import RECORDS
-from kafka_log.encoding import encode
+from kafka_log.write.encoding import encode
 
 DEFAULT = ("offset", "timestamp", "timestamp_type", "key", "value", "headers")
 ON_REQUEST = tuple(c.name for c in RECORDS.columns if c.on_request and c.name != "position")

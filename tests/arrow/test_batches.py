@@ -10,8 +10,8 @@ import pytest
 from codecgen.runtime.errors import CodecError
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_log import SegmentReader
-from kafka_log.model import Batch, End
-from kafka_log.scanner import BatchScanner
+from kafka_log.segment.columnar import BatchScanner
+from kafka_log.segment.model import Batch, End
 from tests.arrow.rows import CODECS, unpacked
 from tests.arrow.test_agreement import FILES, POLICIES, name
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kafka_codecs import LOG_ENTRY, MESSAGE_V0, MESSAGE_V1, RECORD_BATCH, Compression
 from kafka_log import SegmentReader
-from kafka_log.encoding import CODECS, encode
+from kafka_log.write.encoding import CODECS, encode
 from tests.arrow.segments import entries
 from tests.arrow.tables import DEFAULT, I64, ON_REQUEST, decoded, rows_of, segment, table, written
 from tests.paths import ROOT

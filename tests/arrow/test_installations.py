@@ -9,7 +9,7 @@ import sys
 from tests.paths import ROOT
 
 READ = """
-from kafka_log.scanner import Scanner
+from kafka_log.segment.columnar import Scanner
 from tests.arrow.rows import ALL, reference, unpacked
 from tests.paths import VECTORS
 path = VECTORS / "matrix" / "v2-gzip-create.log"
@@ -44,7 +44,7 @@ for path in sorted((VECTORS / "matrix").rglob("*.log"))[::5]:
         for engine in ("auto", "arrow"):
             assert scanned(path, policy, engine=engine) == reference(path, policy)
 from kafka_log import scan_batches
-from kafka_log.scanner import BatchScanner
+from kafka_log.segment.columnar import BatchScanner
 assert BatchScanner(path).kernels.__name__ == "kafka_codecs.arrow.batches_numpy"
 assert scan_batches(path).read_all() == scan_batches(path, engine="construct").read_all()
 """
@@ -57,9 +57,9 @@ def test_without_numba_numpy_reads() -> None:
 def test_without_numba_large_slices_are_read_by_numpy() -> None:
     program = """
 from codecgen.runtime.arrow.numpy_decoder import NumpyDecoder
-from kafka_log import arrow
-from kafka_log.arrow import Scan, Split, read_split
-from kafka_log.directory import discover
+from kafka_log.tables import splits as arrow
+from kafka_log.tables.splits import Scan, Split, read_split
+from kafka_log.disk.directory import discover
 from tests.paths import VECTORS
 calls = []
 plain = NumpyDecoder.decode

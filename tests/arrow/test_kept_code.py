@@ -40,7 +40,7 @@ print(json.dumps([found, sum(kernel.stats.cache_hits.values())]))
 SCAN = """
 import json
 import sys
-from kafka_log.scanner import BatchScanner
+from kafka_log.segment.columnar import BatchScanner
 from kafka_codecs.arrow import batches_kernels
 scanner = BatchScanner(sys.argv[1], ["base_offset", "producer_epoch"], engine="arrow")
 rows = [row for batch in scanner for row in batch.to_pylist()]

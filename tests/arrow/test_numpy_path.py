@@ -32,7 +32,7 @@ from kafka_codecs import MESSAGE_V1, RECORD_BATCH, Compression
 from kafka_codecs.arrow import batches_numpy, records_numpy
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
-from kafka_log.scanner import BatchScanner, Scanner
+from kafka_log.segment.columnar import BatchScanner, Scanner
 from tests.arrow.rows import ALL, Read, reference, scanned, unpacked
 from tests.arrow.segments import segments
 from tests.arrow.test_agreement import FILES, POLICIES, WELL_FORMED, name

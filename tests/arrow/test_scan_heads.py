@@ -21,9 +21,9 @@ from codecgen.runtime.arrow import header_reads
 from codecgen.runtime.arrow.primitives.compiling import JIT
 from kafka_codecs import MESSAGE_V1, RECORD_BATCH
 from kafka_log import SegmentReader, scan_batches
-from kafka_log.header_loading import FAR, FAR_BY_KERNEL, TRIAL, WINDOW, ReadHeaders
-from kafka_log.positioned_reads import read_at
-from kafka_log.scanner import BatchScanner, Scanner
+from kafka_log.segment.columnar import BatchScanner, Scanner
+from kafka_log.segment.header_loading import FAR, FAR_BY_KERNEL, TRIAL, WINDOW, ReadHeaders
+from kafka_log.segment.positioned_reads import read_at
 from tests.arrow.rows import unpacked
 
 SIZES = (0, 10, 300, FAR_BY_KERNEL - 200, FAR_BY_KERNEL, FAR, 2 * FAR, 200_000)
@@ -94,7 +94,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(len(view))
         return read_at(file, view, position)
 
-    monkeypatch.setattr("kafka_log.header_loading.read_at", counting)
+    monkeypatch.setattr("kafka_log.segment.header_loading.read_at", counting)
     return found
 
 
@@ -129,7 +129,7 @@ def test_a_batch_larger_than_the_window(compiled: bool, tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     expected = write(path, [10, 3_000_000, 10, 2_000_000, 2_500_000, 10])
     with reading(compiled) as patch:
-        patch.setattr("kafka_log.header_loading.WINDOW", 1 << 20)
+        patch.setattr("kafka_log.segment.header_loading.WINDOW", 1 << 20)
         scanner = BatchScanner(path, ["size"], engine="arrow", chunk_bytes=1000)
         assert sum(batch.num_rows for batch in scanner) == len(expected)
     assert scanner.fallbacks == 0
@@ -203,7 +203,7 @@ def test_a_file_that_becomes_shorter_ends(
         path, ["position", "size"], engine="arrow", chunk_bytes=100_000, on_damage="keep"
     )
     with reading(compiled) as patch:
-        patch.setattr("kafka_log.header_loading.WINDOW", 1 << 20)
+        patch.setattr("kafka_log.segment.header_loading.WINDOW", 1 << 20)
         rows = [(r["position"], r["size"]) for r in shrinking(scanner, path, size)]
     assert 0 < len(rows) < len(expected)
     assert rows == expected[: len(rows)]

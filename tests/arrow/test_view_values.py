@@ -14,7 +14,7 @@ from codecgen.runtime.arrow.output_buffers import arrow_type
 from kafka_codecs.arrow import batches_numpy, records_numpy
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
-from kafka_log.scanner import BatchScanner
+from kafka_log.segment.columnar import BatchScanner
 from tests.arrow.rows import reference, scanned, unpacked
 from tests.log.test_vectors import DIFFERENCES, expected, well_formed
 from tests.paths import VECTORS

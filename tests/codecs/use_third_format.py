@@ -25,12 +25,12 @@ from codecgen.runtime.errors import ChecksumError
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log import SegmentReader, discover, encode, read_table, scan_batches, write_segment
-from kafka_log.arrow import record_batches
-from kafka_log.block_reader import BlockReader
 from kafka_log.cli import main as kafka_log
-from kafka_log.json_dump import objects
-from kafka_log.scanner import BatchScanner, Engine, Scanner
-from kafka_log.transactions import Transaction, transactions
+from kafka_log.disk.transactions import Transaction, transactions
+from kafka_log.report.json_dump import objects
+from kafka_log.segment.block_reader import BlockReader
+from kafka_log.segment.columnar import BatchScanner, Engine, Scanner
+from kafka_log.tables.splits import record_batches
 from tests.arrow.rows import unpacked
 from tests.codecs.third_format import MAGIC
 from tests.paths import SAMPLES, VECTORS

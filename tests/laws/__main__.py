@@ -24,7 +24,11 @@ def main() -> int:
         "--schemas", type=int, default=500, metavar="N", help="how many, 500 by default"
     )
     parser.add_argument(
-        "--seed", type=int, default=0, metavar="S", help="the same schemas for the same seed and code"
+        "--seed",
+        type=int,
+        default=0,
+        metavar="S",
+        help="the same schemas for the same seed and code",
     )
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after so many seconds")
     parser.add_argument(

@@ -115,7 +115,7 @@ def test_files_are_not_changed(broker: Path) -> None:
 
 def test_help_has_examples() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "kafka_log.cli", "dump", "--help"],
+        [sys.executable, "-m", "kafka_log", "dump", "--help"],
         capture_output=True,
         text=True,
         check=True,
@@ -129,7 +129,7 @@ def test_a_closed_pipe_is_no_error() -> None:
     command = [
         sys.executable,
         "-m",
-        "kafka_log.cli",
+        "kafka_log",
         "dump",
         str(VECTORS / "matrix" / "v0-none.log"),
     ]

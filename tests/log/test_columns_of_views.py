@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from codecgen.runtime.arrow.view import Column
-from kafka_log.topic_views import topic_view
+from kafka_log.tables.topic_views import topic_view
 
 COLUMNS = {
     "group_epochs": [

@@ -14,12 +14,13 @@ pytest.importorskip("pyarrow")
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
-from kafka_log import Batch, Policy, SegmentReader, discover, json_dump, text_dump
-from kafka_log.block_reader import BlockReader
-from kafka_log.blocks import Block
+from kafka_log import Batch, Policy, SegmentReader, discover
 from kafka_log.cli import main
-from kafka_log.kernels import KERNEL_MIN_BYTES, use_kernels
-from kafka_log.summary import Summary, summarize
+from kafka_log.report import json_dump, text_dump
+from kafka_log.report.summary import Summary, summarize
+from kafka_log.segment.block_reader import BlockReader
+from kafka_log.segment.blocks import Block
+from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
 from tests.arrow.segments import entries, mutated, mutated_inside, sources
 from tests.paths import SAMPLES, VECTORS
 
@@ -185,13 +186,13 @@ def test_small_files_stay_with_the_reference_codecs(monkeypatch: pytest.MonkeyPa
     assert not use_kernels(KERNEL_MIN_BYTES, min_bytes=KERNEL_MIN_BYTES + 1)
     assert use_kernels(0, "arrow")
     assert not use_kernels(1 << 40, "construct")
-    monkeypatch.setattr("kafka_log.kernels.find_spec", lambda name: None)
+    monkeypatch.setattr("kafka_log.segment.kernels.find_spec", lambda name: None)
     assert not use_kernels(1 << 40), "there is nothing to load"
 
 
 def test_an_engine_that_is_not_there(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "kafka_log.block_reader", None)
+    monkeypatch.setitem(sys.modules, "kafka_log.segment.block_reader", None)
     assert main(["dump", str(FILES[0]), "--engine", "arrow"]) == 2
     assert 'pip install "kafka-codecs[fast]"' in capsys.readouterr().err

@@ -13,8 +13,8 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits, Session, Source
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_log import SegmentReader
-from kafka_log.json_dump import objects
-from kafka_log.text_dump import lines
+from kafka_log.report.json_dump import objects
+from kafka_log.report.text_dump import lines
 from tests.paths import VECTORS
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from codecgen.runtime.errors import LengthError, TruncatedError
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_log import SegmentReader
-from kafka_log.header_walk import Columns, entries, headers
+from kafka_log.segment.batch_headers import Columns, entries, headers
 from tests.paths import SAMPLES
 
 COLUMNS = ("position", "size", "magic", "base_offset", "last_offset", "producer_id", "is_control")

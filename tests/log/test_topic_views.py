@@ -19,7 +19,7 @@ from kafka_codecs import (
     OFFSET_COMMIT_VALUE,
 )
 from kafka_log import Record, SegmentReader
-from kafka_log.own_topics import OWN_TOPICS, VIEWS, own_topic
+from kafka_log.tables.own_topics import OWN_TOPICS, VIEWS, own_topic
 from tests.paths import SAMPLES
 
 NEW = SAMPLES / "kafka-4.x"

@@ -10,7 +10,7 @@ import pytest
 
 from kafka_log import SegmentReader
 from kafka_log.cli import main
-from kafka_log.json_dump import objects
+from kafka_log.report.json_dump import objects
 from tests.paths import VECTORS
 
 MANIFEST = [json.loads(line) for line in (VECTORS / "MANIFEST.jsonl").read_text().splitlines()]

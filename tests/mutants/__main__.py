@@ -75,7 +75,12 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--only", metavar="PART", help="mutants with this in their names, such as schemas/records or limit")  # fmt: skip
     parser.add_argument("--sample", metavar="N", type=int, help="so many mutants, chosen by the seed")  # fmt: skip
-    parser.add_argument("--seed", metavar="S", type=int, help="of the sample; by default one that changes only with the mutants")
+    parser.add_argument(
+        "--seed",
+        metavar="S",
+        type=int,
+        help="of the sample; by default one that changes only with the mutants",
+    )
     parser.add_argument("--jobs", metavar="N", type=int, default=2, help="how many at a time")
     parser.add_argument("--verbose", action="store_true", help="a line for each mutant")
     parser.add_argument("--list", action="store_true", help="name the mutants, try none")

@@ -21,7 +21,7 @@ from .logs import TIME, batch, build, flipped, numbered, vector, write
 pa = pytest.importorskip("pyarrow")
 
 from kafka_log import Segment, discover  # noqa: E402
-from kafka_log.arrow import (  # noqa: E402
+from kafka_log.tables.splits import (  # noqa: E402
     COLUMNS,
     DEFAULT_COLUMNS,
     METADATA_COLUMNS,

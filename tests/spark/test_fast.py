@@ -15,8 +15,10 @@ from .logs import batch, build, write
 
 pa = pytest.importorskip("pyarrow")
 
-from kafka_log import Policy, discover, kernels  # noqa: E402
-from kafka_log.arrow import (  # noqa: E402
+from kafka_log import Policy, discover  # noqa: E402
+from kafka_log.disk.transactions import transactions  # noqa: E402
+from kafka_log.segment import kernels  # noqa: E402
+from kafka_log.tables.splits import (  # noqa: E402
     DEFAULT_COLUMNS,
     METADATA_COLUMNS,
     OnDamage,
@@ -25,7 +27,6 @@ from kafka_log.arrow import (  # noqa: E402
     read_split,
     takes,
 )
-from kafka_log.transactions import transactions  # noqa: E402
 
 WANTED = (*DEFAULT_COLUMNS, *METADATA_COLUMNS)
 FILES = sorted([*VECTORS.glob("*/*.log"), *SAMPLES.glob("*/*/*.log")])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_log import Policy
-from kafka_log.arrow import COLUMNS, OnDamage
+from kafka_log.tables.splits import COLUMNS, OnDamage
 from pyspark_kafka_log import options
 from pyspark_kafka_log.options import (
     EARLIEST,

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_log import DirectoryError, discover
-from kafka_log.arrow import Scan, Split, read_split
-from kafka_log.transactions import Transaction, transactions
+from kafka_log.disk.transactions import Transaction, transactions
+from kafka_log.tables.splits import Scan, Split, read_split
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.plan import boundaries, expand, plan, split
 

@@ -15,7 +15,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from kafka_log.arrow import COLUMNS, schema
+from kafka_log.tables.splits import COLUMNS, schema
 from pyspark_kafka_log.options import KAFKA_COLUMNS, OptionError
 from pyspark_kafka_log.schema import TYPES, SchemaError, projection, spark_schema
 

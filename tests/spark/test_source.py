@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from kafka_log import SegmentReader, discover
-from kafka_log.arrow import COLUMNS, DEFAULT_COLUMNS
+from kafka_log.tables.splits import COLUMNS, DEFAULT_COLUMNS
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.source import DefaultSource, KafkaLogReader
 from tests.paths import SAMPLES, VECTORS

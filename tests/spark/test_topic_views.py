@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import kafka_log
-from kafka_log.own_topics import VIEWS
+from kafka_log.tables.own_topics import VIEWS
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.schema import types_of
 from tests.log.test_topic_views import EMPTY

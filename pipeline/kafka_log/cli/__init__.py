@@ -1,0 +1,69 @@
+"""The command ``kafka-log``: what a person does with a log on a disk."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from kafka_log.cli.common import COULD_NOT_RUN, EXIT_CODES, GOOD, EngineError, NeedsPackage
+from kafka_log.disk.directory import DirectoryError, NotThere
+
+COMMANDS = ("ls", "stat", "dump")
+"""The commands in the order of the help. Each is a module of its name with HELP, EXAMPLES, ``arguments`` and ``run``."""
+
+PATHS = """\
+A path is a segment, a partition directory (topic-0), or a broker's log directory. Files are never changed.
+"""
+
+
+def _module(name: str) -> Any:
+    return import_module(f"kafka_log.cli.{name}")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    modules = {name: _module(name) for name in COMMANDS}
+    examples = "".join(module.EXAMPLES for module in modules.values())
+    main_parser = argparse.ArgumentParser(
+        prog="kafka-log",
+        description="Read Kafka's log directories without a broker.",
+        epilog=_epilog(examples),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = main_parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, module in modules.items():
+        command = commands.add_parser(
+            name,
+            help=module.HELP,
+            description=module.__doc__.partition("``: ")[2],
+            epilog=_epilog(module.EXAMPLES),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.arguments(command)
+    return main_parser
+
+
+def _epilog(examples: str) -> str:
+    return f"examples:\n{examples}\n{PATHS}{EXIT_CODES}\n"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command. Returns the exit code."""
+    options = parser().parse_args(argv)
+    if sys.stdout.encoding.lower() != "utf-8" and hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(encoding="utf-8")  # keys and headers are any text
+    try:
+        return int(_module(options.command).run(options))
+    except BrokenPipeError:
+        # The reader of our output has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return GOOD
+    except KeyboardInterrupt:
+        return COULD_NOT_RUN
+    except (DirectoryError, EngineError, NeedsPackage, NotThere, OSError) as error:
+        print(f"kafka-log: {error}", file=sys.stderr)
+        return COULD_NOT_RUN

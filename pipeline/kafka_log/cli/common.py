@@ -1,0 +1,91 @@
+"""What the commands share: paths, policies, engines, and exit codes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from codecgen.runtime.located_bytes import Limits
+from kafka_log.disk.directory import Partition
+from kafka_log.segment.kernels import (
+    ENGINES,
+    KERNEL_MIN_BYTES,
+    KERNEL_MIN_BYTES_OF_HEADERS,
+    use_kernels,
+)
+from kafka_log.segment.model import Policy
+from kafka_log.segment.reader import Batches, SegmentReader
+
+GOOD, PROBLEMS, COULD_NOT_RUN = 0, 1, 2
+EXIT_CODES = "exit codes: 0 good, 1 problems found, 2 could not run"
+
+
+class EngineError(Exception):
+    """The engine that was asked for is not there."""
+
+
+class NeedsPackage(Exception):
+    """A command needs a package that is not installed."""
+
+    def __init__(self, what: str, error: ImportError, extra: str = "arrow") -> None:
+        super().__init__(f'{what} needs more ({error}): pip install "kafka-codecs[{extra}]"')
+
+
+def add_common(command: argparse.ArgumentParser, output: str, outputs: list[str]) -> None:
+    command.add_argument(
+        "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
+    )
+    command.add_argument(
+        "--policy",
+        choices=[p.value for p in Policy],
+        default=Policy.KAFKA.value,
+        help="strict: only what the formats allow; kafka: what Apache Kafka's reader accepts; "
+        "salvage: go on after damage and say what was lost (default %(default)s)",
+    )
+    command.add_argument("--output", choices=outputs, default=output, help="default %(default)s")
+    command.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default="auto",
+        help="construct: the reference codecs; arrow: compiled kernels, which need numba, and the reference codecs for"
+        " what these do not take; auto: arrow where it pays. The output is the same (default %(default)s)",
+    )
+    command.add_argument(
+        "--max-decompressed",
+        type=int,
+        metavar="BYTES",
+        help="the most that one compressed section may hold (default: what the schema says, 256 MiB)",
+    )
+    command.add_argument(
+        "--max-elements",
+        type=int,
+        default=Limits().elements,
+        metavar="N",
+        help="the most records of one batch (default %(default)s)",
+    )
+
+
+Open = Callable[[Path], Batches]
+
+
+def opener(options: argparse.Namespace, partitions: list[Partition], records: bool) -> Open:
+    """What opens the segments, now that it is known how much there is to read."""
+    limits = Limits(decompressed=options.max_decompressed, elements=options.max_elements)
+    size = sum(segment.size for p in partitions for segment in p.segments)
+    if not use_kernels(
+        size, options.engine, KERNEL_MIN_BYTES if records else KERNEL_MIN_BYTES_OF_HEADERS
+    ):
+        return lambda path: SegmentReader(
+            path, policy=options.policy, limits=limits, records=records
+        )
+    try:
+        from kafka_log.segment.block_reader import BlockReader
+    except ImportError as error:
+        raise EngineError(
+            f"the engine arrow needs numpy and pyarrow, and is slow without numba ({error}): "
+            'pip install "kafka-codecs[fast]"'
+        ) from None
+    return lambda path: BlockReader(
+        path, policy=options.policy, limits=limits, engine=options.engine, records=records
+    )

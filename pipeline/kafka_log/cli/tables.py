@@ -1,0 +1,74 @@
+"""Commands whose answer is a table: what they share."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kafka_log.cli.common import GOOD, NeedsPackage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_log.log_directory import LogDirectory
+
+OUTPUTS = ("text", "jsonl", "csv", "parquet", "arrow")
+
+
+def add_table_arguments(command: argparse.ArgumentParser, *, choose: bool = True) -> None:
+    """Paths and output; with ``choose`` also which topics and partitions."""
+    command.add_argument(
+        "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
+    )
+    if choose:
+        command.add_argument(
+            "--topic", action="append", metavar="NAME", help="of this topic only; may be repeated"
+        )
+        command.add_argument(
+            "--partition",
+            action="append",
+            type=int,
+            metavar="N",
+            help="of this partition only; may be repeated",
+        )
+    command.add_argument(
+        "--output",
+        choices=OUTPUTS,
+        default="text",
+        help="text for people, the rest for programs (default %(default)s)",
+    )
+
+
+def show(
+    options: argparse.Namespace, answer: Callable[[LogDirectory], pa.Table], empty: str
+) -> int:
+    """Ask, and print the table. ``empty`` is what text says where there is no row."""
+    try:
+        from kafka_log.log_directory import LogDirectory
+        from kafka_log.report.table_output import write
+    except ImportError as error:
+        raise NeedsPackage(f"kafka-log {options.command}", error) from None
+    directory = LogDirectory(
+        options.paths,
+        topics=getattr(options, "topic", None),
+        partitions=getattr(options, "partition", None),
+    )
+    table = answer(directory)
+    if options.output == "text" and not table.num_rows:
+        print(empty)
+        return GOOD
+    sys.stdout.flush()
+    write(table, options.output, sys.stdout.buffer, screen_width())
+    sys.stdout.buffer.flush()
+    return GOOD
+
+
+def screen_width() -> int | None:
+    """Characters of a line. None where nobody looks: then lines are as long as they are."""
+    if "COLUMNS" in os.environ or sys.stdout.isatty():
+        return max(shutil.get_terminal_size((80, 24)).columns, 60)
+    return None

@@ -1,0 +1,1 @@
+"""What a log holds, in lines and numbers for people and programs."""

@@ -1,0 +1,73 @@
+"""Partitions and their segments, by names, sizes and batch headers at the ends: nothing else is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from kafka_log.disk.directory import Partition, utf8
+
+PARTITIONS = pa.schema(
+    [
+        pa.field("topic", pa.string(), False),
+        pa.field("partition", pa.int64(), False),
+        pa.field("segments", pa.int64(), False),
+        pa.field("bytes", pa.int64(), False),
+        pa.field(
+            "base_offset", pa.int64(), metadata={"doc": "What the name of the first segment says."}
+        ),
+        pa.field("directory", pa.string(), False),
+    ]
+)
+
+SEGMENTS = pa.schema(
+    [
+        pa.field("topic", pa.string(), False),
+        pa.field("partition", pa.int64(), False),
+        pa.field("base_offset", pa.int64(), False),
+        pa.field("bytes", pa.int64(), False),
+        pa.field("modified", pa.timestamp("ms", "UTC"), False),
+        pa.field("path", pa.string(), False),
+    ]
+)
+
+
+def partition_table(partitions: Sequence[Partition]) -> pa.Table:
+    """A row for each partition, in the columns of :data:`PARTITIONS`. Raises OSError."""
+    rows = []
+    for partition in partitions:
+        segments = partition.segments
+        rows.append(
+            {
+                "topic": utf8(partition.topic),
+                "partition": partition.partition,
+                "segments": len(segments),
+                "bytes": sum(segment.size for segment in segments),
+                "base_offset": segments[0].base_offset if segments else None,
+                "directory": utf8(os.fspath(partition.directory)),
+            }
+        )
+    return pa.Table.from_pylist(rows, PARTITIONS)
+
+
+def segment_table(partitions: Sequence[Partition]) -> pa.Table:
+    """A row for each segment, in the columns of :data:`SEGMENTS`. Raises OSError."""
+    rows = [
+        {
+            "topic": utf8(segment.topic),
+            "partition": segment.partition,
+            "base_offset": segment.base_offset,
+            "bytes": segment.size,
+            "modified": _modified(segment.path),
+            "path": utf8(os.fspath(segment.path)),
+        }
+        for partition in partitions
+        for segment in partition.segments
+    ]
+    return pa.Table.from_pylist(rows, SEGMENTS)
+
+
+def _modified(path: os.PathLike[str]) -> int:
+    return os.stat(path).st_mtime_ns // 1_000_000  # noqa: PTH116

@@ -1,0 +1,70 @@
+"""One walk over the headers of a file of batches: their columns of the view batches, and nothing else of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from codecgen.runtime.errors import ValueRefused
+from codecgen.runtime.located_bytes import Session, Source
+from codecgen.runtime.rows import Place
+from kafka_codecs import LOG_ENTRY
+from kafka_codecs.rows.batches import BATCHES
+from kafka_log.segment import framing
+
+HEADER_BYTES = max(framing.HEADER_START, *(layout.head_size for layout in LOG_ENTRY.cases.values()))
+"""Bytes of an entry that have all of its header, whatever it is."""
+
+
+class Entry(NamedTuple):
+    """An entry that lies at ``position``. ``data`` are its first bytes: as many as there are, or :data:`HEADER_BYTES`."""
+
+    position: int
+    frame: framing.Frame
+    data: bytes
+
+
+class Columns:
+    """Columns of the view batches, of one header after the other. Nothing is verified."""
+
+    def __init__(self, names: Sequence[str], file: str) -> None:
+        self.header = BATCHES.header(names)
+        self.session = Session(strict=False, file=file)
+
+    def of(self, entry: Entry) -> tuple[Any, ...]:
+        """Those of one entry. Raises ParseError when its header is cut off, or it is no batch."""
+        size, data = entry.frame.size, entry.data
+        source = Source(data, self.session, end=min(len(data), size), origin=entry.position)
+        row = self.header.row(entry.frame.layout, source, Place(entry.position, size))
+        self.session.findings.clear()  # a file may have more oddities than a session takes
+        if row is None:
+            name = entry.frame.layout.layout_name
+            raise ValueRefused(f"{name} is no batch", source.where())
+        return row
+
+
+def entries(path: Path) -> Iterator[Entry]:
+    """Each entry of a file, in order. Where the bytes end before an entry does, it ends quietly;
+    ParseError is raised for what is no entry."""
+    name = os.fspath(path)
+    with path.open("rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        position = 0
+        while position + framing.HEADER_START < size:
+            file.seek(position)
+            data = file.read(HEADER_BYTES)
+            if len(data) < framing.HEADER_START:
+                return  # the file became shorter
+            frame = framing.frame_of(data, position, name)
+            if frame.size > size - position:
+                return
+            yield Entry(position, frame, data)
+            position += frame.size
+
+
+def headers(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Columns of the view batches for each entry of a file. See :func:`entries`."""
+    wanted = Columns(columns, os.fspath(path))
+    return map(wanted.of, entries(path))

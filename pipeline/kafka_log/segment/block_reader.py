@@ -1,0 +1,163 @@
+"""Files of batches as blocks: runs of batches that the Arrow kernels read, with their headers.
+
+What the kernels do not take comes as a batch of the reference codecs, in its place.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from codecgen.runtime.arrow.decoder import (
+    Chunk,
+    Decoder,
+    Rejected,
+    Rows,
+    choose,
+    load_kernels,
+    load_numpy_reader,
+)
+from codecgen.runtime.located_bytes import Limits
+from kafka_codecs.arrow.batches import BATCHES
+from kafka_codecs.arrow.records import RECORDS
+from kafka_log.segment.blocks import COLUMNS, COUNTED, Block
+from kafka_log.segment.columnar import CHUNK_BYTES, Engine, Scanner
+from kafka_log.segment.model import Batch, End, Policy
+
+SLACK = 64
+"""Bytes after their input that kernels may read."""
+
+
+class BlockDecoder(Decoder):
+    """Gives :class:`Block` objects instead of rows."""
+
+    def __init__(self, columns: Sequence[str], **options: Any) -> None:
+        super().__init__(RECORDS, choose(RECORDS, columns), **options)
+        names = [column.name for column in BATCHES.columns]
+        load = load_kernels if self.numpy is None else load_numpy_reader
+        batch_headers = choose(BATCHES, names)
+        self.batch_headers = Decoder(
+            BATCHES, batch_headers, limits=self.limits, kernels=load(BATCHES)
+        )
+
+    def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
+        for item in super().decode(chunk, position):
+            if isinstance(item, Rows):
+                yield from self._with_headers(item, chunk, position)
+            else:
+                yield item
+
+    def _with_headers(self, rows: Rows, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
+        part = _part(chunk, rows.start - position, rows.end - position)
+        found = [
+            item for item in self.batch_headers.decode(part, rows.start) if isinstance(item, Rows)
+        ]
+        if len(found) != 1 or found[0].entries != rows.entries:
+            yield Rejected(rows.start, None)
+            return
+        yield Block(rows.batch, rows.start, rows.last, rows.end, rows.entries, found[0].batch)
+
+
+class HeadDecoder(BlockDecoder):
+    """Leaves compressed records of batches as they are: headers and checksums will do. What else there is, the messages
+    of the older formats too, is read in full: it costs less than to tell it apart."""
+
+    def __init__(self, columns: Sequence[str], **options: Any) -> None:
+        super().__init__(columns, decompress=False, **options)
+
+    def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
+        for item in super().decode(chunk, position):
+            yield _without_records(item) if isinstance(item, Block) else item
+
+
+_NO_RECORDS = pa.RecordBatch.from_pydict({name: pa.array([], pa.int64()) for name in COUNTED})
+
+
+def _without_records(block: Block) -> Block:
+    """The headers alone, as a reader of headers gives them. It reads messages of the older formats with their records."""
+    counted = block.batch_headers.column("record_count").null_count == 0
+    return replace(block, batch=_NO_RECORDS) if counted else block
+
+
+def _part(chunk: Chunk, start: int, stop: int) -> Chunk:
+    """A part of a chunk, with what follows it as slack."""
+    part = Chunk(0)
+    part.array = chunk.array[start : stop + SLACK]
+    part.size = part.capacity = stop - start
+    return part
+
+
+class BlockScanner(Scanner):
+    """One pass over a file. ``items`` gives :class:`Block` objects, and batches by the reference codecs."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        columns: Sequence[str],
+        policy: Policy | str = Policy.KAFKA,
+        *,
+        records: bool = True,
+        **options: Any,
+    ) -> None:
+        super().__init__(path, columns, policy, **options)
+        self.reader.records = records
+
+    def items(self) -> Generator[Block | Batch, None, None]:
+        with closing(super().items()) as items:
+            for item in items:
+                assert isinstance(item, Block | Batch)
+                yield item
+
+    def _decoder(self) -> Decoder:
+        kind: type[BlockDecoder] = BlockDecoder if self.reader.records else HeadDecoder
+        return kind(
+            [column.name for column in self.columns],
+            limits=self.limits,
+            full_check=self.policy is Policy.STRICT,
+            kernels=self.kernels,
+        )
+
+
+class BlockReader:
+    """Reads one file of batches like :class:`~kafka_log.segment.reader.SegmentReader`, with the kernels."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        policy: Policy | str = Policy.KAFKA,
+        limits: Limits | None = None,
+        engine: Engine = "auto",
+        records: bool = True,
+        chunk_bytes: int = CHUNK_BYTES,
+    ) -> None:
+        options: dict[str, Any] = {"limits": limits, "engine": engine, "records": records}
+        options["chunk_bytes"] = chunk_bytes
+        self.policy = policy
+        self.options = options
+        self.path = Path(path)
+        self.end: End | None = None
+
+    def __iter__(self) -> Iterator[Batch]:
+        for item in self._items(COLUMNS):
+            if isinstance(item, Block):
+                yield from item.batches(os.fspath(self.path))
+            else:
+                yield item
+
+    def parts(self) -> Iterator[Batch | Block]:
+        """The same for those that count only: blocks know their sums."""
+        return self._items(COUNTED)
+
+    def _items(self, columns: Sequence[str]) -> Iterator[Batch | Block]:
+        scanner = BlockScanner(self.path, columns, self.policy, **self.options)
+        try:
+            yield from scanner.items()
+        finally:
+            self.end = scanner.end

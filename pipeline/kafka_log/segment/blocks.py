@@ -1,0 +1,146 @@
+"""Runs of batches that the Arrow kernels read: their headers, beside the columns of their records.
+
+What a block says of batches and records is what the reference codecs say of them; the kernels take only what a strict
+reader finds nothing to say about.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise, repeat
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from codecgen.runtime.arrow.decoder import Rows
+from kafka_log.report.summary import Summary
+from kafka_log.segment.control import read_control
+from kafka_log.segment.model import Batch, Record, codec_label
+from kafka_log.segment.row_selection import numbers
+from kafka_log.segment.row_values import MORE_OF_BATCH, MORE_OF_RECORD, OF_BATCH, OF_RECORD
+
+STRETCH = 8192
+"""Records that become Python objects at a time, at least: one batch of the file more at most."""
+
+COLUMNS = (*OF_RECORD, *MORE_OF_RECORD, "position", "base_offset")
+"""What makes :class:`Record` objects."""
+
+COUNTED = ("position", "base_offset")
+"""What :meth:`Block.summary` needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block(Rows):
+    """Some entries of one layout. ``batch`` has their records, or none where only headers were read; ``headers`` has a row
+    of the view batches for each entry."""
+
+    batch_headers: pa.RecordBatch
+
+    def starts(self) -> Any:
+        """The row at which the records of each entry begin, and after the last one how many there are."""
+        rows = numbers(self.batch, "position")
+        return np.append(np.searchsorted(rows, numbers(self.batch_headers, "position")), len(rows))
+
+    def base_offsets(self) -> Any:
+        """The first offset of each entry. That of a compressed message is that of the first record in it."""
+        column = self.batch_headers.column("base_offset")
+        if not column.null_count:
+            return numbers(self.batch_headers, "base_offset")
+        first = numbers(self.batch, "base_offset")[self.starts()[:-1]]
+        return np.where(column.is_null(), first, column.fill_null(0))
+
+    def summary(self) -> Summary:
+        """What there is to count."""
+        batch_headers = self.batch_headers
+        counts = batch_headers.column("record_count")
+        times = numbers(batch_headers, "max_timestamp")
+        times = times[times >= 0]
+        producers = numbers(batch_headers, "producer_id")
+        codecs = _counted(numbers(batch_headers, "codec"))
+        return Summary(
+            "",
+            batches=batch_headers.num_rows,
+            records=self.batch.num_rows
+            if counts.null_count
+            else int(numbers(batch_headers, "record_count").sum(dtype=np.int64)),
+            control_batches=batch_headers.column("is_control").true_count,
+            transactional_batches=batch_headers.column("is_transactional").true_count,
+            empty_batches=0
+            if counts.null_count
+            else int((numbers(batch_headers, "record_count") == 0).sum()),
+            first_offset=int(self.base_offsets().min()),
+            last_offset=int(numbers(batch_headers, "last_offset").max()),
+            first_timestamp=int(times.min()) if len(times) else None,
+            last_timestamp=int(times.max()) if len(times) else None,
+            magics=_counted(numbers(batch_headers, "magic")),
+            codecs=Counter({codec_label(codec) or "unknown": n for codec, n in codecs.items()}),
+            producers=set(np.unique(producers[producers >= 0]).tolist()),
+        )
+
+    def batches(self, file: str) -> Iterator[Batch]:
+        """The entries as the reference codecs give them."""
+        starts = self.starts().tolist()
+        columns = [_values(self.batch_headers.column(name)) for name in OF_BATCH]
+        more = [list(_values(self.batch_headers.column(name))) for name in MORE_OF_BATCH]
+        base_offsets = self.base_offsets().tolist()
+        first = 0
+        held: list[Record] = []
+        for i, head in enumerate(zip(*columns, strict=True)):
+            # One that a strict reader has nothing to say about.
+            batch = Batch(**dict(zip(OF_BATCH, head, strict=True)))
+            batch.says_base_offset = batch.base_offset is not None
+            batch.base_offset = base_offsets[i]
+            batch.more = tuple([column[i] for column in more])
+            begin, end = starts[i], starts[i + 1]
+            if end - first > len(held):
+                first, held = begin, self._records(begin, max(end, begin + STRETCH))
+            batch.records = held[begin - first : end - first]
+            if batch.is_control:
+                batch.records = [_with_control(r, file, batch.position) for r in batch.records]
+            yield batch
+
+    def _records(self, start: int, stop: int) -> list[Record]:
+        rows = self.batch.slice(start, stop - start)
+        columns = [_values(rows.column(name)) for name in OF_RECORD]
+        none = [None] * rows.num_rows  # neither control records nor errors, so far
+        more: Iterable[tuple[Any, ...]] = repeat((), rows.num_rows)
+        if MORE_OF_RECORD:
+            columns_more = (_values(rows.column(name)) for name in MORE_OF_RECORD)
+            more = list(zip(*columns_more, strict=True))
+        return list(map(Record._make, zip(*columns, none, none, more, strict=True)))
+
+
+def _counted(found: Any) -> Counter[int]:
+    values, counts = np.unique(found, return_counts=True)
+    return Counter(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+
+
+def _values(column: Any) -> Iterable[Any]:
+    """A column as plain objects. Timestamps are numbers: some are more than a datetime can hold."""
+    if pa.types.is_list(column.type):
+        return _lists(column)
+    if pa.types.is_timestamp(column.type):
+        column = column.view(pa.int64())
+    if column.null_count and not pa.types.is_binary(column.type):
+        return column.to_pylist()  # type: ignore[no-any-return]
+    return column.to_numpy(zero_copy_only=False).tolist()  # type: ignore[no-any-return]
+
+
+def _lists(column: Any) -> Iterable[tuple[tuple[Any, ...], ...]]:
+    """Lists of structs as tuples of tuples."""
+    offsets = column.offsets.to_numpy().tolist()
+    first, last = offsets[0], offsets[-1]
+    if first == last:
+        return repeat((), len(column))
+    inner = column.values.slice(first, last - first)
+    members = (_values(inner.field(i)) for i in range(inner.type.num_fields))
+    items = list(zip(*members, strict=True))
+    return [tuple(items[a - first : b - first]) for a, b in pairwise(offsets)]
+
+
+def _with_control(record: Record, file: str, position: int) -> Record:
+    control = read_control(record.key, record.value, strict=False, file=file, position=position)
+    return record._replace(control=control)

@@ -1,0 +1,82 @@
+"""Control records: who they speak of, and what they say."""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from typing import Any
+
+from codecgen.runtime.construct import Enumeration, Layout
+from codecgen.runtime.errors import CodecError, ValueRefused, Where
+from codecgen.runtime.located_bytes import Session, Source
+from kafka_codecs import CONTROL_RECORD_KEY, CONTROL_RECORD_VALUE, ControlRecordType
+from kafka_log.segment.model import Control
+
+UNKNOWN = "UNKNOWN"
+
+
+def read_control(
+    key: bytes | None, value: bytes | None, *, strict: bool, file: str, position: int
+) -> Control:
+    """What a control record says. Never raises in a lenient read: the error is in the result."""
+    try:
+        fields = _parse(CONTROL_RECORD_KEY, key, "key", strict, file, position)
+    except CodecError as error:
+        if strict:
+            raise
+        return Control(None, None, error=error)
+    kind = fields["type"]
+    known = isinstance(kind, Enumeration) and int(kind) in CONTROL_RECORD_VALUE
+    name = kind.label if isinstance(kind, Enumeration) else UNKNOWN
+    number = int(kind)
+    if not known:
+        return Control(number, name)
+    layout = CONTROL_RECORD_VALUE[ControlRecordType(kind)]
+    try:
+        parsed = _parse(layout, value, "value", strict, file, position)
+    except CodecError as error:
+        if strict:
+            raise
+        return Control(number, name, error=error)
+    return Control(number, name, plain(layout, parsed))
+
+
+def _parse(
+    layout: Layout, data: bytes | None, part: str, strict: bool, file: str, position: int
+) -> Any:
+    if data is None:
+        where = Where(path=part, position=position, file=file)
+        raise ValueRefused(f"a control record has no {part}", where)
+    session = Session(strict=strict, file=file)
+    source = Source(data, session, inner=True, origin=position)
+    try:
+        fields = layout.read(source, None)
+        if source.left and strict and not layout.trailing:
+            raise ValueRefused(f"{source.left} bytes follow the {part}", source.where())
+        return fields
+    except CodecError as error:
+        path = f"{part}.{error.where.path}" if error.where.path else part
+        error.where = Where(path, position, error.where.stream_position, file, error.where.schema)
+        raise
+
+
+def plain(layout: Layout, fields: Any) -> dict[str, Any]:
+    """The fields as plain JSON values with the names of the format's own documents; hidden ones are left out."""
+    out: dict[str, Any] = {}
+    for f in layout.fields:
+        if not f.hidden and f.name in fields:
+            inner = getattr(f.codec, "element", f.codec)
+            out[f.spelled] = _plain(inner, fields[f.name])
+    return out
+
+
+def _plain(codec: Any, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(codec, item) for item in value]
+    if isinstance(codec, Layout):
+        return plain(codec, value)
+    if isinstance(value, uuid.UUID):  # Kafka's spelling: URL-safe Base64 without padding
+        return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode("ascii")
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    return value

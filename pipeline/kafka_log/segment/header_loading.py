@@ -1,0 +1,190 @@
+"""How the batch headers come into memory, where kernels look for them: as far from each other as in the file."""
+
+from __future__ import annotations
+
+import mmap
+import sys
+from collections.abc import Callable
+from io import FileIO
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from codecgen.runtime.arrow.decoder import Chunk
+from codecgen.runtime.errors import CodecError
+from kafka_codecs import LOG_ENTRY
+from kafka_log.segment import framing
+from kafka_log.segment.batch_headers import HEADER_BYTES
+from kafka_log.segment.positioned_reads import read_at
+
+WINDOW = 16 << 20
+"""Bytes of a file that are looked through at a time when batches are large. Memory holds the pages with headers."""
+
+FIRST = 64
+"""Heads that are read at first, to see how large batches are."""
+
+MANY = 1024
+"""Heads in what is left of a file from which on memory is made in large pages."""
+
+FAR = 24 << 10
+"""Bytes from one batch to the next from which on it is faster to read each head by itself than to read everything:
+a read of a few bytes takes as long as it takes to copy so many."""
+
+FAR_BY_KERNEL = 8 << 10
+"""The same where a kernel reads the headers."""
+
+TRIAL = 32
+"""Batches after which it is decided anew which of the two is done."""
+
+_LENGTH = LOG_ENTRY.length
+"""Where all entries say how long they are; None where they do not say it in the same way."""
+
+
+class HeaderChunks(Protocol):
+    """Fills a chunk with what kernels read of the entries of a file, from ``position`` on, none of it after ``stop``."""
+
+    @property
+    def chunk(self) -> Chunk: ...
+
+    def fill(self, position: int, stop: int) -> None: ...
+
+
+class Sparse(Chunk):
+    """Memory of which only the pages that are written to are there."""
+
+    def grow(self, capacity: int) -> None:
+        if sys.platform == "win32":
+            self.memory = mmap.mmap(-1, capacity + 64)
+        else:  # pages that are shared take longer to make
+            flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+            self.memory = mmap.mmap(-1, capacity + 64, flags=flags)
+        self._advise("MADV_NOHUGEPAGE")
+        self.array = np.frombuffer(self.memory, np.uint8)
+        self.capacity = capacity
+        self.size = 0
+        self.dense = False
+
+    def expect_all(self) -> None:
+        """Most of it will be written to: large pages are faster to make."""
+        if not self.dense:
+            self._advise("MADV_HUGEPAGE")
+            self.dense = True
+
+    def _advise(self, name: str) -> None:
+        advice = getattr(mmap, name, None)
+        if advice is not None:
+            try:
+                self.memory.madvise(advice)
+            except OSError:
+                pass  # a system without huge pages does not know them
+
+
+class ReadHeaders:
+    """Reads each head by itself where batches are large, and everything where they are small. ``compiled``: by a kernel,
+    if the system has what it needs."""
+
+    def __init__(self, file: FileIO, chunk_bytes: int, compiled: bool) -> None:
+        self.file = file
+        self.step = max(chunk_bytes, FAR)  # what does not fit into it is large
+        self.chunk = Sparse(max(WINDOW, self.step))
+        self.hop = _kernel() if compiled else None
+        self.far_from = FAR if self.hop is None else FAR_BY_KERNEL
+        self.far = _LENGTH is not None
+        self.most = FIRST
+
+    def fill(self, position: int, stop: int) -> None:
+        if not self.far:
+            self._everything(position, stop)
+        if self.far:
+            self._each(position, stop)
+
+    def _everything(self, position: int, stop: int) -> None:
+        self.chunk.expect_all()
+        view = self.chunk.view()
+        room = min(self.step, stop - position)
+        self.chunk.size = read_at(self.file, view[:room], position)
+        at = count = 0
+        while count < TRIAL and self.chunk.size - at >= framing.HEADER_START:
+            at += max(size_of(view, at), framing.HEADER_START)
+            count += 1
+        self.far = _LENGTH is not None and at >= count * self.far_from
+
+    def _each(self, position: int, stop: int) -> None:
+        room = min(self.chunk.capacity, stop - position)
+        at = count = got = 0
+        if self.hop is not None:
+            at, count = self.hop(self.file, self.chunk, room, position, self.most, self.far_from)
+        if at == 0:
+            at, count, got = self._one_by_one(room, position)  # errors are raised here
+        self.chunk.size = at or got
+        self.far = count < TRIAL or at >= count * self.far_from
+        self.most = WINDOW
+        if at and (stop - position) * count // at >= MANY:
+            self.chunk.expect_all()
+
+    def _one_by_one(self, room: int, position: int) -> tuple[int, int, int]:
+        """Where it stops, after how many batches, and what there is of the head in that place."""
+        view = self.chunk.view()
+        at = count = 0
+        while count < self.most and room - at >= framing.HEADER_START:
+            wanted = min(HEADER_BYTES, room - at)
+            got = read_at(self.file, view[at : at + wanted], position + at)
+            if got < framing.HEADER_START:
+                return at, count, got
+            size = size_of(view, at)
+            if not framing.HEADER_START <= size <= room - at or got < min(wanted, size):
+                return at, count, got  # it does not end in the window: the next one begins with it
+            at += size
+            count += 1
+            if count >= TRIAL and at < count * self.far_from:
+                break
+        return at, count, 0
+
+
+def _kernel() -> Callable[[FileIO, Chunk, int, int, int, int], tuple[int, int]] | None:
+    """What reads headers as ``_one_by_one`` does, up to anything odd: how far it came, and after how many."""
+    from codecgen.runtime.arrow import header_reads  # it takes numba
+
+    function, length = header_reads.pread(), _LENGTH
+    if function is None or length is None:
+        return None
+    number = (length.offset, length.size, int(length.signed), int(length.endian == "little"))
+    layout = (HEADER_BYTES, framing.HEADER_START, *number, length.before)
+
+    def hop(
+        file: FileIO, chunk: Chunk, room: int, position: int, most: int, far: int
+    ) -> tuple[int, int]:
+        place = (chunk.address, room, position)
+        at, count = header_reads.hop(function, file.fileno(), *place, *layout, most, TRIAL, far)
+        return int(at), int(count)
+
+    return hop
+
+
+class MappedHeaders:
+    """Lets kernels read the file itself, by a map."""
+
+    def __init__(self, file: FileIO, size: int) -> None:
+        self.chunk = Chunk(0)
+        self.mapped: Any = np.empty(0, np.uint8)
+        if size:
+            memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self.mapped = np.frombuffer(memory, np.uint8)
+
+    def fill(self, position: int, stop: int) -> None:
+        chunk = self.chunk
+        chunk.array = self.mapped[position:stop]
+        chunk.size = chunk.capacity = len(chunk.array)
+
+
+def size_of(view: memoryview, at: int) -> int:
+    """Length of the entry whose head is at a place, as it says itself; 0 when it says what no length can be."""
+    length = _LENGTH
+    if length is None:
+        try:
+            return framing.frame_of(view[at:], 0, "").size
+        except CodecError:
+            return 0
+    data = view[at + length.offset : at + length.end]
+    order: Literal["big", "little"] = "big" if length.endian == "big" else "little"
+    return int.from_bytes(data, order, signed=length.signed) + length.before

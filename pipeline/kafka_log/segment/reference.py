@@ -1,0 +1,174 @@
+"""Bytes of one entry -> a :class:`Batch`, by the generated Construct codecs.
+
+An engine is a function ``(data, position, file, policy, limits) -> Batch``. All knowledge of the bytes is in the generated
+codecs, and in the generated rows of the views: this module fills in by name what readers of logs expect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from codecgen.runtime.construct import Layout
+from codecgen.runtime.errors import ChecksumError, CodecError, ValueRefused
+from codecgen.runtime.located_bytes import Limits, Session, Source
+from codecgen.runtime.parsing import Opened
+from codecgen.runtime.rows import Case, Place, whole
+from kafka_codecs import LOG_ENTRY
+from kafka_codecs.rows.batches import BATCHES
+from kafka_codecs.rows.records import RECORDS
+from kafka_log.segment.control import read_control
+from kafka_log.segment.framing import layout_of
+from kafka_log.segment.model import Batch, Policy, Problem, Record, is_own_checksum
+from kafka_log.segment.row_values import MORE_OF_BATCH, MORE_OF_RECORD, OF_BATCH, OF_RECORD
+
+Engine = Callable[[bytes, int, str, Policy, Limits, bool], Batch]
+
+_HEADS = {
+    case: (case.fields(OF_BATCH + MORE_OF_BATCH), case.values(OF_BATCH), case.values(MORE_OF_BATCH))
+    for case in BATCHES.cases
+}
+_ROWS = {case: (case.values(OF_RECORD), case.values(MORE_OF_RECORD)) for case in RECORDS.cases}
+
+
+def construct_engine(
+    data: bytes, position: int, file: str, policy: Policy, limits: Limits, with_records: bool
+) -> Batch:
+    """Decode one entry that begins at ``position`` of ``file``.
+
+    Under ``strict`` the first problem is raised; otherwise problems are in the batch, with the records before them.
+    Without ``with_records`` batches that say how many records they have are not decompressed, and have no records.
+    """
+    session = Session(strict=policy is Policy.STRICT, limits=limits, file=file)
+    source = Source(data, session, origin=position)
+    layout = layout_of(LOG_ENTRY.peek(source))
+    opened = layout.open(source)
+    if opened.error is not None and session.strict:
+        raise opened.error
+    place = Place(position, len(data))
+    head = BATCHES.case(layout, opened.fields) if opened.error is None else _head(layout, opened)
+    if head is None:
+        raise ValueRefused(f"{layout.layout_name} is no batch", source.where(0))
+    batch = _batch(head, opened.fields, place)
+    problems = _unknown_codec(batch, head, session)
+    if opened.error is not None:
+        problems.append(Problem("records", opened.error))
+    elif with_records or batch.record_count is None:
+        problems = _read_records(batch, layout, opened, session, place, problems)
+    batch.is_valid = not any(map(is_own_checksum, session.findings))
+    batch.problems = tuple(problems)
+    batch.findings = tuple(session.findings)
+    return batch
+
+
+def _head(layout: Layout, opened: Opened) -> Case | None:
+    """What a row of the view batches is made of, when there is an error after the header. Raises it when it is inside."""
+    for case in BATCHES.cases:
+        if case.layout is layout:
+            if opened.error is not None and any(
+                name not in opened.fields for name in _HEADS[case][0]
+            ):
+                raise opened.error
+            if case.when is None or case.when(opened.fields):
+                return case
+    return None
+
+
+def _batch(case: Case, entry: Any, place: Place) -> Batch:
+    """The batch that a header describes."""
+    _, values, more = _HEADS[case]
+    found = dict(zip(OF_BATCH, [value(entry, None, place) for value in values], strict=True))
+    batch = Batch(**found)
+    batch.says_base_offset = batch.base_offset is not None
+    if more:
+        batch.more = tuple([value(entry, None, place) for value in more])
+    return batch
+
+
+def _unknown_codec(batch: Batch, case: Case, session: Session) -> list[Problem]:
+    """The problem that a codec's number has no name."""
+    if batch.compression is not None:
+        return []
+    paths = case.columns["codec"].paths
+    return [Problem("compression", e) for e in session.findings if e.where.path in paths]
+
+
+# ---------------------------------------------------------------- records
+
+
+def _read_records(
+    batch: Batch,
+    layout: Layout,
+    opened: Opened,
+    session: Session,
+    place: Place,
+    problems: list[Problem],
+) -> list[Problem]:
+    """Read the records into a batch, as far as they can be. The problems, with what was wrong here."""
+    case = RECORDS.case(layout, opened.fields)
+    if case is None:
+        return problems
+    entry = opened.fields
+    items: Iterable[tuple[Any, CodecError | None]] = _verified(opened.items, session)
+    try:
+        if case.each is None:
+            whole(opened)
+            items = [(entry, _first_wrong(session.findings, 0))]
+        if case.whole:  # values depend on the first or the last of them
+            items = list(items)
+            if case.each is not None:
+                entry[case.each] = [item for item, _ in items]
+        _add_records(batch, case, entry, items, session, place)
+    except CodecError as error:
+        if session.strict:
+            raise
+        unknown = [Problem("baseOffset", error)] if batch.base_offset is None else []
+        return [*unknown, *problems, Problem("records", error)]
+    return problems
+
+
+def _add_records(
+    batch: Batch,
+    case: Case,
+    entry: Any,
+    items: Iterable[tuple[Any, CodecError | None]],
+    session: Session,
+    place: Place,
+) -> None:
+    values, more = _ROWS[case]
+    records = batch.records
+    for item, wrong in items:
+        if batch.base_offset is None:
+            batch.base_offset = case.columns["base_offset"].value(entry, item, place)
+        further = tuple([value(entry, item, place) for value in more]) if more else ()
+        found = [value(entry, item, place) for value in values]
+        record = Record._make([*found, None, wrong, further])
+        records.append(_with_control(record, session, place) if batch.is_control else record)
+
+
+def _with_control(record: Record, session: Session, place: Place) -> Record:
+    control = read_control(
+        record.key,
+        record.value,
+        strict=session.strict,
+        file=session.file or "",
+        position=place.position,
+    )
+    return record._replace(control=control)
+
+
+def _verified(items: Iterator[Any], session: Session) -> Iterator[tuple[Any, CodecError | None]]:
+    """Elements, each with the error that its own checksum is wrong."""
+    findings = session.findings
+    noticed = len(findings)
+    for item in items:
+        if len(findings) == noticed:
+            yield item, None
+        else:
+            wrong = _first_wrong(findings, noticed)
+            noticed = len(findings)
+            yield item, wrong
+
+
+def _first_wrong(findings: list[Any], start: int) -> CodecError | None:
+    return next((e for e in findings[start:] if isinstance(e, ChecksumError)), None)

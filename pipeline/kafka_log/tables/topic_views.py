@@ -1,0 +1,182 @@
+"""Kafka's own topics as tables: what their records say, in the columns of the views of the schemas."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from codecgen.runtime.arrow.output_buffers import choose, schema_of
+from codecgen.runtime.arrow.payloads import Rejected, decode
+from codecgen.runtime.arrow.view import PayloadView
+from codecgen.runtime.errors import ValueRefused, Where
+from codecgen.runtime.located_bytes import Limits
+from kafka_log.disk.directory import Partition, Segment
+from kafka_log.segment.kernels import KERNEL_MIN_BYTES
+from kafka_log.segment.row_selection import numbers_of
+from kafka_log.tables.columns import MS_MAX, Unit
+from kafka_log.tables.own_topics import VIEWS
+
+_OF_RECORD: Mapping[str, tuple[Any, Callable[[Segment], Any] | None, str]] = {
+    "record_offset": (pa.int64(), None, "offset"),
+    "record_timestamp": (pa.timestamp("ms", "UTC"), None, "timestamp"),
+    "record_partition": (pa.int32(), lambda s: s.partition, ""),
+    "record_segment": (pa.string(), lambda s: os.fspath(s.path), ""),
+}
+"""Columns that say which record a row is from, on request: what each is, and where it comes from."""
+
+RECORD_COLUMNS = tuple(_OF_RECORD)
+
+
+@dataclass(frozen=True)
+class TopicView:
+    """A view of one of Kafka's own topics, and the columns of it that are wanted. Raises ValueError for those that there are not."""
+
+    name: str
+    columns: tuple[str, ...]
+    view: PayloadView
+
+    @property
+    def topic(self) -> str:
+        return VIEWS[self.name]
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The columns that come from what records say."""
+        return tuple(name for name in self.columns if name not in _OF_RECORD)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The columns of the view records that this takes."""
+        of_record = (_OF_RECORD[name][2] for name in self.columns if name in _OF_RECORD)
+        return tuple(dict.fromkeys(("offset", *self.view.parts, *filter(None, of_record))))
+
+    @property
+    def schema(self) -> pa.Schema:
+        own = {f.name: f for f in schema_of(choose(self.view, self.own))} if self.own else {}
+        fields = [
+            own[n] if n in own else pa.field(n, _OF_RECORD[n][0], False) for n in self.columns
+        ]
+        return pa.schema(fields)
+
+    def partitions(self, found: Sequence[Partition]) -> list[Partition]:
+        """The partitions of the topic. Raises ValueError when there is none."""
+        there = [partition for partition in found if partition.topic == self.topic]
+        if not there:
+            names = ", ".join(sorted({partition.topic for partition in found})[:20])
+            raise ValueError(f"the view {self.name} is of {self.topic}; there are: {names}")
+        return there
+
+    def plain_schema(self, unit: Unit) -> pa.Schema:
+        """The schema in the types that Spark knows: bytes for uuids, numbers with a sign, and all of it nullable."""
+        return pa.schema([pa.field(f.name, _plain(f.type, unit)) for f in self.schema])
+
+    def batches(
+        self,
+        records: Iterator[pa.RecordBatch],
+        segment: Segment,
+        schema: pa.Schema,
+        *,
+        strict: bool,
+        keep: bool,
+        limits: Limits,
+        size: int,
+        engine: str,
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of the records of a segment, in the types of ``schema``. What does not parse is raised, with the offset of its
+        record, or (``keep``) left out, as is what nobody knows. A timestamp that has no place in its column is null. Kernels read
+        where the ``engine`` is ``arrow``, or ``auto`` and there are ``size`` bytes for which they pay: to compile those of a view
+        takes some seconds, once. The rows are the same."""
+        compiled = engine == "arrow" or (engine == "auto" and size >= KERNEL_MIN_BYTES)
+        for batch in records:
+            parts = {name: batch.column(name) for name in self.view.parts}
+            # A view without a column of its own still says how many rows there are.
+            wanted = self.own or (self.view.columns[0].name,)
+            for found in decode(
+                self.view, parts, wanted, strict=strict, limits=limits, compiled=compiled
+            ):
+                if found.rejected and not keep:
+                    raise _error(found.rejected[0], batch, segment)
+                if found.batch.num_rows:
+                    yield _rows(found.batch, batch.take(found.rows), segment, schema)
+
+
+def _rows(
+    own: pa.RecordBatch, of: pa.RecordBatch, segment: Segment, schema: pa.Schema
+) -> pa.RecordBatch:
+    arrays = []
+    for field in schema:
+        if field.name not in _OF_RECORD:
+            arrays.append(_cast(own.column(field.name), field.type))
+            continue
+        _, of_segment, column = _OF_RECORD[field.name]
+        if of_segment is None:
+            arrays.append(_cast(of.column(column), field.type))
+        else:
+            value = pa.scalar(of_segment(segment), field.type)
+            arrays.append(pa.repeat(value, own.num_rows))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if values.type == kind:
+        return values
+    if pa.types.is_timestamp(kind) and kind.unit == "us":
+        times = numbers_of(values.fill_null(0) if values.null_count else values)
+        fits = (times >= -MS_MAX) & (times <= MS_MAX)
+        if not fits.all():
+            values = pc.if_else(pa.array(fits), values, None)
+    return values.cast(kind)
+
+
+def _plain(kind: pa.DataType, unit: Unit) -> pa.DataType:
+    """A type as Spark knows it."""
+    if pa.types.is_list(kind):
+        return pa.list_(pa.field("element", _plain(kind.value_type, unit)))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f.name, _plain(f.type, unit)) for f in kind])
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp(unit, "UTC")
+    return _PLAIN.get(kind, kind)
+
+
+_PLAIN = {
+    pa.binary(16): pa.binary(),
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+}
+
+
+def topic_view(name: str, columns: Sequence[str] | None) -> TopicView:
+    """A view by its name, with the columns that are asked for; without any all that need not be asked for."""
+    if name not in VIEWS:
+        close = get_close_matches(name, VIEWS, 1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise ValueError(f"no view is called {name!r}{hint}; known: {', '.join(VIEWS)}")
+    module = importlib.import_module(f"kafka_codecs.arrow.{name}")
+    view: PayloadView = getattr(module, name.upper())
+    if columns is None:
+        columns = [column.name for column in view.columns if not column.on_request]
+    from kafka_log.tables.scanning import check_columns  # which imports this module
+
+    check_columns(columns, (*(column.name for column in view.columns), *_OF_RECORD))
+    return TopicView(name, tuple(columns), view)
+
+
+def _error(rejected: Rejected, batch: pa.RecordBatch, segment: Segment) -> ValueRefused:
+    offset = batch.column("offset")[rejected.row].as_py()
+    path = ".".join(word for word in (rejected.part, rejected.field) if word)
+    reason = f"the record at offset {offset}: {rejected.message}"
+    return ValueRefused(
+        reason, Where(path=path, file=os.fspath(segment.path), schema=rejected.place)
+    )
+
+
+__all__ = ["RECORD_COLUMNS", "TopicView", "topic_view"]

@@ -1,0 +1,1 @@
+"""Rows to the bytes of a log."""
