@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -198,3 +199,18 @@ def _headers(values: list[tuple[tuple[str, bytes | None], ...] | None]) -> Any:
         [pa.array(keys, pa.string()), pa.array(contents, pa.binary())], fields=_HEADER_FIELDS
     )
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pairs, type=HEADERS_TYPE)
+
+
+def check_columns(columns: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse names that there are not, and what is no list of names. Raises ValueError."""
+    if isinstance(columns, str):
+        raise ValueError(f"columns is a string: write [{columns!r}]")
+    if not columns:
+        raise ValueError("no column is asked for")
+    if len(set(columns)) != len(columns):
+        raise ValueError("a column is asked for twice")
+    for name in columns:
+        if name not in known:
+            close = get_close_matches(str(name), known, 1)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            raise ValueError(f"no column is called {name!r}{hint}; known: {', '.join(known)}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -35,6 +34,7 @@ from kafka_log.segment.columnar import (
 )
 from kafka_log.segment.model import Policy
 from kafka_log.segment.row_selection import Aborted, Range
+from kafka_log.tables.columns import check_columns
 
 if TYPE_CHECKING:
     from kafka_log.tables.topic_views import TopicView
@@ -135,9 +135,8 @@ def scan(
     # What cannot be asked for is refused here, not where the first row would be.
     Scanner("", None, policy, on_damage=on_damage, chunk_bytes=chunk_bytes, engine=engine)
     if view is not None:
-        from kafka_log.tables.topic_views import (
-            topic_view,  # codecs of all that it has: not for other scans
-        )
+        # Codecs of all that it has: not for other scans.
+        from kafka_log.tables.topic_views import topic_view
 
         return _scan_view(topic_view(view, columns), found, wanted, scanner, engine)
     segments = [(p, segment) for p in found for segment in _within(p.segments, wanted)]
@@ -403,17 +402,3 @@ def _stream(
                 yield output.batch(batch, segment)
 
     return pa.RecordBatchReader.from_batches(output.schema, batches())
-
-
-def check_columns(columns: Sequence[str], known: Sequence[str]) -> None:
-    if isinstance(columns, str):
-        raise ValueError(f"columns is a string: write [{columns!r}]")
-    if not columns:
-        raise ValueError("no column is asked for")
-    if len(set(columns)) != len(columns):
-        raise ValueError("a column is asked for twice")
-    for name in columns:
-        if name not in known:
-            close = get_close_matches(str(name), known, 1)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
-            raise ValueError(f"no column is called {name!r}{hint}; known: {', '.join(known)}")

@@ -20,7 +20,7 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_log.disk.directory import Partition, Segment
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES
 from kafka_log.segment.row_selection import numbers_of
-from kafka_log.tables.columns import MS_MAX, Unit
+from kafka_log.tables.columns import MS_MAX, Unit, check_columns
 from kafka_log.tables.own_topics import VIEWS
 
 _OF_RECORD: Mapping[str, tuple[Any, Callable[[Segment], Any] | None, str]] = {
@@ -164,8 +164,6 @@ def topic_view(name: str, columns: Sequence[str] | None) -> TopicView:
     view: PayloadView = getattr(module, name.upper())
     if columns is None:
         columns = [column.name for column in view.columns if not column.on_request]
-    from kafka_log.tables.scanning import check_columns  # which imports this module
-
     check_columns(columns, (*(column.name for column in view.columns), *_OF_RECORD))
     return TopicView(name, tuple(columns), view)
 
