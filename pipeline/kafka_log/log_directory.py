@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cached_property
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import Partition, chosen, discover
+from kafka_log.disk.directory import Partition, Segment, State, chosen, survey
 
 Place = str | os.PathLike[str]
 
@@ -16,7 +16,8 @@ Place = str | os.PathLike[str]
 class LogDirectory:
     """The partitions below a path: a segment, a partition's directory, a broker's log directory, or several of these.
 
-    ``topics`` and ``partitions`` choose among what is there. Each method answers one question with an Arrow table, and reads the
+    ``topics`` and ``partitions`` choose among what is there, ``include`` adds segments that are not live (see
+    :data:`~kafka_log.disk.directory.State`). Each method answers one question with an Arrow table, and reads the
     files anew. Raises :class:`~kafka_log.disk.directory.DirectoryError` when there is no log, NotThere (a ValueError) for a topic or a
     partition that is not there.
     """
@@ -27,15 +28,26 @@ class LogDirectory:
         *,
         topics: str | Iterable[str] | None = None,
         partitions: int | Iterable[int] | None = None,
+        include: Collection[State] = (),
     ) -> None:
-        self.path = path
+        self.path = [path] if isinstance(path, str | os.PathLike) else list(path)
+        self.include = include
         self._topics = topics
         self._numbers = partitions
 
     @cached_property
+    def _there(self) -> tuple[list[Partition], list[Segment]]:
+        return survey(self.path, self.include)
+
+    @cached_property
     def partitions(self) -> list[Partition]:
         """The partitions, by topic and number."""
-        return chosen(discover(self.path), self._topics, self._numbers)
+        return chosen(self._there[0], self._topics, self._numbers)
+
+    @cached_property
+    def left_out(self) -> list[Segment]:
+        """The segments that are there, but not live: deleted, stray and the like. ``include`` takes them in."""
+        return self._there[1]
 
     def ls(self, *, segments: bool = False) -> pa.Table:
         """What lies there: a row for each partition, or (``segments``) for each segment. See :mod:`kafka_log.report.listing`."""

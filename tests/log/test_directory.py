@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_log import DirectoryError, discover
+from kafka_log.disk.directory import STATES, State, survey
 
 
 def make(root: Path, *names: str) -> None:
@@ -56,6 +57,95 @@ def test_the_same_file_twice_is_one(tmp_path: Path) -> None:
         [tmp_path, tmp_path / "t-0", tmp_path / "t-0" / "00000000000000000005.log"]
     )
     assert [s.base_offset for s in partition.segments] == [0, 5]
+
+
+ID = "00112233445566778899aabbccddeeff"
+
+
+def special(root: Path) -> None:
+    make(
+        root,
+        "t-0/00000000000000000000.log",
+        "t-0/00000000000000000000.log.deleted",
+        "t-0/00000000000000000005.log.swap",
+        "t-0/00000000000000000005.log.cleaned",
+        "t-0/00000000000000000003-0000000002.checkpoint",
+        f"gone-1.{ID}-delete/00000000000000000000.log",
+        f"moved-2.{ID}-future/00000000000000000000.log",
+        f"moved-2.{ID}-future/00000000000000000000.log.deleted",
+        f"a.b-3.{ID}-stray/00000000000000000007.log",
+    )
+
+
+def found_in(root: Path, *include: State) -> list[tuple[str, int, State, list[tuple[int, State]]]]:
+    return [
+        (p.topic, p.partition, p.state, [(s.base_offset, s.state) for s in p.segments])
+        for p in discover(root, include)
+    ]
+
+
+def test_what_is_not_live_is_left_out(tmp_path: Path) -> None:
+    special(tmp_path)
+    assert found_in(tmp_path) == [("t", 0, "live", [(0, "live")])]
+    partitions, left_out = survey(tmp_path)
+    everything = {p for p in tmp_path.rglob("*") if p.is_file()}
+    assert {s.path for p in partitions for s in p.segments} | {
+        s.path for s in left_out
+    } == everything
+    assert len(left_out) == len(everything) - 1
+    assert {s.state for s in left_out} == set(STATES) - {"live"}
+
+
+def test_what_is_not_live_is_taken_in_under_its_own_name(tmp_path: Path) -> None:
+    special(tmp_path)
+    assert found_in(tmp_path, "deleted", "swap") == [
+        ("t", 0, "live", [(0, "live"), (0, "deleted"), (5, "swap")])
+    ]
+    assert found_in(tmp_path, "stray", "delete", "future", "snapshot", "cleaned") == [
+        ("a.b", 3, "stray", [(7, "stray")]),
+        ("gone", 1, "delete", [(0, "delete")]),
+        ("moved", 2, "future", [(0, "future"), (0, "future")]),
+        ("t", 0, "live", [(0, "live"), (3, "snapshot"), (5, "cleaned")]),
+    ]
+    assert survey(tmp_path, STATES)[1] == []
+    with pytest.raises(ValueError, match="no state is called 'gone'; known: live, deleted"):
+        discover(tmp_path, ["gone"])  # type: ignore[list-item]
+
+
+def test_what_is_asked_for_by_its_name_is_read(tmp_path: Path) -> None:
+    special(tmp_path)
+    assert found_in(tmp_path / f"gone-1.{ID}-delete") == [("gone", 1, "delete", [(0, "delete")])]
+    assert found_in(tmp_path / "t-0" / "00000000000000000005.log.swap") == [
+        ("t", 0, "live", [(5, "swap")])
+    ]
+    assert found_in(tmp_path / "t-0" / "00000000000000000003-0000000002.checkpoint") == [
+        ("t", 0, "live", [(3, "snapshot")])
+    ]
+
+
+def test_only_what_is_to_be_deleted(tmp_path: Path) -> None:
+    make(tmp_path, f"gone-1.{ID}-delete/00000000000000000000.log")
+    assert found_in(tmp_path) == []
+    assert len(survey(tmp_path)[1]) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("00000000000000000000.index", "an offset index"),
+        ("00000000000000000000.timeindex.deleted", "a time index"),
+        ("00000000000000000000.txnindex", "a transaction index"),
+        ("00000000000000000000.snapshot", "a producer snapshot"),
+        ("leader-epoch-checkpoint", "a leader epoch checkpoint"),
+        ("replication-offset-checkpoint", "an offset checkpoint"),
+        ("meta.properties", "the properties of a log directory"),
+        ("partition.metadata", "the metadata of a partition"),
+    ],
+)
+def test_what_is_no_segment_is_called_what_it_is(tmp_path: Path, name: str, what: str) -> None:
+    make(tmp_path, name)
+    with pytest.raises(DirectoryError, match=f"this is {what}, not a segment"):
+        discover(tmp_path / name)
 
 
 @pytest.mark.parametrize(("name", "reason"), [("missing", "no such file"), ("bare", "no segments")])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from rich import filesize
+
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.disk.directory import Partition
+from kafka_log.disk.directory import STATES, Partition, Segment, State, survey
 from kafka_log.segment.kernels import (
     ENGINES,
     KERNEL_MIN_BYTES,
@@ -32,6 +35,51 @@ class NeedsPackage(Exception):
         super().__init__(f'{what} needs more ({error}): pip install "kafka-codecs[{extra}]"')
 
 
+def add_include(command: argparse.ArgumentParser) -> None:
+    """The option that takes in what is not live."""
+    command.add_argument(
+        "--include",
+        type=_states,
+        default=(),
+        metavar="STATE,...",
+        help=f"also segments that are not live: {', '.join(STATES[1:])}, or all of them",
+    )
+
+
+def _states(text: str) -> tuple[State, ...]:
+    names = STATES[1:] if text == "all" else text.split(",")
+    states = tuple(state for state in STATES[1:] if state in names)
+    if len(states) < len(names):
+        wrong = next(name for name in names if name not in states)
+        raise argparse.ArgumentTypeError(
+            f"no state is called {wrong!r}; known: {', '.join(STATES[1:])}, all"
+        )
+    return states
+
+
+def say_left_out(segments: Sequence[Segment]) -> None:
+    """One line on stderr that says what was not read; nothing when there is nothing."""
+    if not segments:
+        return
+    parts = []
+    for state in STATES:
+        sizes = [segment.size for segment in segments if segment.state == state]
+        if sizes:
+            parts.append(f"{len(sizes)} {state} ({filesize.decimal(sum(sizes))})")
+    states = ",".join(state for state in STATES if any(s.state == state for s in segments))
+    print(
+        f"kafka-log: segments left out: {', '.join(parts)}; --include {states} takes them in",
+        file=sys.stderr,
+    )
+
+
+def found(options: argparse.Namespace) -> list[Partition]:
+    """The partitions that a command reads; says what it does not."""
+    partitions, left_out = survey(options.paths, options.include)
+    say_left_out(left_out)
+    return partitions
+
+
 def add_common(command: argparse.ArgumentParser, output: str, outputs: list[str]) -> None:
     command.add_argument(
         "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
@@ -43,6 +91,7 @@ def add_common(command: argparse.ArgumentParser, output: str, outputs: list[str]
         help="strict: only what the formats allow; kafka: what Apache Kafka's reader accepts; "
         "salvage: go on after damage and say what was lost (default %(default)s)",
     )
+    add_include(command)
     command.add_argument("--output", choices=outputs, default=output, help="default %(default)s")
     command.add_argument(
         "--engine",

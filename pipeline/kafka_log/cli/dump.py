@@ -7,8 +7,7 @@ import sys
 from collections.abc import Iterator
 from itertools import islice
 
-from kafka_log.cli.common import GOOD, PROBLEMS, add_common, opener
-from kafka_log.disk.directory import discover
+from kafka_log.cli.common import GOOD, PROBLEMS, add_common, found, opener
 from kafka_log.report import json_dump, text_dump
 from kafka_log.segment.model import Batch, End
 from kafka_log.segment.reader import Batches
@@ -50,7 +49,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
-    partitions = discover(options.paths)
+    partitions = found(options)
     worst = GOOD
     out = sys.stdout
     open_segment = opener(options, partitions, True)
@@ -60,12 +59,12 @@ def run(options: argparse.Namespace) -> int:
             named = segment.topic if options.decode == "auto" else options.decode
             decode = own_topic(named)
             if options.output == "jsonl":
-                found = json_dump.lines(watch, records=not options.digest, decode=decode)
+                lines = json_dump.lines(watch, records=not options.digest, decode=decode)
             else:
-                found = text_dump.lines(
+                lines = text_dump.lines(
                     watch, data=not options.digest, width=options.width, decode=decode
                 )
-            while some := list(islice(found, LINES)):
+            while some := list(islice(lines, LINES)):
                 out.write("\n".join(some) + "\n")
             worst = max(worst, PROBLEMS if watch.found_problems() else GOOD)
     out.flush()

@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from kafka_log.cli.common import GOOD, PROBLEMS, add_common, opener
-from kafka_log.disk.directory import discover
+from kafka_log.cli.common import GOOD, PROBLEMS, add_common, found, opener
 from kafka_log.report.summary import Summary, summarize
 
 HELP = "sum up partitions: records, offsets, codecs, problems"
@@ -34,7 +33,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
-    partitions = discover(options.paths)
+    partitions = found(options)
     total = sum(segment.size for p in partitions for segment in p.segments)
     with Progress(
         TextColumn("{task.description}"),

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import GOOD, NeedsPackage
+from kafka_log.cli.common import GOOD, NeedsPackage, add_include, say_left_out
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,6 +24,7 @@ def add_table_arguments(command: argparse.ArgumentParser, *, choose: bool = True
     command.add_argument(
         "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
     )
+    add_include(command)
     if choose:
         command.add_argument(
             "--topic", action="append", metavar="NAME", help="of this topic only; may be repeated"
@@ -56,7 +57,9 @@ def show(
         options.paths,
         topics=getattr(options, "topic", None),
         partitions=getattr(options, "partition", None),
+        include=options.include,
     )
+    say_left_out(directory.left_out)
     table = answer(directory)
     if options.output == "text" and not table.num_rows:
         print(empty)

@@ -4,14 +4,35 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
-_PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)\Z")
-_SEGMENT = re.compile(r"(?P<base>\d{20})\.log\Z")
-_SPECIAL = re.compile(r".+\.[0-9a-f]{32}-(delete|stray|future)\Z")
+_PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)\Z", re.S)
+_SPECIAL = re.compile(r"(?P<name>.+)\.[0-9a-f]{32,}-(?P<state>delete|stray|future)\Z", re.S)
+_SEGMENT = re.compile(r"(?P<base>\d{20})\.log(?:\.(?P<state>deleted|cleaned|swap))?\Z")
+_SNAPSHOT = re.compile(r"(?P<base>\d{20})-\d{10}\.checkpoint(?:\.deleted)?\Z")
+
+State = Literal["live", "deleted", "cleaned", "swap", "delete", "stray", "future", "snapshot"]
+"""What a segment is to its broker: ``live``; a file that is about to be deleted, or that a cleaner writes (``cleaned``) or puts into
+the place of others (``swap``); of a directory that is about to be deleted (``delete``), that no broker knows (``stray``), or that
+moves to another disk (``future``); a ``snapshot`` of the metadata, which has batches as well."""
+
+STATES: tuple[State, ...] = get_args(State)
+
+_OTHERS = {
+    ".index": "an offset index",
+    ".timeindex": "a time index",
+    ".txnindex": "a transaction index",
+    ".snapshot": "a producer snapshot",
+    "leader-epoch-checkpoint": "a leader epoch checkpoint",
+    "-offset-checkpoint": "an offset checkpoint",
+    "meta.properties": "the properties of a log directory",
+    "partition.metadata": "the metadata of a partition",
+    "quorum-state": "the state of a quorum",
+}
+"""Files that brokers keep beside segments, by the ends of their names."""
 
 
 class NotThere(ValueError):
@@ -44,6 +65,7 @@ class Segment:
     partition: int
     base_offset: int
     size: int
+    state: State = "live"
 
     @property
     def is_named(self) -> bool:
@@ -53,43 +75,85 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition directory with its segments, lowest offsets first."""
+    """A partition directory with its segments, lowest offsets first. ``state`` is that of the directory."""
 
     topic: str
     partition: int
     directory: Path
     segments: tuple[Segment, ...]
+    state: State = "live"
 
 
 def parse_name(directory: Path) -> tuple[str, int] | None:
     """Topic and partition of a directory's name, None for other names (also those that a broker is about to
     delete, holds as stray, or has not swapped in yet)."""
-    found = _PARTITION.match(directory.name)
-    if found is None or _SPECIAL.match(directory.name):
+    found = _parse_any(directory)
+    return None if found is None or found[2] != "live" else found[:2]
+
+
+def _parse_any(directory: Path) -> tuple[str, int, State] | None:
+    """Topic, partition and state of a directory's name, None for other names."""
+    special = _SPECIAL.match(directory.name)
+    found = _PARTITION.match(special["name"] if special else directory.name)
+    if found is None:
         return None
-    return found["topic"], int(found["partition"])
+    state: State = special["state"] if special else "live"  # type: ignore[assignment]
+    return found["topic"], int(found["partition"]), state
 
 
-def discover(paths: Iterable[str | os.PathLike[str]] | str | os.PathLike[str]) -> list[Partition]:
+Paths = Iterable[str | os.PathLike[str]] | str | os.PathLike[str]
+
+
+def discover(paths: Paths, include: Collection[State] = ()) -> list[Partition]:
     """The partitions below broker directories, partition directories, and single segment files.
 
-    Sorted by topic and partition. Files that a broker has marked ``.deleted``, ``.cleaned`` or ``.swap`` are not
-    segments. Raises :class:`DirectoryError` when a path does not exist or holds no log.
+    Sorted by topic and partition. What is not ``live`` is left out, unless its state is in ``include``, or its path is one of
+    ``paths``. Raises :class:`DirectoryError` when a path does not exist or holds no log, ValueError for a state that there is not.
     """
-    if isinstance(paths, str | os.PathLike):
-        paths = [paths]
+    return survey(paths, include)[0]
+
+
+def survey(paths: Paths, include: Collection[State] = ()) -> tuple[list[Partition], list[Segment]]:
+    """What :func:`discover` finds, and the segments that are there beside it."""
+    for state in include:
+        if state not in STATES:
+            raise ValueError(f"no state is called {state!r}; known: {', '.join(STATES)}")
+    places = _listed(paths)
+    wanted = {"live", *include}
+    found: list[Partition] = []
+    left_out: list[Segment] = []
+    for partition in _all(places):
+        by_name = partition.directory in places
+        kept: list[Segment] = []
+        for s in partition.segments:
+            of_place = by_name and s.state == partition.state
+            read = s.state in wanted or s.path in places or of_place
+            (kept if read else left_out).append(s)
+        if kept or by_name or partition.state in wanted:
+            found.append(replace(partition, segments=tuple(kept)))
+    return found, left_out
+
+
+def _listed(paths: Paths) -> list[Path]:
+    return list(map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths))
+
+
+def _all(places: Sequence[Path]) -> list[Partition]:
+    """All partitions in whatever state, sorted."""
     found: dict[tuple[Path, str], Partition] = {}
-    for path in map(Path, paths):
+    for path in places:
         for partition in _below(path):
             key = (partition.directory.resolve(), partition.topic)
             if key in found:
                 both = {s.path.name: s for s in (*found[key].segments, *partition.segments)}
-                ordered = tuple(sorted(both.values(), key=lambda s: s.base_offset))
-                partition = Partition(
-                    partition.topic, partition.partition, partition.directory, ordered
-                )
+                partition = replace(partition, segments=_sorted(both.values()))
             found[key] = partition
-    return sorted(found.values(), key=lambda p: (p.topic, p.partition, str(p.directory)))
+    return sorted(found.values(), key=_place)
+
+
+def _place(partition: Partition) -> tuple[str, int, int, str]:
+    state = STATES.index(partition.state)
+    return partition.topic, partition.partition, state, str(partition.directory)
 
 
 def chosen(
@@ -115,8 +179,7 @@ def _those(
     missing = ", ".join(map(str, sorted(wanted - there)))
     if missing:
         names = sorted(there)
-        more = ", ..." if len(names) > 20 else ""
-        listed = ", ".join(map(str, names[:20])) + more
+        listed = ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
         raise NotThere(f"there is no {what} {missing}; there are: {listed}")
     return [partition for partition in found if key(partition) in wanted]
 
@@ -130,9 +193,9 @@ def _below(path: Path) -> Iterator[Partition]:
     if any(_segments(path)):
         yield _partition(path)
         return
-    inner = [child for child in sorted(path.iterdir()) if child.is_dir() and parse_name(child)]
-    if not inner:
-        if parse_name(path):
+    inner = [child for child in sorted(path.iterdir()) if child.is_dir() and _parse_any(child)]
+    if not any(parse_name(child) for child in inner) and not any(map(_segments, inner)):
+        if _parse_any(path):
             yield _partition(path)
             return
         raise DirectoryError(
@@ -142,28 +205,57 @@ def _below(path: Path) -> Iterator[Partition]:
         yield _partition(child)
 
 
-def _segments(directory: Path) -> list[tuple[int, Path]]:
-    out = []
+def _segments(directory: Path) -> list[tuple[int, State, Path]]:
+    """The files of a directory that have batches: base offset, state, path."""
+    out: list[tuple[int, State, Path]] = []
     for child in directory.iterdir():
         found = _SEGMENT.match(child.name)
+        snapshot = None if found else _SNAPSHOT.match(child.name)
         if found and child.is_file():
-            out.append((int(found["base"]), child))
+            out.append((int(found["base"]), _state_of(found), child))
+        elif snapshot and child.is_file():
+            out.append((int(snapshot["base"]), "snapshot", child))
     return sorted(out)
 
 
+def _state_of(name: re.Match[str]) -> State:
+    state: State = name["state"] or "live"  # type: ignore[assignment]
+    return state
+
+
+def _sorted(segments: Iterable[Segment]) -> tuple[Segment, ...]:
+    return tuple(sorted(segments, key=lambda s: (s.base_offset, STATES.index(s.state))))
+
+
 def _partition(directory: Path) -> Partition:
-    topic, partition = parse_name(directory.resolve()) or (directory.resolve().name, 0)
-    segments = tuple(
-        Segment(path, topic, partition, base, path.stat().st_size)
-        for base, path in _segments(directory)
+    resolved = directory.resolve()
+    topic, partition, state = _parse_any(resolved) or (resolved.name, 0, "live")
+    segments = _sorted(
+        Segment(
+            path,
+            topic,
+            partition,
+            base,
+            path.stat().st_size,
+            of_file if state == "live" else state,
+        )
+        for base, of_file, path in _segments(directory)
     )
-    return Partition(topic, partition, directory, segments)
+    return Partition(topic, partition, directory, segments, state)
 
 
 def _single(path: Path) -> Partition:
     """A file by itself. Topic and partition come from its directory, if that is named like one."""
-    found = _SEGMENT.match(path.name)
-    topic, partition = parse_name(path.resolve().parent) or (path.stem, 0)
+    found = _SEGMENT.match(path.name) or _SNAPSHOT.match(path.name)
+    if found is None:
+        plain = re.sub(r"\.(deleted|cleaned|swap)\Z", "", path.name)
+        for end, what in _OTHERS.items():
+            if plain.endswith(end):
+                reason = f"this is {what}, not a segment: docs/log-directory.md says what reads it"
+                raise DirectoryError(path, reason)
+    topic, partition, state = _parse_any(path.resolve().parent) or (path.stem, 0, "live")
     base = int(found["base"]) if found else 0
-    segment = Segment(path, topic, partition, base, path.stat().st_size)
-    return Partition(topic, partition, path.parent, (segment,))
+    segment = Segment(path, topic, partition, base, path.stat().st_size, state)
+    if found is not None and state == "live":
+        segment = replace(segment, state=_state_of(found) if found.re is _SEGMENT else "snapshot")
+    return Partition(topic, partition, path.parent, (segment,), state)

@@ -18,6 +18,7 @@ PARTITIONS = pa.schema(
         pa.field(
             "base_offset", pa.int64(), metadata={"doc": "What the name of the first segment says."}
         ),
+        pa.field("state", pa.string(), False),
         pa.field("directory", pa.string(), False),
     ]
 )
@@ -29,6 +30,7 @@ SEGMENTS = pa.schema(
         pa.field("base_offset", pa.int64(), False),
         pa.field("bytes", pa.int64(), False),
         pa.field("modified", pa.timestamp("ms", "UTC"), False),
+        pa.field("state", pa.string(), False),
         pa.field("path", pa.string(), False),
     ]
 )
@@ -46,6 +48,7 @@ def partition_table(partitions: Sequence[Partition]) -> pa.Table:
                 "segments": len(segments),
                 "bytes": sum(segment.size for segment in segments),
                 "base_offset": segments[0].base_offset if segments else None,
+                "state": partition.state,
                 "directory": utf8(os.fspath(partition.directory)),
             }
         )
@@ -61,6 +64,7 @@ def segment_table(partitions: Sequence[Partition]) -> pa.Table:
             "base_offset": segment.base_offset,
             "bytes": segment.size,
             "modified": _modified(segment.path),
+            "state": segment.state,
             "path": utf8(os.fspath(segment.path)),
         }
         for partition in partitions

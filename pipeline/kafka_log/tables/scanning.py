@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -19,6 +19,7 @@ from kafka_log.disk.directory import (
     DirectoryError,
     Partition,
     Segment,
+    State,
     chosen,
     discover,
     parse_name,
@@ -49,6 +50,7 @@ _PLACES: Mapping[str, tuple[Any, Callable[[Segment], str | int]]] = {
     "topic": (_TEXT, lambda segment: utf8(segment.topic)),
     "partition": (pa.int32(), lambda segment: segment.partition),
     "segment": (_TEXT, lambda segment: utf8(os.fspath(segment.path))),
+    "state": (_TEXT, lambda segment: segment.state),
 }
 """Columns with one value for a whole segment."""
 
@@ -68,6 +70,7 @@ def scan(
     control_records: bool = False,
     topics: str | Iterable[str] | None = None,
     partitions: int | Iterable[int] | None = None,
+    include: Collection[State] = (),
     on_damage: OnDamage | None = None,
     binary_view: bool = False,
     chunk_bytes: int = CHUNK_BYTES,
@@ -79,7 +82,7 @@ def scan(
 
     A path is a segment file, a partition's directory, or a directory of these (a broker's log directory).
 
-    ``columns`` are those of the view records, and ``topic``, ``partition`` and ``segment``. None stands for all that need
+    ``columns`` are those of the view records, and ``topic``, ``partition``, ``segment`` and ``state``. None stands for all that need
     not be asked for, with topic and partition when more than one partition is read.
     ``offsets`` and ``timestamps`` (milliseconds) are ranges: the first is in, the end is not, None is open.
     Under ``kafka`` segments that lie outside are not read, and reading begins where their index files say, as far as
@@ -89,13 +92,15 @@ def scan(
     ``control_records`` adds what brokers write for themselves: transaction markers and the like, which no consumer gets.
     ``view`` gives the rows of one of Kafka's own topics (``offsets``, ``groups``, ...; see :mod:`kafka_log.tables.topic_views`) in the
     place of its records, without what transactions wrote that were aborted or are open, unless ``isolation`` says otherwise.
-    ``topics`` and ``partitions`` choose among what is there.
+    ``topics`` and ``partitions`` choose among what is there. Segments that are not live (deleted, stray, ...) are left out but for those
+    whose state is in ``include`` (see :data:`kafka_log.disk.directory.State`); the column ``state`` says which they are. Their records may
+    be there twice.
     ``binary_view`` gives keys, values and headers as views. The rest is as in :class:`Scanner`.
 
     Raises :class:`DirectoryError` when there is no log, ValueError for what cannot be asked for, and from the stream
     :class:`CodecError` for damage, with file, byte and field.
     """
-    found = _find(path, topics, partitions)
+    found = _find(path, topics, partitions, include)
     wanted = checked_range("offsets", offsets)
     low, begin = wanted[0], checked_range("timestamps", timestamps)[0]
     begins = low is not None or begin is not None
@@ -155,6 +160,7 @@ def read_table(
     control_records: bool = False,
     topics: str | Iterable[str] | None = None,
     partitions: int | Iterable[int] | None = None,
+    include: Collection[State] = (),
     on_damage: OnDamage | None = None,
     binary_view: bool = False,
     chunk_bytes: int = CHUNK_BYTES,
@@ -174,6 +180,7 @@ def read_table(
         control_records=control_records,
         topics=topics,
         partitions=partitions,
+        include=include,
         on_damage=on_damage,
         binary_view=binary_view,
         chunk_bytes=chunk_bytes,
@@ -190,6 +197,7 @@ def scan_batches(
     *,
     topics: str | Iterable[str] | None = None,
     partitions: int | Iterable[int] | None = None,
+    include: Collection[State] = (),
     on_damage: OnDamage | None = None,
     limits: Limits | None = None,
     engine: Engine = "auto",
@@ -200,7 +208,7 @@ def scan_batches(
     ``columns`` are those of the view batches, and those of :func:`scan` that say where. See :class:`BatchScanner`, also
     for ``mmap``: it is faster, and must not be used on files that others truncate.
     """
-    found = _find(path, topics, partitions)
+    found = _find(path, topics, partitions, include)
 
     def scanner(_: Partition, segment: Segment, names: Sequence[str]) -> Scanner:
         return BatchScanner(
@@ -249,16 +257,19 @@ class _Committed:
 
 
 def _find(
-    path: Paths, topics: str | Iterable[str] | None, partitions: int | Iterable[int] | None
+    path: Paths,
+    topics: str | Iterable[str] | None,
+    partitions: int | Iterable[int] | None,
+    include: Collection[State],
 ) -> list[Partition]:
-    found = chosen(discover(path), topics, partitions)
+    found = chosen(discover(path, include), topics, partitions)
     _check_places(found)
     return found
 
 
 def _check_places(found: Sequence[Partition]) -> None:
     """Refuse partitions that lie in two directories, and numbers that have no place in the column."""
-    seen: dict[tuple[str, int], Partition] = {}
+    seen: dict[tuple[str, int, State], Partition] = {}
     for partition in found:
         directory = partition.directory
         if partition.partition >= 1 << 31:
@@ -267,7 +278,7 @@ def _check_places(found: Sequence[Partition]) -> None:
             )
         if parse_name(directory.resolve()) is None:
             continue  # the name is not known, only that of the file
-        other = seen.setdefault((partition.topic, partition.partition), partition)
+        other = seen.setdefault((partition.topic, partition.partition, partition.state), partition)
         if other is not partition:
             reason = f"the same partition lies in {other.directory}: its records would come twice"
             raise DirectoryError(directory, reason)

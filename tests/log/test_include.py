@@ -1,0 +1,83 @@
+"""Segments that are not live: nothing is passed over in silence, and each is read under its own name when asked for."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kafka_log import LogDirectory, read_table
+from kafka_log.cli import main
+from tests.paths import SAMPLES
+
+SEGMENT = "00000000000000000000.log"
+ID = "00112233445566778899aabbccddeeff"
+ONE, OTHER = (SAMPLES / "kafka-4.x" / name / SEGMENT for name in ("codecs-1", "codecs-2"))
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Path:
+    places = {
+        f"orders-0/{SEGMENT}": ONE,
+        f"orders-0/{SEGMENT}.deleted": OTHER,
+        f"orders-0.{ID}-future/{SEGMENT}": ONE,
+        f"old-3.{ID}-delete/{SEGMENT}": OTHER,
+    }
+    for name, source in places.items():
+        path = tmp_path / "broker" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, path)
+    return tmp_path / "broker"
+
+
+def test_scan_leaves_them_out(broker: Path) -> None:
+    assert read_table(broker).equals(read_table(ONE))
+
+
+def test_scan_takes_them_in_with_their_state(broker: Path) -> None:
+    columns = ["topic", "partition", "state", "offset", "value"]
+    table = read_table(broker, columns, include=["deleted", "future", "delete"])
+    expected = [
+        (topic, number, state, *row.values())
+        for topic, number, state, source in [
+            ("old", 3, "delete", OTHER),
+            ("orders", 0, "live", ONE),
+            ("orders", 0, "deleted", OTHER),
+            ("orders", 0, "future", ONE),
+        ]
+        for row in read_table(source, ["offset", "value"]).to_pylist()
+    ]
+    assert [tuple(row.values()) for row in table.to_pylist()] == expected
+
+
+@pytest.mark.parametrize("command", ["ls", "stat", "dump"])
+def test_the_command_says_what_it_left_out(
+    broker: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, str(broker)]) == 0
+    sizes = f"{OTHER.stat().st_size / 1000:.1f} kB", f"{ONE.stat().st_size / 1000:.1f} kB"
+    assert capsys.readouterr().err == (
+        f"kafka-log: segments left out: 1 deleted ({sizes[0]}), 1 delete ({sizes[0]}), 1 future ({sizes[1]});"
+        " --include deleted,delete,future takes them in\n"
+    )
+    assert main([command, str(broker), "--include", "all"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_an_unknown_state(broker: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["ls", str(broker), "--include", "deleted,gone"])
+    assert caught.value.code == 2
+    assert "no state is called 'gone'; known: deleted, cleaned, " in capsys.readouterr().err
+
+
+def test_tables_name_states(broker: Path) -> None:
+    log = LogDirectory(broker, include=["deleted", "delete"])
+    assert [s.state for s in log.left_out] == ["future"]
+    states = log.ls(segments=True).select(["topic", "state"]).to_pylist()
+    assert [tuple(row.values()) for row in states] == [
+        ("old", "delete"),
+        ("orders", "live"),
+        ("orders", "deleted"),
+    ]
