@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+import yaml
 
 from codecgen.runtime.arrow import payloads as decoding
 from codecgen.runtime.arrow.payloads import decode
@@ -371,3 +372,11 @@ def test_machine_code(codecs: ModuleType, name: str, tmp_path: Path) -> None:
         finally:
             sys.modules[view.kernels] = before
         assert found == plain_rows
+
+
+def test_the_package_says_what_the_views_are_of(codecs: ModuleType) -> None:
+    arrow = importlib.import_module(f"{codecs.__name__}.arrow")
+    text = "\n---\n".join(path.read_text("utf-8") for path in sorted(SCHEMA.glob("*.yaml")))
+    documents = (d for d in yaml.safe_load_all(text) if isinstance(d, dict) and "view" in d)
+    of = {document["view"]: document["of"] for document in documents}
+    assert of == arrow.PAYLOAD_VIEWS

@@ -10,6 +10,7 @@ from typing import Any
 from codecgen.runtime.construct import Choice, Layout
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from codecgen.runtime.located_bytes import Session, Source
+from kafka_codecs.arrow import PAYLOAD_VIEWS
 from kafka_log.tables.json_values import plain
 
 Json = dict[str, Any]
@@ -20,31 +21,19 @@ SHARE_GROUP_STATE = "__share_group_state"
 CLUSTER_METADATA = "__cluster_metadata"
 REMOTE_LOG_METADATA = "__remote_log_metadata"
 
+_VALUES: Mapping[str, str] = {
+    "consumer_offsets_value": CONSUMER_OFFSETS,
+    "transaction_state_value": TRANSACTION_STATE,
+    "share_group_state_value": SHARE_GROUP_STATE,
+    "metadata_record": CLUSTER_METADATA,
+    "remote_log_metadata_record": REMOTE_LOG_METADATA,
+}
+"""What the values of the topics are, in the schemas."""
+
 VIEWS: Mapping[str, str] = {
-    "offsets": CONSUMER_OFFSETS,
-    "groups": CONSUMER_OFFSETS,
-    "group_epochs": CONSUMER_OFFSETS,
-    "group_topics": CONSUMER_OFFSETS,
-    "assignments": CONSUMER_OFFSETS,
-    "task_assignments": CONSUMER_OFFSETS,
-    "regular_expressions": CONSUMER_OFFSETS,
-    "topologies": CONSUMER_OFFSETS,
-    "transactions": TRANSACTION_STATE,
-    "share_states": SHARE_GROUP_STATE,
-    "topics": CLUSTER_METADATA,
-    "partitions": CLUSTER_METADATA,
-    "brokers": CLUSTER_METADATA,
-    "controllers": CLUSTER_METADATA,
-    "configs": CLUSTER_METADATA,
-    "features": CLUSTER_METADATA,
-    "quotas": CLUSTER_METADATA,
-    "acls": CLUSTER_METADATA,
-    "scram_credentials": CLUSTER_METADATA,
-    "delegation_tokens": CLUSTER_METADATA,
-    "producer_ids": CLUSTER_METADATA,
-    "metadata_events": CLUSTER_METADATA,
-    "remote_segments": REMOTE_LOG_METADATA,
-    "remote_partitions": REMOTE_LOG_METADATA,
+    view: _VALUES[parts["value"]]
+    for view, parts in PAYLOAD_VIEWS.items()
+    if parts.get("value") in _VALUES
 }
 """The views of what the topics say (:mod:`kafka_log.tables.topic_views`), each with its topic."""
 

@@ -29,11 +29,17 @@ def emit(plan: Plan) -> Emitted:
     files: dict[str, str] = {}
     diagnostics: list[Diagnostic] = []
     notes: list[Diagnostic] = []
+    of_payloads: list[tuple[str, Code]] = []
     for view in plan.model.views.values():
         if view.parts:
             found = payloads.emit(plan, view, MARK)
             files |= found.files
             notes += found.notes
+            if found.files:
+                parts: list[tuple[str, Code]] = [
+                    (string(name), string(of)) for name, of in view.parts.items()
+                ]
+                of_payloads.append((string(view.name), mapping(parts)))
             continue
         if not is_made(plan, view):
             continue  # the formats as they were before there was any of it
@@ -60,6 +66,12 @@ def emit(plan: Plan) -> Emitted:
         files[f"{package}/arrow/__init__.py"] = package_text(
             f"{plan.manifest.title} as Arrow. {mark}"
         )
+    if of_payloads:
+        listed = assign("PAYLOAD_VIEWS", mapping(of_payloads))
+        doc = docstring(
+            "The views into payloads, each with the layouts or choices that its parts are."
+        )
+        files[f"{package}/arrow/__init__.py"] += f"\n{listed}\n{doc}\n"
     return Emitted(files, tuple(diagnostics), tuple(notes), partial=True)
 
 
