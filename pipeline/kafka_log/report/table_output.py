@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import csv
-import io
 import json
-from collections.abc import Callable, Iterable, Sequence
+import math
+import re
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, Literal
 
@@ -15,16 +15,15 @@ import pyarrow as pa
 Output = Literal["text", "jsonl", "csv", "parquet", "arrow"]
 OUTPUTS: tuple[Output, ...] = ("text", "jsonl", "csv", "parquet", "arrow")
 
-GAP = 2
-"""Blanks between columns of text."""
-
-NARROWEST = 12
-"""Characters that a column of text keeps where there is no room. Numbers are never cut."""
+_UNPRINTABLE = re.compile(r"[^ -~]")
+_QUOTED = re.compile(r'[,"\r\n]|\A\s|\s\Z|\A\Z')
 
 
 def write(table: pa.Table, output: Output, out: BinaryIO, width: int | None = None) -> None:
     """Write a table. ``width`` is that of the screen, for ``text``; None: lines are as long as they are."""
     if output == "text":
+        from kafka_log.report.text_tables import as_text
+
         out.write(as_text(table, width).encode("utf-8", "backslashreplace"))
     elif output == "jsonl":
         for line in json_lines(table):
@@ -47,29 +46,52 @@ def write(table: pa.Table, output: Output, out: BinaryIO, width: int | None = No
 
 
 def json_lines(table: pa.Table) -> Iterable[str]:
-    """An object a row. Times are ISO 8601 in UTC; bytes are text where they are UTF-8, else ``{"base64": ...}``."""
-    convert = [_json_value(field.type) for field in table.schema]
+    """An object a row. Times are ISO 8601 in UTC; bytes are text where they are UTF-8, else ``{"base64": ...}``; numbers that are
+    none are the texts NaN, Infinity and -Infinity. Characters that cannot be printed are escaped."""
+    names = table.column_names
+    for row in rows(table):
+        yield json_text(dict(zip(names, row, strict=True)))
+
+
+def rows(table: pa.Table) -> Iterable[tuple[Any, ...]]:
+    """The rows as JSON values."""
+    convert = [json_value(field.type) for field in table.schema]
     for batch in table.to_batches():
-        columns = [_objects(column) for column in batch.columns]
+        columns = [objects(column) for column in batch.columns]
         for row in zip(*columns, strict=True):
-            cells = (f(value) for f, value in zip(convert, row, strict=True))
-            yield json.dumps(dict(zip(table.column_names, cells, strict=True)), ensure_ascii=False)
+            yield tuple(f(value) for f, value in zip(convert, row, strict=True))
 
 
-def _json_value(kind: Any) -> Callable[[Any], Any]:
-    """What makes a JSON value of one that :func:`_objects` gave."""
+def json_text(value: Any) -> str:
+    """A JSON value on one line that a terminal takes for text: what cannot be printed is escaped."""
+    line = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if line.isprintable():
+        return line
+    return _UNPRINTABLE.sub(lambda c: c[0] if c[0].isprintable() else json.dumps(c[0])[1:-1], line)
+
+
+def json_value(kind: Any) -> Callable[[Any], Any]:
+    """What makes a JSON value of one that :func:`objects` gave."""
     plain: Callable[[Any], Any]
+    if pa.types.is_dictionary(kind):
+        return json_value(kind.value_type)
     if pa.types.is_timestamp(kind):
         plain = iso_time
-    elif pa.types.is_fixed_size_binary(kind):
+    elif pa.types.is_floating(kind):
+        plain = _json_number
+    elif pa.types.is_fixed_size_binary(kind) and kind.byte_width == 16:
         plain = short_uuid
-    elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+    elif (
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    ):
         plain = _json_bytes
     elif pa.types.is_list(kind):
-        item = _json_value(kind.value_type)
+        item = json_value(kind.value_type)
         plain = lambda values: [item(value) for value in values]  # noqa: E731
     elif pa.types.is_struct(kind):
-        members = {field.name: _json_value(field.type) for field in kind}
+        members = {field.name: json_value(field.type) for field in kind}
         plain = lambda value: {name: members[name](value[name]) for name in members}  # noqa: E731
     else:
         return lambda value: value
@@ -80,41 +102,53 @@ def _json_bytes(value: bytes) -> Any:
     try:
         return value.decode("utf-8")
     except UnicodeDecodeError:
-        return {"base64": base64.b64encode(value).decode("ascii")}
+        return {"base64": b64encode(value).decode("ascii")}
+
+
+def _json_number(value: float) -> float | str:
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def _write_csv(table: pa.Table, out: BinaryIO) -> None:
-    text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
-    writer = csv.writer(text)
-    writer.writerow(table.column_names)
-    convert = [_json_value(field.type) for field in table.schema]
-    for batch in table.to_batches():
-        columns = [_objects(column) for column in batch.columns]
-        for row in zip(*columns, strict=True):
-            writer.writerow([_csv_cell(f(value)) for f, value in zip(convert, row, strict=True)])
-    text.flush()
-    text.detach()
+    """Null is an empty cell, empty text is ``""``; what has parts is JSON. A column by itself has ``""`` for null too: its
+    line would be empty."""
+    out.write(_csv_line(table.column_names))
+    for row in rows(table):
+        out.write(_csv_line(row) if len(row) > 1 or row[0] is not None else b'""\r\n')
 
 
-def _csv_cell(value: Any) -> Any:
-    """Null is an empty cell; what has parts is JSON."""
-    if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False)
+def _csv_line(values: Iterable[Any]) -> bytes:
+    return (",".join(map(_csv_cell, values)) + "\r\n").encode("utf-8")
+
+
+def _csv_cell(value: Any) -> str:
+    if value is None:
+        return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return "" if value is None else value
+    text = json_text(value) if isinstance(value, list | dict) else str(value)
+    return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
 
 
-def _objects(column: Any) -> list[Any]:
+def objects(column: Any) -> list[Any]:
     """A column as Python objects. Times are milliseconds: some are more than a datetime can hold."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_timestamp(column.type):
-        column = column.view(pa.int64())
-    return column.to_pylist()  # type: ignore[no-any-return]
+    plain = _without_times(column.type)
+    return (column if plain == column.type else column.cast(plain)).to_pylist()  # type: ignore[no-any-return]
 
 
-# ---------------------------------------------------------------- for people
+def _without_times(kind: Any) -> Any:
+    """The type with numbers for times, and without dictionaries."""
+    if pa.types.is_dictionary(kind):
+        return _without_times(kind.value_type)
+    if pa.types.is_timestamp(kind):
+        return pa.int64()
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_without_times(kind.value_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_without_times(field.type)) for field in kind])
+    return kind
 
 
 def iso_time(milliseconds: int) -> str:
@@ -128,112 +162,4 @@ def iso_time(milliseconds: int) -> str:
 
 def short_uuid(value: bytes) -> str:
     """16 bytes as Kafka spells them: URL-safe Base64 without padding."""
-    return base64.urlsafe_b64encode(value).rstrip(b"=").decode("ascii")
-
-
-def as_text(table: pa.Table, width: int | None = None) -> str:
-    """A table in columns. Where they do not fit the width texts are folded, and where that is not enough each row is a
-    paragraph with a line for each column."""
-    names = table.column_names
-    cells = [_cells(table.column(i)) for i in range(table.num_columns)]
-    right = [_is_number(field.type) for field in table.schema]
-    widths = [
-        max([len(name), *map(len, column)]) for name, column in zip(names, cells, strict=True)
-    ]
-    if width is not None:
-        whole = [
-            n or pa.types.is_timestamp(f.type) for n, f in zip(right, table.schema, strict=True)
-        ]
-        fitted = _fitted(names, widths, whole, width)
-        if fitted is None:
-            return _paragraphs(names, cells, width)
-        widths = fitted
-    lines = [_line([[name] for name in names], widths, right)]
-    for row in zip(*cells, strict=True):
-        folded = [_fold(cell, size) for cell, size in zip(row, widths, strict=True)]
-        lines.append(_line(folded, widths, right))
-    return "\n".join(lines) + "\n"
-
-
-def _cells(column: Any) -> list[str]:
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    convert = _json_value(kind)
-    values = [value for chunk in column.chunks for value in _objects(chunk)]
-    return [_cell(convert(value)) for value in values]
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list) and not any(isinstance(item, list | dict) for item in value):
-        return ", ".join(map(_cell, value))
-    if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False)
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(value))
-
-
-def _is_number(kind: Any) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-
-def _fitted(
-    names: Sequence[str], widths: Sequence[int], whole: Sequence[bool], width: int
-) -> list[int] | None:
-    """Widths with which a line fits, None when there are none: texts give way, the widest first. ``whole`` are columns that
-    are never folded."""
-    out = list(widths)
-    over = sum(out) + GAP * (len(out) - 1) - width
-    least = [
-        size if kept else min(size, max(NARROWEST, len(name)))
-        for name, size, kept in zip(names, out, whole, strict=True)
-    ]
-    while over > 0:
-        room = [(size - low, i) for i, (size, low) in enumerate(zip(out, least, strict=True))]
-        most, widest = max(((out[i], i) for spare, i in room if spare > 0), default=(0, -1))
-        if widest < 0:
-            return None
-        following = max((out[i] for spare, i in room if spare > 0 and out[i] < most), default=0)
-        cut = min(over, out[widest] - max(least[widest], following), over) or 1
-        out[widest] -= cut
-        over -= cut
-    return out
-
-
-def _fold(cell: str, size: int) -> list[str]:
-    """A cell in lines that are not longer, broken at blanks where there are some."""
-    lines = []
-    while len(cell) > size:
-        at = cell.rfind(" ", 1, size + 1)
-        cut = at if at > 0 else size
-        lines.append(cell[:cut].rstrip())
-        cell = cell[cut:].lstrip()
-    return [*lines, cell]
-
-
-def _line(cells: Sequence[list[str]], widths: Sequence[int], right: Sequence[bool]) -> str:
-    lines = []
-    for i in range(max(map(len, cells), default=0)):
-        parts = [
-            part.rjust(size) if number else part.ljust(size)
-            for part, size, number in zip(
-                (cell[i] if i < len(cell) else "" for cell in cells), widths, right, strict=True
-            )
-        ]
-        lines.append((" " * GAP).join(parts).rstrip())
-    return "\n".join(lines)
-
-
-def _paragraphs(names: Sequence[str], cells: Sequence[list[str]], width: int) -> str:
-    longest = max(map(len, names), default=0)
-    room = max(width - longest - GAP, NARROWEST)
-    out = []
-    for row in zip(*cells, strict=True):
-        lines = []
-        for name, cell in zip(names, row, strict=True):
-            first, *more = _fold(cell, room)
-            lines.append(f"{name.ljust(longest + GAP)}{first}".rstrip())
-            lines += [" " * (longest + GAP) + part for part in more]
-        out.append("\n".join(lines))
-    return "\n\n".join(out) + "\n"
+    return urlsafe_b64encode(value).rstrip(b"=").decode("ascii")
