@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from kafka_log.disk.directory import Partition, Segment, State, chosen, survey
+
+if TYPE_CHECKING:
+    from kafka_log.report.export import Exported, Format
 
 Place = str | os.PathLike[str]
 
@@ -32,7 +37,7 @@ class LogDirectory:
     ) -> None:
         self.path = [path] if isinstance(path, str | os.PathLike) else list(path)
         self.include = include
-        self._topics = topics
+        self._topics = [topics] if isinstance(topics, str) else topics
         self._numbers = partitions
 
     @cached_property
@@ -47,10 +52,19 @@ class LogDirectory:
     @cached_property
     def left_out(self) -> list[Segment]:
         """The segments that are there, but not live: deleted, stray and the like. ``include`` takes them in."""
-        return self._there[1]
+        segments = self._there[1]
+        return [s for s in segments if self._topics is None or s.topic in self._topics]
 
     def ls(self, *, segments: bool = False) -> pa.Table:
         """What lies there: a row for each partition, or (``segments``) for each segment. See :mod:`kafka_log.report.listing`."""
         from kafka_log.report.listing import partition_table, segment_table
 
         return segment_table(self.partitions) if segments else partition_table(self.partitions)
+
+    def export(
+        self, out: Place, kind: Format = "parquet", *, overwrite: bool = False, **options: Any
+    ) -> Iterator[Exported]:
+        """Write a file for each partition, one after the other as this is iterated. See :func:`kafka_log.report.export.export`."""
+        from kafka_log.report.export import export
+
+        return export(self.partitions, Path(out), kind, overwrite=overwrite, **options)

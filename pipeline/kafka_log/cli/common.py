@@ -76,7 +76,8 @@ def say_left_out(segments: Sequence[Segment]) -> None:
 def found(options: argparse.Namespace) -> list[Partition]:
     """The partitions that a command reads; says what it does not."""
     partitions, left_out = survey(options.paths, options.include)
-    say_left_out(left_out)
+    topics = getattr(options, "topic", None)
+    say_left_out([s for s in left_out if topics is None or s.topic in topics])
     return partitions
 
 

@@ -114,12 +114,17 @@ def _json_number(value: float) -> float | str:
 def _write_csv(table: pa.Table, out: BinaryIO) -> None:
     """Null is an empty cell, empty text is ``""``; what has parts is JSON. A column by itself has ``""`` for null too: its
     line would be empty."""
-    out.write(_csv_line(table.column_names))
+    out.write(csv_line(table.column_names))
+    out.writelines(csv_lines(table))
+
+
+def csv_lines(table: pa.Table) -> Iterable[bytes]:
+    """The rows of a table as CSV has them: null is an empty cell, empty text is ``""``; what has parts is JSON."""
     for row in rows(table):
-        out.write(_csv_line(row) if len(row) > 1 or row[0] is not None else b'""\r\n')
+        yield csv_line(row) if len(row) > 1 or row[0] is not None else b'""\r\n'
 
 
-def _csv_line(values: Iterable[Any]) -> bytes:
+def csv_line(values: Iterable[Any]) -> bytes:
     return (",".join(map(_csv_cell, values)) + "\r\n").encode("utf-8")
 
 

@@ -1,0 +1,168 @@
+"""``kafka-log export``: a file for each partition, as Parquet, Arrow, JSON lines or CSV."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from kafka_log.cli.common import COULD_NOT_RUN, GOOD, PROBLEMS, NeedsPackage, add_include, found
+from kafka_log.cli.ranges import TIMES, argument, offset_range, time_range
+from kafka_log.disk.directory import Partition, chosen
+from kafka_log.segment.model import Policy
+
+HELP = "write each partition to a file: Parquet, Arrow, JSON lines, CSV"
+EXAMPLES = """\
+  kafka-log export /var/lib/kafka --topic orders --out orders
+  kafka-log export /var/lib/kafka --topic orders --time 2026-11-21:2026-11-22 --format jsonl --out day
+  kafka-log export /var/lib/kafka --view offsets --out committed
+"""
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    command.add_argument(
+        "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
+    )
+    command.add_argument(
+        "--out", required=True, type=Path, metavar="DIR", help="where the files go; made if need be"
+    )
+    command.add_argument(
+        "--format",
+        choices=("parquet", "arrow", "jsonl", "csv"),
+        default="parquet",
+        help="default %(default)s",
+    )
+    command.add_argument(
+        "--topic", action="append", metavar="NAME", help="of this topic only; may be repeated"
+    )
+    command.add_argument(
+        "--partition",
+        action="append",
+        type=int,
+        metavar="N",
+        help="of this partition only; may be repeated",
+    )
+    add_include(command)
+    command.add_argument(
+        "--columns",
+        metavar="NAME,...",
+        help="these only (default: topic, partition, and those of a record)",
+    )
+    command.add_argument(
+        "--view",
+        metavar="NAME",
+        help="what the records of one of Kafka's own topics say: offsets, groups, topics, ...",
+    )
+    command.add_argument(
+        "--offsets",
+        type=argument(offset_range),
+        metavar="A:B",
+        help="from offset A up to, but not with, B",
+    )
+    command.add_argument(
+        "--time",
+        type=argument(time_range),
+        metavar="A:B",
+        help=f"records from time A up to, but not with, B; each is {TIMES}",
+    )
+    command.add_argument(
+        "--isolation",
+        choices=("read_uncommitted", "read_committed"),
+        help="read_committed leaves out aborted and open transactions",
+    )
+    command.add_argument(
+        "--control-records",
+        action="store_true",
+        help="also what brokers write for themselves: transaction markers",
+    )
+    command.add_argument(
+        "--policy",
+        choices=[p.value for p in Policy],
+        default=Policy.KAFKA.value,
+        help="as of dump (default %(default)s)",
+    )
+    command.add_argument(
+        "--overwrite", action="store_true", help="also over files that were made of something else"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command. Returns the exit code."""
+    try:
+        from codecgen.runtime.errors import CodecError
+        from kafka_log.report.export import ExportError, export
+    except ImportError as error:
+        raise NeedsPackage("kafka-log export", error) from None
+    partitions = chosen(found(options), options.topic, options.partition)
+    done = made = rows = 0
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    ) as progress:
+        task = progress.add_task("")
+
+        def told(partition: Partition, count: int) -> None:
+            name = f"{partition.topic}-{partition.partition}"
+            progress.update(
+                task, description=f"{done + 1} of {len(partitions)}: {name}, {count:,} rows"
+            )
+
+        try:
+            for file in export(
+                _of_view(partitions, options.view),
+                options.out,
+                options.format,
+                overwrite=options.overwrite,
+                progress=told,
+                **_of_scan(options),
+            ):
+                done, made, rows = done + 1, made + file.made, rows + file.rows
+                kept = "" if file.made else " (was there)"
+                progress.console.print(
+                    f"{file.path}: {file.rows:,} rows{kept}", highlight=False, soft_wrap=True
+                )
+        except (ExportError, ValueError) as error:
+            print(f"kafka-log: {error}", file=sys.stderr)
+            return COULD_NOT_RUN
+        except CodecError as error:
+            print(f"kafka-log: {error}", file=sys.stderr)
+            print(
+                f"kafka-log: {done} of {len(partitions)} files are whole; --policy salvage goes on after damage",
+                file=sys.stderr,
+            )
+            return PROBLEMS
+    print(
+        f"{done} files, {rows:,} rows: {made} written, {done - made} as they were", file=sys.stderr
+    )
+    return GOOD
+
+
+def _of_view(partitions: list[Partition], view: str | None) -> list[Partition]:
+    """Those of the topic of a view."""
+    if view is None:
+        return partitions
+    from kafka_log.tables.topic_views import topic_view
+
+    return topic_view(view, None).partitions(partitions)
+
+
+def _of_scan(options: argparse.Namespace) -> dict[str, Any]:
+    """The options of the command as scan has them, without those that it has by default."""
+    return {
+        "columns": options.columns.split(",") if options.columns else None,
+        "view": options.view,
+        "offsets": options.offsets,
+        "timestamps": options.time,
+        "isolation": options.isolation,
+        "control_records": options.control_records or None,
+        "policy": None if options.policy == Policy.KAFKA.value else options.policy,
+    }

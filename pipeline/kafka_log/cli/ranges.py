@@ -1,0 +1,80 @@
+"""Times and ranges as people write them."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+Range = tuple[int | None, int | None]
+
+_AGO = re.compile(r"-(\d{1,6})(s|m|h|d|w)\Z")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_MILLISECONDS = re.compile(r"-?\d{11,19}\Z")
+
+TIMES = "2026-11-22, 2026-11-22T10:15, 2026-11-22T10:15:00.250+01:00, -2h (ago), now, or milliseconds since 1970"
+
+
+def milliseconds(text: str, now: int | None = None) -> int:
+    """A time in milliseconds since 1970. Without a zone it is in UTC. ``now`` is the present, by the clock when None.
+
+    Raises ValueError.
+    """
+    text = text.strip()
+    if _MILLISECONDS.match(text):
+        return int(text)
+    ago = _AGO.match(text)
+    if ago or text == "now":
+        present = time.time_ns() // 1_000_000 if now is None else now
+        span = timedelta(**{_UNITS[ago[2]]: int(ago[1])}) if ago else timedelta()
+        return present - span // timedelta(milliseconds=1)
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no time; write {TIMES}") from None
+    when = when if when.tzinfo else when.replace(tzinfo=UTC)
+    return (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
+def time_range(text: str, now: int | None = None) -> Range:
+    """``A:B``, of which each may be left out. Times have colons too: it is cut where both sides are times. Raises ValueError."""
+    found = []
+    for at in (i for i, c in enumerate(text) if c == ":"):
+        try:
+            found.append(_pair(text[:at], text[at + 1 :], lambda part: milliseconds(part, now)))
+        except ValueError:
+            continue
+    if not found:
+        raise ValueError(f"{text!r} is no range of times: write A:B, A: or :B, each {TIMES}")
+    if len(found) > 1:
+        raise ValueError(f"{text!r} can be read in two ways: write the seconds of both times")
+    return found[0]
+
+
+def offset_range(text: str) -> Range:
+    """``A:B``, of which each may be left out. Raises ValueError."""
+    low, colon, high = text.partition(":")
+    if not colon:
+        raise ValueError(f"{text!r} is no range of offsets: write A:B, A: or :B")
+    return _pair(low, high, int)
+
+
+def _pair(low: str, high: str, parse: Callable[[str], int]) -> Range:
+    begin, end = (parse(part) if part else None for part in (low, high))
+    if begin is not None and end is not None and begin > end:
+        raise ValueError(f"{low} is after {high}")
+    return begin, end
+
+
+def argument(parse: Callable[[str], Range] | Callable[[str], int]) -> Callable[[str], Range | int]:
+    """A type for argparse, whose errors say what is wrong."""
+
+    def parsed(text: str) -> Range | int:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return parsed

@@ -1,0 +1,195 @@
+"""Partitions as files of their own: Parquet, Arrow, JSON lines, CSV. What is whole stays, and is not made again."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+import pyarrow as pa
+
+from kafka_log.disk.directory import Partition
+from kafka_log.report.table_output import csv_line, csv_lines, json_lines
+from kafka_log.tables.scanning import scan
+
+Format = Literal["parquet", "arrow", "jsonl", "csv"]
+MANIFEST = "kafka-log-export.json"
+"""Beside the files: what each was made of."""
+
+ROW_GROUP = 1 << 20
+"""Rows of a row group of Parquet."""
+
+
+class ExportError(Exception):
+    """Something stands in the way of an export. ``path`` is where."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A file. ``made`` is False when it was there already, made of the same segments in the same way."""
+
+    path: Path
+    partition: Partition
+    rows: int
+    made: bool
+
+
+def export(
+    partitions: Sequence[Partition],
+    out: Path,
+    kind: Format = "parquet",
+    *,
+    overwrite: bool = False,
+    progress: Callable[[Partition, int], None] = lambda partition, rows: None,
+    **options: Any,
+) -> Iterator[Exported]:
+    """Write a file for each partition into a directory, one after the other: ``TOPIC-PARTITION.KIND``.
+
+    ``options`` are those of :func:`kafka_log.scan`; without columns, topic and partition come before the others, so that the files
+    can be read together. Each file is written beside and renamed when it is whole. What was made of segments of the same names and
+    sizes, with the same options, is kept; any other file in its place is an error unless ``overwrite``. ``progress`` is told of the
+    rows that are written so far. Memory holds one row group.
+
+    Raises :class:`ExportError`, and what scan raises; files that are whole stay.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    manifest = _read_manifest(out)
+    wanted = {name: value for name, value in options.items() if value not in (None, (), [])}
+    for partition in partitions:
+        path = out / _name(partition, kind)
+        made_of = {
+            "segments": [[s.path.name, s.size] for s in partition.segments],
+            "options": _plain(wanted),
+        }
+        before = manifest.get(path.name)
+        if path.exists() and before is not None and before["made_of"] == made_of:
+            yield Exported(path, partition, before["rows"], made=False)
+            continue
+        if path.exists() and not overwrite:
+            reason = "is there, made of something else: choose another directory, or --overwrite"
+            raise ExportError(path, reason)
+        rows = 0
+        with _beside(path) as file:
+            for rows in _written(partition, file, kind, wanted):
+                progress(partition, rows)
+        manifest[path.name] = {"rows": rows, "made_of": made_of}
+        _write_manifest(out, manifest)
+        yield Exported(path, partition, rows, made=True)
+
+
+def _name(partition: Partition, kind: Format) -> str:
+    state = "" if partition.state == "live" else f".{partition.state}"
+    return f"{partition.topic}-{partition.partition}{state}.{kind}"
+
+
+def _written(
+    partition: Partition, file: BinaryIO, kind: Format, options: Mapping[str, Any]
+) -> Iterator[int]:
+    """The rows that are in the file, after each batch."""
+    with scan([s.path for s in partition.segments], **_with_places(options)) as batches:
+        done = 0
+        yield done
+        for rows in _WRITERS[kind](batches, file):
+            done += rows
+            yield done
+
+
+def _with_places(options: Mapping[str, Any]) -> dict[str, Any]:
+    if options.get("columns") or options.get("view"):
+        return dict(options)
+    from kafka_codecs.arrow.records import RECORDS
+
+    columns = [column.name for column in RECORDS.columns if not column.on_request]
+    return {**options, "columns": ["topic", "partition", *columns]}
+
+
+def _parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[int]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetWriter(file, batches.schema, compression="zstd", compression_level=1) as writer:
+        for batch in batches:
+            writer.write_batch(batch, row_group_size=ROW_GROUP)
+            yield batch.num_rows
+
+
+def _arrow(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[int]:
+    with pa.ipc.new_file(file, batches.schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            yield batch.num_rows
+
+
+def _jsonl(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[int]:
+    for batch in batches:
+        lines = json_lines(pa.Table.from_batches([batch]))
+        file.writelines(line.encode("utf-8") + b"\n" for line in lines)
+        yield batch.num_rows
+
+
+def _csv(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[int]:
+    file.write(csv_line(batches.schema.names))
+    for batch in batches:
+        file.writelines(csv_lines(pa.Table.from_batches([batch])))
+        yield batch.num_rows
+
+
+_WRITERS: Mapping[str, Callable[[pa.RecordBatchReader, BinaryIO], Iterator[int]]] = {
+    "parquet": _parquet,
+    "arrow": _arrow,
+    "jsonl": _jsonl,
+    "csv": _csv,
+}
+FORMATS: tuple[str, ...] = tuple(_WRITERS)
+
+
+# ---------------------------------------------------------------- files
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes its name when it is whole, and is gone when it does not become so."""
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        with partial.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def _read_manifest(out: Path) -> dict[str, Any]:
+    path = out / MANIFEST
+    try:
+        found = json.loads(path.read_bytes())
+        return {name: found[name] for name in found if {"rows", "made_of"} <= found[name].keys()}
+    except FileNotFoundError:
+        return {}
+    except (ValueError, AttributeError):
+        return {}  # not ours, or cut: files that stand there are made of something else
+
+
+def _write_manifest(out: Path, manifest: Mapping[str, Any]) -> None:
+    with _beside(out / MANIFEST) as file:
+        file.write(json.dumps(manifest, indent=1, sort_keys=True).encode("utf-8"))
+
+
+def _plain(options: Mapping[str, Any]) -> Any:
+    return json.loads(json.dumps(options, default=str, sort_keys=True))
+
+
+__all__ = ["FORMATS", "MANIFEST", "ExportError", "Exported", "Format", "export"]

@@ -1,0 +1,163 @@
+"""kafka-log export: files that are whole or not there, with the rows that scan gives."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kafka_log import discover, read_table
+from kafka_log.cli import main
+from kafka_log.report.export import FORMATS, MANIFEST, ExportError, export
+from kafka_log.report.table_output import json_lines
+from tests.paths import SAMPLES
+
+BROKER = SAMPLES / "kafka-4.x"
+NAMES = [f"{p.topic}-{p.partition}" for p in discover(BROKER)]
+
+
+def rows_of(path: Path) -> list[str]:
+    """The rows of a file, as JSON lines."""
+    if path.suffix == ".parquet":
+        return list(json_lines(pq.read_table(path)))
+    if path.suffix == ".arrow":
+        with pa.ipc.open_file(path) as file:
+            return list(json_lines(file.read_all()))
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "jsonl"])
+def test_rows_are_those_of_scan(tmp_path: Path, kind: str) -> None:
+    assert main(["export", str(BROKER), "--out", str(tmp_path), "--format", kind]) == 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(
+        [*(f"{name}.{kind}" for name in NAMES), MANIFEST]
+    )
+    plain = read_table(BROKER).schema.names
+    for partition in discover(BROKER):
+        found = rows_of(tmp_path / f"{partition.topic}-{partition.partition}.{kind}")
+        assert found == list(json_lines(read_table(partition.directory, plain)))
+
+
+def test_csv(tmp_path: Path) -> None:
+    where = BROKER / "codecs-1"
+    assert main(["export", str(where), "--out", str(tmp_path), "--format", "csv", "--columns", "offset,key"]) == 0  # fmt: skip
+    with (tmp_path / "codecs-1.csv").open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    expected = read_table(where, ["offset", "key"]).to_pylist()
+    assert header == ["offset", "key"]
+    assert [int(row[0]) for row in rows] == [row["offset"] for row in expected]
+
+
+def test_what_is_asked_for(tmp_path: Path) -> None:
+    where = BROKER / "transactions-0"
+    command = ["export", str(where), "--offsets", "5:30", "--isolation", "read_committed"]
+    assert main([*command, "--columns", "offset,value", "--out", str(tmp_path)]) == 0
+    found = pq.read_table(tmp_path / "transactions-0.parquet")
+    assert found.equals(read_table(where, ["offset", "value"], offsets=(5, 30), isolation="read_committed"))  # fmt: skip
+    assert 0 < found.num_rows < 25
+
+
+def test_times(tmp_path: Path) -> None:
+    where = BROKER / "transactions-0"
+    times = read_table(where, ["timestamp"]).column(0).to_pylist()
+    begin, end = sorted(set(times))[1], sorted(set(times))[-2]
+    wanted = f"{begin.isoformat()}:{end.isoformat()}"
+    assert main(["export", str(where), "--time", wanted, "--out", str(tmp_path)]) == 0
+    found = pq.read_table(tmp_path / "transactions-0.parquet").column("timestamp").to_pylist()
+    assert found == [time for time in times if begin <= time < end]
+
+
+def test_a_view(tmp_path: Path) -> None:
+    assert main(["export", str(BROKER), "--view", "offsets", "--out", str(tmp_path)]) == 0
+    found = pq.read_table(tmp_path / "__consumer_offsets-0.parquet")
+    assert list(json_lines(found)) == list(json_lines(read_table(BROKER, view="offsets")))
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_what_is_whole_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An export that stops goes on where it was."""
+    broker, out = tmp_path / "broker", tmp_path / "out"
+    shutil.copytree(BROKER, broker)
+    partitions = discover(broker)
+
+    class Stopped(Exception):
+        pass
+
+    def stop(partition: object, rows: int) -> None:
+        if partition == partitions[4] and rows:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        list(export(partitions, out, progress=stop))
+    whole = sorted(out.glob("*.parquet"))
+    assert len(whole) == 4
+    assert not list(out.glob(".*"))
+    before = {path: path.stat().st_mtime_ns for path in whole}
+    assert main(["export", str(broker), "--out", str(out)]) == 0
+    assert f"{len(NAMES) - 4} written, 4 as they were" in capsys.readouterr().err
+    assert {path: path.stat().st_mtime_ns for path in whole} == before
+    with (partitions[0].segments[-1].path).open("ab") as file:  # the log has grown since
+        file.write(partitions[0].segments[0].path.read_bytes())
+    with pytest.raises(ExportError, match="made of something else"):
+        list(export(discover(broker), out))
+    assert [e.made for e in export(discover(broker), out, overwrite=True)].count(True) == 1
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"codecs-1.parquet": 5}'])
+def test_a_manifest_that_is_cut(tmp_path: Path, text: str) -> None:
+    where = discover(BROKER / "codecs-1")
+    list(export(where, tmp_path))
+    (tmp_path / MANIFEST).write_text(text, encoding="utf-8")
+    with pytest.raises(ExportError):
+        list(export(where, tmp_path))
+    assert [e.made for e in export(where, tmp_path, overwrite=True)] == [True]
+    assert json.loads((tmp_path / MANIFEST).read_text(encoding="utf-8")).keys() == {"codecs-1.parquet"}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_damage_leaves_no_file(
+    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broker = tmp_path / "broker"
+    shutil.copytree(BROKER / "codecs-1", broker / "codecs-1")
+    shutil.copytree(BROKER / "codecs-0", broker / "codecs-0")
+    (segment,) = (broker / "codecs-1").glob("*.log")
+    data = bytearray(segment.read_bytes())
+    data[300] ^= 1
+    segment.write_bytes(data)
+    out = tmp_path / "out"
+    assert main(["export", str(broker), "--out", str(out), "--format", kind]) == 1
+    assert sorted(p.name for p in out.iterdir()) == sorted([f"codecs-0.{kind}", MANIFEST])
+    shown = capsys.readouterr().err
+    assert str(segment) in shown
+    assert "1 of 2 files are whole; --policy salvage goes on after damage" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        (["--columns", "ofset"], "did you mean 'offset'?"),
+        (["--view", "ofsets"], "did you mean 'offsets'?"),
+        (["--view", "share_states"], "the view share_states is of __share_group_state"),
+        (["--topic", "nothing"], "there is no topic nothing"),
+    ],
+)
+def test_what_cannot_be(
+    tmp_path: Path, options: list[str], shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", str(BROKER), "--out", str(tmp_path / "out"), *options]) == 2
+    assert shown in capsys.readouterr().err
+    assert not list(tmp_path.glob("out/*"))
+
+
+@pytest.mark.parametrize("option", [["--time", "noon"], ["--offsets", "5"]])
+def test_ranges_that_are_none(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["export", str(BROKER), "--out", "x", *option])
+    assert caught.value.code == 2
+    assert "is no range of" in capsys.readouterr().err

@@ -1,0 +1,86 @@
+"""Times and ranges as people write them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_log.cli.ranges import milliseconds, offset_range, time_range
+
+NOW = 1_800_000_000_000
+SOME = st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1), timezones=st.none())
+ZONES = st.integers(-12 * 60, 14 * 60).map(lambda m: timezone(timedelta(minutes=m)))
+
+
+def since_1970(when: datetime) -> int:
+    return int(when.timestamp()) * 1000 + when.microsecond // 1000
+
+
+@given(SOME, ZONES)
+def test_iso_times(when: datetime, zone: timezone) -> None:
+    there = when.replace(tzinfo=zone)
+    assert milliseconds(there.isoformat()) == since_1970(there)
+    utc = when.replace(tzinfo=UTC)
+    assert milliseconds(when.isoformat()) == milliseconds(when.isoformat() + "Z") == since_1970(utc)
+    assert milliseconds(str(since_1970(there))) == since_1970(there)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("now", NOW),
+        ("-90s", NOW - 90_000),
+        ("-2h", NOW - 7_200_000),
+        ("-1d", NOW - 86_400_000),
+        ("2026-11-22", 1_795_305_600_000),
+        ("2026-11-22T10:15+01:00", 1_795_338_900_000),
+    ],
+)
+def test_times(text: str, expected: int) -> None:
+    assert milliseconds(text, NOW) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "yesterday", "2026-13-01", "-2", "12", "1e15", "-999999999999d"]
+)
+def test_no_times(text: str) -> None:
+    with pytest.raises(ValueError, match="is no time; write 2026-11-22, "):
+        milliseconds(text, NOW)
+
+
+@given(st.lists(SOME, min_size=2, max_size=2).map(sorted), st.booleans(), st.booleans())
+def test_ranges_of_times(pair: list[datetime], open_begin: bool, open_end: bool) -> None:
+    low, high = (
+        "" if is_open else when.isoformat()
+        for when, is_open in zip(pair, (open_begin, open_end), strict=True)
+    )
+    begin, end = (since_1970(when.replace(tzinfo=UTC)) for when in pair)
+    expected = (None if open_begin else begin, None if open_end else end)
+    assert time_range(f"{low}:{high}") == expected
+
+
+def test_what_can_be_read_in_two_ways() -> None:
+    assert time_range("2026-11-22:2026-11-23") == (1_795_305_600_000, 1_795_392_000_000)
+    assert time_range("-2h:now", NOW) == (NOW - 7_200_000, NOW)
+    assert time_range(":", NOW) == (None, None)
+    with pytest.raises(ValueError, match="is no range of times"):
+        time_range("2026-11-22")
+    with pytest.raises(ValueError, match="is no range of times"):
+        time_range("2026-11-23:2026-11-22")
+
+
+@given(st.integers(), st.integers())
+def test_ranges_of_offsets(a: int, b: int) -> None:
+    low, high = sorted((a, b))
+    assert offset_range(f"{low}:{high}") == (low, high)
+    assert offset_range(f"{low}:") == (low, None)
+    assert offset_range(f":{high}") == (None, high)
+
+
+@pytest.mark.parametrize("text", ["", "5", "a:b", "5:4", "1:2:3"])
+def test_no_ranges_of_offsets(text: str) -> None:
+    with pytest.raises(ValueError):
+        offset_range(text)
