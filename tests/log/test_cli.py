@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from codecgen.runtime.version import RELEASE
 from kafka_log.cli import main
-from tests.paths import VECTORS
+from tests.paths import SAMPLES, VECTORS
 
 GOOD = VECTORS / "control" / "txn-flow.log"
 BAD = VECTORS / "malformed" / "v2-bad-crc.log"
@@ -152,3 +154,46 @@ def _environment() -> dict[str, str]:
     import os
 
     return os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_stat_shows_all_numbers_at_any_width(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    broker = SAMPLES / "kafka-4.x"
+    assert main(["stat", str(broker)]) == 0
+    shown = capsys.readouterr().out
+    assert main(["stat", str(broker), "--output", "json"]) == 0
+    partitions = json.loads(capsys.readouterr().out)["partitions"]
+    tables = [table.splitlines() for table in shown.split("\n\n")]
+    assert all(len(line) <= width for table in tables for line in table)
+    for name in ("problems", "segments", "bytes", "batches", "records", "producers", "control"):
+        ((header, *lines),) = (table for table in tables if name in table[0].split())
+        end = header.index(name) + len(name)
+        cells = [line[:end].split()[-1] for line in lines if line[end - 1 : end].strip()]
+        key = {"bytes": "sizeInBytes", "control": "controlBatches"}.get(name, name)
+        expected = [p[key] for p in partitions]
+        expected = [len(e) if isinstance(e, list) else e for e in expected]
+        assert list(map(int, cells[:-1])) == expected, name
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"kafka-log {RELEASE}\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_ctrl_c_is_one_line() -> None:
+    command = [sys.executable, "-m", "kafka_log", "dump", *[str(GOOD)] * 2000]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment()
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate()
+    assert errors.decode() == "kafka-log: interrupted: what was printed is not all\n"
+    assert process.returncode == 2

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from kafka_log.report.text_tables import as_text, fold
+from kafka_log.report.text_layout import fold, lay_out, text_column
+from kafka_log.report.text_tables import as_text
 from tests.log.random_tables import NUMBERS, TEXT, iso, tables
 
 
@@ -99,3 +100,25 @@ def test_lists(value: list[str | None] | None, shown: str) -> None:
 def test_wide_characters_do_not_shift_what_follows() -> None:
     table = pa.table({"a": ["漢字漢字", "e\u0301", "👍🏽"], "b": ["x", "x", "x"]})
     assert {cell_len(line) for line in as_text(table).splitlines()} == {11}
+
+
+@given(st.lists(st.lists(st.integers(-(2**63), 2**63), min_size=9, max_size=9), max_size=4), st.integers(60, 160))  # fmt: skip
+def test_several_tables_have_each_column_once_and_the_key_in_all(
+    rows: list[list[int]], width: int
+) -> None:
+    names = [f"n{i}" for i in range(9)]
+    keys = [f"key-{i}" for i in range(len(rows))]
+    columns = [text_column("row", keys)]
+    for name, i in zip(names, range(9), strict=True):
+        columns.append(text_column(name, [str(row[i]) for row in rows], right=True, whole=True))
+    blocks = [block.splitlines() for block in lay_out(columns, width, keys=1).split("\n\n")]
+    assert [name for block in blocks for name in block[0].split()[1:]] == names
+    found = {key: [] for key in keys}
+    for header, *lines in blocks:
+        assert header.split()[0] == "row"
+        assert [line.split()[0] for line in lines] == keys
+        for line in (header, *lines):
+            assert len(line) <= width
+        for key, *numbers in map(str.split, lines):
+            found[key] += numbers
+    assert list(found.values()) == [list(map(str, row)) for row in rows]

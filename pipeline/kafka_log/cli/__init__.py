@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from codecgen.runtime.version import RELEASE
 from kafka_log.cli.common import COULD_NOT_RUN, EXIT_CODES, GOOD, EngineError, NeedsPackage
 from kafka_log.disk.directory import DirectoryError, NotThere
 
@@ -34,6 +35,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=_epilog(examples),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    main_parser.add_argument("--version", action="version", version=f"kafka-log {RELEASE}")
     commands = main_parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, module in modules.items():
         command = commands.add_parser(
@@ -63,6 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return GOOD
     except KeyboardInterrupt:
+        print("kafka-log: interrupted: what was printed is not all", file=sys.stderr)
         return COULD_NOT_RUN
     except (DirectoryError, EngineError, NeedsPackage, NotThere, OSError) as error:
         print(f"kafka-log: {error}", file=sys.stderr)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -139,3 +141,10 @@ def opener(options: argparse.Namespace, partitions: list[Partition], records: bo
     return lambda path: BlockReader(
         path, policy=options.policy, limits=limits, engine=options.engine, records=records
     )
+
+
+def screen_width() -> int | None:
+    """Characters of a line. None where nobody looks: then lines are as long as they are."""
+    if "COLUMNS" in os.environ or sys.stdout.isatty():
+        return max(shutil.get_terminal_size((80, 24)).columns, 60)
+    return None

@@ -130,6 +130,12 @@ def run(options: argparse.Namespace) -> int:
                 progress.console.print(
                     f"{file.path}: {file.rows:,} rows{kept}", highlight=False, soft_wrap=True
                 )
+        except KeyboardInterrupt:
+            print(
+                f"kafka-log: interrupted: {done} of {len(partitions)} files are whole, the same command goes on",
+                file=sys.stderr,
+            )
+            return COULD_NOT_RUN
         except (ExportError, ValueError) as error:
             print(f"kafka-log: {error}", file=sys.stderr)
             return COULD_NOT_RUN

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
-from kafka_log.cli.common import GOOD, PROBLEMS, add_common, found, opener
+from kafka_log.cli.common import GOOD, PROBLEMS, add_common, found, opener, screen_width
 from kafka_log.report.summary import Summary, summarize
+from kafka_log.report.text_layout import lay_out, printable, text_column
 
 HELP = "sum up partitions: records, offsets, codecs, problems"
 EXAMPLES = """\
@@ -65,39 +65,43 @@ def run(options: argparse.Namespace) -> int:
     return PROBLEMS if whole.problems else GOOD
 
 
+_COLUMNS = (
+    ("partition", False),
+    ("problems", True),
+    ("segments", True),
+    ("bytes", True),
+    ("batches", True),
+    ("records", True),
+    ("offsets", True),
+    ("from", False),
+    ("to", False),
+    ("magic", False),
+    ("codecs", False),
+    ("producers", True),
+    ("control", True),
+)
+"""Columns, and which of them are numbers."""
+
+
 def _print_summaries(summaries: list[Summary], whole: Summary) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    rows = [_row(s) for s in [*summaries, *([whole] if len(summaries) != 1 else [])]]
+    cells = [list(map(printable, column)) for column in zip(*rows, strict=True)]
     columns = [
-        "partition",
-        "segments",
-        "bytes",
-        "batches",
-        "records",
-        "offsets",
-        "from",
-        "to",
-        "magic",
-        "codecs",
+        text_column(name, column, right=is_number, whole=is_number or name in ("from", "to"))
+        for (name, is_number), column in zip(_COLUMNS, cells, strict=True)
     ]
-    columns += ["producers", "control", "problems"]
-    for name in columns:
-        left = name in ("partition", "from", "to", "magic", "codecs")
-        table.add_column(name, justify="left" if left else "right", no_wrap=True)
-    for s in [*summaries, *([whole] if len(summaries) != 1 else [])]:
-        table.add_row(*_row(s))
-    console = Console(width=None if sys.stdout.isatty() else 240, highlight=False, markup=False)
-    console.print(table)
+    print(lay_out(columns, screen_width(), keys=1), end="")
     for problem in whole.problems:
-        console.print(f"!! {problem}", soft_wrap=True)
+        print(f"!! {printable(problem)}")
 
 
 def _row(s: Summary) -> list[str]:
     offsets = "" if s.first_offset is None else f"{s.first_offset}..{s.last_offset}"
     magics = " ".join(f"v{m}" for m in sorted(s.magics))
     codecs = " ".join(f"{name}:{n}" for name, n in sorted(s.codecs.items()))
-    numbers = [str(n) for n in (s.segments, s.size, s.batches, s.records)]
+    numbers = [str(n) for n in (len(s.problems), s.segments, s.size, s.batches, s.records)]
     ends = [_time(s.first_timestamp), _time(s.last_timestamp)]
-    rest = [str(n) for n in (len(s.producers), s.control_batches, len(s.problems))]
+    rest = [str(n) for n in (len(s.producers), s.control_batches)]
     return [s.name, *numbers, offsets, *ends, magics, codecs, *rest]
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import GOOD, NeedsPackage, add_include, say_left_out
+from kafka_log.cli.common import GOOD, NeedsPackage, add_include, say_left_out, screen_width
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,10 +66,3 @@ def show(
     write(table, options.output, sys.stdout.buffer, screen_width())
     sys.stdout.buffer.flush()
     return GOOD
-
-
-def screen_width() -> int | None:
-    """Characters of a line. None where nobody looks: then lines are as long as they are."""
-    if "COLUMNS" in os.environ or sys.stdout.isatty():
-        return max(shutil.get_terminal_size((80, 24)).columns, 60)
-    return None
