@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kafka_log.disk.directory import Partition, Segment, State, chosen, survey
+from kafka_log.segment.model import Policy
 
 if TYPE_CHECKING:
     from kafka_log.report.export import Exported, Format
@@ -60,6 +61,18 @@ class LogDirectory:
         from kafka_log.report.listing import partition_table, segment_table
 
         return segment_table(self.partitions) if segments else partition_table(self.partitions)
+
+    def stat(self, *, deep: bool = False, policy: Policy | str = Policy.KAFKA) -> pa.Table:
+        """A row for each partition: records, bytes, offsets, timestamps, codecs, problems. ``deep`` decodes every record, not headers
+        and checksums only. Columns: :data:`kafka_log.report.summary_table.SUMMARIES`. Raises OSError."""
+        from kafka_log.report.summary import summarize
+        from kafka_log.report.summary_table import summary_table
+        from kafka_log.segment.block_reader import BlockReader
+
+        def reader(path: Path) -> BlockReader:
+            return BlockReader(path, policy=policy, records=deep)
+
+        return summary_table(self.partitions, summarize(self.partitions, reader))
 
     def export(
         self, out: Place, kind: Format = "parquet", *, overwrite: bool = False, **options: Any

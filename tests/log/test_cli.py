@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from codecgen.runtime.version import RELEASE
+from kafka_log import LogDirectory
 from kafka_log.cli import main
+from kafka_log.report.table_output import json_lines
 from tests.paths import SAMPLES, VECTORS
 
 GOOD = VECTORS / "control" / "txn-flow.log"
@@ -197,3 +199,19 @@ def test_ctrl_c_is_one_line() -> None:
         _, errors = process.communicate()
     assert errors.decode() == "kafka-log: interrupted: what was printed is not all\n"
     assert process.returncode == 2
+
+
+def test_stat_as_a_table_says_what_stat_says(capsys: pytest.CaptureFixture[str]) -> None:
+    broker = SAMPLES / "kafka-2.8"
+    assert main(["stat", str(broker), "--output", "json"]) == 0
+    expected = json.loads(capsys.readouterr().out)["partitions"]
+    assert main(["stat", str(broker), "--output", "jsonl"]) == 0
+    found = list(map(json.loads, capsys.readouterr().out.splitlines()))
+    assert found == list(map(json.loads, json_lines(LogDirectory(broker).stat())))
+    same = {"segments", "batches", "records", "producers", "problems"}
+    renamed = {"bytes": "sizeInBytes", "last_offset": "lastOffset", "control_batches": "controlBatches"}  # fmt: skip
+    for row, summary in zip(found, expected, strict=True):
+        assert f"{row['topic']}-{row['partition']}" == summary["name"]
+        for name, key in ({name: name for name in same} | renamed).items():
+            assert row[name] == summary[key]
+        assert {codec["name"]: codec["batches"] for codec in row["codecs"]} == summary["compression"]  # fmt: skip

@@ -5,14 +5,28 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from kafka_log.cli.common import GOOD, PROBLEMS, add_common, found, opener, screen_width
+from kafka_log.cli.common import (
+    GOOD,
+    PROBLEMS,
+    NeedsPackage,
+    add_common,
+    found,
+    opener,
+    screen_width,
+)
+from kafka_log.disk.directory import Partition
 from kafka_log.report.summary import Summary, summarize
 from kafka_log.report.text_layout import lay_out, printable, text_column
+
+if TYPE_CHECKING:
+    from kafka_log.report.table_output import Output
 
 HELP = "sum up partitions: records, offsets, codecs, problems"
 EXAMPLES = """\
@@ -23,7 +37,7 @@ EXAMPLES = """\
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    add_common(command, "text", ["text", "json"])
+    add_common(command, "text", ["text", "json", "jsonl", "csv", "parquet", "arrow"])
     command.add_argument(
         "--deep",
         action="store_true",
@@ -60,9 +74,24 @@ def run(options: argparse.Namespace) -> int:
                 {"partitions": objects, "total": whole.as_object()}, indent=2, ensure_ascii=False
             )
         )
+    elif options.output != "text":
+        _write_table(options.output, partitions, summaries)
     else:
         _print_summaries(summaries, whole)
     return PROBLEMS if whole.problems else GOOD
+
+
+def _write_table(
+    output: Output, partitions: Sequence[Partition], summaries: Sequence[Summary]
+) -> None:
+    try:
+        from kafka_log.report.summary_table import summary_table
+        from kafka_log.report.table_output import write
+    except ImportError as error:
+        raise NeedsPackage(f"kafka-log stat --output {output}", error) from None
+    sys.stdout.flush()
+    write(summary_table(partitions, summaries), output, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
 
 
 _COLUMNS = (
