@@ -177,8 +177,7 @@ class Array(Codec):
             self.count is not None and self.compressed is None
         )  # compressed elements may take less
         if plain and number * least > source.left:
-            reason = f"count is {number}, but {source.left} bytes are left"
-            raise LengthError(reason, source.where(start))
+            raise source.lacking(f"count is {number}, but {source.left} bytes are left", start)
         if number > source.session.limits.elements:
             limit = source.session.limits.elements
             raise LimitError(

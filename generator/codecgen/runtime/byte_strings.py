@@ -55,11 +55,7 @@ class Bytes(Codec):
             source.session.tolerate(error)
             return None
         if n > source.end - source.pos:
-            if source.pending is not None:
-                raise source.pending
-            raise LengthError(
-                f"length is {n}, but {source.left} bytes are left", source.where(start)
-            )
+            raise source.lacking(f"length is {n}, but {source.left} bytes are left", start)
         return self.value(source.take(n), source, source.pos - n)
 
     def value(self, data: bytes, source: Source, pos: int) -> Any:

@@ -118,9 +118,8 @@ class Chosen(Codec):
             error.reason = f"null is written as {self.null}, not as {n}"
             source.session.tolerate(error)
             return None
-        if n > source.left and source.pending is None:
-            reason = f"length is {n}, but {source.left} bytes are left"
-            raise LengthError(reason, source.where(start))
+        if n > source.left:
+            raise source.lacking(f"length is {n}, but {source.left} bytes are left", start)
         return self.inside(source.window(n, "length"), this, whole=True)
 
     def inside(self, source: Source, this: Any, *, whole: bool = False) -> Any:

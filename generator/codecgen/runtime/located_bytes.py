@@ -135,14 +135,16 @@ class Source:
             return self.pending
         return TruncatedError(f"{n} bytes are needed, {self.left} are left", self.where())
 
+    def lacking(self, reason: str, pos: int) -> CodecError:
+        """The error that what a number at ``pos`` promises is not there. Where the data ends early, that is why."""
+        return LengthError(reason, self.where(pos)) if self.pending is None else self.pending
+
     def window(self, n: int, what: str) -> Source:
         """A window of the next ``n`` bytes; this one goes on after it."""
         if n < 0:
             raise LengthError(f"{what} is {n}: a length cannot be negative", self.where())
         if n > self.left:
-            if self.pending is not None:
-                raise self.pending
-            raise LengthError(f"{what} is {n}, but {self.left} bytes are left", self.where())
+            raise self.lacking(f"{what} is {n}, but {self.left} bytes are left", self.pos)
         inside = Source(
             self.data,
             self.session,

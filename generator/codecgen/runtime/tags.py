@@ -52,7 +52,7 @@ class Tags(Codec):
             return 0
         if count * _LEAST > source.left:
             reason = f"the number of tagged fields is {count}, but {source.left} bytes are left"
-            raise LengthError(reason, source.where(start))
+            raise source.lacking(reason, start)
         limit = source.session.limits.elements
         if count > limit:
             reason = f"the number of tagged fields is {count}, more than the limit of {limit}"
@@ -105,7 +105,7 @@ class Tags(Codec):
         size = self.number.read(source, None)
         if size > source.left:
             reason = f"tag {tag}: size is {size}, but {source.left} bytes are left"
-            raise LengthError(reason, source.where(start))
+            raise source.lacking(reason, start)
         return construct.Container(tag=tag, data=source.take(size))
 
     def written(self, known: Mapping[int, bytes], unknown: Any, fields: Fields) -> bytes:
