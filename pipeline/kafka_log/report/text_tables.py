@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from rich.cells import cell_len
 
+from kafka_log.report.printing import printable
 from kafka_log.report.table_output import json_text, json_value, objects
 
 GAP = 2
@@ -98,13 +99,6 @@ def _cell(value: Any, item: bool = False) -> str:
     if _CONFUSING.match(text) or (item and _CONFUSING_ITEM.search(text)):
         return json_text(text)
     return printable(text)
-
-
-def printable(text: str) -> str:
-    """Text without what a terminal does not print: control characters, and those that change how others are shown."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def _fitted(columns: Sequence[_Column], width: int) -> list[int] | None:

@@ -1,0 +1,205 @@
+"""Files of a log byte by byte: what each field says, and where damage is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from codecgen.runtime.errors import CodecError, TrailingError, Where
+from codecgen.runtime.located_bytes import Limits
+from kafka_codecs.records.message import MESSAGE_V0, MESSAGE_V1
+from kafka_codecs.records.record_batch import RECORD_BATCH, records_offset, records_timestamp
+from kafka_log.disk.directory import NotThere
+from kafka_log.report.byte_fields import Stream, streams, whole
+from kafka_log.report.printing import iso_time
+from kafka_log.segment import framing
+from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
+from kafka_log.segment.model import Batch, Policy
+from kafka_log.segment.reader import SegmentReader, damage
+from kafka_log.segment.resynchronisation import next_entry
+
+RECORDS = 10
+"""Records, or entries of other files, that are shown unless told otherwise."""
+
+
+class NoSuchPlace(NotThere):
+    """A byte or an offset that is not in the file. The text says what is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a file as it is shown: what it is, its bytes, what was noticed about them, and what is wrong with them."""
+
+    heading: str
+    streams: tuple[Stream, ...]
+    notes: tuple[str, ...] = ()
+    damage: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Bytes ``start`` to ``end`` (not included) that are an entry by its length, or, with an ``error``, none."""
+
+    start: int
+    end: int
+    error: CodecError | None = None
+
+
+def batches(
+    path: Path,
+    *,
+    at: int | None = None,
+    offset: int | None = None,
+    count: int = 1,
+    records: int = RECORDS,
+    limits: Limits | None = None,
+) -> Iterator[Part]:
+    """``count`` batches of a segment, from the first one on, or the one with a byte or an offset. Bytes that are no batch count as
+    one.
+
+    Raises :class:`NoSuchPlace`, OSError.
+    """
+    limits = limits or Limits()
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+
+        def read(position: int, n: int) -> bytes:
+            file.seek(position)
+            return file.read(n)
+
+        places = _places(read, size, os.fspath(path))
+        if at is not None:
+            if not 0 <= at < size:
+                raise NoSuchPlace(f"{path} has {size} bytes: there is no byte {at}")
+            places = _from_byte(places, at)
+        elif offset is not None:
+            places = _from_offset(read, places, offset, os.fspath(path))
+        for place in islice(places, count):
+            yield _part(path, read, place, records, limits)
+
+
+def _places(read: Any, size: int, file: str) -> Iterator[Place]:
+    """What lies in a file, by the lengths that entries say; after damage it goes on where a whole entry begins."""
+    position, last = 0, None
+    columns = Columns(("last_offset",), file)
+    while position < size:
+        head = read(position, HEADER_BYTES)
+        try:
+            if size - position <= framing.HEADER_START:
+                raise _cut_off(position, size, file)
+            frame = framing.frame_of(head[: framing.HEADER_START], position, file)
+            if frame.size > size - position:
+                raise _cut_off(position, size, file, frame.size)
+        except CodecError as error:
+            found = next_entry(read, position + 1, size, file, last)
+            end = size if found is None else found[0]
+            yield Place(position, end, error)
+            position = end
+            continue
+        try:
+            (last,) = columns.of(Entry(position, frame, head))
+        except CodecError:
+            pass  # it is said when it is shown
+        yield Place(position, position + frame.size)
+        position += frame.size
+
+
+def _cut_off(position: int, size: int, file: str, wanted: int | None = None) -> CodecError:
+    says = "" if wanted is None else f": it says that it has {wanted}"
+    reason = f"{size - position} bytes at the end are no whole batch{says}"
+    return TrailingError(reason, Where(position=position, file=file))
+
+
+def _from_byte(places: Iterator[Place], at: int) -> Iterator[Place]:
+    for place in places:
+        if place.end > at:
+            yield place
+            yield from places
+
+
+def _from_offset(read: Any, places: Iterator[Place], offset: int, file: str) -> Iterator[Place]:
+    columns = Columns(("base_offset", "last_offset"), file)
+    around = ""
+    for place in places:
+        head = read(place.start, HEADER_BYTES)
+        try:
+            if place.error is not None:
+                raise place.error
+            frame = framing.frame_of(head[: framing.HEADER_START], place.start, file)
+            first, last = columns.of(Entry(place.start, frame, head))
+        except CodecError:
+            around = f"; bytes {place.start} to {place.end} before it are no batch"
+            continue
+        if last < offset:
+            around = ""
+            continue
+        if first is not None and first > offset:
+            raise NoSuchPlace(
+                f"no batch of {file} holds offset {offset}: the next one, at byte {place.start}, begins at {first}{around}"
+            )
+        yield place
+        yield from places
+        return
+    after = around.replace(" before it", "") or "; it ends before"
+    raise NoSuchPlace(f"no batch of {file} holds offset {offset}{after}")
+
+
+def _part(path: Path, read: Any, place: Place, records: int, limits: Limits) -> Part:
+    size = place.end - place.start
+    if place.error is not None:
+        return _damaged(read, place, limits)
+    data = read(place.start, size)
+    layout = framing.frame_of(data[: framing.HEADER_START], place.start, os.fspath(path)).layout
+    found, error = streams(layout, data, place.start, limits, records, _note)
+    reader = SegmentReader(
+        path, policy=Policy.KAFKA, limits=limits, start=place.start, stop=place.start + 1
+    )
+    batch = next(iter(reader), None)
+    heading = f"{_title(layout)} at byte {place.start}, {size} bytes"
+    if batch is None:
+        wrong = reader.end.error if reader.end is not None else None
+        return Part(heading, tuple(found), damage=(str(wrong or error or "it cannot be read"),))
+    wrong = damage(batch)
+    notes = tuple(str(finding) for finding in batch.findings if finding not in wrong)
+    return Part(heading + _offsets(batch), tuple(found), notes, tuple(map(str, wrong)))
+
+
+def _title(layout: Any) -> str:
+    name, version = layout.layout_name, layout.version
+    return name if version is None else f"{name} of version {version}"
+
+
+def _offsets(batch: Batch) -> str:
+    first = batch.last_offset if batch.base_offset is None else batch.base_offset
+    number = len(batch.records) if batch.count is None else batch.count
+    return f", offsets {first} to {batch.last_offset}, {number} {'record' if number == 1 else 'records'}"
+
+
+def _damaged(read: Any, place: Place, limits: Limits) -> Part:
+    """Bytes that are no batch: the header that they would have, if there are enough for one."""
+    data = read(place.start, min(place.end - place.start, HEADER_BYTES))
+    heading = f"no batch at byte {place.start}, {place.end - place.start} bytes"
+    if len(data) > framing.HEADER_START:
+        magic = data[RECORD_BATCH.offset_of("magic")]
+        layout = {0: MESSAGE_V0, 1: MESSAGE_V1}.get(magic, RECORD_BATCH)
+        end = min(layout.head_size, len(data))
+        (first, *_), _ = streams(layout, data[:end], place.start, limits, 0, _note)
+        pieces = [piece for piece in first.pieces if piece.path]
+    else:
+        pieces = []
+    rest = read(place.start, min(place.end - place.start, 1 << 16))
+    shown = Stream(rest, place.start, whole(pieces, 0, place.end - place.start, "not read"))
+    return Part(heading, (shown,), damage=(str(place.error),))
+
+
+def _note(name: str, values: Any, batch: Any) -> str | None:
+    """The offset and the time that are meant, which records have as differences."""
+    if batch is None or "base_timestamp" not in batch:
+        return None
+    if name == "offset_delta":
+        return f"offset {records_offset(batch, values)}"
+    return iso_time(records_timestamp(batch, values)) if name == "timestamp_delta" else None
