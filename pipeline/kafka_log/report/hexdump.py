@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from codecgen.runtime.errors import CodecError, TrailingError, Where
-from codecgen.runtime.located_bytes import Limits
-from kafka_codecs.records.message import MESSAGE_V0, MESSAGE_V1
-from kafka_codecs.records.record_batch import RECORD_BATCH, records_offset, records_timestamp
+from codecgen.runtime.located_bytes import Limits, Session, Source
+from kafka_codecs import LOG_ENTRY
+from kafka_codecs.records.record_batch import records_offset, records_timestamp
 from kafka_log.disk.directory import NotThere
 from kafka_log.report.byte_fields import Stream, streams, whole
 from kafka_log.report.printing import iso_time
@@ -24,6 +24,9 @@ from kafka_log.segment.resynchronisation import next_entry
 
 RECORDS = 10
 """Records, or entries of other files, that are shown unless told otherwise."""
+
+DAMAGED = 1 << 20
+"""Bytes of what is no batch that are looked at."""
 
 
 class NoSuchPlace(NotThere):
@@ -73,9 +76,10 @@ def batches(
 
         places = _places(read, size, os.fspath(path))
         if at is not None:
-            if not 0 <= at < size:
+            if not (0 <= at <= size and size):
                 raise NoSuchPlace(f"{path} has {size} bytes: there is no byte {at}")
-            places = _from_byte(places, at)
+            # errors about what is cut off name the byte after the last
+            places = _from_byte(places, min(at, size - 1))
         elif offset is not None:
             places = _from_offset(read, places, offset, os.fspath(path))
         for place in islice(places, count):
@@ -151,7 +155,7 @@ def _from_offset(read: Any, places: Iterator[Place], offset: int, file: str) -> 
 def _part(path: Path, read: Any, place: Place, records: int, limits: Limits) -> Part:
     size = place.end - place.start
     if place.error is not None:
-        return _damaged(read, place, limits)
+        return _damaged(read, place, records, limits)
     data = read(place.start, size)
     layout = framing.frame_of(data[: framing.HEADER_START], place.start, os.fspath(path)).layout
     found, error = streams(layout, data, place.start, limits, records, _note)
@@ -161,8 +165,8 @@ def _part(path: Path, read: Any, place: Place, records: int, limits: Limits) -> 
     batch = next(iter(reader), None)
     heading = f"{_title(layout)} at byte {place.start}, {size} bytes"
     if batch is None:
-        wrong = reader.end.error if reader.end is not None else None
-        return Part(heading, tuple(found), damage=(str(wrong or error or "it cannot be read"),))
+        stopped = reader.end.error if reader.end is not None else None
+        return Part(heading, tuple(found), damage=(str(stopped or error or "it cannot be read"),))
     wrong = damage(batch)
     notes = tuple(str(finding) for finding in batch.findings if finding not in wrong)
     return Part(heading + _offsets(batch), tuple(found), notes, tuple(map(str, wrong)))
@@ -179,21 +183,19 @@ def _offsets(batch: Batch) -> str:
     return f", offsets {first} to {batch.last_offset}, {number} {'record' if number == 1 else 'records'}"
 
 
-def _damaged(read: Any, place: Place, limits: Limits) -> Part:
-    """Bytes that are no batch: the header that they would have, if there are enough for one."""
-    data = read(place.start, min(place.end - place.start, HEADER_BYTES))
-    heading = f"no batch at byte {place.start}, {place.end - place.start} bytes"
+def _damaged(read: Any, place: Place, records: int, limits: Limits) -> Part:
+    """Bytes that are no batch, as the header that they would have; of a batch that is cut off also the records that are there."""
+    size = place.end - place.start
+    heading = f"no batch at byte {place.start}, {size} bytes"
+    data = read(place.start, min(size, DAMAGED))
+    found: list[Stream] = []
     if len(data) > framing.HEADER_START:
-        magic = data[RECORD_BATCH.offset_of("magic")]
-        layout = {0: MESSAGE_V0, 1: MESSAGE_V1}.get(magic, RECORD_BATCH)
-        end = min(layout.head_size, len(data))
-        (first, *_), _ = streams(layout, data[:end], place.start, limits, 0, _note)
-        pieces = [piece for piece in first.pieces if piece.path]
-    else:
-        pieces = []
-    rest = read(place.start, min(place.end - place.start, 1 << 16))
-    shown = Stream(rest, place.start, whole(pieces, 0, place.end - place.start, "not read"))
-    return Part(heading, (shown,), damage=(str(place.error),))
+        layout = framing.layout_of(LOG_ENTRY.peek(Source(data, Session(strict=False))))
+        end = len(data) if isinstance(place.error, TrailingError) else layout.head_size
+        found, _ = streams(layout, data[:end], place.start, limits, records, _note)
+    pieces = [piece for piece in found[0].pieces if piece.path] if found else []
+    outer = Stream(data, place.start, whole(pieces, 0, size, "not read"))
+    return Part(heading, (outer, *found[1:]), damage=(str(place.error),))
 
 
 def _note(name: str, values: Any, batch: Any) -> str | None:

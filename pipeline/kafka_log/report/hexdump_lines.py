@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 from kafka_log.report.byte_fields import Piece, Stream
 from kafka_log.report.hexdump import Part
-from kafka_log.report.printing import printable
+from kafka_log.report.printing import fold, printable
 
 LONGEST = 64
 """Bytes of one field that are shown at most."""
@@ -38,8 +38,6 @@ def _wrapped(mark: str, text: str, width: int | None) -> Iterator[str]:
 
 
 def _fold(text: str, width: int) -> list[str]:
-    from kafka_log.report.text_tables import fold
-
     return [line.rstrip(" ") for line in fold(text, width)]
 
 

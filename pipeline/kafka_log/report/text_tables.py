@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from rich.cells import cell_len
 
-from kafka_log.report.printing import printable
+from kafka_log.report.printing import NUMBER, fold, printable
 from kafka_log.report.table_output import json_text, json_value, objects
 
 GAP = 2
@@ -19,7 +19,6 @@ GAP = 2
 NARROWEST = 12
 """Cells of the terminal that a column of text keeps where there is no room. Numbers are never cut."""
 
-_NUMBER = re.compile(r'[\[{"]{0,4}-?\d[-\d.eE+:TZ]{0,23}[\]}",]{0,4}')
 _CONFUSING = re.compile(r"\A(?:-|\[\]|\s.*|.*\s|\".*)?\Z", re.DOTALL)
 _CONFUSING_ITEM = re.compile(r"[,\"]")
 
@@ -74,7 +73,7 @@ def _column(field: Any, values: Any) -> _Column:
     least = [cell_len(name), 0 if whole and not nested else NARROWEST]
     if whole or nested:
         tokens = (token for cell in cells for token in cell.split(" "))
-        least += (len(token) for token in tokens if whole or _NUMBER.fullmatch(token))
+        least += (len(token) for token in tokens if whole or NUMBER.fullmatch(token))
     return _Column(name, cells, _is_number(kind), whole, nested, min(width, max(least)), width)
 
 
@@ -116,47 +115,6 @@ def _fitted(columns: Sequence[_Column], width: int) -> list[int] | None:
         out[widest] -= cut
         over -= cut
     return out
-
-
-def fold(cell: str, size: int, *, whole: bool = False, nested: bool = False) -> list[str]:
-    """A cell in lines of at most ``size`` cells of the terminal, broken after blanks where there are some; put together they are
-    the cell. Blanks at the end of a line may be too many. ``whole``: it breaks nowhere else; ``nested``: no number is cut."""
-    if len(cell) <= size and cell.isascii():
-        return [cell]
-    lines: list[str] = []
-    line, used = "", 0
-    for token in re.findall(r"[^ ]* *", cell):
-        length = cell_len(token.rstrip(" "))
-        if line and used + length > size:
-            lines.append(line)
-            line, used = "", 0
-        is_number = whole or (nested and _NUMBER.fullmatch(token.rstrip(" ")))
-        if length > size and not is_number:
-            *cuts, token = _cut(token, size)
-            lines += cuts
-        line += token
-        used = cell_len(line)
-    return [*lines, line] if line or not lines else lines
-
-
-def _cut(token: str, size: int) -> list[str]:
-    """Text without blanks inside, cut where a line is full. A mark stays with what it stands on."""
-    parts: list[str] = []
-    while True:
-        end = used = 0
-        while end < len(token) and used <= size:
-            used += cell_len(token[end])
-            end += 1
-        while end > 1 and cell_len(token[:end].rstrip(" ")) > size:
-            end -= 1
-        if end == len(token):
-            return [*parts, token]
-        base = end
-        while base > 1 and cell_len(token[base]) == 0:
-            base -= 1
-        end = base if base > 1 else end
-        parts.append(token[:end])
-        token = token[end:]
 
 
 def _line(cells: Sequence[list[str]], widths: Sequence[int], right: Sequence[bool]) -> str:
