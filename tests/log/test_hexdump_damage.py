@@ -127,3 +127,14 @@ def test_damage_elsewhere_is_not_shown(tmp_path: Path) -> None:
     assert main(["hexdump", str(path), "--batches", "2"]) == 1
     assert main(["hexdump", str(path), "--at", "200"]) == 1
     assert main(["hexdump", str(path), "--offset", "5"]) == 1
+
+
+def test_a_file_that_becomes_shorter(tmp_path: Path) -> None:
+    """A broker may truncate a segment while it is read: what is gone is said to be."""
+    path = _written(tmp_path, WHOLE[0])
+    parts = batches(path, count=3)
+    assert not next(parts).damage
+    path.write_bytes(WHOLE[0][:900])
+    second, *_ = parts
+    assert "no whole batch" in second.damage[0]
+    assert second.streams[0].pieces[-1].end == 900 - 103

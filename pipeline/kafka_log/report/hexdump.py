@@ -67,7 +67,7 @@ def batches(
     Raises :class:`NoSuchPlace`, OSError.
     """
     limits = limits or Limits()
-    with path.open("rb") as file:
+    with path.open("rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
 
         def read(position: int, n: int) -> bytes:
@@ -93,7 +93,7 @@ def _places(read: Any, size: int, file: str) -> Iterator[Place]:
     while position < size:
         head = read(position, HEADER_BYTES)
         try:
-            if size - position <= framing.HEADER_START:
+            if min(size - position, len(head)) <= framing.HEADER_START:
                 raise _cut_off(position, size, file)
             frame = framing.frame_of(head[: framing.HEADER_START], position, file)
             if frame.size > size - position:
@@ -157,6 +157,10 @@ def _part(path: Path, read: Any, place: Place, records: int, limits: Limits) -> 
     if place.error is not None:
         return _damaged(read, place, records, limits)
     data = read(place.start, size)
+    if len(data) < size:  # the file became shorter
+        end = place.start + len(data)
+        lost = _cut_off(place.start, end, os.fspath(path), size)
+        return _damaged(read, Place(place.start, end, lost), records, limits)
     layout = framing.frame_of(data[: framing.HEADER_START], place.start, os.fspath(path)).layout
     found, error = streams(layout, data, place.start, limits, records, _note)
     reader = SegmentReader(
