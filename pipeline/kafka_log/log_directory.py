@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,3 +81,19 @@ class LogDirectory:
         from kafka_log.report.export import export
 
         return export(self.partitions, Path(out), kind, overwrite=overwrite, **options)
+
+    def keys(self) -> pa.Table:
+        """What compaction would leave: a row for each partition with its records, keys, tombstones, and how many records are obsolete
+        or live; bytes are those of keys and values, not compressed. ``problem`` is the first damage of a partition, whose other
+        records are counted. Memory: some 150 bytes for each key of a partition. See :mod:`kafka_log.report.keys`. Raises OSError."""
+        from kafka_log.report.keys import key_table
+
+        return key_table(self.partitions)
+
+    def records_of_key(self, key: bytes, *, note: Callable[[str], None] | None = None) -> pa.Table:
+        """All records of a key: offset, timestamp (milliseconds), bytes of the value, whether it is a tombstone, whether it is the
+        latest of its partition, and the segment. Raises OSError, and CodecError for damage; with a ``note``, which takes the text
+        of the error, what lies around the damage is read."""
+        from kafka_log.report.keys import records_of_key
+
+        return records_of_key(self.partitions, key, note)

@@ -13,7 +13,7 @@ from codecgen.runtime.version import RELEASE
 from kafka_log.cli.common import COULD_NOT_RUN, EXIT_CODES, GOOD, EngineError, NeedsPackage
 from kafka_log.disk.directory import DirectoryError, NotThere
 
-COMMANDS = ("ls", "stat", "dump", "export")
+COMMANDS = ("ls", "stat", "dump", "hexdump", "keys", "export")
 """The commands in the order of the help. Each is a module of its name with HELP, EXAMPLES, ``arguments`` and ``run``."""
 
 PATHS = """\

@@ -22,8 +22,9 @@ from kafka_log.cli.common import (
     screen_width,
 )
 from kafka_log.disk.directory import Partition
+from kafka_log.report.printing import printable
 from kafka_log.report.summary import Summary, summarize
-from kafka_log.report.text_layout import lay_out, printable, text_column
+from kafka_log.report.text_layout import lay_out, text_column
 
 if TYPE_CHECKING:
     from kafka_log.report.table_output import Output

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from base64 import b64encode, urlsafe_b64encode
+from base64 import b64encode
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from typing import Any, BinaryIO, Literal
 
 import pyarrow as pa
+
+from kafka_log.report.printing import iso_time, short_uuid
 
 Output = Literal["text", "jsonl", "csv", "parquet", "arrow"]
 OUTPUTS: tuple[Output, ...] = ("text", "jsonl", "csv", "parquet", "arrow")
@@ -154,17 +155,3 @@ def _without_times(kind: Any) -> Any:
     if pa.types.is_struct(kind):
         return pa.struct([field.with_type(_without_times(field.type)) for field in kind])
     return kind
-
-
-def iso_time(milliseconds: int) -> str:
-    """A time in UTC, or the number where a calendar has none."""
-    try:
-        time = datetime.fromtimestamp(milliseconds // 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        return str(milliseconds)
-    return f"{time:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03d}Z"
-
-
-def short_uuid(value: bytes) -> str:
-    """16 bytes as Kafka spells them: URL-safe Base64 without padding."""
-    return urlsafe_b64encode(value).rstrip(b"=").decode("ascii")

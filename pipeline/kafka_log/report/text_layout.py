@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
+
+from kafka_log.report.printing import NUMBER, fold
 
 GAP = 2
 """Blanks between columns."""
 
 NARROWEST = 12
 """Cells of the terminal that a column of text keeps where there is no room. Numbers are never cut."""
-
-NUMBER = re.compile(r'[\[{"]{0,4}-?\d[-\d.eE+:TZ]{0,23}[\]}",]{0,4}')
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +71,6 @@ def lay_out(columns: Sequence[TextColumn], width: int | None = None, keys: int =
     return "\n".join(lines) + "\n"
 
 
-def printable(text: str) -> str:
-    """Text without what a terminal does not print: control characters, and those that change how others are shown."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
 def _blocks(columns: Sequence[TextColumn], width: int, keys: int) -> list[list[TextColumn]] | None:
     """Columns for several tables that fit, None when there are none."""
     first = list(columns[:keys])
@@ -107,47 +99,6 @@ def _fitted(columns: Sequence[TextColumn], width: int) -> list[int] | None:
         out[widest] -= cut
         over -= cut
     return out
-
-
-def fold(cell: str, size: int, *, whole: bool = False, nested: bool = False) -> list[str]:
-    """A cell in lines of at most ``size`` cells of the terminal, broken after blanks where there are some; put together they are
-    the cell. Blanks at the end of a line may be too many. ``whole``: it breaks nowhere else; ``nested``: no number is cut."""
-    if len(cell) <= size and cell.isascii():
-        return [cell]
-    lines: list[str] = []
-    line, used = "", 0
-    for token in re.findall(r"[^ ]* *", cell):
-        length = cell_len(token.rstrip(" "))
-        if line and used + length > size:
-            lines.append(line)
-            line, used = "", 0
-        is_number = whole or (nested and NUMBER.fullmatch(token.rstrip(" ")))
-        if length > size and not is_number:
-            *cuts, token = _cut(token, size)
-            lines += cuts
-        line += token
-        used = cell_len(line)
-    return [*lines, line] if line or not lines else lines
-
-
-def _cut(token: str, size: int) -> list[str]:
-    """Text without blanks inside, cut where a line is full. A mark stays with what it stands on."""
-    parts: list[str] = []
-    while True:
-        end = used = 0
-        while end < len(token) and used <= size:
-            used += cell_len(token[end])
-            end += 1
-        while end > 1 and cell_len(token[:end].rstrip(" ")) > size:
-            end -= 1
-        if end == len(token):
-            return [*parts, token]
-        base = end
-        while base > 1 and cell_len(token[base]) == 0:
-            base -= 1
-        end = base if base > 1 else end
-        parts.append(token[:end])
-        token = token[end:]
 
 
 def _line(cells: Sequence[list[str]], widths: Sequence[int], right: Sequence[bool]) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafka_log.report.printing import printable
 from kafka_log.report.table_output import json_text, json_value, objects
-from kafka_log.report.text_layout import TextColumn, lay_out, printable, text_column
+from kafka_log.report.text_layout import TextColumn, lay_out, text_column
 
 _CONFUSING = re.compile(r"\A(?:-|\[\]|\s.*|.*\s|\".*)?\Z", re.DOTALL)
 _CONFUSING_ITEM = re.compile(r"[,\"]")

@@ -1,0 +1,90 @@
+"""``kafka-log hexdump``: the bytes of a batch, or of a file beside the segments, each with its field."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codecgen.runtime.located_bytes import Limits
+from kafka_log.cli.common import GOOD, PROBLEMS, screen_width
+
+if TYPE_CHECKING:
+    from kafka_log.report.hexdump import Part
+
+HELP = "show bytes beside their fields, also at damage"
+EXAMPLES = """\
+  kafka-log hexdump 00000000000000000000.log --offset 1703
+  kafka-log hexdump 00000000000000000000.log --at 78400 --batches 2
+  kafka-log hexdump 00000000000000000000.timeindex
+"""
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    command.add_argument("path", metavar="FILE", help="segment, index, snapshot or checkpoint")
+    place = command.add_mutually_exclusive_group()
+    place.add_argument(
+        "--at", type=_byte, metavar="BYTE", help="the batch or the entry with this byte"
+    )
+    place.add_argument("--offset", type=int, help="the batch with this offset")
+    command.add_argument(
+        "--batches", type=_count, default=1, metavar="N", help="how many (default %(default)s)"
+    )
+    command.add_argument(
+        "--records",
+        type=_count,
+        default=10,
+        metavar="N",
+        help="show at most so many records of a batch, or entries of a file (default %(default)s)",
+    )
+    command.add_argument(
+        "--as", dest="kind", metavar="NAME", help="what the file is, where its name does not say"
+    )
+
+
+def _byte(text: str) -> int:
+    """A number in decimal, or with 0x in hexadecimal digits."""
+    return int(text, 16 if text.lower().startswith("0x") else 10)
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ValueError(text)
+    return number
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command. Returns the exit code."""
+    from kafka_log.report.hexdump_lines import lines
+
+    worst = GOOD
+    for i, part in enumerate(_parts(options)):
+        if i:
+            print()
+        for line in lines(part, screen_width()):
+            print(line)
+        worst = max(worst, PROBLEMS if part.damage else GOOD)
+    return worst
+
+
+def _parts(options: argparse.Namespace) -> Iterator[Part]:
+    from kafka_log.report.hexdump import NoSuchPlace, batches
+    from kafka_log.report.hexdump_files import SEGMENTS, kind_of, other_file
+
+    path = Path(options.path)
+    kind = kind_of(path if options.kind is None else Path(options.kind))
+    if kind in SEGMENTS:
+        yield from batches(
+            path,
+            at=options.at,
+            offset=options.offset,
+            count=options.batches,
+            records=options.records,
+        )
+        return
+    if options.offset is not None:
+        raise NoSuchPlace(f"--offset is for segments: {path} is none")
+    yield other_file(path, kind, options.at, options.records, Limits())

@@ -1,0 +1,65 @@
+"""``kafka-log keys``: what compaction would leave of a log, and all records of one key."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from kafka_log.cli.common import PROBLEMS
+from kafka_log.cli.tables import add_table_arguments, show
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_log.log_directory import LogDirectory
+
+HELP = "count keys, tombstones and obsolete records; list the records of a key"
+EXAMPLES = """\
+  kafka-log keys /var/lib/kafka --topic accounts
+  kafka-log keys /var/lib/kafka --topic accounts --key customer-17
+"""
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_table_arguments(command)
+    one = command.add_mutually_exclusive_group()
+    one.add_argument("--key", metavar="TEXT", help="list the records of this key")
+    one.add_argument(
+        "--key-hex", type=_from_hex, metavar="HEX", help="the same, in hexadecimal digits"
+    )
+
+
+def _from_hex(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no bytes in hexadecimal digits") from None
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command. Returns the exit code."""
+    problems: list[str] = []
+    key = options.key_hex if options.key is None else os.fsencode(options.key)
+
+    def answer(log: LogDirectory) -> pa.Table:
+        if key is not None:
+            return log.records_of_key(key, note=problems.append)
+        table = log.keys()
+        problems.extend(filter(None, table.column("problem").to_pylist()))
+        return _for_people(table) if options.output == "text" else table
+
+    code = show(options, answer, "no partitions" if key is None else "no record has this key")
+    for problem in problems if key is not None else ():
+        print(f"kafka-log: {problem}", file=sys.stderr)
+    return PROBLEMS if problems else code
+
+
+def _for_people(table: pa.Table) -> pa.Table:
+    """Without columns that say nothing: no problems, and directories where topic and partition say which."""
+    if table.column("problem").null_count == table.num_rows:
+        table = table.drop_columns("problem")
+    places = set(zip(*(table.column(n).to_pylist() for n in ("topic", "partition")), strict=True))
+    return table.drop_columns("directory") if len(places) == table.num_rows else table
