@@ -9,8 +9,16 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from codecgen.runtime.errors import CodecError
 from codecgen.runtime.version import RELEASE
-from kafka_log.cli.common import COULD_NOT_RUN, EXIT_CODES, GOOD, EngineError, NeedsPackage
+from kafka_log.cli.common import (
+    COULD_NOT_RUN,
+    EXIT_CODES,
+    GOOD,
+    PROBLEMS,
+    EngineError,
+    NeedsPackage,
+)
 from kafka_log.disk.directory import DirectoryError, NotThere
 
 COMMANDS = ("ls", "stat", "dump", "hexdump", "keys", "export")
@@ -67,6 +75,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("kafka-log: interrupted: what was printed is not all", file=sys.stderr)
         return COULD_NOT_RUN
+    except CodecError as error:
+        print(f"kafka-log: {error}", file=sys.stderr)
+        return PROBLEMS
     except (DirectoryError, EngineError, NeedsPackage, NotThere, OSError) as error:
         print(f"kafka-log: {error}", file=sys.stderr)
         return COULD_NOT_RUN
