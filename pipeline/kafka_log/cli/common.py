@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.disk.directory import Partition
+from kafka_log.disk.directory import Partition, Segment
 from kafka_log.segment.kernels import (
     ENGINES,
     KERNEL_MIN_BYTES,
@@ -66,7 +65,7 @@ def add_common(command: argparse.ArgumentParser, output: str, outputs: list[str]
     )
 
 
-Open = Callable[[Path], Batches]
+Open = Callable[[Segment], Batches]
 
 
 def opener(options: argparse.Namespace, partitions: list[Partition], records: bool) -> Open:
@@ -76,8 +75,12 @@ def opener(options: argparse.Namespace, partitions: list[Partition], records: bo
     if not use_kernels(
         size, options.engine, KERNEL_MIN_BYTES if records else KERNEL_MIN_BYTES_OF_HEADERS
     ):
-        return lambda path: SegmentReader(
-            path, policy=options.policy, limits=limits, records=records
+        return lambda segment: SegmentReader(
+            segment.path,
+            policy=options.policy,
+            limits=limits,
+            records=records,
+            tail=segment.tail,
         )
     try:
         from kafka_log.segment.block_reader import BlockReader
@@ -86,6 +89,11 @@ def opener(options: argparse.Namespace, partitions: list[Partition], records: bo
             f"the engine arrow needs numpy and pyarrow, and is slow without numba ({error}): "
             'pip install "kafka-codecs[fast]"'
         ) from None
-    return lambda path: BlockReader(
-        path, policy=options.policy, limits=limits, engine=options.engine, records=records
+    return lambda segment: BlockReader(
+        segment.path,
+        policy=options.policy,
+        limits=limits,
+        engine=options.engine,
+        records=records,
+        tail=segment.tail,
     )

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     open_segment = opener(options, partitions, True)
     for partition in partitions:
         for segment in partition.segments:
-            watch = _Watch(open_segment(segment.path))
+            watch = _Watch(open_segment(segment))
             named = segment.topic if options.decode == "auto" else options.decode
             decode = own_topic(named)
             if options.output == "jsonl":
@@ -87,7 +87,7 @@ class _Watch:
     def found_problems(self) -> bool:
         """Whether anything was wrong, now that the file has been read."""
         end = self.reader.end
-        return self.failed or end is None or end.stop != "eof" or bool(end.lost)
+        return self.failed or end is None or not end.is_normal
 
     def __iter__(self) -> Iterator[Batch]:
         for batch in self.reader:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from kafka_log.segment.model import Tail
 
 _PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)\Z")
 _SEGMENT = re.compile(r"(?P<base>\d{20})\.log\Z")
@@ -37,13 +39,20 @@ def utf8(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment file. ``base_offset`` is what its name says; ``size`` is in bytes."""
+    """A segment file. ``base_offset`` is what its name says; ``size`` is in bytes. It is ``rolled`` when another one follows
+    in its partition: brokers write to the last one only."""
 
     path: Path
     topic: str
     partition: int
     base_offset: int
     size: int
+    rolled: bool = False
+
+    @property
+    def tail(self) -> Tail:
+        """What may lie after its last whole batch."""
+        return Tail.ROLLED if self.rolled else Tail.ACTIVE
 
     @property
     def is_named(self) -> bool:
@@ -84,10 +93,7 @@ def discover(paths: Iterable[str | os.PathLike[str]] | str | os.PathLike[str]) -
             key = (partition.directory.resolve(), partition.topic)
             if key in found:
                 both = {s.path.name: s for s in (*found[key].segments, *partition.segments)}
-                ordered = tuple(sorted(both.values(), key=lambda s: s.base_offset))
-                partition = Partition(
-                    partition.topic, partition.partition, partition.directory, ordered
-                )
+                partition = replace(partition, segments=_in_order(both.values()))
             found[key] = partition
     return sorted(found.values(), key=lambda p: (p.topic, p.partition, str(p.directory)))
 
@@ -153,11 +159,18 @@ def _segments(directory: Path) -> list[tuple[int, Path]]:
 
 def _partition(directory: Path) -> Partition:
     topic, partition = parse_name(directory.resolve()) or (directory.resolve().name, 0)
-    segments = tuple(
+    segments = [
         Segment(path, topic, partition, base, path.stat().st_size)
         for base, path in _segments(directory)
-    )
-    return Partition(topic, partition, directory, segments)
+    ]
+    return Partition(topic, partition, directory, _in_order(segments))
+
+
+def _in_order(segments: Iterable[Segment]) -> tuple[Segment, ...]:
+    """Segments of one partition, lowest offsets first. Where a name says no offset nobody knows what follows."""
+    ordered = sorted(segments, key=lambda s: s.base_offset)
+    last = max((s.base_offset for s in ordered if s.is_named), default=0)
+    return tuple(replace(s, rolled=s.is_named and s.base_offset < last) for s in ordered)
 
 
 def _single(path: Path) -> Partition:

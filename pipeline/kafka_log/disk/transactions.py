@@ -112,6 +112,7 @@ def _marker(segment: Segment, header: _Header) -> ControlRecordType | None:
 
 def _transactional(segment: Segment) -> Iterator[_Header]:
     """The headers of all batches that are part of a transaction."""
-    for *values, is_transactional in headers(segment.path, (*_Header._fields, "is_transactional")):
+    wanted = (*_Header._fields, "is_transactional")
+    for *values, is_transactional in headers(segment.path, wanted, segment.tail):
         if is_transactional:
             yield _Header(*values)

@@ -68,6 +68,8 @@ def _items(reader: Batches, records: bool) -> Iterator[dict[str, Any] | Record]:
     }
     if end.error is not None:
         out["exception"] = error_object(end.error)
+    if end.note is not None:
+        out["note"] = end.note
     if end.lost:
         out["lost"] = [
             {

@@ -113,6 +113,8 @@ def end_lines(end: End) -> Iterator[str]:
         yield f"!! lost: bytes {lost.start} to {lost.end}{around}: {lost.reason}"
     if end.error is not None:
         yield f"!! stopped at byte {end.iterated_bytes}: {end.error}"
+    elif end.note is not None:
+        yield f"-- {end.note}"
     elif end.trailing_bytes:
         yield f"!! {end.trailing_bytes} bytes at the end are no whole batch"
 

@@ -28,7 +28,7 @@ from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.segment.blocks import COLUMNS, COUNTED, Block
 from kafka_log.segment.columnar import CHUNK_BYTES, Engine, Scanner
-from kafka_log.segment.model import Batch, End, Policy
+from kafka_log.segment.model import Batch, End, Policy, Tail
 
 SLACK = 64
 """Bytes after their input that kernels may read."""
@@ -136,8 +136,10 @@ class BlockReader:
         engine: Engine = "auto",
         records: bool = True,
         chunk_bytes: int = CHUNK_BYTES,
+        tail: Tail | str = Tail.REFERENCE,
     ) -> None:
         options: dict[str, Any] = {"limits": limits, "engine": engine, "records": records}
+        options["tail"] = tail
         options["chunk_bytes"] = chunk_bytes
         self.policy = policy
         self.options = options

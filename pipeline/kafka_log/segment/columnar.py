@@ -31,7 +31,7 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
-from kafka_log.segment.model import Batch, End, Policy, Record
+from kafka_log.segment.model import Batch, End, Policy, Record, Tail
 from kafka_log.segment.positioned_reads import read_at
 from kafka_log.segment.reader import Run, SegmentReader, damage
 from kafka_log.segment.row_selection import EVERYTHING, Aborted, Range, RowSelection
@@ -89,13 +89,20 @@ class Scanner:
         engine: Engine = "auto",
         start: int = 0,
         stop: int | None = None,
+        tail: Tail | str = Tail.REFERENCE,
     ) -> None:
         if chunk_bytes < _HEAD:
             raise ValueError(f"chunk_bytes is {chunk_bytes}: it must be at least {_HEAD}")
         _known("engine", engine, get_args(Engine))
         _known("on_damage", on_damage, (None, *get_args(OnDamage)))
         self.reader = SegmentReader(
-            path, policy=policy, limits=limits, start=start, stop=stop, records=self.records
+            path,
+            policy=policy,
+            limits=limits,
+            start=start,
+            stop=stop,
+            records=self.records,
+            tail=tail,
         )
         self.policy = self.reader.policy
         self.limits = self.reader.limits
@@ -191,13 +198,8 @@ class Scanner:
         decoder = self._decoder()
         stop = size if self.reader.stop is None else min(self.reader.stop, size)
         chunk = self._open(file, size)
-        last: int | None = None  # the last batch that the kernels read
 
         def slow() -> Batch | None:
-            nonlocal last
-            if last is not None and self.policy is Policy.SALVAGE:
-                run.last_offset = self._last_offset(run, last)
-            last = None
             batch = next(plain, None)
             self.fallbacks += batch is not None
             return batch
@@ -211,7 +213,6 @@ class Scanner:
             for item in decoder.decode(chunk, position):
                 if isinstance(item, Rows):
                     self._count_in(run, item)
-                    last = item.last
                     yield item
                     continue
                 batch = slow()
@@ -263,16 +264,9 @@ class Scanner:
         run.position = rows.end
         run.count += rows.entries
         run.record_count += rows.batch.num_rows if self.records else 0
+        run.last_batch = rows.last
         if run.all_valid:
             run.valid = rows.end
-
-    def _last_offset(self, run: Run, position: int) -> int:
-        """The last offset of a batch that the kernels have read."""
-        from kafka_log.segment.reference import construct_engine
-
-        data = run.read(position, run.position - position)
-        batch = construct_engine(data, position, run.name, self.policy, self.limits, False)
-        return batch.last_offset
 
     def _past(self, batch: Batch) -> bool:
         """Whether a damaged batch lies after the range, so that its damage matters to nobody."""
@@ -336,6 +330,7 @@ class BatchScanner(Scanner):
         engine: Engine = "auto",
         start: int = 0,
         stop: int | None = None,
+        tail: Tail | str = Tail.REFERENCE,
         mmap: bool = False,
     ) -> None:
         super().__init__(
@@ -348,6 +343,7 @@ class BatchScanner(Scanner):
             engine=engine,
             start=start,
             stop=stop,
+            tail=tail,
         )
         self.mmap = mmap
 

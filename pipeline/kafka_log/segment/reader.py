@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from codecgen.runtime.errors import CodecError, ParseError, TrailingError, Where
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.segment.model import Batch, End, Lost, Policy, is_own_checksum
+from kafka_log.segment import tails
+from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_checksum
 
 # The codecs, and what stands on them, are imported where they are needed: the Arrow kernels may leave nothing to them.
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ class SegmentReader:
 
     Iterate to get :class:`Batch` objects in the order of the file; then ``end`` says how it ended. Memory holds
     one batch at a time. ``start`` and ``stop`` bound the bytes to read (``start`` must be the first byte of a batch;
-    entries that begin before ``stop`` are read). ``records=False`` reads headers only.
+    entries that begin before ``stop`` are read). ``records=False`` reads headers only. ``tail`` says what may lie after the
+    last whole batch: what is normal there is no error and not lost, and ``end.note`` names it.
 
     Raises :class:`ParseError` for the first problem under ``strict``; OSError when the file cannot be read.
     """
@@ -50,6 +52,7 @@ class SegmentReader:
         start: int = 0,
         stop: int | None = None,
         records: bool = True,
+        tail: Tail | str = Tail.REFERENCE,
     ) -> None:
         self.path = Path(path)
         self.policy = Policy(policy)
@@ -59,6 +62,7 @@ class SegmentReader:
         self.start = start
         self.stop = stop
         self.records = records
+        self.tail = Tail(tail)
         self.end: End | None = None
 
     @cached_property
@@ -87,6 +91,9 @@ class Run:
         self.all_valid = True
         self.lost: list[Lost] = []
         self.last_offset: int | None = None
+        self.last_batch: int | None = None
+        """Where the last batch lies when others have read it: its last offset is not known yet."""
+        self.note: str | None = None
 
     def read(self, position: int, n: int) -> bytes:
         """``n`` bytes of the file. A file that became shorter while it was read gives fewer."""
@@ -115,12 +122,14 @@ class Run:
         reader = self.reader
         salvage = reader.policy is Policy.SALVAGE
         stop = self.size if reader.stop is None else min(reader.stop, self.size)
+        may_be_active = reader.tail is Tail.ACTIVE and reader.policy is not Policy.STRICT
         while self.position < stop:
+            size: int | None = 0
             try:
                 size = self.next_size()
                 if size is None:
-                    if reader.policy is Policy.KAFKA:
-                        return "partial"
+                    if reader.policy is Policy.KAFKA and reader.tail is not Tail.ROLLED:
+                        return self.partial()
                     raise self.cut_off()
                 data = self.read(self.position, size)
                 batch = reader.engine(
@@ -129,10 +138,14 @@ class Run:
                 if salvage:
                     self.believe(batch)
             except CodecError as error:
+                if may_be_active and (ending := self.ending(size)) is not None:
+                    return ending
                 if not salvage:
                     raise
                 self.skip(str(error))
                 continue
+            if may_be_active and not batch.is_valid and (ending := self.ending(size)) is not None:
+                return ending
             self.count_in(batch)
             yield batch
         return "eof" if self.position >= self.size else "partial"
@@ -150,6 +163,32 @@ class Run:
         )
         return frame.size if frame.size <= left else None
 
+    def ending(self, size: int | None) -> str | None:
+        """How an active file ends at an entry that is not good, None when that is no normal end. ``size`` is that of the entry,
+        None when the file ends before it does."""
+        left = self.size - self.position
+        if tails.all_zeros(self.read, self.position, self.size):
+            self.note = tails.zeros_note(left)
+            return "zeros"
+        if self.reader.policy is Policy.SALVAGE or size is None:
+            return None  # half a batch is lost
+        if not tails.is_unwritten(self.read, self.position, self.size):
+            return None
+        self.note = tails.torn_note(left)
+        return "partial"
+
+    def partial(self) -> str:
+        """How a file ends with half an entry. An active one must not go on after it: that would be damage."""
+        if self.reader.tail is Tail.ACTIVE:
+            ending = self.ending(None)
+            if ending is not None:
+                return ending
+            following = self.next_entry()
+            if following is not None:
+                raise self.cut_off(f", but one begins at byte {following[0]}")
+            self.note = tails.torn_note(self.size - self.position)
+        return "partial"
+
     def believe(self, batch: Batch) -> None:
         """Refuse a batch whose own checksum is wrong; note what is missing of one that is cut short."""
         for finding in batch.findings:
@@ -165,7 +204,16 @@ class Run:
         self.all_valid = self.all_valid and batch.is_valid
         if self.all_valid:
             self.valid = self.position
-        self.last_offset = batch.last_offset
+        self.last_offset, self.last_batch = batch.last_offset, None
+
+    def offset_before(self) -> int | None:
+        """The last offset before this place."""
+        if self.last_batch is not None:
+            reader, position = self.reader, self.last_batch
+            data = self.read(position, self.position - position)
+            batch = reader.engine(data, position, self.name, reader.policy, reader.limits, False)
+            self.last_offset, self.last_batch = batch.last_offset, None
+        return self.last_offset
 
     def note_lost_records(self, batch: Batch) -> None:
         after = batch.records[-1].offset if batch.records else None
@@ -174,19 +222,26 @@ class Run:
         self.lost.append(Lost(batch.position, end, reason, after, batch.next_offset))
 
     def skip(self, reason: str) -> None:
-        """Go on at the next batch that is whole; what is in between is lost."""
-        from kafka_log.segment.resynchronisation import next_entry
-
+        """Go on at the next batch that is whole; what is in between is lost, but for zeros at the end of an active file."""
         start = self.position
-        found = next_entry(self.read, start + 1, self.size, self.name, self.last_offset)
-        position, offset = (self.size, None) if found is None else found
-        self.lost.append(Lost(start, position, reason, self.last_offset, offset))
+        found = self.next_entry()
+        end = self.size
+        if found is None and self.reader.tail is Tail.ACTIVE:
+            end = tails.data_end(self.read, start, self.size)
+        position, offset = (end, None) if found is None else found
+        self.lost.append(Lost(start, position, reason, self.offset_before(), offset))
         self.position = position
 
-    def cut_off(self) -> ParseError:
+    def next_entry(self) -> tuple[int, int] | None:
+        """Where the next whole batch begins after this place, and its first offset."""
+        from kafka_log.segment.resynchronisation import next_entry
+
+        return next_entry(self.read, self.position + 1, self.size, self.name, self.offset_before())
+
+    def cut_off(self, more: str = "") -> ParseError:
         left = self.size - self.position
         where = Where(position=self.position, file=self.name)
-        return TrailingError(f"{left} bytes at the end are no whole batch", where)
+        return TrailingError(f"{left} bytes at the end are no whole batch{more}", where)
 
     def finish(self, stop: str, error: CodecError | None) -> None:
         self.reader.end = End(
@@ -198,6 +253,7 @@ class Run:
             stop=stop,
             error=error,
             lost=tuple(self.lost),
+            note=self.note,
         )
 
 

@@ -46,6 +46,7 @@ def read(
         engine=scan.engine,
         start=part.start,
         stop=part.stop,
+        tail=part.segment.tail,
     )
     row_filter = RowFilter(part, scan)
     checked = TIMESTAMP in scan.columns and scan.timestamp_unit == "us"

@@ -130,6 +130,7 @@ def scan(
             limits=limits,
             engine=engine,
             start=start,
+            tail=segment.tail,
         )
 
     # What cannot be asked for is refused here, not where the first row would be.
@@ -211,6 +212,7 @@ def scan_batches(
             on_damage=on_damage,
             limits=limits,
             engine=engine,
+            tail=segment.tail,
             mmap=mmap,
         )
 

@@ -209,6 +209,7 @@ def _rows(part: Split, scan: Scan) -> Iterator[Row]:
         limits=scan.limits,
         start=part.start,
         stop=part.stop,
+        tail=part.segment.tail,
     )
     row_filter = RowFilter(part, scan)
     with row_filter.reading(reader):
