@@ -81,6 +81,7 @@ def opener(options: argparse.Namespace, partitions: list[Partition], records: bo
             limits=limits,
             records=records,
             tail=segment.tail,
+            size=segment.size,
         )
     try:
         from kafka_log.segment.block_reader import BlockReader
@@ -96,4 +97,5 @@ def opener(options: argparse.Namespace, partitions: list[Partition], records: bo
         engine=options.engine,
         records=records,
         tail=segment.tail,
+        size=segment.size,
     )

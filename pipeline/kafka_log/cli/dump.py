@@ -50,11 +50,15 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
-    partitions = discover(options.paths)
+    partitions = discover(options.paths, unreadable_raises=False)
     worst = GOOD
     out = sys.stdout
     open_segment = opener(options, partitions, True)
     for partition in partitions:
+        if partition.error is not None:
+            show = json_dump if options.output == "jsonl" else text_dump
+            out.write(show.error_line(partition.error) + "\n")
+            worst = PROBLEMS
         for segment in partition.segments:
             watch = _Watch(open_segment(segment))
             named = segment.topic if options.decode == "auto" else options.decode

@@ -34,7 +34,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
-    partitions = discover(options.paths)
+    partitions = discover(options.paths, unreadable_raises=False)
     total = sum(segment.size for p in partitions for segment in p.segments)
     with Progress(
         TextColumn("{task.description}"),

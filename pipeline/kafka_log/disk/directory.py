@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_log.segment.model import Tail
+from kafka_log.segment.positioned_reads import UnreadableError, unreadable
 
 _PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)\Z")
 _SEGMENT = re.compile(r"(?P<base>\d{20})\.log\Z")
@@ -62,12 +63,14 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition directory with its segments, lowest offsets first."""
+    """A partition directory with its segments, lowest offsets first. There are none when the directory cannot be read: then
+    ``error`` says why."""
 
     topic: str
     partition: int
     directory: Path
     segments: tuple[Segment, ...]
+    error: UnreadableError | None = None
 
 
 def parse_name(directory: Path) -> tuple[str, int] | None:
@@ -79,17 +82,22 @@ def parse_name(directory: Path) -> tuple[str, int] | None:
     return found["topic"], int(found["partition"])
 
 
-def discover(paths: Iterable[str | os.PathLike[str]] | str | os.PathLike[str]) -> list[Partition]:
+def discover(
+    paths: Iterable[str | os.PathLike[str]] | str | os.PathLike[str],
+    *,
+    unreadable_raises: bool = True,
+) -> list[Partition]:
     """The partitions below broker directories, partition directories, and single segment files.
 
     Sorted by topic and partition. Files that a broker has marked ``.deleted``, ``.cleaned`` or ``.swap`` are not
-    segments. Raises :class:`DirectoryError` when a path does not exist or holds no log.
+    segments. Raises :class:`DirectoryError` when a path does not exist or holds no log, and an OSError for a directory that
+    cannot be read, but for those of partitions below a path if ``unreadable_raises`` is False: these say so.
     """
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
     found: dict[tuple[Path, str], Partition] = {}
     for path in map(Path, paths):
-        for partition in _below(path):
+        for partition in _below(path, unreadable_raises):
             key = (partition.directory.resolve(), partition.topic)
             if key in found:
                 both = {s.path.name: s for s in (*found[key].segments, *partition.segments)}
@@ -127,7 +135,7 @@ def _those(
     return [partition for partition in found if key(partition) in wanted]
 
 
-def _below(path: Path) -> Iterator[Partition]:
+def _below(path: Path, unreadable_raises: bool) -> Iterator[Partition]:
     if path.is_file():
         yield _single(path)
         return
@@ -145,23 +153,35 @@ def _below(path: Path) -> Iterator[Partition]:
             path, "no segments (NNN.log) and no partition directories (topic-N) are in it"
         )
     for child in inner:
-        yield _partition(child)
+        try:
+            yield _partition(child)
+        except OSError as error:
+            if unreadable_raises:
+                raise
+            yield Partition(*_named(child), child, (), unreadable(error, None, child))
 
 
-def _segments(directory: Path) -> list[tuple[int, Path]]:
+def _segments(directory: Path) -> list[tuple[int, Path, int]]:
+    """Base offset, path and size of each. Brokers delete old ones meanwhile: these are passed over."""
     out = []
     for child in directory.iterdir():
         found = _SEGMENT.match(child.name)
         if found and child.is_file():
-            out.append((int(found["base"]), child))
+            try:
+                out.append((int(found["base"]), child, child.stat().st_size))
+            except FileNotFoundError:
+                continue
     return sorted(out)
 
 
+def _named(directory: Path) -> tuple[str, int]:
+    return parse_name(directory.resolve()) or (directory.resolve().name, 0)
+
+
 def _partition(directory: Path) -> Partition:
-    topic, partition = parse_name(directory.resolve()) or (directory.resolve().name, 0)
+    topic, partition = _named(directory)
     segments = [
-        Segment(path, topic, partition, base, path.stat().st_size)
-        for base, path in _segments(directory)
+        Segment(path, topic, partition, base, size) for base, path, size in _segments(directory)
     ]
     return Partition(topic, partition, directory, _in_order(segments))
 

@@ -165,6 +165,8 @@ def summarize(
         names = {p: str(p.directory) for p in partitions}
     for partition in partitions:
         summary = Summary(names[partition])
+        if partition.error is not None:
+            summary.problems.append(str(partition.error))
         for segment in partition.segments:
             summary.segments += 1
             summary.size += segment.size

@@ -119,6 +119,11 @@ def end_lines(end: End) -> Iterator[str]:
         yield f"!! {end.trailing_bytes} bytes at the end are no whole batch"
 
 
+def error_line(error: CodecError) -> str:
+    """The line for what cannot be read at all."""
+    return f"!! {error}"
+
+
 def shown(data: bytes | None, width: int) -> str:
     """Bytes as text when they are text, as ``0x..`` otherwise; at most ``width`` bytes of them."""
     if data is None:

@@ -14,6 +14,7 @@ from kafka_codecs import LOG_ENTRY
 from kafka_codecs.rows.batches import BATCHES
 from kafka_log.segment import framing, tails
 from kafka_log.segment.model import Tail
+from kafka_log.segment.positioned_reads import open_segment, read_exactly, read_what_there_is
 
 HEADER_BYTES = max(framing.HEADER_START, *(layout.head_size for layout in LOG_ENTRY.cases.values()))
 """Bytes of an entry that have all of its header, whatever it is."""
@@ -48,21 +49,18 @@ class Columns:
 
 def entries(path: Path, tail: Tail = Tail.REFERENCE) -> Iterator[Entry]:
     """Each entry of a file, in order. Where the bytes end before an entry does, it ends quietly, if ``tail`` allows it;
-    ParseError is raised for what is no entry."""
+    CodecError is raised for what is no entry, or cannot be read."""
     name = os.fspath(path)
-    with path.open("rb", buffering=0) as file:
+    with open_segment(path) as file:
         size = os.fstat(file.fileno()).st_size
 
         def read(position: int, n: int) -> bytes:
-            file.seek(position)
-            return file.read(n)
+            return read_what_there_is(file, position, min(n, size - position), 0xFF)
 
         position = 0
         entry: Entry | None = None
         while position + framing.HEADER_START < size:
-            data = read(position, HEADER_BYTES)
-            if len(data) < framing.HEADER_START:
-                return  # the file became shorter
+            data = read_exactly(file, position, min(HEADER_BYTES, size - position))
             try:
                 frame = framing.frame_of(data, position, name)
             except CodecError:

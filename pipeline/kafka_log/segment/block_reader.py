@@ -137,10 +137,10 @@ class BlockReader:
         records: bool = True,
         chunk_bytes: int = CHUNK_BYTES,
         tail: Tail | str = Tail.REFERENCE,
+        size: int | None = None,
     ) -> None:
         options: dict[str, Any] = {"limits": limits, "engine": engine, "records": records}
-        options["tail"] = tail
-        options["chunk_bytes"] = chunk_bytes
+        options |= {"chunk_bytes": chunk_bytes, "tail": tail, "size": size}
         self.policy = policy
         self.options = options
         self.path = Path(path)

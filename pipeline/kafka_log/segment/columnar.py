@@ -32,8 +32,9 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.segment.model import Batch, End, Policy, Record, Tail
-from kafka_log.segment.positioned_reads import read_at
-from kafka_log.segment.reader import Run, SegmentReader, damage
+from kafka_log.segment.passes import Run
+from kafka_log.segment.positioned_reads import UnreadableError, read_at
+from kafka_log.segment.reader import SegmentReader, damage
 from kafka_log.segment.row_selection import EVERYTHING, Aborted, Range, RowSelection
 from kafka_log.tables.columns import record_size
 
@@ -90,6 +91,7 @@ class Scanner:
         start: int = 0,
         stop: int | None = None,
         tail: Tail | str = Tail.REFERENCE,
+        size: int | None = None,
     ) -> None:
         if chunk_bytes < _HEAD:
             raise ValueError(f"chunk_bytes is {chunk_bytes}: it must be at least {_HEAD}")
@@ -103,6 +105,7 @@ class Scanner:
             stop=stop,
             records=self.records,
             tail=tail,
+            size=size,
         )
         self.policy = self.reader.policy
         self.limits = self.reader.limits
@@ -145,14 +148,14 @@ class Scanner:
 
         Ranges and damage are left to the caller; only a strict reader raises.
         """
-        with self.reader.path.open("rb", buffering=0) as file:
-            size = os.fstat(file.fileno()).st_size
-            run = Run(self.reader, file.fileno(), size)
+        with self.reader.opened() as run:
+            if run is None:
+                return
             plain = run.batches()
             if self.kernels is None:
                 yield from plain
             else:
-                yield from self._fast(file, run, plain, size)
+                yield from self._fast(run.file, run, plain, run.size)
 
     def _batches(self) -> Generator[pa.RecordBatch, None, None]:
         with closing(self.items()) as items:
@@ -207,7 +210,10 @@ class Scanner:
         while True:
             position = run.position
             if position < stop:
-                self._read(file, chunk, position, stop)
+                try:
+                    self._read(file, chunk, position, stop)
+                except UnreadableError:
+                    chunk.size = 0  # the reference codecs meet it too
             else:
                 chunk.size = 0
             for item in decoder.decode(chunk, position):
@@ -312,7 +318,7 @@ class BatchScanner(Scanner):
 
     Where batches are large only their headers are read, each by a call of ``pread``. With ``mmap`` the file is mapped into
     memory, which is several times as fast; but a file that becomes shorter meanwhile then ends the process, as with every
-    map (a broker that truncates a log does this). Without it such a file just ends.
+    map (a broker that truncates a log does this). Without it that is an error as any other.
     """
 
     view = BATCHES
@@ -331,6 +337,7 @@ class BatchScanner(Scanner):
         start: int = 0,
         stop: int | None = None,
         tail: Tail | str = Tail.REFERENCE,
+        size: int | None = None,
         mmap: bool = False,
     ) -> None:
         super().__init__(
@@ -344,6 +351,7 @@ class BatchScanner(Scanner):
             start=start,
             stop=stop,
             tail=tail,
+            size=size,
         )
         self.mmap = mmap
 

@@ -47,6 +47,7 @@ def read(
         start=part.start,
         stop=part.stop,
         tail=part.segment.tail,
+        size=part.segment.size,
     )
     row_filter = RowFilter(part, scan)
     checked = TIMESTAMP in scan.columns and scan.timestamp_unit == "us"

@@ -131,18 +131,21 @@ def scan(
             engine=engine,
             start=start,
             tail=segment.tail,
+            size=segment.size,
         )
 
     # What cannot be asked for is refused here, not where the first row would be.
-    Scanner("", None, policy, on_damage=on_damage, chunk_bytes=chunk_bytes, engine=engine)
+    keep = Scanner(
+        "", None, policy, on_damage=on_damage, chunk_bytes=chunk_bytes, engine=engine
+    ).keep
     if view is not None:
         from kafka_log.tables.topic_views import (
             topic_view,  # codecs of all that it has: not for other scans
         )
 
-        return _scan_view(topic_view(view, columns), found, wanted, scanner, engine)
-    segments = [(p, segment) for p in found for segment in _within(p.segments, wanted)]
-    return _stream(_Output(RECORDS, found, columns, binary_view), segments, scanner)
+        return _scan_view(topic_view(view, columns), found, wanted, scanner, engine, keep)
+    segments = [(p, list(_within(p.segments, wanted))) for p in found]
+    return _stream(_Output(RECORDS, found, columns, binary_view), segments, scanner, keep)
 
 
 def read_table(
@@ -213,12 +216,13 @@ def scan_batches(
             limits=limits,
             engine=engine,
             tail=segment.tail,
+            size=segment.size,
             mmap=mmap,
         )
 
-    BatchScanner("", None, policy, on_damage=on_damage, engine=engine)
-    segments = [(p, segment) for p in found for segment in p.segments]
-    return _stream(_Output(BATCHES, found, columns, False), segments, scanner)
+    keep = BatchScanner("", None, policy, on_damage=on_damage, engine=engine).keep
+    segments = [(p, p.segments) for p in found]
+    return _stream(_Output(BATCHES, found, columns, False), segments, scanner, keep)
 
 
 # ---------------------------------------------------------------- what is read
@@ -254,7 +258,7 @@ class _Committed:
 def _find(
     path: Paths, topics: str | Iterable[str] | None, partitions: int | Iterable[int] | None
 ) -> list[Partition]:
-    found = chosen(discover(path), topics, partitions)
+    found = chosen(discover(path, unreadable_raises=False), topics, partitions)
     _check_places(found)
     return found
 
@@ -296,12 +300,15 @@ def _scan_view(
     wanted: Range,
     scanner: Callable[[Partition, Segment, Sequence[str]], Scanner],
     engine: Engine,
+    keep: bool,
 ) -> pa.RecordBatchReader:
     there = view.partitions(found)
     size = sum(segment.size for partition in there for segment in partition.segments)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for partition in there:
+            if partition.error is not None and not keep:
+                raise partition.error
             for segment in _within(partition.segments, wanted):
                 records = scanner(partition, segment, view.needed)
                 yield from view.batches(
@@ -396,13 +403,17 @@ def viewed(kind: Any) -> Any:
 
 def _stream(
     output: _Output,
-    segments: Sequence[tuple[Partition, Segment]],
+    segments: Sequence[tuple[Partition, Sequence[Segment]]],
     scanner: Callable[[Partition, Segment, Sequence[str]], Scanner],
+    keep: bool,
 ) -> pa.RecordBatchReader:
     def batches() -> Iterator[pa.RecordBatch]:
-        for partition, segment in segments:
-            for batch in scanner(partition, segment, output.own):
-                yield output.batch(batch, segment)
+        for partition, there in segments:
+            if partition.error is not None and not keep:
+                raise partition.error
+            for segment in there:
+                for batch in scanner(partition, segment, output.own):
+                    yield output.batch(batch, segment)
 
     return pa.RecordBatchReader.from_batches(output.schema, batches())
 

@@ -210,6 +210,7 @@ def _rows(part: Split, scan: Scan) -> Iterator[Row]:
         start=part.start,
         stop=part.stop,
         tail=part.segment.tail,
+        size=part.segment.size,
     )
     row_filter = RowFilter(part, scan)
     with row_filter.reading(reader):
