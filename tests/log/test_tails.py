@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from io import FileIO
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from codecgen.runtime.errors import CodecError
 from kafka_log import SegmentReader, discover, read_table, scan, scan_batches
 from kafka_log.cli import main
 from kafka_log.disk.transactions import transactions
+from kafka_log.segment import positioned_reads
+from kafka_log.segment.resynchronisation import WORK_PER_BYTE
 from kafka_log.tables.splits import record_batches
 from tests.log.test_reader import batch, message
 
@@ -213,6 +216,30 @@ def test_headers_and_transactions_end_there_too(alone: Path, tail: bytes, policy
     assert scan_batches(alone.parent, policy=policy).read_all().num_rows == len(PARTS)
     assert transactions(discover(alone)[0].segments).aborted == ()
     assert offsets(alone, policy, isolation="read_committed") == expected(len(WHOLE))
+
+
+def test_many_damaged_batches_are_not_looked_at_for_long(
+    alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether a batch is the last one is asked of each that is damaged: the answer takes few bytes."""
+    hurt = bytearray(batch(0, size=300))
+    hurt[70] ^= 1
+    alone.write_bytes(bytes(hurt) * 2000)
+    read = [0]
+    plain = positioned_reads.pread
+
+    def counting(file: FileIO, view: memoryview, position: int) -> int:
+        n = plain(file, view, position)
+        read[0] += n
+        return n
+
+    monkeypatch.setattr(positioned_reads, "pread", counting)
+    for policy in LENIENT:
+        read[0] = 0
+        reader = SegmentReader(alone, policy=policy, tail="active")
+        assert sum(1 for _ in reader) == (2000 if policy == "kafka" else 0)
+        most = 5 if policy == "kafka" else 5 + WORK_PER_BYTE
+        assert read[0] < most * len(hurt) * 2000 + (4 << 20)
 
 
 def test_which_segments_are_rolled(alone: Path) -> None:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from codecgen.runtime.errors import CodecError
 
 CHUNK = 1 << 20
+FIRST = 1 << 10
+"""Bytes that are read at first: mostly one of them is not zero."""
 
 UNWRITTEN = 8
 """Zeros at the end of a batch with a wrong checksum, and nothing else after them, from which on it is one that was not
@@ -22,9 +24,12 @@ Read = Callable[[int, int], bytes]
 
 def all_zeros(read: Read, start: int, size: int) -> bool:
     """Whether all bytes of a file of ``size`` bytes from ``start`` on are zeros."""
-    for position in range(start, size, CHUNK):
-        if read(position, min(CHUNK, size - position)).strip(b"\0"):
+    position, step = start, FIRST
+    while position < size:
+        if read(position, min(step, size - position)).strip(b"\0"):
             return False
+        position += step
+        step = min(2 * step, CHUNK)
     return True
 
 
