@@ -69,8 +69,9 @@ class LogDirectory:
         from kafka_log.report.summary_table import summary_table
         from kafka_log.segment.block_reader import BlockReader
 
-        def reader(path: Path) -> BlockReader:
-            return BlockReader(path, policy=policy, records=deep)
+        def reader(segment: Segment) -> BlockReader:
+            tail, size = segment.tail, segment.size
+            return BlockReader(segment.path, policy=policy, records=deep, tail=tail, size=size)
 
         return summary_table(self.partitions, summarize(self.partitions, reader))
 

@@ -41,7 +41,8 @@ class Log:
 
 def plan(options: Options) -> list[tuple[Split, ...]]:
     """The splits of each task, in the order of topics, partitions and offsets."""
-    logs = chosen(find_logs(options.paths), options)
+    raises = options.on_damage is OnDamage.RAISE
+    logs = chosen(find_logs(options.paths, unreadable_raises=raises), options)
     splits = [part for log in logs for part in _splits(log, options)]
     return list(_tasks(splits, max(1, options.split_bytes // SMALL)))
 
@@ -62,7 +63,7 @@ def _tasks(splits: Iterable[Split], enough: int) -> Iterator[tuple[Split, ...]]:
 # ---------------------------------------------------------------- paths
 
 
-def find_logs(paths: Sequence[str]) -> list[Log]:
+def find_logs(paths: Sequence[str], *, unreadable_raises: bool = True) -> list[Log]:
     """The partitions below the paths.
 
     Raises :class:`OptionError` for a path that cannot be one, DirectoryError for one that holds no log.
@@ -73,7 +74,8 @@ def find_logs(paths: Sequence[str]) -> list[Log]:
             "say what to read: load(path), or CREATE TEMPORARY VIEW ... OPTIONS (path '...')",
         )
     wanted = [p for path in paths for p in expand(path) if not _is_empty_log_directory(p)]
-    return [log for partition in discover(wanted) for log in _logs(partition)]
+    found = discover(wanted, unreadable_raises=unreadable_raises)
+    return [log for partition in found for log in _logs(partition)]
 
 
 def expand(path: str) -> list[Path]:

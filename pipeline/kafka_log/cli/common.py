@@ -7,7 +7,6 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from rich import filesize
 
@@ -77,7 +76,7 @@ def say_left_out(segments: Sequence[Segment]) -> None:
 
 def found(options: argparse.Namespace) -> list[Partition]:
     """The partitions that a command reads; says what it does not."""
-    partitions, left_out = survey(options.paths, options.include)
+    partitions, left_out = survey(options.paths, options.include, unreadable_raises=False)
     topics = getattr(options, "topic", None)
     say_left_out([s for s in left_out if topics is None or s.topic in topics])
     return partitions
@@ -118,7 +117,7 @@ def add_common(command: argparse.ArgumentParser, output: str, outputs: list[str]
     )
 
 
-Open = Callable[[Path], Batches]
+Open = Callable[[Segment], Batches]
 
 
 def opener(options: argparse.Namespace, partitions: list[Partition], records: bool) -> Open:
@@ -128,8 +127,13 @@ def opener(options: argparse.Namespace, partitions: list[Partition], records: bo
     if not use_kernels(
         size, options.engine, KERNEL_MIN_BYTES if records else KERNEL_MIN_BYTES_OF_HEADERS
     ):
-        return lambda path: SegmentReader(
-            path, policy=options.policy, limits=limits, records=records
+        return lambda segment: SegmentReader(
+            segment.path,
+            policy=options.policy,
+            limits=limits,
+            records=records,
+            tail=segment.tail,
+            size=segment.size,
         )
     try:
         from kafka_log.segment.block_reader import BlockReader
@@ -138,8 +142,14 @@ def opener(options: argparse.Namespace, partitions: list[Partition], records: bo
             f"the engine arrow needs numpy and pyarrow, and is slow without numba ({error}): "
             'pip install "kafka-codecs[fast]"'
         ) from None
-    return lambda path: BlockReader(
-        path, policy=options.policy, limits=limits, engine=options.engine, records=records
+    return lambda segment: BlockReader(
+        segment.path,
+        policy=options.policy,
+        limits=limits,
+        engine=options.engine,
+        records=records,
+        tail=segment.tail,
+        size=segment.size,
     )
 
 

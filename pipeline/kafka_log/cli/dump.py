@@ -54,8 +54,12 @@ def run(options: argparse.Namespace) -> int:
     out = sys.stdout
     open_segment = opener(options, partitions, True)
     for partition in partitions:
+        if partition.error is not None:
+            show = json_dump if options.output == "jsonl" else text_dump
+            out.write(show.error_line(partition.error) + "\n")
+            worst = PROBLEMS
         for segment in partition.segments:
-            watch = _Watch(open_segment(segment.path))
+            watch = _Watch(open_segment(segment))
             named = segment.topic if options.decode == "auto" else options.decode
             decode = own_topic(named)
             if options.output == "jsonl":
@@ -86,7 +90,7 @@ class _Watch:
     def found_problems(self) -> bool:
         """Whether anything was wrong, now that the file has been read."""
         end = self.reader.end
-        return self.failed or end is None or end.stop != "eof" or bool(end.lost)
+        return self.failed or end is None or not end.is_normal
 
     def __iter__(self) -> Iterator[Batch]:
         for batch in self.reader:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
+
+from kafka_log.segment.model import Tail
+from kafka_log.segment.positioned_reads import UnreadableError, unreadable
 
 _PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)\Z", re.S)
 _SPECIAL = re.compile(r"(?P<name>.+)\.[0-9a-f]{32,}-(?P<state>delete|stray|future)\Z", re.S)
@@ -58,7 +61,8 @@ def utf8(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment file. ``base_offset`` is what its name says; ``size`` is in bytes."""
+    """A segment file. ``base_offset`` is what its name says; ``size`` is in bytes. It is ``rolled`` when another one follows
+    in its partition: brokers write to the last one only."""
 
     path: Path
     topic: str
@@ -66,6 +70,12 @@ class Segment:
     base_offset: int
     size: int
     state: State = "live"
+    rolled: bool = False
+
+    @property
+    def tail(self) -> Tail:
+        """What may lie after its last whole batch."""
+        return Tail.ROLLED if self.rolled else Tail.ACTIVE
 
     @property
     def is_named(self) -> bool:
@@ -75,13 +85,15 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition directory with its segments, lowest offsets first. ``state`` is that of the directory."""
+    """A partition directory with its segments, lowest offsets first. ``state`` is that of the directory. There are none when the
+    directory cannot be read: then ``error`` says why."""
 
     topic: str
     partition: int
     directory: Path
     segments: tuple[Segment, ...]
     state: State = "live"
+    error: UnreadableError | None = None
 
 
 def parse_name(directory: Path) -> tuple[str, int] | None:
@@ -104,16 +116,22 @@ def _parse_any(directory: Path) -> tuple[str, int, State] | None:
 Paths = Iterable[str | os.PathLike[str]] | str | os.PathLike[str]
 
 
-def discover(paths: Paths, include: Collection[State] = ()) -> list[Partition]:
+def discover(
+    paths: Paths, include: Collection[State] = (), *, unreadable_raises: bool = True
+) -> list[Partition]:
     """The partitions below broker directories, partition directories, and single segment files.
 
     Sorted by topic and partition. What is not ``live`` is left out, unless its state is in ``include``, or its path is one of
-    ``paths``. Raises :class:`DirectoryError` when a path does not exist or holds no log, ValueError for a state that there is not.
+    ``paths``. Raises :class:`DirectoryError` when a path does not exist or holds no log, ValueError for a state that there is not,
+    and an OSError for a directory that cannot be read, but for those of partitions below a path if ``unreadable_raises`` is False:
+    these say so.
     """
-    return survey(paths, include)[0]
+    return survey(paths, include, unreadable_raises=unreadable_raises)[0]
 
 
-def survey(paths: Paths, include: Collection[State] = ()) -> tuple[list[Partition], list[Segment]]:
+def survey(
+    paths: Paths, include: Collection[State] = (), *, unreadable_raises: bool = True
+) -> tuple[list[Partition], list[Segment]]:
     """What :func:`discover` finds, and the segments that are there beside it."""
     for state in include:
         if state not in STATES:
@@ -122,7 +140,7 @@ def survey(paths: Paths, include: Collection[State] = ()) -> tuple[list[Partitio
     wanted = {"live", *include}
     found: list[Partition] = []
     left_out: list[Segment] = []
-    for partition in _all(places):
+    for partition in _all(places, unreadable_raises):
         by_name = partition.directory in places
         kept: list[Segment] = []
         for s in partition.segments:
@@ -138,15 +156,15 @@ def _listed(paths: Paths) -> list[Path]:
     return list(map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths))
 
 
-def _all(places: Sequence[Path]) -> list[Partition]:
+def _all(places: Sequence[Path], unreadable_raises: bool) -> list[Partition]:
     """All partitions in whatever state, sorted."""
     found: dict[tuple[Path, str], Partition] = {}
     for path in places:
-        for partition in _below(path):
+        for partition in _below(path, unreadable_raises):
             key = (partition.directory.resolve(), partition.topic)
             if key in found:
                 both = {s.path.name: s for s in (*found[key].segments, *partition.segments)}
-                partition = replace(partition, segments=_sorted(both.values()))
+                partition = replace(partition, segments=_in_order(both.values()))
             found[key] = partition
     return sorted(found.values(), key=_place)
 
@@ -184,7 +202,7 @@ def _those(
     return [partition for partition in found if key(partition) in wanted]
 
 
-def _below(path: Path) -> Iterator[Partition]:
+def _below(path: Path, unreadable_raises: bool) -> Iterator[Partition]:
     if path.is_file():
         yield _single(path)
         return
@@ -202,19 +220,34 @@ def _below(path: Path) -> Iterator[Partition]:
             path, "no segments (NNN.log) and no partition directories (topic-N) are in it"
         )
     for child in inner:
-        yield _partition(child)
+        try:
+            yield _partition(child)
+        except OSError as error:
+            if unreadable_raises:
+                raise
+            topic, partition, state = _named(child)
+            yield Partition(topic, partition, child, (), state, unreadable(error, None, child))
 
 
-def _segments(directory: Path) -> list[tuple[int, State, Path]]:
-    """The files of a directory that have batches: base offset, state, path."""
-    out: list[tuple[int, State, Path]] = []
+def _segments(directory: Path) -> list[tuple[int, State, Path, int]]:
+    """The files of a directory that have batches: base offset, state, path, size. Brokers delete old ones meanwhile: these are
+    passed over."""
+    out: list[tuple[int, State, Path, int]] = []
     for child in directory.iterdir():
         found = _SEGMENT.match(child.name)
         snapshot = None if found else _SNAPSHOT.match(child.name)
-        if found and child.is_file():
-            out.append((int(found["base"]), _state_of(found), child))
-        elif snapshot and child.is_file():
-            out.append((int(snapshot["base"]), "snapshot", child))
+        state: State = "snapshot"
+        if found:
+            base, state = int(found["base"]), _state_of(found)
+        elif snapshot:
+            base = int(snapshot["base"])
+        else:
+            continue
+        if child.is_file():
+            try:
+                out.append((base, state, child, child.stat().st_size))
+            except FileNotFoundError:
+                continue
     return sorted(out)
 
 
@@ -223,23 +256,37 @@ def _state_of(name: re.Match[str]) -> State:
     return state
 
 
-def _sorted(segments: Iterable[Segment]) -> tuple[Segment, ...]:
-    return tuple(sorted(segments, key=lambda s: (s.base_offset, STATES.index(s.state))))
+def _in_order(segments: Iterable[Segment]) -> tuple[Segment, ...]:
+    """Segments of one partition, lowest offsets first. Where a name says no offset nobody knows what follows."""
+    ordered = sorted(segments, key=lambda s: (s.base_offset, STATES.index(s.state)))
+    last: dict[State, int] = {}
+    for s in ordered:
+        if _says_offset(s):
+            last[s.state] = s.base_offset
+    return tuple(replace(s, rolled=_is_rolled(s, last)) for s in ordered)
+
+
+def _is_rolled(segment: Segment, last: Mapping[State, int]) -> bool:
+    """Whether its broker has done with it. What is deleted or takes the place of others is whole; a cleaner writes its own."""
+    if segment.state in ("deleted", "swap"):
+        return True
+    return _says_offset(segment) and segment.base_offset < last[segment.state]
+
+
+def _says_offset(segment: Segment) -> bool:
+    return segment.path.name.startswith(f"{segment.base_offset:020d}.log")
+
+
+def _named(directory: Path) -> tuple[str, int, State]:
+    resolved = directory.resolve()
+    return _parse_any(resolved) or (resolved.name, 0, "live")
 
 
 def _partition(directory: Path) -> Partition:
-    resolved = directory.resolve()
-    topic, partition, state = _parse_any(resolved) or (resolved.name, 0, "live")
-    segments = _sorted(
-        Segment(
-            path,
-            topic,
-            partition,
-            base,
-            path.stat().st_size,
-            of_file if state == "live" else state,
-        )
-        for base, of_file, path in _segments(directory)
+    topic, partition, state = _named(directory)
+    segments = _in_order(
+        Segment(path, topic, partition, base, size, of_file if state == "live" else state)
+        for base, of_file, path, size in _segments(directory)
     )
     return Partition(topic, partition, directory, segments, state)
 
@@ -258,4 +305,4 @@ def _single(path: Path) -> Partition:
     segment = Segment(path, topic, partition, base, path.stat().st_size, state)
     if found is not None and state == "live":
         segment = replace(segment, state=_state_of(found) if found.re is _SEGMENT else "snapshot")
-    return Partition(topic, partition, path.parent, (segment,), state)
+    return Partition(topic, partition, path.parent, _in_order([segment]), state)

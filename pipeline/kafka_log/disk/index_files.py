@@ -122,7 +122,13 @@ class _Header(NamedTuple):
 def _headers(segment: Segment, start: int, stop: int | None, engine: Engine) -> Iterator[_Header]:
     """The batch headers, as far as there are any. ``first`` is the last offset where there is no first one."""
     scanner = BatchScanner(
-        segment.path, _COLUMNS, on_damage="keep", engine=engine, start=start, stop=stop
+        segment.path,
+        _COLUMNS,
+        on_damage="keep",
+        engine=engine,
+        start=start,
+        stop=stop,
+        size=segment.size,
     )
     for batch in scanner:
         columns = [batch.column(name) for name in _COLUMNS]

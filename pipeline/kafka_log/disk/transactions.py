@@ -11,6 +11,7 @@ from codecgen.runtime.errors import CodecError
 from kafka_codecs import PRODUCER_SNAPSHOT, ControlRecordType
 from kafka_log.disk.directory import Segment
 from kafka_log.segment.batch_headers import headers
+from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.segment.reader import SegmentReader
 
 SNAPSHOT_BYTES = 64 << 20
@@ -99,7 +100,8 @@ def _open_before(segment: Segment) -> dict[int, int]:
 
 def _marker(segment: Segment, header: _Header) -> ControlRecordType | None:
     """What a control batch says about a transaction."""
-    reader = SegmentReader(segment.path, start=header.position, stop=header.position + 1)
+    first = header.position
+    reader = SegmentReader(segment.path, start=first, stop=first + 1, size=segment.size)
     for batch in reader:
         for record in batch.records:
             if record.control is None or record.control.type_id is None:
@@ -107,11 +109,15 @@ def _marker(segment: Segment, header: _Header) -> ControlRecordType | None:
             for kind in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
                 if record.control.type_id == kind:
                     return kind
+    error = None if reader.end is None else reader.end.error
+    if isinstance(error, UnreadableError):
+        raise error
     return None
 
 
 def _transactional(segment: Segment) -> Iterator[_Header]:
     """The headers of all batches that are part of a transaction."""
-    for *values, is_transactional in headers(segment.path, (*_Header._fields, "is_transactional")):
+    wanted = (*_Header._fields, "is_transactional")
+    for *values, is_transactional in headers(segment.path, wanted, segment.tail):
         if is_transactional:
             yield _Header(*values)

@@ -12,8 +12,12 @@ from typing import Any
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.segment.model import Batch, Control, Record, is_own_checksum
+from kafka_log.segment.positioned_reads import UnreadableError, open_segment, read_at
 from kafka_log.segment.reader import Batches
 from kafka_log.tables.own_topics import Decoded, OwnTopic
+
+BLOCK = 1 << 20
+"""Bytes of a file that its digest is told of at a time."""
 
 DIGESTED = 1024
 """Records that a digest is told of at a time."""
@@ -43,7 +47,7 @@ def _items(reader: Batches, records: bool) -> Iterator[dict[str, Any] | Record]:
         "mode": "deep" if records else "digest",
         "via": "file",
         "iterator": "streaming",
-        "sizeInBytes": path.stat().st_size,
+        "sizeInBytes": _size(path),
         "sha256": file_digest(path),
     }
     whole = hashlib.sha256()
@@ -68,6 +72,8 @@ def _items(reader: Batches, records: bool) -> Iterator[dict[str, Any] | Record]:
     }
     if end.error is not None:
         out["exception"] = error_object(end.error)
+    if end.note is not None:
+        out["note"] = end.note
     if end.lost:
         out["lost"] = [
             {
@@ -90,10 +96,26 @@ def lines(
         yield record_line(item, decode) if isinstance(item, Record) else _encode(item)
 
 
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None
+
+
+def file_digest(path: Path) -> str | None:
+    """SHA-256 of a file, in hexadecimal digits; None when it cannot be read."""
+    digest = hashlib.sha256()
+    view = memoryview(bytearray(BLOCK))
+    position = 0
+    try:
+        with open_segment(path) as file:
+            while got := read_at(file, view, position):
+                digest.update(view[:got])
+                position += got
+    except UnreadableError:
+        return None
+    return digest.hexdigest()
 
 
 def batch_object(batch: Batch, whole: Any) -> dict[str, Any]:
@@ -205,6 +227,11 @@ def error_object(error: CodecError) -> dict[str, Any]:
         if value is not None:
             out["streamPosition" if name == "stream_position" else name] = value
     return out
+
+
+def error_line(error: CodecError) -> str:
+    """The line for what cannot be read at all."""
+    return _encode({"type": "error", "file": error.where.file, **error_object(error)})
 
 
 def text(data: bytes | None) -> str | None:

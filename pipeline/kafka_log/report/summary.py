@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.directory import Partition
+from kafka_log.disk.directory import Partition, Segment
 from kafka_log.segment.model import Batch, End, is_own_checksum
 from kafka_log.segment.reader import Batches
 
@@ -72,7 +71,7 @@ class Summary:
         self.trailing_bytes += end.trailing_bytes
         if end.error is not None:
             self.problems.append(str(end.error))
-        elif end.trailing_bytes:
+        elif end.trailing_bytes and end.note is None:
             self.problems.append(
                 f"{file}: {end.trailing_bytes} bytes at the end are no whole batch"
             )
@@ -155,10 +154,10 @@ class InParts(Protocol):
 
 def summarize(
     partitions: Iterable[Partition],
-    reader: Callable[[Path], Batches],
+    reader: Callable[[Segment], Batches],
     advance: Callable[[int], None] = lambda _: None,
 ) -> list[Summary]:
-    """A summary for each partition. ``reader`` opens a segment's path; ``advance`` is told of bytes that are done."""
+    """A summary for each partition. ``reader`` opens a segment; ``advance`` is told of bytes that are done."""
     out = []
     partitions = list(partitions)
     names = {p: f"{p.topic}-{p.partition}" for p in partitions}
@@ -166,10 +165,12 @@ def summarize(
         names = {p: str(p.directory) for p in partitions}
     for partition in partitions:
         summary = Summary(names[partition])
+        if partition.error is not None:
+            summary.problems.append(str(partition.error))
         for segment in partition.segments:
             summary.segments += 1
             summary.size += segment.size
-            segment_reader = reader(segment.path)
+            segment_reader = reader(segment)
             done = 0
             try:
                 for part in _parts(segment_reader):

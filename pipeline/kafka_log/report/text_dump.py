@@ -113,8 +113,15 @@ def end_lines(end: End) -> Iterator[str]:
         yield f"!! lost: bytes {lost.start} to {lost.end}{around}: {lost.reason}"
     if end.error is not None:
         yield f"!! stopped at byte {end.iterated_bytes}: {end.error}"
+    elif end.note is not None:
+        yield f"-- {end.note}"
     elif end.trailing_bytes:
         yield f"!! {end.trailing_bytes} bytes at the end are no whole batch"
+
+
+def error_line(error: CodecError) -> str:
+    """The line for what cannot be read at all."""
+    return f"!! {error}"
 
 
 def shown(data: bytes | None, width: int) -> str:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from codecgen.runtime.errors import ValueRefused
+from codecgen.runtime.errors import CodecError, TrailingError, ValueRefused, Where
 from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.rows import Place
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.rows.batches import BATCHES
-from kafka_log.segment import framing
+from kafka_log.segment import framing, tails
+from kafka_log.segment.model import Tail
+from kafka_log.segment.positioned_reads import open_segment, read_exactly, read_what_there_is
 
 HEADER_BYTES = max(framing.HEADER_START, *(layout.head_size for layout in LOG_ENTRY.cases.values()))
 """Bytes of an entry that have all of its header, whatever it is."""
@@ -45,26 +47,59 @@ class Columns:
         return row
 
 
-def entries(path: Path) -> Iterator[Entry]:
-    """Each entry of a file, in order. Where the bytes end before an entry does, it ends quietly;
-    ParseError is raised for what is no entry."""
+def entries(path: Path, tail: Tail = Tail.REFERENCE) -> Iterator[Entry]:
+    """Each entry of a file, in order. Where the bytes end before an entry does, it ends quietly, if ``tail`` allows it;
+    CodecError is raised for what is no entry, or cannot be read."""
     name = os.fspath(path)
-    with path.open("rb", buffering=0) as file:
+    with open_segment(path) as file:
         size = os.fstat(file.fileno()).st_size
+
+        def read(position: int, n: int) -> bytes:
+            return read_what_there_is(file, position, min(n, size - position), 0xFF)
+
         position = 0
+        entry: Entry | None = None
         while position + framing.HEADER_START < size:
-            file.seek(position)
-            data = file.read(HEADER_BYTES)
-            if len(data) < framing.HEADER_START:
-                return  # the file became shorter
-            frame = framing.frame_of(data, position, name)
+            data = read_exactly(file, position, min(HEADER_BYTES, size - position))
+            try:
+                frame = framing.frame_of(data, position, name)
+            except CodecError:
+                if tail is Tail.ACTIVE and tails.is_unwritten(read, position, size):
+                    return
+                raise
             if frame.size > size - position:
-                return
-            yield Entry(position, frame, data)
+                break
+            entry = Entry(position, frame, data)
+            yield entry
             position += frame.size
+        if position < size and tail is not Tail.REFERENCE:
+            _check_rest(read, position, size, name, tail, entry)
 
 
-def headers(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+def _check_rest(
+    read: Callable[[int, int], bytes],
+    position: int,
+    size: int,
+    file: str,
+    tail: Tail,
+    before: Entry | None,
+) -> None:
+    """Refuse bytes at the end that are no whole entry: after a rolled segment, or with whole entries after them."""
+    reason = f"{size - position} bytes at the end are no whole batch"
+    if tail is Tail.ACTIVE:
+        from kafka_log.segment.resynchronisation import next_entry  # stands on this module
+
+        after = None if before is None else int(Columns(("last_offset",), file).of(before)[0])
+        following = next_entry(read, position + 1, size, file, after)
+        if following is None:
+            return
+        reason += f", but one begins at byte {following[0]}"
+    raise TrailingError(reason, Where(position=position, file=file))
+
+
+def headers(
+    path: Path, columns: Sequence[str], tail: Tail = Tail.REFERENCE
+) -> Iterator[tuple[Any, ...]]:
     """Columns of the view batches for each entry of a file. See :func:`entries`."""
     wanted = Columns(columns, os.fspath(path))
-    return map(wanted.of, entries(path))
+    return map(wanted.of, entries(path, tail))

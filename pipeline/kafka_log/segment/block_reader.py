@@ -28,7 +28,7 @@ from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.segment.blocks import COLUMNS, COUNTED, Block
 from kafka_log.segment.columnar import CHUNK_BYTES, Engine, Scanner
-from kafka_log.segment.model import Batch, End, Policy
+from kafka_log.segment.model import Batch, End, Policy, Tail
 
 SLACK = 64
 """Bytes after their input that kernels may read."""
@@ -136,9 +136,11 @@ class BlockReader:
         engine: Engine = "auto",
         records: bool = True,
         chunk_bytes: int = CHUNK_BYTES,
+        tail: Tail | str = Tail.REFERENCE,
+        size: int | None = None,
     ) -> None:
         options: dict[str, Any] = {"limits": limits, "engine": engine, "records": records}
-        options["chunk_bytes"] = chunk_bytes
+        options |= {"chunk_bytes": chunk_bytes, "tail": tail, "size": size}
         self.policy = policy
         self.options = options
         self.path = Path(path)

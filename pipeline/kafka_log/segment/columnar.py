@@ -31,9 +31,10 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
-from kafka_log.segment.model import Batch, End, Policy, Record
-from kafka_log.segment.positioned_reads import read_at
-from kafka_log.segment.reader import Run, SegmentReader, damage
+from kafka_log.segment.model import Batch, End, Policy, Record, Tail
+from kafka_log.segment.passes import Run
+from kafka_log.segment.positioned_reads import UnreadableError, read_at
+from kafka_log.segment.reader import SegmentReader, damage
 from kafka_log.segment.row_selection import EVERYTHING, Aborted, Range, RowSelection
 from kafka_log.tables.columns import record_size
 
@@ -89,13 +90,22 @@ class Scanner:
         engine: Engine = "auto",
         start: int = 0,
         stop: int | None = None,
+        tail: Tail | str = Tail.REFERENCE,
+        size: int | None = None,
     ) -> None:
         if chunk_bytes < _HEAD:
             raise ValueError(f"chunk_bytes is {chunk_bytes}: it must be at least {_HEAD}")
         _known("engine", engine, get_args(Engine))
         _known("on_damage", on_damage, (None, *get_args(OnDamage)))
         self.reader = SegmentReader(
-            path, policy=policy, limits=limits, start=start, stop=stop, records=self.records
+            path,
+            policy=policy,
+            limits=limits,
+            start=start,
+            stop=stop,
+            records=self.records,
+            tail=tail,
+            size=size,
         )
         self.policy = self.reader.policy
         self.limits = self.reader.limits
@@ -138,14 +148,14 @@ class Scanner:
 
         Ranges and damage are left to the caller; only a strict reader raises.
         """
-        with self.reader.path.open("rb", buffering=0) as file:
-            size = os.fstat(file.fileno()).st_size
-            run = Run(self.reader, file.fileno(), size)
+        with self.reader.opened() as run:
+            if run is None:
+                return
             plain = run.batches()
             if self.kernels is None:
                 yield from plain
             else:
-                yield from self._fast(file, run, plain, size)
+                yield from self._fast(run.file, run, plain, run.size)
 
     def _batches(self) -> Generator[pa.RecordBatch, None, None]:
         with closing(self.items()) as items:
@@ -191,13 +201,8 @@ class Scanner:
         decoder = self._decoder()
         stop = size if self.reader.stop is None else min(self.reader.stop, size)
         chunk = self._open(file, size)
-        last: int | None = None  # the last batch that the kernels read
 
         def slow() -> Batch | None:
-            nonlocal last
-            if last is not None and self.policy is Policy.SALVAGE:
-                run.last_offset = self._last_offset(run, last)
-            last = None
             batch = next(plain, None)
             self.fallbacks += batch is not None
             return batch
@@ -205,13 +210,15 @@ class Scanner:
         while True:
             position = run.position
             if position < stop:
-                self._read(file, chunk, position, stop)
+                try:
+                    self._read(file, chunk, position, stop)
+                except UnreadableError:
+                    chunk.size = 0  # the reference codecs meet it too
             else:
                 chunk.size = 0
             for item in decoder.decode(chunk, position):
                 if isinstance(item, Rows):
                     self._count_in(run, item)
-                    last = item.last
                     yield item
                     continue
                 batch = slow()
@@ -263,16 +270,9 @@ class Scanner:
         run.position = rows.end
         run.count += rows.entries
         run.record_count += rows.batch.num_rows if self.records else 0
+        run.last_batch = rows.last
         if run.all_valid:
             run.valid = rows.end
-
-    def _last_offset(self, run: Run, position: int) -> int:
-        """The last offset of a batch that the kernels have read."""
-        from kafka_log.segment.reference import construct_engine
-
-        data = run.read(position, run.position - position)
-        batch = construct_engine(data, position, run.name, self.policy, self.limits, False)
-        return batch.last_offset
 
     def _past(self, batch: Batch) -> bool:
         """Whether a damaged batch lies after the range, so that its damage matters to nobody."""
@@ -318,7 +318,7 @@ class BatchScanner(Scanner):
 
     Where batches are large only their headers are read, each by a call of ``pread``. With ``mmap`` the file is mapped into
     memory, which is several times as fast; but a file that becomes shorter meanwhile then ends the process, as with every
-    map (a broker that truncates a log does this). Without it such a file just ends.
+    map (a broker that truncates a log does this). Without it that is an error as any other.
     """
 
     view = BATCHES
@@ -336,6 +336,8 @@ class BatchScanner(Scanner):
         engine: Engine = "auto",
         start: int = 0,
         stop: int | None = None,
+        tail: Tail | str = Tail.REFERENCE,
+        size: int | None = None,
         mmap: bool = False,
     ) -> None:
         super().__init__(
@@ -348,6 +350,8 @@ class BatchScanner(Scanner):
             engine=engine,
             start=start,
             stop=stop,
+            tail=tail,
+            size=size,
         )
         self.mmap = mmap
 

@@ -15,7 +15,7 @@ from codecgen.runtime.errors import CodecError
 from kafka_codecs import LOG_ENTRY
 from kafka_log.segment import framing
 from kafka_log.segment.batch_headers import HEADER_BYTES
-from kafka_log.segment.positioned_reads import read_at
+from kafka_log.segment.positioned_reads import UnreadableError, read_at
 
 WINDOW = 16 << 20
 """Bytes of a file that are looked through at a time when batches are large. Memory holds the pages with headers."""
@@ -128,7 +128,12 @@ class ReadHeaders:
         at = count = 0
         while count < self.most and room - at >= framing.HEADER_START:
             wanted = min(HEADER_BYTES, room - at)
-            got = read_at(self.file, view[at : at + wanted], position + at)
+            try:
+                got = read_at(self.file, view[at : at + wanted], position + at)
+            except UnreadableError:
+                if count:
+                    return at, count, 0
+                raise
             if got < framing.HEADER_START:
                 return at, count, got
             size = size_of(view, at)

@@ -21,6 +21,17 @@ class Policy(StrEnum):
     """Like kafka, but only batches that are whole; after damage it goes on, and says what was lost."""
 
 
+class Tail(StrEnum):
+    """What may lie after the last whole batch of a segment. docs/policies.md has the table."""
+
+    REFERENCE = "reference"
+    """What Apache Kafka's reader makes of it: half a batch is nothing, zeros are an error."""
+    ACTIVE = "active"
+    """A broker may be writing the segment, or was killed: half a batch and zeros are normal. ``strict`` refuses them."""
+    ROLLED = "rolled"
+    """Another segment follows: brokers cut the file after its last batch, so anything there is damage."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Something wrong with a batch. ``at`` is ``records``, ``crc``, or the name of a value that cannot be had."""
@@ -151,7 +162,8 @@ class Lost:
 class End:
     """How reading a file ended.
 
-    ``stop`` is ``eof``, ``partial`` (it ended quietly with bytes left over) or ``error`` (what ``error`` says).
+    ``stop`` is ``eof``, ``partial`` (it ended quietly with bytes left over), ``zeros`` (these are zeros alone) or ``error``
+    (what ``error`` says). ``note`` says why bytes that are left over are normal; None when they are not, or there are none.
     ``valid_bytes`` is the end of the last batch before the first that fails its checksum, ``iterated_bytes`` the
     end of the last batch.
     """
@@ -164,3 +176,9 @@ class End:
     stop: str
     error: CodecError | None = None
     lost: tuple[Lost, ...] = ()
+    note: str | None = None
+
+    @property
+    def is_normal(self) -> bool:
+        """Whether nothing is wrong with how the file ended, and nothing was lost."""
+        return not self.lost and (self.stop == "eof" or self.note is not None)

@@ -1,26 +1,121 @@
-"""Reads at a place of a file."""
+"""Reads at a place of a file, and what becomes of bytes that the system does not give.
+
+:func:`pread` is the one function by which bytes of segments are read, but for the kernel that reads headers (see
+:mod:`codecgen.runtime.arrow.header_reads`); where that one fails, the same bytes are asked for here.
+"""
 
 from __future__ import annotations
 
 import os
 from io import FileIO
+from pathlib import Path
+from typing import Any
+
+from codecgen.runtime.errors import CodecError, Where
+
+SECTOR = 512
+"""Bytes that a disk cannot read at the least, if it cannot read one of them."""
+
+
+class UnreadableError(CodecError, OSError):
+    """The system does not give the bytes of a file from a place on. ``errno`` is its number for why, None when the file
+    became shorter."""
+
+    def __init__(self, reason: str, where: Where | None = None, number: int | None = None) -> None:
+        super().__init__(reason, where)
+        self.errno = number
+        self.strerror = reason
+        self.filename = self.where.file
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.reason, self.where, self.errno)
+
+    def __str__(self) -> str:
+        return CodecError.__str__(self)
+
+
+def open_segment(path: Path) -> FileIO:
+    """A file that is read. Raises UnreadableError."""
+    try:
+        return path.open("rb", buffering=0)
+    except OSError as error:
+        raise unreadable(error, 0, path) from error
+
+
+def pread(file: FileIO, view: memoryview, position: int) -> int:
+    """Fill a view, or the first part of it, with the bytes at a place of a file. How many; 0 at its end. Raises OSError."""
+    if hasattr(os, "preadv"):
+        return os.preadv(file.fileno(), (view,), position)
+    file.seek(position)
+    return file.readinto(view) or 0
 
 
 def read_at(file: FileIO, view: memoryview, position: int) -> int:
-    """Fill a view with the bytes at a place of a file. How many there were. Raises OSError that names the file."""
-    done = 0
-    try:
-        while done < len(view):
-            if hasattr(os, "preadv"):
-                n = os.preadv(file.fileno(), (view[done:],), position + done)
-            else:
-                file.seek(position + done)
-                n = file.readinto(view[done:]) or 0
+    """Fill a view with the bytes at a place of a file. How many there were: fewer where the file ends, or before the first
+    sector that cannot be read. Raises UnreadableError when that is the first one."""
+    done, end = 0, len(view)
+    bad: int | None = None  # up to here it could not be read at once
+    while done < len(view):
+        try:
+            n = pread(file, view[done:end], position + done)
+        except OSError as error:
+            if end - done <= _rest_of_sector(position + done):
+                if done:
+                    return done
+                raise unreadable(error, position, Path(os.fsdecode(file.name))) from error
+            bad = end
+        else:
             if not n:
-                break
+                return done
             done += n
-    except OSError as error:
-        if error.errno is None:
-            raise
-        raise OSError(error.errno, error.strerror, file.name) from None
+            if bad is None or done < end:
+                continue
+        # Half of what is left, up to where a sector ends.
+        half = (done + bad) // 2
+        half -= (position + half) % SECTOR
+        end = min(max(half, done + _rest_of_sector(position + done)), len(view))
     return done
+
+
+def read_exactly(file: FileIO, position: int, n: int) -> bytes:
+    """``n`` bytes at a place of a file. Raises UnreadableError, also when it has fewer: it had them when its size was taken."""
+    data = bytearray(n)
+    view = memoryview(data)
+    done = 0
+    while done < n:
+        got = read_at(file, view[done:], position + done)
+        if not got:
+            where = Where(position=position + done, file=os.fsdecode(file.name))
+            raise UnreadableError("the file became shorter while it was read", where)
+        done += got
+    return bytes(data)
+
+
+def read_what_there_is(file: FileIO, position: int, n: int, fill: int) -> bytes:
+    """``n`` bytes at a place of a file. In the place of what cannot be read are bytes ``fill``."""
+    out = bytearray([fill]) * n
+    view = memoryview(out)
+    done, step = 0, n
+    while done < n:
+        try:
+            got = read_at(file, view[done : done + step], position + done)
+        except UnreadableError:
+            # Sectors that cannot be read lie together: the next ones are tried one by one.
+            got, step = _rest_of_sector(position + done), SECTOR
+        else:
+            if not got:
+                break
+            step *= 2
+        done += got
+    return bytes(out)
+
+
+def _rest_of_sector(position: int) -> int:
+    return SECTOR - position % SECTOR
+
+
+def unreadable(error: OSError, position: int | None, path: Path) -> UnreadableError:
+    """The error of the system as one that names the place."""
+    text = error.strerror or str(error)
+    where = Where(position=position, file=os.fspath(path))
+    return UnreadableError(f"{text}: it cannot be read", where, error.errno)

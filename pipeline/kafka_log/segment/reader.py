@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from codecgen.runtime.errors import CodecError, ParseError, TrailingError, Where
+from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.segment.model import Batch, End, Lost, Policy, is_own_checksum
+from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_checksum
+from kafka_log.segment.passes import Run
+from kafka_log.segment.positioned_reads import (
+    UnreadableError,
+    open_segment,
+)
 
 # The codecs, and what stands on them, are imported where they are needed: the Arrow kernels may leave nothing to them.
 if TYPE_CHECKING:
@@ -35,9 +42,13 @@ class SegmentReader:
 
     Iterate to get :class:`Batch` objects in the order of the file; then ``end`` says how it ended. Memory holds
     one batch at a time. ``start`` and ``stop`` bound the bytes to read (``start`` must be the first byte of a batch;
-    entries that begin before ``stop`` are read). ``records=False`` reads headers only.
+    entries that begin before ``stop`` are read). ``records=False`` reads headers only. ``tail`` says what may lie after the
+    last whole batch: what is normal there is no error and not lost, and ``end.note`` names it.
 
-    Raises :class:`ParseError` for the first problem under ``strict``; OSError when the file cannot be read.
+    ``size`` are the bytes that the file had when it was found: they are lost when it is gone.
+
+    Raises :class:`CodecError` for the first problem under ``strict``, FileNotFoundError for a file that was never there.
+    What cannot be read of a file is a problem as any other: an :class:`UnreadableError`, which is an OSError too.
     """
 
     def __init__(
@@ -50,6 +61,8 @@ class SegmentReader:
         start: int = 0,
         stop: int | None = None,
         records: bool = True,
+        tail: Tail | str = Tail.REFERENCE,
+        size: int | None = None,
     ) -> None:
         self.path = Path(path)
         self.policy = Policy(policy)
@@ -59,6 +72,8 @@ class SegmentReader:
         self.start = start
         self.stop = stop
         self.records = records
+        self.tail = Tail(tail)
+        self.size = size
         self.end: End | None = None
 
     @cached_property
@@ -68,137 +83,51 @@ class SegmentReader:
         return construct_engine
 
     def __iter__(self) -> Iterator[Batch]:
-        with self.path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            yield from Run(self, file.fileno(), size).batches()
+        with self.opened() as run:
+            if run is not None:
+                yield from run.batches()
 
-
-class Run:
-    """One pass over a file."""
-
-    def __init__(self, reader: SegmentReader, descriptor: int, size: int) -> None:
-        self.reader = reader
-        self.descriptor = descriptor
-        self.size = size
-        self.name = os.fspath(reader.path)
-        self.position = reader.start
-        self.count = self.record_count = 0
-        self.valid = reader.start
-        self.all_valid = True
-        self.lost: list[Lost] = []
-        self.last_offset: int | None = None
-
-    def read(self, position: int, n: int) -> bytes:
-        """``n`` bytes of the file. A file that became shorter while it was read gives fewer."""
-        os.lseek(self.descriptor, position, os.SEEK_SET)
-        parts = []
-        while n > 0:
-            part = os.read(self.descriptor, min(n, 1 << 24))
-            if not part:
-                break
-            parts.append(part)
-            n -= len(part)
-        return b"".join(parts)
-
-    def batches(self) -> Iterator[Batch]:
-        """All batches; then the reader's ``end`` is set, also when an error is raised."""
+    @contextmanager
+    def opened(self) -> Iterator[Run | None]:
+        """A pass over the file, None when it cannot be opened: then ``end`` is set."""
         try:
-            stop = yield from self.run()
-        except CodecError as error:
-            self.finish("error", error)
-            if self.reader.policy is Policy.STRICT:
-                raise
-        else:
-            self.finish(stop, None)
+            file = open_segment(self.path)
+        except UnreadableError as error:
+            self._fail(error)
+            yield None
+            return
+        with file:
+            yield Run(self, file, os.fstat(file.fileno()).st_size)
 
-    def run(self) -> Generator[Batch, None, str]:
-        reader = self.reader
-        salvage = reader.policy is Policy.SALVAGE
-        stop = self.size if reader.stop is None else min(reader.stop, self.size)
-        while self.position < stop:
-            try:
-                size = self.next_size()
-                if size is None:
-                    if reader.policy is Policy.KAFKA:
-                        return "partial"
-                    raise self.cut_off()
-                data = self.read(self.position, size)
-                batch = reader.engine(
-                    data, self.position, self.name, reader.policy, reader.limits, reader.records
-                )
-                if salvage:
-                    self.believe(batch)
-            except CodecError as error:
-                if not salvage:
-                    raise
-                self.skip(str(error))
-                continue
-            self.count_in(batch)
-            yield batch
-        return "eof" if self.position >= self.size else "partial"
-
-    def next_size(self) -> int | None:
-        """Length of the next entry, None when the file ends before the entry does."""
-        from kafka_log.segment import framing
-
-        left = self.size - self.position
-        # Apache Kafka's file reader wants one byte more than the head of an entry.
-        if left <= framing.HEADER_START:
-            return None
-        frame = framing.frame_of(
-            self.read(self.position, framing.HEADER_START), self.position, self.name
+    def _fail(self, error: UnreadableError) -> None:
+        """Note that the file cannot be opened."""
+        if self.size is None and error.errno == errno.ENOENT and error.__cause__ is not None:
+            raise error.__cause__
+        size = _size_of(self.path) if self.size is None else self.size
+        stop = size if self.stop is None else min(self.stop, size)
+        start = min(self.start, stop)
+        salvage = self.policy is Policy.SALVAGE
+        at = stop if salvage else start
+        self.end = End(
+            batches=0,
+            records=0,
+            valid_bytes=start,
+            iterated_bytes=at,
+            trailing_bytes=size - at,
+            stop="eof" if salvage else "error",
+            error=None if salvage else error,
+            lost=(Lost(start, stop, str(error)),) if salvage else (),
         )
-        return frame.size if frame.size <= left else None
+        if self.policy is Policy.STRICT:
+            raise error
 
-    def believe(self, batch: Batch) -> None:
-        """Refuse a batch whose own checksum is wrong; note what is missing of one that is cut short."""
-        for finding in batch.findings:
-            if is_own_checksum(finding):
-                raise finding
-        if batch.problems:
-            self.note_lost_records(batch)
 
-    def count_in(self, batch: Batch) -> None:
-        self.position += batch.size
-        self.count += 1
-        self.record_count += len(batch.records)
-        self.all_valid = self.all_valid and batch.is_valid
-        if self.all_valid:
-            self.valid = self.position
-        self.last_offset = batch.last_offset
-
-    def note_lost_records(self, batch: Batch) -> None:
-        after = batch.records[-1].offset if batch.records else None
-        reason = f"{len(batch.records)} records could be read: {batch.problems[-1].error}"
-        end = batch.position + batch.size
-        self.lost.append(Lost(batch.position, end, reason, after, batch.next_offset))
-
-    def skip(self, reason: str) -> None:
-        """Go on at the next batch that is whole; what is in between is lost."""
-        from kafka_log.segment.resynchronisation import next_entry
-
-        start = self.position
-        found = next_entry(self.read, start + 1, self.size, self.name, self.last_offset)
-        position, offset = (self.size, None) if found is None else found
-        self.lost.append(Lost(start, position, reason, self.last_offset, offset))
-        self.position = position
-
-    def cut_off(self) -> ParseError:
-        left = self.size - self.position
-        where = Where(position=self.position, file=self.name)
-        return TrailingError(f"{left} bytes at the end are no whole batch", where)
-
-    def finish(self, stop: str, error: CodecError | None) -> None:
-        self.reader.end = End(
-            batches=self.count,
-            records=self.record_count,
-            valid_bytes=self.valid,
-            iterated_bytes=self.position,
-            trailing_bytes=self.size - self.position,
-            stop=stop,
-            error=error,
-            lost=tuple(self.lost),
-        )
+def _size_of(path: Path) -> int:
+    """Bytes of a file that cannot be opened; 0 where nobody knows."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def damage(batch: Batch) -> list[CodecError]:

@@ -46,6 +46,8 @@ def read(
         engine=scan.engine,
         start=part.start,
         stop=part.stop,
+        tail=part.segment.tail,
+        size=part.segment.size,
     )
     row_filter = RowFilter(part, scan)
     checked = TIMESTAMP in scan.columns and scan.timestamp_unit == "us"

@@ -117,19 +117,28 @@ class RowFilter:
 
 
 def in_batches(rows: Iterable[Row], part: Split, scan: Scan) -> Iterator[pa.RecordBatch]:
-    """Rows as Arrow, in batches of the size that the scan wants."""
+    """Rows as Arrow, in batches of the size that the scan wants. An error comes after the rows before it."""
     held: list[Row] = []
     total = 0
     fixed = _fixed_bytes(part, scan)
-    for row in rows:
-        size = fixed + _size(row)
-        if held and (len(held) >= scan.batch_rows or total + size > scan.batch_bytes):
-            yield to_arrow(held, scan.schema, part.segment)
-            held, total = [], 0
-        held.append(row)
-        total += size
+    raised: CodecError | None = None
+    try:
+        for row in rows:
+            size = fixed + _size(row)
+            if held and (len(held) >= scan.batch_rows or total + size > scan.batch_bytes):
+                yield to_arrow(held, scan.schema, part.segment)
+                held, total = [], 0
+            held.append(row)
+            total += size
+    except CodecError as error:
+        raised = error
     if held:
         yield to_arrow(held, scan.schema, part.segment)
+    if raised is not None:
+        try:
+            raise raised
+        finally:
+            del raised  # its traceback holds this frame
 
 
 def _fixed_bytes(part: Split, scan: Scan) -> int:

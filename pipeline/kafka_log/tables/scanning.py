@@ -135,17 +135,21 @@ def scan(
             limits=limits,
             engine=engine,
             start=start,
+            tail=segment.tail,
+            size=segment.size,
         )
 
     # What cannot be asked for is refused here, not where the first row would be.
-    Scanner("", None, policy, on_damage=on_damage, chunk_bytes=chunk_bytes, engine=engine)
+    keep = Scanner(
+        "", None, policy, on_damage=on_damage, chunk_bytes=chunk_bytes, engine=engine
+    ).keep
     if view is not None:
         # Codecs of all that it has: not for other scans.
         from kafka_log.tables.topic_views import topic_view
 
-        return _scan_view(topic_view(view, columns), found, wanted, scanner, engine)
-    segments = [(p, segment) for p in found for segment in _within(p.segments, wanted)]
-    return _stream(_Output(RECORDS, found, columns, binary_view), segments, scanner)
+        return _scan_view(topic_view(view, columns), found, wanted, scanner, engine, keep)
+    segments = [(p, list(_within(p.segments, wanted))) for p in found]
+    return _stream(_Output(RECORDS, found, columns, binary_view), segments, scanner, keep)
 
 
 def read_table(
@@ -218,12 +222,14 @@ def scan_batches(
             on_damage=on_damage,
             limits=limits,
             engine=engine,
+            tail=segment.tail,
+            size=segment.size,
             mmap=mmap,
         )
 
-    BatchScanner("", None, policy, on_damage=on_damage, engine=engine)
-    segments = [(p, segment) for p in found for segment in p.segments]
-    return _stream(_Output(BATCHES, found, columns, False), segments, scanner)
+    keep = BatchScanner("", None, policy, on_damage=on_damage, engine=engine).keep
+    segments = [(p, p.segments) for p in found]
+    return _stream(_Output(BATCHES, found, columns, False), segments, scanner, keep)
 
 
 # ---------------------------------------------------------------- what is read
@@ -262,7 +268,7 @@ def _find(
     partitions: int | Iterable[int] | None,
     include: Collection[State],
 ) -> list[Partition]:
-    found = chosen(discover(path, include), topics, partitions)
+    found = chosen(discover(path, include, unreadable_raises=False), topics, partitions)
     _check_places(found)
     return found
 
@@ -304,12 +310,15 @@ def _scan_view(
     wanted: Range,
     scanner: Callable[[Partition, Segment, Sequence[str]], Scanner],
     engine: Engine,
+    keep: bool,
 ) -> pa.RecordBatchReader:
     there = view.partitions(found)
     size = sum(segment.size for partition in there for segment in partition.segments)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for partition in there:
+            if partition.error is not None and not keep:
+                raise partition.error
             for segment in _within(partition.segments, wanted):
                 records = scanner(partition, segment, view.needed)
                 yield from view.batches(
@@ -404,12 +413,16 @@ def viewed(kind: Any) -> Any:
 
 def _stream(
     output: _Output,
-    segments: Sequence[tuple[Partition, Segment]],
+    segments: Sequence[tuple[Partition, Sequence[Segment]]],
     scanner: Callable[[Partition, Segment, Sequence[str]], Scanner],
+    keep: bool,
 ) -> pa.RecordBatchReader:
     def batches() -> Iterator[pa.RecordBatch]:
-        for partition, segment in segments:
-            for batch in scanner(partition, segment, output.own):
-                yield output.batch(batch, segment)
+        for partition, there in segments:
+            if partition.error is not None and not keep:
+                raise partition.error
+            for segment in there:
+                for batch in scanner(partition, segment, output.own):
+                    yield output.batch(batch, segment)
 
     return pa.RecordBatchReader.from_batches(output.schema, batches())

@@ -209,6 +209,8 @@ def _rows(part: Split, scan: Scan) -> Iterator[Row]:
         limits=scan.limits,
         start=part.start,
         stop=part.stop,
+        tail=part.segment.tail,
+        size=part.segment.size,
     )
     row_filter = RowFilter(part, scan)
     with row_filter.reading(reader):

@@ -1,8 +1,8 @@
 """Functions as machine code, by numba where it is there; without it, or with NUMBA_DISABLE_JIT=1, they stay plain Python.
 
-Compiled kernels are kept on disk by numba, which notices a change in the file of a kernel, and in no other. The primitives
-are parts of all kernels, so a digest of their text is in the names of the files that are kept: what was compiled with other
-primitives is never found.
+Compiled kernels are kept on disk (see :mod:`codecgen.runtime.arrow.kept_code`). numba notices a change in the file of a kernel,
+and in no other. The primitives are parts of all kernels, so a digest of their text is in the names of the files that are
+kept: what was compiled with other primitives is never found.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from __future__ import annotations
 import hashlib
 import importlib
 from collections.abc import Callable
+from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar, cast
+
+from codecgen.runtime.arrow.kept_code import kept
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -80,7 +83,18 @@ if JIT:
         if PRIMITIVES is None or _kept is object or _cache is None:
             return
         try:
-            kept_on_disk = type("KeptCode", (_cache,), {"_impl_class": _NamedFiles})
-            compiled._cache = kept_on_disk(compiled.py_func)
-        except RuntimeError:  # neither the package nor the user's cache can be written to
+            compiled._cache = _kept_code()(compiled.py_func)
+        except (
+            RuntimeError,
+            OSError,
+        ):  # neither the package nor the user's cache can be written to
             return
+
+    @cache
+    def _kept_code() -> Any:
+        """What keeps machine code: that of this numba, with these primitives."""
+        llvmlite = importlib.import_module("llvmlite")
+        dumps = importlib.import_module("numba.core.serialize").dumps
+        kind: Any = kept(_cache, (numba.__version__, llvmlite.__version__), dumps)
+        kind._impl_class = _NamedFiles
+        return kind

@@ -1,0 +1,66 @@
+"""What brokers leave after the last whole batch of the segment that they write to.
+
+A file that was made longer in advance ends in zeros. A broker that is writing, or was killed, leaves the first bytes of a
+batch. After a loss of power zeros stand for what did not reach the disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from codecgen.runtime.errors import CodecError
+
+CHUNK = 1 << 20
+FIRST = 1 << 10
+"""Bytes that are read at first: mostly one of them is not zero."""
+
+UNWRITTEN = 8
+"""Zeros at the end of a batch with a wrong checksum, and nothing else after them, from which on it is one that was not
+written to its end. Whole batches end in fewer, unless their last value does."""
+
+Read = Callable[[int, int], bytes]
+"""Position and number of bytes -> bytes."""
+
+
+def all_zeros(read: Read, start: int, size: int) -> bool:
+    """Whether all bytes of a file of ``size`` bytes from ``start`` on are zeros."""
+    position, step = start, FIRST
+    while position < size:
+        if read(position, min(step, size - position)).strip(b"\0"):
+            return False
+        position += step
+        step = min(2 * step, CHUNK)
+    return True
+
+
+def data_end(read: Read, start: int, size: int) -> int:
+    """The end of the last byte that is not zero; ``start`` when there is none from there on."""
+    found = start
+    for position in range(start, size, CHUNK):
+        chunk = read(position, min(CHUNK, size - position)).rstrip(b"\0")
+        if chunk:
+            found = position + len(chunk)
+    return found
+
+
+def is_unwritten(read: Read, position: int, size: int) -> bool:
+    """Whether an entry that is not good was never written to its end: where its last bytes should be, and after it, there
+    are zeros alone."""
+    from kafka_log.segment import framing  # the codecs: files that end well do not need them
+
+    try:
+        head = read(position, framing.HEADER_START)
+        claimed = framing.frame_of(head, position, "").size
+    except CodecError:
+        claimed = framing.HEADER_START  # it has no length yet
+    return all_zeros(read, max(position, position + claimed - UNWRITTEN), size)
+
+
+def zeros_note(count: int) -> str:
+    """What there is to say about zeros."""
+    return f"{count} bytes at the end are zeros: nothing was written there yet"
+
+
+def torn_note(count: int) -> str:
+    """What there is to say about a batch that is cut off."""
+    return f"{count} bytes at the end are of a batch that was not written to its end"
