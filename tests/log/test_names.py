@@ -50,6 +50,8 @@ def test_fields_of_headers_are_spelled_where_they_are_given_out() -> None:
     shown = {
         "json_dump.py",
         "text_dump.py",
-        "encoding.py",
-    }  # the last one as an example of an argument
+        "encoding.py",  # as an example of an argument
+        "producers.py",
+        "transactions.py",
+    }
     assert spelled == {"model.py"} | shown

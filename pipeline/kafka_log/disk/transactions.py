@@ -1,21 +1,18 @@
-"""Transactions of one partition, from its batches: what a consumer that reads committed records leaves out."""
+"""Transactions of one partition, from its batches: when each began, and how it ended."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 from codecgen.runtime.errors import CodecError
-from kafka_codecs import PRODUCER_SNAPSHOT, ControlRecordType
+from kafka_codecs import ControlRecordType
 from kafka_log.disk.directory import Segment
+from kafka_log.disk.markers import MarkerBodies, Markers
+from kafka_log.disk.producer_snapshots import producers_of
 from kafka_log.segment.batch_headers import headers
-from kafka_log.segment.positioned_reads import UnreadableError
-from kafka_log.segment.reader import SegmentReader
-
-SNAPSHOT_BYTES = 64 << 20
-"""The largest producer snapshot that is read: more than a million producers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +37,121 @@ class Transactions:
     begun: tuple[tuple[int, int], ...] = ()
 
 
-class _Header(NamedTuple):
-    """Columns of the view batches."""
+class State(StrEnum):
+    """How far a transaction is in a partition: it is open until its marker is there."""
+
+    OPEN = "open"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A transaction as a partition shows it.
+
+    ``producer_epoch`` is that of its data, or of the marker where there is no data: markers may have the epoch after it.
+    ``first_offset`` is None for a marker whose data is gone, or never was. ``last_offset`` is that of the marker, or of the
+    last record. Timestamps are in milliseconds, None where the log has none. ``records`` are those that are still there.
+    """
+
+    state: State
+    producer_id: int
+    producer_epoch: int
+    first_offset: int | None
+    last_offset: int | None
+    first_timestamp: int | None = None
+    last_timestamp: int | None = None
+    records: int = 0
+
+
+class Header(NamedTuple):
+    """What counts of a transactional batch: columns of the view batches, timestamps in milliseconds."""
 
     position: int
+    size: int
+    magic: int
+    codec: int
     base_offset: int
+    last_offset: int
     producer_id: int
+    producer_epoch: int
     is_control: bool
+    record_count: int
+    timestamp_type: int
+    base_timestamp: int | None
+    max_timestamp: int
+
+
+Step = tuple[Header, ControlRecordType | None]
+"""A transactional batch, and what it says when it is a marker."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A transaction that has begun, so far."""
+
+    producer_epoch: int
+    first_offset: int
+    last_offset: int | None
+    first_timestamp: int | None = None
+    last_timestamp: int | None = None
+    records: int = 0
+
+
+def walk(steps: Iterable[Step], begun: Mapping[int, Observed]) -> Iterator[Observed]:
+    """What a transaction is: from the first transactional batch of a producer id to its next marker, whatever the epochs.
+
+    Gives those that end when they do; after the last step those that are open, by their first offsets. ``begun`` are those that
+    are open before the first step, by their producers (see :func:`open_before`).
+    """
+    started = {
+        producer: _Open(old.producer_epoch, old.first_offset, old.last_offset)
+        for producer, old in begun.items()
+        if old.first_offset is not None
+    }
+    for header, kind in steps:
+        if header.producer_id < 0:
+            continue  # brokers keep no state of it
+        if not header.is_control:
+            now = started.get(header.producer_id)
+            if now is None:
+                now = _Open(header.producer_epoch, header.base_offset, None)
+                started[header.producer_id] = now
+            if now.first_timestamp is None and now.first_offset == header.base_offset:
+                now.first_timestamp = _first_timestamp(header)
+            now.producer_epoch = header.producer_epoch
+            now.last_offset = header.last_offset
+            now.last_timestamp = _time(header.max_timestamp)
+            now.records += max(header.record_count, 0)
+        elif kind is not None:
+            yield _ended(header, kind, started.pop(header.producer_id, None))
+    for producer, one in sorted(started.items(), key=lambda item: (item[1].first_offset, item[0])):
+        offsets = one.first_offset, one.last_offset
+        times = one.first_timestamp, one.last_timestamp
+        yield Observed(State.OPEN, producer, one.producer_epoch, *offsets, *times, one.records)
+
+
+def _ended(header: Header, kind: ControlRecordType, one: _Open | None) -> Observed:
+    state = State.ABORTED if kind is ControlRecordType.ABORT else State.COMMITTED
+    last, time = header.base_offset, _time(header.max_timestamp)
+    if one is None:
+        epoch = header.producer_epoch
+        return Observed(state, header.producer_id, epoch, None, last, last_timestamp=time)
+    epoch, first = one.producer_epoch, one.first_offset
+    return Observed(
+        state, header.producer_id, epoch, first, last, one.first_timestamp, time, one.records
+    )
+
+
+def _first_timestamp(header: Header) -> int | None:
+    """That of the first record, as far as a header has it."""
+    from_producer = header.timestamp_type != 1 and header.base_timestamp is not None
+    first = header.base_timestamp if from_producer else header.max_timestamp
+    return _time(header.max_timestamp if first is None or first < 0 else first)
+
+
+def _time(milliseconds: int) -> int | None:
+    return milliseconds if milliseconds >= 0 else None
 
 
 def transactions(segments: Iterable[Segment], *, damage_raises: bool = True) -> Transactions:
@@ -58,66 +163,56 @@ def transactions(segments: Iterable[Segment], *, damage_raises: bool = True) -> 
     """
     segments = list(segments)
     aborted: list[Transaction] = []
-    begun = _open_before(segments[0]) if segments else {}
+    begun: list[tuple[int, int]] = []
+    before = open_before(segments[0]) if segments else {}
+    for found in walk(_steps(segments, damage_raises), before):
+        first, last = found.first_offset, found.last_offset
+        if first is None:
+            continue
+        if found.state is State.OPEN:
+            begun.append((found.producer_id, first))
+        elif found.state is State.ABORTED and last is not None:
+            aborted.append(Transaction(found.producer_id, first, last))
+    stable = min((first for _, first in begun), default=None)
+    return Transactions(tuple(aborted), stable, tuple(sorted(begun)))
+
+
+def open_before(segment: Segment) -> dict[int, Observed]:
+    """The transactions that are open where a log begins, by their producers: what the producer snapshot there says."""
+    if not segment.is_named or segment.base_offset == 0:
+        return {}
+    entries = producers_of(segment.path.with_suffix(".snapshot")) or ()
+    return {
+        e.producer_id: Observed(
+            State.OPEN,
+            e.producer_id,
+            e.producer_epoch,
+            e.current_txn_first_offset,
+            e.last_offset if e.last_offset >= 0 else None,
+        )
+        for e in entries
+        if 0 <= e.current_txn_first_offset < segment.base_offset
+    }
+
+
+def _steps(segments: Iterable[Segment], damage_raises: bool) -> Iterator[Step]:
+    """All batches that are part of a transaction."""
+    known: MarkerBodies = {}
+    wanted = (*Header._fields, "is_transactional")
     for segment in segments:
         try:
-            for header in _transactional(segment):
-                if not header.is_control:
-                    begun.setdefault(header.producer_id, header.base_offset)
-                    continue
-                kind = _marker(segment, header)
-                if kind is None:
-                    continue
-                first = begun.pop(header.producer_id, None)
-                if kind is ControlRecordType.ABORT and first is not None:
-                    aborted.append(Transaction(header.producer_id, first, header.base_offset))
+            with Markers(segment, known) as markers:
+                for *values, is_transactional in headers(segment.path, wanted, segment.tail):
+                    if is_transactional:
+                        yield step(Header(*values), markers)
         except CodecError:
             if damage_raises:
                 raise
-    stable = min(begun.values(), default=None)
-    return Transactions(tuple(aborted), stable, tuple(sorted(begun.items())))
 
 
-def _open_before(segment: Segment) -> dict[int, int]:
-    """The first offsets of the transactions that are open where a log begins, by their producers.
-
-    A snapshot that is missing, or is not what it should be, knows of none: brokers pass over it too.
-    """
-    path = segment.path.with_suffix(".snapshot")
-    if not segment.is_named or segment.base_offset == 0:
-        return {}
-    try:
-        with path.open("rb") as file:
-            data = file.read(SNAPSHOT_BYTES + 1)
-        if len(data) > SNAPSHOT_BYTES:
-            return {}
-        entries = PRODUCER_SNAPSHOT.parse(data, file=os.fspath(path)).entries
-    except (OSError, CodecError):
-        return {}
-    firsts = ((e.producer_id, e.current_txn_first_offset) for e in entries)
-    return {producer: first for producer, first in firsts if 0 <= first < segment.base_offset}
-
-
-def _marker(segment: Segment, header: _Header) -> ControlRecordType | None:
-    """What a control batch says about a transaction."""
-    first = header.position
-    reader = SegmentReader(segment.path, start=first, stop=first + 1, size=segment.size)
-    for batch in reader:
-        for record in batch.records:
-            if record.control is None or record.control.type_id is None:
-                continue
-            for kind in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
-                if record.control.type_id == kind:
-                    return kind
-    error = None if reader.end is None else reader.end.error
-    if isinstance(error, UnreadableError):
-        raise error
-    return None
-
-
-def _transactional(segment: Segment) -> Iterator[_Header]:
-    """The headers of all batches that are part of a transaction."""
-    wanted = (*_Header._fields, "is_transactional")
-    for *values, is_transactional in headers(segment.path, wanted, segment.tail):
-        if is_transactional:
-            yield _Header(*values)
+def step(header: Header, markers: Markers) -> Step:
+    """A batch for :func:`walk`."""
+    if not header.is_control:
+        return header, None
+    place = header.position, header.size
+    return header, markers.kind(*place, header.magic, header.codec, header.record_count)

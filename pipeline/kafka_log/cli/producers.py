@@ -1,0 +1,56 @@
+"""``kafka-log producers``: idempotent and transactional producers, and their sequence numbers."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from kafka_log.cli.common import PROBLEMS
+from kafka_log.cli.tables import add_table_arguments, show
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_log.log_directory import LogDirectory
+
+HELP = "list producers, and what is missing of their sequence numbers"
+EXAMPLES = """\
+  kafka-log producers /var/lib/kafka --topic orders
+  kafka-log producers /var/lib/kafka --producer 1001 --output jsonl
+"""
+OF_TEXT = (
+    "topic",
+    "partition",
+    "producer_id",
+    "producer_epoch",
+    "records",
+    "last_sequence",
+    "gaps",
+    "duplicates",
+)
+"""Columns of text unless all are asked for."""
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_table_arguments(command)
+    command.add_argument(
+        "--producer", action="append", type=int, metavar="ID", help="of this producer id only"
+    )
+    command.add_argument("--wide", action="store_true", help="all columns, also as text")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command. Returns the exit code: 1 when the log is damaged."""
+    damage: list[str] = []
+    is_narrow = options.output == "text" and not options.wide
+
+    def answer(log: LogDirectory) -> pa.Table:
+        table = log.producers(producer_ids=options.producer or (), on_damage=damage.append)
+        return table.select(OF_TEXT) if is_narrow else table
+
+    code = show(options, answer, "no producers")
+    for line in damage:
+        print(f"kafka-log: {line}", file=sys.stderr)
+    return PROBLEMS if damage else code

@@ -1,0 +1,119 @@
+"""``kafka-log txn``: transactions: which are open, how the others ended, and which nobody will end."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from kafka_log.cli.common import GOOD, PROBLEMS
+from kafka_log.cli.tables import add_table_arguments, show
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_log.log_directory import LogDirectory
+
+HELP = "list transactions, and find those that hang"
+EXAMPLES = """\
+  kafka-log txn /var/lib/kafka --state open
+  kafka-log txn /var/lib/kafka --state hanging --now 2026-11-21T06:47:00Z
+  kafka-log txn /var/lib/kafka --producer 1001 --output jsonl
+"""
+STATES = ("open", "aborted", "committed", "hanging")
+MINUTES = 15
+OF_TEXT = (
+    "topic",
+    "partition",
+    "state",
+    "hanging",
+    "producer_id",
+    "transactional_id",
+    "first_offset",
+    "hides",
+)
+"""Columns of text unless all are asked for."""
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_table_arguments(command)
+    command.add_argument(
+        "--state", action="append", choices=STATES, help="those only; may be repeated"
+    )
+    command.add_argument(
+        "--producer", action="append", type=int, metavar="ID", help="of this producer id only"
+    )
+    command.add_argument(
+        "--now",
+        type=moment,
+        metavar="TIME",
+        help="when the log stood as it is, such as 2026-11-21T06:47:00Z, or milliseconds since 1970; only then a transaction"
+        " may hang for its age alone (default: the present)",
+    )
+    command.add_argument(
+        "--max-transaction-timeout",
+        type=int,
+        default=MINUTES,
+        metavar="MINUTES",
+        help="timeout of transactions whose own is not known (default %(default)s)",
+    )
+    command.add_argument("--wide", action="store_true", help="all columns, also as text")
+
+
+def moment(text: str) -> int:
+    """A time in milliseconds since 1970: a number, or ISO 8601, in UTC unless it says otherwise. Raises ArgumentTypeError."""
+    if text.isascii() and text.isdigit() and len(text) < 19:
+        return int(text)
+    try:
+        time = datetime.fromisoformat(text)
+        if time.tzinfo is None:
+            time = time.replace(tzinfo=UTC)
+        return round(time.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(f"{text!r} is no time") from None
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command. Returns the exit code: 1 when a transaction hangs, or the log is damaged."""
+    damage: list[str] = []
+    notes: list[str] = []
+    found: list[bool] = []
+    is_text = options.output == "text"
+
+    def answer(log: LogDirectory) -> pa.Table:
+        table = log.txn(
+            states=options.state or (),
+            producer_ids=options.producer or (),
+            now=options.now,
+            max_timeout_ms=options.max_transaction_timeout * 60_000,
+            on_damage=damage.append,
+        )
+        found.extend(table.column("hanging").unique().to_pylist())
+        if not is_text or options.wide:
+            return table
+        notes.extend(_reasons(table))
+        return table.select(OF_TEXT)
+
+    code = show(options, answer, "no transactions")
+    for note in notes:
+        print(note)
+    for line in damage:
+        print(f"kafka-log: {line}", file=sys.stderr)
+    return PROBLEMS if damage or any(found) else code or GOOD
+
+
+def _reasons(table: pa.Table) -> list[str]:
+    """A line for each open transaction: whether it hangs, and why."""
+    columns = ("directory", "first_offset", "hanging", "reason", "state")
+    lines = []
+    # Open ones come first.
+    for directory, offset, hanging, reason, state in zip(
+        *(table.column(name).to_pylist() for name in columns), strict=True
+    ):
+        if state != "open":
+            break
+        says = "hanging" if hanging else "open"
+        lines.append(f"{directory} from offset {offset}: {says}: {reason}")
+    return ["", *lines] if lines else []

@@ -1,0 +1,42 @@
+"""Producer snapshots: what a broker knew of the producers of a partition when it wrote one."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from codecgen.runtime.errors import CodecError
+from kafka_codecs import PRODUCER_SNAPSHOT
+
+SNAPSHOT_BYTES = 64 << 20
+"""The largest producer snapshot that is read: more than a million producers."""
+
+_NAME = re.compile(r"\d{20}\.snapshot\Z", re.ASCII)
+
+
+def producers_of(path: Path) -> list[Any] | None:
+    """The entries of a snapshot. None when it is missing, or is not what it should be: brokers pass over it too."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(SNAPSHOT_BYTES + 1)
+        if len(data) > SNAPSHOT_BYTES:
+            return None
+        return list(PRODUCER_SNAPSHOT.parse(data, file=os.fspath(path)).entries)
+    except (OSError, CodecError):
+        return None
+
+
+def newest(directory: Path) -> list[Any] | None:
+    """The entries of the newest snapshot of a partition that can be read, None without one. Raises OSError."""
+    return next(_readable(directory), None)
+
+
+def _readable(directory: Path) -> Iterator[list[Any]]:
+    names = (child.name for child in directory.iterdir())
+    for name in sorted(filter(_NAME.match, names), reverse=True):
+        entries = producers_of(directory / name)
+        if entries is not None:
+            yield entries

@@ -1,0 +1,197 @@
+"""The idempotent and transactional producers of partitions, as a table: their sequence numbers, and what is missing of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_log.disk.directory import Partition, utf8
+from kafka_log.disk.producer_snapshots import newest
+from kafka_log.report.partition_headers import OnDamage, PartitionHeaders
+
+SEQUENCES = 1 << 31
+"""How many sequence numbers there are: 0 follows the last one."""
+
+_TIME = pa.timestamp("ms", "UTC")
+
+PRODUCERS = pa.schema(
+    [
+        pa.field("topic", pa.string(), False),
+        pa.field("partition", pa.int64(), False),
+        pa.field("producer_id", pa.int64(), False),
+        pa.field("producer_epoch", pa.int16(), False),
+        pa.field("is_transactional", pa.bool_()),
+        pa.field("first_sequence", pa.int32()),
+        pa.field("last_sequence", pa.int32()),
+        pa.field("snapshot_last_sequence", pa.int32()),
+        pa.field("first_offset", pa.int64()),
+        pa.field("last_offset", pa.int64()),
+        pa.field("first_timestamp", _TIME),
+        pa.field("last_timestamp", _TIME),
+        pa.field("batches", pa.int64(), False),
+        pa.field("records", pa.int64(), False),
+        pa.field("markers", pa.int64(), False),
+        pa.field("gaps", pa.int64(), False),
+        pa.field("duplicates", pa.int64(), False),
+        pa.field("directory", pa.string(), False),
+    ]
+)
+
+_COLUMNS = (
+    "producer_id",
+    "producer_epoch",
+    "is_control",
+    "is_transactional",
+    "base_sequence",
+    "last_sequence",
+    "base_offset",
+    "last_offset",
+    "max_timestamp",
+    "record_count",
+)
+
+
+@dataclass(slots=True)
+class Run:
+    """What a partition has of one producer id and epoch, so far. Timestamps are in milliseconds."""
+
+    batches: int = 0
+    records: int = 0
+    markers: int = 0
+    gaps: int = 0
+    duplicates: int = 0
+    is_transactional: bool = False
+    first_sequence: int = -1
+    last_sequence: int = -1
+    first_offset: int = -1
+    last_offset: int = -1
+    first_timestamp: int | None = None
+    last_timestamp: int | None = None
+
+    def add(
+        self,
+        is_transactional: bool,
+        sequences: tuple[int, int],
+        offsets: tuple[int, int],
+        timestamp: int,
+        records: int,
+    ) -> None:
+        """Count a batch of data: ``sequences`` and ``offsets`` are its first and last ones."""
+        self._follow(*sequences)
+        if not self.batches:
+            self.first_offset = offsets[0]
+        self.batches += 1
+        self.records += max(records, 0)
+        self.is_transactional = self.is_transactional or is_transactional
+        self.last_offset = offsets[1]
+        if timestamp >= 0:
+            first, last = self.first_timestamp, self.last_timestamp
+            self.first_timestamp = timestamp if first is None else min(first, timestamp)
+            self.last_timestamp = timestamp if last is None else max(last, timestamp)
+
+    def _follow(self, first: int, last: int) -> None:
+        if first < 0:
+            return  # a batch without sequence numbers
+        if self.last_sequence < 0:
+            self.first_sequence, self.last_sequence = first, last
+            return
+        ahead = distance(self.last_sequence, first)
+        if ahead > 0:
+            self.gaps += ahead - 1
+        else:
+            self.duplicates += 1
+        if distance(self.last_sequence, last) > 0:
+            self.last_sequence = last
+
+
+def distance(one: int, other: int) -> int:
+    """How far a sequence number is ahead of one, which is negative when it lies behind: of both ways round, the shorter."""
+    ahead = (other - one) % SEQUENCES
+    return ahead if ahead < SEQUENCES // 2 else ahead - SEQUENCES
+
+
+def producer_table(
+    partitions: Sequence[Partition],
+    on_damage: OnDamage,
+    *,
+    producer_ids: Collection[int] = (),
+) -> pa.Table:
+    """A row for each producer id and epoch of each partition, in the columns of :data:`PRODUCERS`, by id and epoch.
+
+    ``producer_ids`` are those that are wanted; empty: all. Memory holds the rows. Raises OSError.
+    """
+    rows = []
+    for partition in partitions:
+        runs = _runs(partition, on_damage, producer_ids)
+        known: dict[tuple[int, int], Any] = {}
+        for entry in newest(partition.directory) or () if partition.segments else ():
+            if not producer_ids or entry.producer_id in producer_ids:
+                known[entry.producer_id, entry.producer_epoch] = entry
+        for key in sorted({*runs, *known}):
+            rows.append(_row(partition, key, runs, known))
+    return pa.Table.from_pylist(rows, PRODUCERS)
+
+
+def _runs(
+    partition: Partition, on_damage: OnDamage, producer_ids: Collection[int]
+) -> dict[tuple[int, int], Run]:
+    runs: dict[tuple[int, int], Run] = {}
+    for _, batch in PartitionHeaders(partition, _COLUMNS, on_damage):
+        producer = batch.column("producer_id")
+        mask = (
+            pc.is_in(producer, value_set=pa.array(producer_ids, pa.int64()))
+            if producer_ids
+            else pc.greater_equal(producer, 0)
+        )
+        rows = batch.filter(mask)
+        columns = (rows.column(name).to_pylist() for name in _COLUMNS)
+        for number, epoch, control, transactional, *rest in zip(*columns, strict=True):
+            base, last, first_offset, last_offset, time, count = rest
+            run = runs.get((number, epoch))
+            if run is None:
+                run = runs[number, epoch] = Run()
+            if control:
+                run.markers += 1
+            else:
+                run.add(transactional, (base, last), (first_offset, last_offset), time, count)
+    return runs
+
+
+def _row(
+    partition: Partition,
+    key: tuple[int, int],
+    runs: Mapping[tuple[int, int], Run],
+    known: Mapping[tuple[int, int], Any],
+) -> dict[str, Any]:
+    run = runs.get(key, Run())
+    entry = known.get(key)
+    has_data = run.batches > 0
+    return {
+        "topic": utf8(partition.topic),
+        "partition": partition.partition,
+        "producer_id": key[0],
+        "producer_epoch": key[1],
+        "is_transactional": run.is_transactional or run.markers > 0 if key in runs else None,
+        "first_sequence": _known(run.first_sequence),
+        "last_sequence": _known(run.last_sequence),
+        "snapshot_last_sequence": None if entry is None else _known(entry.last_sequence),
+        "first_offset": run.first_offset if has_data else None,
+        "last_offset": run.last_offset if has_data else None,
+        "first_timestamp": run.first_timestamp,
+        "last_timestamp": run.last_timestamp,
+        "batches": run.batches,
+        "records": run.records,
+        "markers": run.markers,
+        "gaps": run.gaps,
+        "duplicates": run.duplicates,
+        "directory": utf8(os.fspath(partition.directory)),
+    }
+
+
+def _known(sequence: int) -> int | None:
+    return sequence if sequence >= 0 else None

@@ -1,0 +1,171 @@
+"""The transactions that are found in partitions, as a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from kafka_log.disk.directory import Partition, utf8
+from kafka_log.disk.markers import MarkerBodies, Markers
+from kafka_log.disk.transactions import Header, Observed, State, Step, open_before, step, walk
+from kafka_log.report.coordinators import Coordinators
+from kafka_log.report.hanging import Clock, verdict
+from kafka_log.report.partition_headers import OnDamage, PartitionHeaders
+
+Wanted = Literal["open", "aborted", "committed", "hanging"]
+WANTED: tuple[Wanted, ...] = ("open", "aborted", "committed", "hanging")
+
+_TIME = pa.timestamp("ms", "UTC")
+
+TRANSACTIONS = pa.schema(
+    [
+        pa.field("topic", pa.string(), False),
+        pa.field("partition", pa.int64(), False),
+        pa.field("state", pa.string(), False),
+        pa.field("hanging", pa.bool_(), False),
+        pa.field("producer_id", pa.int64(), False),
+        pa.field("producer_epoch", pa.int16(), False),
+        pa.field("transactional_id", pa.string()),
+        pa.field("coordinator_state", pa.string()),
+        pa.field("first_offset", pa.int64()),
+        pa.field("last_offset", pa.int64()),
+        pa.field("first_timestamp", _TIME),
+        pa.field("last_timestamp", _TIME),
+        pa.field("records", pa.int64(), False),
+        pa.field("duration_ms", pa.int64()),
+        pa.field("hides", pa.int64()),
+        pa.field("reason", pa.string()),
+        pa.field("directory", pa.string(), False),
+    ]
+)
+
+_ROWS = 1 << 16
+_COLUMNS = (*Header._fields, "is_transactional")
+
+
+def transaction_table(
+    partitions: Sequence[Partition],
+    known: Coordinators,
+    clock: Clock,
+    on_damage: OnDamage,
+    *,
+    states: Collection[str] = (),
+    producer_ids: Collection[int] = (),
+) -> pa.Table:
+    """A row for each transaction, in the columns of :data:`TRANSACTIONS`: open ones first, those that hang before the others, then
+    the rest in the order of their markers.
+
+    ``states`` are those of :data:`WANTED` that are wanted, ``producer_ids`` the producers; empty: all. Memory holds the rows.
+    Raises OSError, and ValueError for a state that there is not.
+    """
+    unknown = sorted(set(states) - set(WANTED))
+    if unknown:
+        raise ValueError(f"state is {unknown[0]!r}; known: {', '.join(WANTED)}")
+    open_rows: list[tuple[Any, ...]] = []
+    ended = _Rows()
+    for partition in partitions:
+        for row in _of_partition(partition, known, clock, on_damage):
+            state, is_hanging, producer = row[2], row[3], row[4]
+            wanted = state in states or (is_hanging and "hanging" in states)
+            if (states and not wanted) or (producer_ids and producer not in producer_ids):
+                continue
+            if state == State.OPEN.value:
+                open_rows.append(row)
+            else:
+                ended.add(row)
+    first = _Rows()
+    for row in sorted(open_rows, key=lambda row: not row[3]):
+        first.add(row)
+    return pa.Table.from_batches([*first.batches(), *ended.batches()], TRANSACTIONS)
+
+
+def _of_partition(
+    partition: Partition, known: Coordinators, clock: Clock, on_damage: OnDamage
+) -> Iterator[tuple[Any, ...]]:
+    headers = PartitionHeaders(partition, _COLUMNS, on_damage)
+    begun = open_before(partition.segments[0]) if partition.segments else {}
+    place = utf8(partition.topic), partition.partition
+    directory = utf8(os.fspath(partition.directory))
+    hides: int | None = None
+    for one in walk(_steps(headers), begun):
+        is_hanging, reason = False, None
+        if one.state is State.OPEN:
+            # All of the partition has been read, and the first of the open ones comes first.
+            hides = _hidden(partition, headers, one) if hides is None else hides
+            said = verdict(one, place, known, clock, is_cut=headers.is_cut)
+            is_hanging, reason = said.is_hanging, said.reason
+        state = known.of(one.producer_id)
+        yield (
+            *place,
+            one.state.value,
+            is_hanging,
+            one.producer_id,
+            one.producer_epoch,
+            None if state is None else utf8(state.transactional_id),
+            None if state is None else state.status_name,
+            one.first_offset,
+            one.last_offset,
+            one.first_timestamp,
+            one.last_timestamp,
+            one.records,
+            _duration(one, clock),
+            hides if one.state is State.OPEN else None,
+            reason,
+            directory,
+        )
+
+
+def _steps(headers: PartitionHeaders) -> Iterator[Step]:
+    known: MarkerBodies = {}
+    for segment, batches in groupby(headers, key=lambda pair: pair[0]):
+        with Markers(segment, known) as markers:
+            for _, batch in batches:
+                rows = batch.filter(batch.column("is_transactional"))
+                columns = (rows.column(name).to_pylist() for name in Header._fields)
+                for values in zip(*columns, strict=True):
+                    yield step(Header(*values), markers)
+
+
+def _hidden(partition: Partition, headers: PartitionHeaders, one: Observed) -> int:
+    """How many offsets of a log lie behind the first one of its earliest open transaction."""
+    first = partition.segments[0]
+    start = first.base_offset if first.is_named else 0
+    return max((headers.end_offset or 0) - max(one.first_offset or 0, start), 0)
+
+
+def _duration(one: Observed, clock: Clock) -> int | None:
+    end = clock.now if one.state is State.OPEN else one.last_timestamp
+    if end is None or one.first_timestamp is None:
+        return None
+    return end - one.first_timestamp
+
+
+@dataclass
+class _Rows:
+    """Rows that become Arrow as they come: they take less memory so."""
+
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    done: list[pa.RecordBatch] = field(default_factory=list)
+
+    def add(self, row: tuple[Any, ...]) -> None:
+        self.rows.append(row)
+        if len(self.rows) >= _ROWS:
+            self._flush()
+
+    def batches(self) -> list[pa.RecordBatch]:
+        self._flush()
+        return self.done
+
+    def _flush(self) -> None:
+        if self.rows:
+            arrays = [
+                pa.array(values, field.type)
+                for values, field in zip(zip(*self.rows, strict=True), TRANSACTIONS, strict=True)
+            ]
+            self.done.append(pa.RecordBatch.from_arrays(arrays, schema=TRANSACTIONS))
+            self.rows = []
