@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 
@@ -42,3 +43,64 @@ class LogDirectory:
         from kafka_log.report.listing import partition_table, segment_table
 
         return segment_table(self.partitions) if segments else partition_table(self.partitions)
+
+    def groups(
+        self,
+        *,
+        names: str | Iterable[str] | None = None,
+        at: int | None = None,
+        states: bool = False,
+        salvage: bool = False,
+    ) -> pa.Table:
+        """What groups have committed, from ``__consumer_offsets``: a row for each group and partition (see
+        :data:`kafka_log.report.groups.COMMITS`), or (``states``) for each group (:data:`kafka_log.report.group_states.GROUPS`).
+
+        ``names`` are the groups, None: all; ``topics`` and ``partitions`` of this object choose among the commits. ``at`` is a time
+        in milliseconds since the epoch: what was written after it does not count. Transactions count whose commit is there. Raises
+        :class:`~codecgen.runtime.errors.CodecError` for damage in that topic, or (``salvage``) goes on after it.
+        """
+        from kafka_log.report.group_states import group_table
+        from kafka_log.report.groups import Groups, commit_table
+
+        wanted = Groups(_set(names), _set(self._topics), _set(self._numbers), at, salvage)
+        return (group_table if states else commit_table)(discover(self.path), wanted)
+
+    def metadata(self, what: str = "topics", *, as_of: int | None = None) -> pa.Table:
+        """What ``__cluster_metadata`` says: a row for each thing of a kind (:data:`kafka_log.report.metadata.KINDS`: ``topics``,
+        ``partitions``, ``configs``, ``brokers``, ...) that there is after the record at the offset ``as_of`` (None: the last one).
+
+        Raises ValueError for a kind or an offset that is not there, :class:`~kafka_log.disk.directory.DirectoryError` where records
+        are missing, :class:`~codecgen.runtime.errors.CodecError` for damage.
+        """
+        from kafka_log.report.metadata import state_table
+
+        topics, numbers = _set(self._topics), _set(self._numbers)
+        return state_table(discover(self.path), what, as_of, topics=topics, numbers=numbers)
+
+    def metadata_changes(self, first: int, last: int, what: str = "topics") -> pa.Table:
+        """What is not the same after the records at two offsets: a row for each thing that was added, removed or changed, with the
+        columns that differ and what they said, as JSON. Raises as :meth:`metadata`."""
+        from kafka_log.report.metadata_changes import change_table
+
+        topics, numbers = _set(self._topics), _set(self._numbers)
+        return change_table(discover(self.path), what, first, last, topics=topics, numbers=numbers)
+
+    def coordinator(self, names: str | Iterable[str], *, partitions: int | None = None) -> pa.Table:
+        """The partitions of ``__consumer_offsets`` and ``__transaction_state`` that groups or transactional ids belong to, and the
+        directories that are these (see :data:`kafka_log.report.coordinators.COORDINATORS`). The partition of a share group in
+        ``__share_group_state`` goes by ``group:topic id:partition``, which is a name like others.
+
+        ``partitions`` is how many the topics have, None: what ``__cluster_metadata`` says where it is there, else 50. Raises
+        ValueError for a name that is no text, or a number of partitions that cannot be.
+        """
+        from kafka_log.report.coordinators import coordinator_table
+
+        chosen = [names] if isinstance(names, str) else names
+        return coordinator_table(chosen, discover(self.path), partitions)
+
+
+def _set(chosen: Any) -> frozenset[Any] | None:
+    """What is chosen, None for all."""
+    if chosen is None:
+        return None
+    return frozenset([chosen] if isinstance(chosen, str | int) else chosen)
