@@ -65,25 +65,33 @@ class LogDirectory:
         wanted = Groups(_set(names), _set(self._topics), _set(self._numbers), at, salvage)
         return (group_table if states else commit_table)(discover(self.path), wanted)
 
-    def metadata(self, what: str = "topics", *, as_of: int | None = None) -> pa.Table:
+    def metadata(
+        self, what: str = "topics", *, as_of: int | None = None, salvage: bool = False
+    ) -> pa.Table:
         """What ``__cluster_metadata`` says: a row for each thing of a kind (:data:`kafka_log.report.metadata.KINDS`: ``topics``,
         ``partitions``, ``configs``, ``brokers``, ...) that there is after the record at the offset ``as_of`` (None: the last one).
 
         Raises ValueError for a kind or an offset that is not there, :class:`~kafka_log.disk.directory.DirectoryError` where records
-        are missing, :class:`~codecgen.runtime.errors.CodecError` for damage.
+        are missing, :class:`~codecgen.runtime.errors.CodecError` for damage and for records that are not known, or (``salvage``) passes
+        over these.
         """
         from kafka_log.report.metadata import state_table
 
         topics, numbers = _set(self._topics), _set(self._numbers)
-        return state_table(discover(self.path), what, as_of, topics=topics, numbers=numbers)
+        found = discover(self.path)
+        return state_table(found, what, as_of, topics=topics, numbers=numbers, salvage=salvage)
 
-    def metadata_changes(self, first: int, last: int, what: str = "topics") -> pa.Table:
+    def metadata_changes(
+        self, first: int, last: int, what: str = "topics", *, salvage: bool = False
+    ) -> pa.Table:
         """What is not the same after the records at two offsets: a row for each thing that was added, removed or changed, with the
         columns that differ and what they said, as JSON. Raises as :meth:`metadata`."""
         from kafka_log.report.metadata_changes import change_table
 
         topics, numbers = _set(self._topics), _set(self._numbers)
-        return change_table(discover(self.path), what, first, last, topics=topics, numbers=numbers)
+        return change_table(
+            discover(self.path), what, first, last, topics=topics, numbers=numbers, salvage=salvage
+        )
 
     def coordinator(self, names: str | Iterable[str], *, partitions: int | None = None) -> pa.Table:
         """The partitions of ``__consumer_offsets`` and ``__transaction_state`` that groups or transactional ids belong to, and the

@@ -13,7 +13,7 @@ from kafka_log.cli import main
 from kafka_log.disk.directory import DirectoryError, NotThere
 from kafka_log.disk.snapshots import is_whole, snapshots
 from kafka_log.log_directory import LogDirectory
-from tests.log.made_topics import log, metadata, uuid
+from tests.log.made_topics import entry, log, metadata, uuid
 from tests.paths import SAMPLES
 
 SAMPLE = SAMPLES / "kafka-4.x" / "__cluster_metadata-0"
@@ -120,6 +120,29 @@ def test_a_tail_that_is_cut_off_is_not_there(tmp_path: Path) -> None:
     assert names(path) == ["t0"]
     with pytest.raises(NotThere, match="there is no offset 1: the log ends at 0"):
         names(path, 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (None, "it has no value"),
+        (b"\1\x63\0\0", "no record has the type 99"),
+        (b"\1\2\x63\0", "version 99 of the type 2 is not known"),
+        (b"\1\2", "value"),
+        (b"\2\2\0\0", "frame_version"),
+    ],
+)
+def test_records_that_are_not_known(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], value: bytes | None, reason: str
+) -> None:
+    path = log(tmp_path, "__cluster_metadata-0", topic(0), entry(1, None, value), topic(2))
+    assert names(path, 0) == ["t0"]
+    with pytest.raises(CodecError, match=f"the record at offset 1: .*{reason}"):
+        names(path)
+    assert main(["metadata", str(path), "--salvage", "--output", "csv"]) == 1
+    out, err = capsys.readouterr()
+    assert [line.split(",")[0] for line in out.splitlines()] == ["topic", "t0", "t2"]
+    assert "the record at offset 1" in err
 
 
 def test_several_controllers(tmp_path: Path) -> None:

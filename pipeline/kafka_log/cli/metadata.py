@@ -50,16 +50,21 @@ def arguments(command: argparse.ArgumentParser) -> None:
         metavar="FROM:TO",
         help="what is not the same after the records at these two offsets",
     )
+    command.add_argument(
+        "--salvage",
+        action="store_true",
+        help="go on after records that are damaged or not known: what they said is missing",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
 
-    def table(log: LogDirectory) -> pa.Table:
+    def table(log: LogDirectory, salvage: bool) -> pa.Table:
         if options.changes is not None:
             first, last = options.changes
-            return changes(log.metadata_changes(first, last, options.what))
-        found = log.metadata(options.what, as_of=options.as_of)
+            return changes(log.metadata_changes(first, last, options.what, salvage=salvage))
+        found = log.metadata(options.what, as_of=options.as_of, salvage=salvage)
         shown = list(_IN_TEXT.get(options.what, found.column_names))
         return found.select(shown) if options.output == "text" else found
 
@@ -72,7 +77,11 @@ def run(options: argparse.Namespace) -> int:
         return rows.select([name for name in rows.column_names if name != "topic_id"])
 
     empty = f"no {options.what}" if options.changes is None else "no changes"
-    return reported(lambda: show(options, table, empty))
+
+    def ask(salvage: bool) -> int:
+        return show(options, lambda log: table(log, salvage), empty)
+
+    return reported(lambda: ask(False), (lambda: ask(True)) if options.salvage else None)
 
 
 def _offsets(text: str) -> tuple[int, int]:

@@ -38,14 +38,17 @@ def state_table(
     *,
     topics: Collection[str] | None = None,
     numbers: Collection[int] | None = None,
+    salvage: bool = False,
 ) -> pa.Table:
     """What there is of a kind (one of :data:`KINDS`) as of an offset, its record included (None: the end of the log), by what
-    identifies it. ``topics`` and ``numbers`` choose among topics, their partitions, and their settings.
+    identifies it. ``topics`` and ``numbers`` choose among topics, their partitions, and their settings. ``salvage``
+    passes over records that cannot be read, or are not known.
 
     Raises ValueError for a kind that is not known, and as :func:`~kafka_log.report.metadata_log.metadata_log`.
     """
     kind = kind_of(what)
-    rows = in_order(kind, kind.rows(metadata_log(partitions, as_of).events(kind.views)))
+    events = metadata_log(partitions, as_of).events(kind.views, salvage=salvage)
+    rows = in_order(kind, kind.rows(events))
     rows = [row for row in rows if _is_wanted(row, topics, numbers)]
     return pa.Table.from_pylist(rows, kind.schema)
 

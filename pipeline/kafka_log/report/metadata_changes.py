@@ -28,13 +28,17 @@ def change_table(
     *,
     topics: Collection[str] | None = None,
     numbers: Collection[int] | None = None,
+    salvage: bool = False,
 ) -> pa.Table:
     """What is not the same of a kind as of the offsets ``first`` and ``last``: a row for each thing that was added, removed or
     changed. ``columns`` are those that differ; ``before`` and ``after`` what these say, as JSON. Raises as
     :func:`~kafka_log.report.metadata.state_table`."""
     kind = kind_of(what)
     was, now = (
-        _by_key(kind, state_table(partitions, what, as_of, topics=topics, numbers=numbers))
+        _by_key(
+            kind,
+            state_table(partitions, what, as_of, topics=topics, numbers=numbers, salvage=salvage),
+        )
         for as_of in (first, last)
     )
     rows = []

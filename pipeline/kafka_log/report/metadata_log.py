@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import heapq
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from codecgen.runtime.located_bytes import Limits
 from kafka_log.disk.directory import DirectoryError, NotThere, Partition, Segment, utf8
 from kafka_log.disk.replicas import LAST_OFFSET, furthest, log_end
 from kafka_log.disk.snapshots import Snapshot, is_whole, snapshot_of, snapshots
-from kafka_log.report.plain_rows import plain_rows
-from kafka_log.segment.columnar import BatchScanner, Scanner
+from kafka_log.report.metadata_rows import Part, merged, refuse_unknown, rows
+from kafka_log.segment.columnar import BatchScanner
 from kafka_log.tables.own_topics import CLUSTER_METADATA
-from kafka_log.tables.topic_views import topic_view
 
 _BEGIN, _END, _ABORT = 23, 24, 25
 """Records about transactions of the metadata log."""
@@ -36,20 +31,22 @@ class MetadataLog:
     snapshot: Snapshot | None
     start: int
     as_of: int
-    segments: tuple[tuple[Segment, int], ...]
+    parts: tuple[Part, ...]
 
-    def events(self, views: Sequence[str]) -> Iterator[Event]:
+    def events(self, views: Sequence[str], *, salvage: bool = False) -> Iterator[Event]:
         """The rows of some views, in the order of the log, those of the snapshot first. What lies in a transaction of the metadata
-        log that was aborted or is open is left out. Raises CodecError for damage, OSError."""
-        if self.snapshot is not None:
-            segment = _as_segment(self.snapshot, self.partition)
-            whole = [(segment, segment.size)]
-            for _, view, row in _merged([(v, _rows(v, whole, None)) for v in views]):
-                yield view, row
+        log that was aborted or is open is left out. Raises CodecError for damage, and for records that are not known, or (``salvage``)
+        passes over these; OSError."""
         wanted = (self.start, self.as_of + 1)
-        gone = without_effect(_rows("metadata_events", self.segments, wanted))
+        whole = [] if self.snapshot is None else [_as_part(self.snapshot, self.partition)]
+        if not salvage:
+            refuse_unknown(whole, None)
+            refuse_unknown(self.parts, wanted)
+        for _, view, row in merged({v: rows(v, whole, None, salvage) for v in views}):
+            yield view, row
+        gone = without_effect(rows("metadata_events", self.parts, wanted, salvage))
         firsts = [first for first, _ in gone]
-        for offset, view, row in _merged([(v, _rows(v, self.segments, wanted)) for v in views]):
+        for offset, view, row in merged({v: rows(v, self.parts, wanted, salvage) for v in views}):
             i = bisect_right(firsts, offset) - 1
             if i < 0 or offset > gone[i][1]:
                 yield view, row
@@ -104,7 +101,7 @@ def _from(segments: tuple[Segment, ...], start: int) -> tuple[Segment, ...]:
 
 def _parts(
     partition: Partition, segments: Sequence[Segment], start: int, as_of: int
-) -> Iterator[tuple[Segment, int]]:
+) -> Iterator[Part]:
     """Segments that have the records from ``start`` to ``as_of``, with the byte before which these are. Refuses a log whose batches do
     not follow on each other: nothing is ever removed from the middle of this one. What comes later is not read."""
     expected = start
@@ -131,11 +128,11 @@ def _gap(path: Path, first: int, last: int, start: int) -> DirectoryError:
     return DirectoryError(path, f"the records from offset {first} to {last} are not there{more}")
 
 
-def without_effect(rows: Iterator[tuple[int, dict[str, Any]]]) -> list[tuple[int, int]]:
+def without_effect(events: Iterator[tuple[int, dict[str, Any]]]) -> list[tuple[int, int]]:
     """Ranges of offsets (first, last), in order, of transactions that were aborted or are open."""
     begun: int | None = None
     out = []
-    for offset, row in rows:
+    for offset, row in events:
         kind = row["record_type"]
         if kind == _BEGIN and begun is None:
             begun = offset
@@ -146,54 +143,6 @@ def without_effect(rows: Iterator[tuple[int, dict[str, Any]]]) -> list[tuple[int
     return out if begun is None else [*out, (begun, LAST_OFFSET)]
 
 
-# ---------------------------------------------------------------- rows
-
-
-def _as_segment(snapshot: Snapshot, partition: Partition) -> Segment:
+def _as_part(snapshot: Snapshot, partition: Partition) -> Part:
     size = snapshot.path.stat().st_size
-    return Segment(snapshot.path, partition.topic, partition.partition, 0, size)
-
-
-def _rows(
-    name: str, parts: Sequence[tuple[Segment, int]], offsets: tuple[int, int] | None
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a view with their offsets."""
-    columns = [field.name for field in topic_view(name, None).schema]
-    view = topic_view(name, [*columns, "record_offset"])
-    size = sum(stop for _, stop in parts)
-    limits = Limits()
-    for segment, stop in parts:
-        records = Scanner(
-            segment.path,
-            view.needed,
-            offsets=offsets,
-            control_records=False,
-            limits=limits,
-            stop=stop,
-        )
-        for batch in view.batches(
-            iter(records),
-            segment,
-            view.schema,
-            strict=False,
-            keep=False,
-            limits=limits,
-            size=size,
-            engine="auto",
-        ):
-            for row in plain_rows(pa.Table.from_batches([batch])):
-                yield row.pop("record_offset"), row
-
-
-def _merged(
-    streams: Sequence[tuple[str, Iterator[tuple[int, dict[str, Any]]]]],
-) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """The rows of several views, by offset."""
-
-    def named(
-        view: str, rows: Iterator[tuple[int, dict[str, Any]]]
-    ) -> Iterator[tuple[int, str, dict[str, Any]]]:
-        for offset, row in rows:
-            yield offset, view, row
-
-    return heapq.merge(*(named(*stream) for stream in streams), key=lambda event: event[0])
+    return Segment(snapshot.path, partition.topic, partition.partition, 0, size), size
