@@ -113,6 +113,19 @@ def test_a_log_whose_end_is_not_known(tmp_path: Path) -> None:
     assert [row["lag"] for row in rows(tmp_path)] == [None, None]
 
 
+def test_a_topic_that_was_made_anew(tmp_path: Path) -> None:
+    """Its log says nothing of what was committed before."""
+    for name in ("__consumer_offsets-0", "codecs-0", "codecs-1"):
+        shutil.copytree(SAMPLES / "kafka-4.x" / name, tmp_path / name)
+    other = SAMPLES / "kafka-4.x" / "features-0" / "partition.metadata"
+    shutil.copy(other, tmp_path / "codecs-1" / other.name)
+    found = LogDirectory(tmp_path, partitions=[0, 1]).groups(names="group-classic").to_pylist()
+    assert [(row["log_end_offset"], row["lag"]) for row in found] == [(67, 3), (None, None)]
+    (tmp_path / "codecs-1" / other.name).write_bytes(b"\xff")
+    found = LogDirectory(tmp_path, partitions=1).groups(names="group-classic").to_pylist()
+    assert [row["lag"] for row in found] == [0]
+
+
 def test_choosing(tmp_path: Path) -> None:
     log(
         tmp_path,

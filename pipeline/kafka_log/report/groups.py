@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from codecgen.runtime.errors import CodecError
 from kafka_log.disk.directory import NotThere, Partition, discover, utf8
 from kafka_log.disk.replicas import LogEnd, furthest, log_end
+from kafka_log.disk.topic_ids import topic_id
 from kafka_log.report.plain_rows import plain_rows
 from kafka_log.segment.batch_headers import headers
 from kafka_log.segment.model import Policy
@@ -40,11 +41,14 @@ COMMITS = pa.schema(
 KEYS = ("group", "topic", "partition", "record_partition")
 """What a commit is of. The partition that it lies in belongs to it: where offsets rise is within one alone."""
 
-_READ = ("committed_offset", "leader_epoch", "metadata", "commit_time", "is_deleted")
+_READ = ("committed_offset", "leader_epoch", "metadata", "commit_time", "topic_id", "is_deleted")
 _COMPACT_ROWS = 1 << 18
 """Rows that are kept beyond the last one of each key, before they are thrown away."""
 
-Ends = Mapping[tuple[str, int], int | None]
+_Place = tuple[str, int]
+"""A topic and a partition."""
+
+Ends = Mapping[_Place, Sequence[tuple[bytes | None, LogEnd]]]
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
     ends = _log_ends(partitions, {(row["topic"], row["partition"]) for row in rows})
     out = []
     for row in rows:
-        end = ends.get((row["topic"], row["partition"]))
+        end = _end_for(row, ends)
         committed = row["committed_offset"]
         lag = None if end is None or committed < 0 else end - committed
         out.append(row | {"log_end_offset": end, "lag": lag, "offsets_partition": row["record_partition"]})  # fmt: skip
@@ -188,12 +192,21 @@ def _ended_after(partition: Partition, at: int, salvage: bool) -> Any:
     return np.array(sorted(found), np.int64).reshape(-1, 2)
 
 
-def _log_ends(partitions: Sequence[Partition], places: set[tuple[str, int]]) -> Ends:
-    """Where the logs of some topics' partitions end; of several replicas the furthest."""
-    ends: dict[tuple[str, int], LogEnd | None] = {}
+def _log_ends(partitions: Sequence[Partition], places: set[_Place]) -> Ends:
+    """Where the logs of some topics' partitions end, and the ids of their topics; of each replica."""
+    ends: dict[_Place, list[tuple[bytes | None, LogEnd]]] = {}
     for partition in partitions:
         place = (utf8(partition.topic), partition.partition)
-        if place in places:
-            end = log_end(partition.segments)
-            ends[place] = max([ends.get(place), end], key=lambda e: e or LogEnd(-2, -1))
-    return {place: None if end is None else end.offset for place, end in ends.items()}
+        end = log_end(partition.segments) if place in places else None
+        if end is not None:
+            ends.setdefault(place, []).append((topic_id(partition.directory), end))
+    return ends
+
+
+def _end_for(row: Mapping[str, Any], ends: Ends) -> int | None:
+    """The end of the furthest log that a commit is of. A topic that was made anew has another id, and the log says nothing of
+    what was committed before."""
+    mine = None if row["topic_id"] in (None, bytes(16)) else row["topic_id"]
+    found = ends.get((row["topic"], row["partition"]), ())
+    fits = [end for other, end in found if mine is None or other in (None, mine)]
+    return max(fits).offset if fits else None
