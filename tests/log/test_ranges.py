@@ -19,6 +19,20 @@ def since_1970(when: datetime) -> int:
     return int(when.timestamp()) * 1000 + when.microsecond // 1000
 
 
+@given(st.integers(-62135596800000, 253402300799999))
+def test_times_are_numbers_or_iso(time: int) -> None:
+    seconds, rest = divmod(time, 1000)
+    text = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:03d}".rjust(23, "0")
+    assert milliseconds(str(time)) == time
+    assert milliseconds(text) == milliseconds(text + "Z") == time
+
+
+def test_what_is_out_of_range() -> None:
+    for text in (str(2**63), str(2**63 - 1), str(-(2**63))):
+        with pytest.raises(ValueError, match="is out of range"):
+            milliseconds(text)
+
+
 @given(SOME, ZONES)
 def test_iso_times(when: datetime, zone: timezone) -> None:
     there = when.replace(tzinfo=zone)
@@ -44,7 +58,7 @@ def test_times(text: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "yesterday", "2026-13-01", "-2", "12", "1e15", "-999999999999d"]
+    "text", ["", "yesterday", "2026-13-01", "12:30", "9" * 30, "1e15", "-999999999999d"]
 )
 def test_no_times(text: str) -> None:
     with pytest.raises(ValueError, match="is no time; write 2026-11-22, "):

@@ -83,7 +83,7 @@ def test_times(
     assert row["duration_ms"] == now - (TIME - 1)
 
 
-@pytest.mark.parametrize("given", ["noon", "", "99999999999999999999", "-5"])
+@pytest.mark.parametrize("given", ["noon", "", "99999999999999999999", "-"])
 def test_no_time_is_refused(given: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["txn", str(NEW), f"--now={given}"])

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from kafka_codecs import TransactionStatus
 from kafka_log import LogDirectory
 from kafka_log.disk.transactions import Observed, State
-from kafka_log.report.coordinators import Coordinators, IdState, home_of, is_whole
 from kafka_log.report.hanging import Clock, verdict
+from kafka_log.report.transaction_states import Coordinators, IdState, home_of, is_whole
 from tests.log.coordinator_logs import TIME, data_of, log, marker_of, state_of, states
 
 MINUTE = 60_000

@@ -21,7 +21,19 @@ from kafka_log.cli.common import (
 )
 from kafka_log.disk.directory import DirectoryError, NotThere
 
-COMMANDS = ("ls", "stat", "dump", "hexdump", "txn", "producers", "keys", "export")
+COMMANDS = (
+    "ls",
+    "stat",
+    "dump",
+    "hexdump",
+    "txn",
+    "producers",
+    "groups",
+    "coordinator",
+    "metadata",
+    "keys",
+    "export",
+)
 """The commands in the order of the help. Each is a module of its name with HELP, EXAMPLES, ``arguments`` and ``run``."""
 
 PATHS = """\

@@ -12,7 +12,9 @@ Range = tuple[int | None, int | None]
 
 _AGO = re.compile(r"-(\d{1,6})(s|m|h|d|w)\Z")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_MILLISECONDS = re.compile(r"-?\d{11,19}\Z")
+_MILLISECONDS = re.compile(r"-?\d{1,19}\Z", re.ASCII)
+_MOST = (1 << 63) - 2
+"""The largest time that has a later one."""
 
 TIMES = "2026-11-22, 2026-11-22T10:15, 2026-11-22T10:15:00.250+01:00, -2h (ago), now, or milliseconds since 1970"
 
@@ -24,7 +26,7 @@ def milliseconds(text: str, now: int | None = None) -> int:
     """
     text = text.strip()
     if _MILLISECONDS.match(text):
-        return int(text)
+        return _in_range(int(text), text)
     ago = _AGO.match(text)
     if ago or text == "now":
         present = time.time_ns() // 1_000_000 if now is None else now
@@ -36,6 +38,12 @@ def milliseconds(text: str, now: int | None = None) -> int:
         raise ValueError(f"{text!r} is no time; write {TIMES}") from None
     when = when if when.tzinfo else when.replace(tzinfo=UTC)
     return (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
+def _in_range(found: int, text: str) -> int:
+    if not -_MOST <= found <= _MOST:
+        raise ValueError(f"{text} is out of range")
+    return found
 
 
 def time_range(text: str, now: int | None = None) -> Range:

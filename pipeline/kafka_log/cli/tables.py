@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 OUTPUTS = ("text", "jsonl", "csv", "parquet", "arrow")
 
 
-def add_table_arguments(command: argparse.ArgumentParser, *, choose: bool = True) -> None:
-    """Paths and output; with ``choose`` also which topics and partitions."""
+def add_table_arguments(
+    command: argparse.ArgumentParser, *, choose: bool = True, include: bool = True
+) -> None:
+    """Paths and output; with ``choose`` also which topics and partitions, with ``include`` also what is not live."""
     command.add_argument(
         "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
     )
-    add_include(command)
+    if include:
+        add_include(command)
     if choose:
         command.add_argument(
             "--topic", action="append", metavar="NAME", help="of this topic only; may be repeated"
@@ -55,9 +58,10 @@ def show(
         options.paths,
         topics=getattr(options, "topic", None),
         partitions=getattr(options, "partition", None),
-        include=options.include,
+        include=getattr(options, "include", ()),
     )
-    say_left_out(directory.left_out)
+    if hasattr(options, "include"):
+        say_left_out(directory.left_out)
     table = answer(directory)
     if options.output == "text" and not table.num_rows:
         print(empty)

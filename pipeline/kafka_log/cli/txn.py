@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import GOOD, PROBLEMS
+from kafka_log.cli.ranges import TIMES, argument, milliseconds
 from kafka_log.cli.tables import add_table_arguments, show
 
 if TYPE_CHECKING:
@@ -47,10 +47,9 @@ def arguments(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--now",
-        type=moment,
+        type=argument(milliseconds),
         metavar="TIME",
-        help="when the log stood as it is, such as 2026-11-21T06:47:00Z, or milliseconds since 1970; only then a transaction"
-        " may hang for its age alone (default: the present)",
+        help=f"when the log stood as it is: {TIMES}; only then a transaction may hang for its age alone (default: the present)",
     )
     command.add_argument(
         "--max-transaction-timeout",
@@ -60,19 +59,6 @@ def arguments(command: argparse.ArgumentParser) -> None:
         help="timeout of transactions whose own is not known (default %(default)s)",
     )
     command.add_argument("--wide", action="store_true", help="all columns, also as text")
-
-
-def moment(text: str) -> int:
-    """A time in milliseconds since 1970: a number, or ISO 8601, in UTC unless it says otherwise. Raises ArgumentTypeError."""
-    if text.isascii() and text.isdigit() and len(text) < 19:
-        return int(text)
-    try:
-        time = datetime.fromisoformat(text)
-        if time.tzinfo is None:
-            time = time.replace(tzinfo=UTC)
-        return round(time.timestamp() * 1000)
-    except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(f"{text!r} is no time") from None
 
 
 def run(options: argparse.Namespace) -> int:

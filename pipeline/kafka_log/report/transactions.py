@@ -13,9 +13,9 @@ import pyarrow as pa
 from kafka_log.disk.directory import Partition, utf8
 from kafka_log.disk.markers import MarkerBodies, Markers
 from kafka_log.disk.transactions import Header, Observed, State, Step, open_before, step, walk
-from kafka_log.report.coordinators import Coordinators
 from kafka_log.report.hanging import Clock, verdict
 from kafka_log.report.partition_headers import OnDamage, PartitionHeaders
+from kafka_log.report.transaction_states import Coordinators
 
 Wanted = Literal["open", "aborted", "committed", "hanging"]
 WANTED: tuple[Wanted, ...] = ("open", "aborted", "committed", "hanging")

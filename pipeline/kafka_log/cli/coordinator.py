@@ -1,0 +1,55 @@
+"""``kafka-log coordinator``: the partition of Kafka's own topics that a group or a transactional id belongs to."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from kafka_log.cli.tables import OUTPUTS, show
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_log.log_directory import LogDirectory
+
+HELP = "where a group or a transactional id is kept"
+EXAMPLES = """\
+  kafka-log coordinator billing --partitions 50
+  kafka-log coordinator billing --in /var/lib/kafka
+"""
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    command.add_argument("names", nargs="+", metavar="NAME", help="group or transactional id")
+    command.add_argument(
+        "--partitions",
+        type=int,
+        metavar="N",
+        help="partitions of the topic (default: what __cluster_metadata says, if it is there, else 50)",
+    )
+    command.add_argument(
+        "--in",
+        dest="paths",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="log directory to look in; may be repeated",
+    )
+    command.add_argument(
+        "--output",
+        choices=OUTPUTS,
+        default="text",
+        help="text for people, the rest for programs (default %(default)s)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command. Returns the exit code."""
+
+    def table(log: LogDirectory) -> pa.Table:
+        found = log.coordinator(options.names, partitions=options.partitions)
+        none = not options.paths and options.output == "text"
+        return found.drop_columns(["directories"]) if none else found
+
+    return show(options, table, "no names")

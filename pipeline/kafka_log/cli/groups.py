@@ -1,0 +1,73 @@
+"""``kafka-log groups``: the offsets that groups have committed, and how far behind they are, from __consumer_offsets."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from kafka_log.cli.damage import reported
+from kafka_log.cli.ranges import TIMES, argument, milliseconds
+from kafka_log.cli.tables import add_table_arguments, show
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_log.log_directory import LogDirectory
+
+HELP = "committed offsets of groups, with their lag"
+EXAMPLES = """\
+  kafka-log groups /var/lib/kafka --group billing
+  kafka-log groups /var/lib/kafka --states --at 2026-11-21T06:00:00Z
+"""
+
+_COMMITS = (
+    "group",
+    "topic",
+    "partition",
+    "committed_offset",
+    "log_end_offset",
+    "lag",
+    "commit_time",
+)
+_STATES = ("group", "group_type", "epoch", "members", "partitions", "lag", "last_commit_time")
+_SHORT = {"committed_offset": "committed", "log_end_offset": "log_end"}
+"""The columns that fit a screen, and shorter names for some."""
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_table_arguments(command, include=False)
+    command.add_argument(
+        "--group", action="append", metavar="NAME", help="of this group only; may be repeated"
+    )
+    command.add_argument(
+        "--at",
+        type=argument(milliseconds),
+        metavar="TIME",
+        help=f"as it was then: {TIMES} (default: the end of the log)",
+    )
+    command.add_argument("--states", action="store_true", help="a line for each group")
+    command.add_argument(
+        "--salvage",
+        action="store_true",
+        help="go on after damage in __consumer_offsets: newer commits may be missing",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command. Returns the exit code."""
+
+    def table(log: LogDirectory, salvage: bool) -> pa.Table:
+        found = log.groups(
+            names=options.group, at=options.at, states=options.states, salvage=salvage
+        )
+        if options.output != "text":
+            return found
+        shown = found.select(list(_STATES if options.states else _COMMITS))
+        return shown.rename_columns([_SHORT.get(name, name) for name in shown.column_names])
+
+    def ask(salvage: bool) -> int:
+        empty = "no groups" if options.states else "no committed offsets"
+        return show(options, lambda log: table(log, salvage), empty)
+
+    return reported(lambda: ask(False), (lambda: ask(True)) if options.salvage else None)

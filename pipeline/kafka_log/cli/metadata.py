@@ -1,0 +1,94 @@
+"""``kafka-log metadata``: what __cluster_metadata says there is as of an offset, and what changed between two."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kafka_log.cli.damage import reported
+from kafka_log.cli.tables import add_table_arguments, show
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_log.log_directory import LogDirectory
+
+HELP = "topics, partitions, settings and brokers, from the metadata log"
+EXAMPLES = """\
+  kafka-log metadata /var/lib/kafka --what partitions --topic orders --as-of 81234
+  kafka-log metadata /var/lib/kafka --what configs --changes 81000:82000
+"""
+
+KINDS = (
+    *("topics", "partitions", "configs", "brokers", "controllers", "features", "quotas", "acls"),
+    *("scram", "tokens", "producer_ids"),
+)
+
+_IN_TEXT: Mapping[str, tuple[str, ...]] = {
+    "partitions": ("topic", "partition", "leader", "leader_epoch", "replicas", "isr", "eligible_leader_replicas"),
+    "brokers": ("broker_id", "broker_epoch", "rack", "is_fenced", "is_in_controlled_shutdown", "listeners"),
+}  # fmt: skip
+"""The columns that fit a screen, where there are more."""
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_table_arguments(command, include=False)
+    command.add_argument("--what", choices=KINDS, default="topics", help="default %(default)s")
+    when = command.add_mutually_exclusive_group()
+    when.add_argument(
+        "--as-of",
+        type=int,
+        metavar="OFFSET",
+        help="after the record at this offset (default: after the last one)",
+    )
+    when.add_argument(
+        "--changes",
+        type=_offsets,
+        metavar="FROM:TO",
+        help="what is not the same after the records at these two offsets",
+    )
+    command.add_argument(
+        "--salvage",
+        action="store_true",
+        help="go on after records that are damaged or not known: what they said is missing",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command. Returns the exit code."""
+
+    def table(log: LogDirectory, salvage: bool) -> pa.Table:
+        if options.changes is not None:
+            first, last = options.changes
+            return changes(log.metadata_changes(first, last, options.what, salvage=salvage))
+        found = log.metadata(options.what, as_of=options.as_of, salvage=salvage)
+        shown = list(_IN_TEXT.get(options.what, found.column_names))
+        return found.select(shown) if options.output == "text" else found
+
+    def changes(found: pa.Table) -> pa.Table:
+        if options.output != "text":
+            return found
+        from kafka_log.report.metadata_changes import by_column
+
+        rows = by_column(found)
+        return rows.select([name for name in rows.column_names if name != "topic_id"])
+
+    empty = f"no {options.what}" if options.changes is None else "no changes"
+
+    def ask(salvage: bool) -> int:
+        return show(options, lambda log: table(log, salvage), empty)
+
+    return reported(lambda: ask(False), (lambda: ask(True)) if options.salvage else None)
+
+
+def _offsets(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(-?[0-9]{1,19}):(-?[0-9]{1,19})", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no FROM:TO, two offsets")
+    first, last = int(found[1]), int(found[2])
+    if first > last:
+        raise argparse.ArgumentTypeError(f"{first} is after {last}")
+    return first, last

@@ -1,0 +1,212 @@
+"""What consumer groups have committed, from ``__consumer_offsets``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from codecgen.runtime.errors import CodecError
+from kafka_log.disk.directory import NotThere, Partition, discover, utf8
+from kafka_log.disk.replicas import LogEnd, furthest, log_end
+from kafka_log.disk.topic_ids import topic_id
+from kafka_log.report.plain_rows import plain_rows
+from kafka_log.segment.batch_headers import headers
+from kafka_log.segment.model import Policy
+from kafka_log.tables.own_topics import CONSUMER_OFFSETS
+from kafka_log.tables.scanning import scan
+from kafka_log.tables.topic_views import topic_view
+
+COMMITS = pa.schema(
+    [
+        pa.field("group", pa.string(), False),
+        pa.field("topic", pa.string(), False),
+        pa.field("partition", pa.int32(), False),
+        pa.field("committed_offset", pa.int64(), False),
+        pa.field("log_end_offset", pa.int64()),
+        pa.field("lag", pa.int64()),
+        pa.field("leader_epoch", pa.int32()),
+        pa.field("commit_time", pa.timestamp("ms", "UTC"), False),
+        pa.field("metadata", pa.string(), False),
+        pa.field("offsets_partition", pa.int32(), False),
+        pa.field("record_offset", pa.int64(), False),
+    ]
+)
+
+KEYS = ("group", "topic", "partition", "record_partition")
+"""What a commit is of. The partition that it lies in belongs to it: where offsets rise is within one alone."""
+
+_READ = ("committed_offset", "leader_epoch", "metadata", "commit_time", "topic_id", "is_deleted")
+_COMPACT_ROWS = 1 << 18
+"""Rows that are kept beyond the last one of each key, before they are thrown away."""
+
+_Place = tuple[str, int]
+"""A topic and a partition."""
+
+Ends = Mapping[_Place, Sequence[tuple[bytes | None, LogEnd]]]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Which rows are wanted: those of some groups, of some topics, of some partitions (None: of all), and what was written up to
+    and with a time ``at`` (milliseconds since the epoch, None: the end). ``salvage`` goes on after damage."""
+
+    names: Collection[str] | None = None
+    topics: Collection[str] | None = None
+    partitions: Collection[int] | None = None
+    at: int | None = None
+    salvage: bool = False
+
+
+def offsets_partitions(partitions: Sequence[Partition]) -> list[Partition]:
+    """The partitions of ``__consumer_offsets``, of several replicas the one that goes furthest. Raises NotThere without any."""
+    found = [partition for partition in partitions if partition.topic == CONSUMER_OFFSETS]
+    if not found:
+        names = sorted({utf8(partition.topic) for partition in partitions})
+        listed = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+        raise NotThere(f"there is no topic {CONSUMER_OFFSETS}; there are: {listed}")
+    return furthest(found)
+
+
+def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
+    """A row for each partition that a group has a committed offset for, in the columns of :data:`COMMITS`, by group, topic and
+    partition. Raises NotThere without ``__consumer_offsets``, CodecError for damage in it, OSError."""
+    rows = plain_rows(newest_commits(offsets_partitions(partitions), wanted))
+    ends = _log_ends(partitions, {(row["topic"], row["partition"]) for row in rows})
+    out = []
+    for row in rows:
+        end = _end_for(row, ends)
+        committed = row["committed_offset"]
+        lag = None if end is None or committed < 0 else end - committed
+        out.append(row | {"log_end_offset": end, "lag": lag, "offsets_partition": row["record_partition"]})  # fmt: skip
+    out.sort(key=lambda row: [row[name] for name in KEYS])
+    return pa.Table.from_pylist(out, COMMITS)
+
+
+def newest_commits(found: Sequence[Partition], wanted: Groups) -> pa.Table:
+    """The rows of the view ``offsets`` that count: of each key the last one, where it is no deletion."""
+    columns = ("group", "topic", "partition", *_READ)
+    newest = last_rows(found, "offsets", columns, KEYS, wanted)
+    return newest.filter(pc.invert(newest.column("is_deleted")))
+
+
+def last_rows(
+    found: Sequence[Partition],
+    view: str,
+    columns: Sequence[str],
+    keys: Sequence[str],
+    wanted: Groups,
+) -> pa.Table:
+    """Of each key the last row of a view that is wanted, with ``record_offset`` and ``record_partition``. Memory holds the keys."""
+    names = [*columns, "record_offset", "record_partition"]
+    parts: list[pa.Table] = []
+    rows = kept = 0
+    for partition in found:
+        if not partition.segments:
+            continue
+        late = None if wanted.at is None else _ended_after(partition, wanted.at, wanted.salvage)
+        stream = _scan(partition, view, names, wanted)
+        parts.append(stream.schema.empty_table())
+        for batch in stream:
+            mine = _wanted(batch, wanted, late)
+            parts.append(pa.Table.from_batches([mine]))
+            rows += mine.num_rows
+            if rows > 2 * kept + _COMPACT_ROWS:
+                parts = [_last(parts, keys)]
+                rows = kept = parts[0].num_rows
+    return _last(parts, keys) if parts else _nothing(view, names)
+
+
+def _scan(
+    partition: Partition, view: str, names: list[str], wanted: Groups
+) -> pa.RecordBatchReader:
+    return scan(
+        _places(partition),
+        names,
+        Policy.SALVAGE if wanted.salvage else Policy.KAFKA,
+        view=view,
+        timestamps=None if wanted.at is None else (None, wanted.at + 1),
+        on_damage="keep" if wanted.salvage else "raise",
+    )
+
+
+def _places(partition: Partition) -> list[Path]:
+    """The directory of a partition, or its files where it is only some of them that are meant."""
+    if [p.segments for p in discover(partition.directory)] == [partition.segments]:
+        return [partition.directory]
+    return [segment.path for segment in partition.segments]
+
+
+def _nothing(view: str, names: list[str]) -> pa.Table:
+    return topic_view(view, names).schema.empty_table()
+
+
+def _wanted(batch: pa.RecordBatch, wanted: Groups, late: Any) -> pa.RecordBatch:
+    """The rows that are wanted. ``late`` are ranges of offsets that are not."""
+    for column, values in (
+        ("group", wanted.names),
+        ("topic", wanted.topics),
+        ("partition", wanted.partitions),
+    ):
+        if values is not None and column in batch.schema.names:
+            kind = batch.schema.field(column).type
+            batch = batch.filter(pc.is_in(batch.column(column), pa.array(sorted(values), kind)))
+    if late is not None and len(late) and batch.num_rows:
+        firsts, lasts = late[:, 0], late[:, 1]
+        offsets = batch.column("record_offset").to_numpy()
+        at = np.searchsorted(firsts, offsets, side="right") - 1
+        batch = batch.filter(pa.array((at < 0) | (offsets > lasts[at])))
+    return batch
+
+
+def _last(parts: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
+    """Of each key the last row, in the order in which these came."""
+    rows = pa.concat_tables(parts).combine_chunks()
+    numbered = rows.select(list(keys)).append_column("row", pa.array(np.arange(rows.num_rows)))
+    last = numbered.group_by(list(keys)).aggregate([("row", "max")]).column("row_max")
+    return rows.take(np.sort(last.to_numpy()))
+
+
+def _ended_after(partition: Partition, at: int, salvage: bool) -> Any:
+    """Ranges of offsets (first, last), in order, of what transactions wrote whose marker has a later time: they were open then. Raises
+    CodecError for damage, or (``salvage``) passes over the rest of its segment."""
+    columns = ("last_offset", "base_offset", "producer_id", "is_control", "is_transactional", "max_timestamp")  # fmt: skip
+    open_ranges: dict[int, list[tuple[int, int]]] = {}
+    found: list[tuple[int, int]] = []
+    for segment in partition.segments:
+        try:
+            for last, first, producer, is_control, is_transactional, time in headers(segment.path, columns):  # fmt: skip
+                if is_transactional and not is_control:
+                    open_ranges.setdefault(producer, []).append((first, last))
+                elif is_transactional:
+                    ended = open_ranges.pop(producer, [])
+                    found += ended if time > at else []
+        except CodecError:
+            if not salvage:
+                raise
+    return np.array(sorted(found), np.int64).reshape(-1, 2)
+
+
+def _log_ends(partitions: Sequence[Partition], places: set[_Place]) -> Ends:
+    """Where the logs of some topics' partitions end, and the ids of their topics; of each replica."""
+    ends: dict[_Place, list[tuple[bytes | None, LogEnd]]] = {}
+    for partition in partitions:
+        place = (utf8(partition.topic), partition.partition)
+        end = log_end(partition.segments) if place in places else None
+        if end is not None:
+            ends.setdefault(place, []).append((topic_id(partition.directory), end))
+    return ends
+
+
+def _end_for(row: Mapping[str, Any], ends: Ends) -> int | None:
+    """The end of the furthest log that a commit is of. A topic that was made anew has another id, and the log says nothing of
+    what was committed before."""
+    mine = None if row["topic_id"] in (None, bytes(16)) else row["topic_id"]
+    found = ends.get((row["topic"], row["partition"]), ())
+    fits = [end for other, end in found if mine is None or other in (None, mine)]
+    return max(fits).offset if fits else None

@@ -1,0 +1,101 @@
+"""What changed in the metadata of a cluster between two offsets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+
+import pyarrow as pa
+
+from kafka_log.disk.directory import Partition
+from kafka_log.report.metadata import Kind, Row, in_order, kind_of, state_table
+from kafka_log.report.table_output import json_lines
+
+CHANGE = pa.field("change", pa.string(), False)
+DIFFERENCE = (
+    pa.field("columns", pa.list_(pa.string()), False),
+    pa.field("before", pa.string()),
+    pa.field("after", pa.string()),
+)
+"""The columns of changes: before and after those that identify the thing."""
+
+
+def change_table(
+    partitions: Sequence[Partition],
+    what: str,
+    first: int,
+    last: int,
+    *,
+    topics: Collection[str] | None = None,
+    numbers: Collection[int] | None = None,
+    salvage: bool = False,
+) -> pa.Table:
+    """What is not the same of a kind as of the offsets ``first`` and ``last``: a row for each thing that was added, removed or
+    changed. ``columns`` are those that differ; ``before`` and ``after`` what these say, as JSON. Raises as
+    :func:`~kafka_log.report.metadata.state_table`."""
+    kind = kind_of(what)
+    was, now = (
+        _by_key(
+            kind,
+            state_table(partitions, what, as_of, topics=topics, numbers=numbers, salvage=salvage),
+        )
+        for as_of in (first, last)
+    )
+    rows = []
+    for key, (identity, _) in {**was, **now}.items():
+        found = _difference(
+            kind, was[key][1] if key in was else None, now[key][1] if key in now else None
+        )
+        if found is not None:
+            rows.append(identity | found)
+    own = [kind.schema.field(name) for name in kind.key]
+    return pa.Table.from_pylist(in_order(kind, rows), pa.schema([CHANGE, *own, *DIFFERENCE]))
+
+
+def by_column(changes: pa.Table) -> pa.Table:
+    """The same for people: a row for each column that changed, and for each thing that was added or removed; what this said is there
+    where it is no more than a value."""
+    rows = []
+    for row in changes.to_pylist():
+        before, after = (json.loads(row[name] or "{}") for name in ("before", "after"))
+        each = row["change"] == "changed" or len(row["columns"]) == 1
+        for name in row["columns"] if each else [None]:
+            said = {"column": name, "before": _shown(before, name), "after": _shown(after, name)}
+            rows.append(row | said)
+    schema = pa.schema(
+        [pa.field("column", pa.string()) if f.name == "columns" else f for f in changes.schema]
+    )
+    return pa.Table.from_pylist(rows, schema)
+
+
+def _shown(said: Row, name: str | None) -> str | None:
+    if name is None or not said:
+        return None
+    value = said[name]
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _by_key(kind: Kind, table: pa.Table) -> dict[str, tuple[Row, Row]]:
+    """Rows of a table by what identifies them: that, and all columns in the words of JSON."""
+    out = {}
+    keys = table.select(list(kind.key)).to_pylist() if kind.key else [{}] * table.num_rows
+    for identity, line in zip(keys, json_lines(table), strict=True):
+        said = json.loads(line)
+        out[json.dumps([said[name] for name in kind.key])] = (identity, said)
+    return out
+
+
+def _difference(kind: Kind, before: Row | None, after: Row | None) -> Row | None:
+    if before == after:
+        return None
+    names = [
+        name
+        for name in kind.schema.names
+        if name not in kind.key and (before or {}).get(name) != (after or {}).get(name)
+    ]
+
+    def said(row: Row | None) -> str | None:
+        return None if row is None else json.dumps({n: row[n] for n in names}, ensure_ascii=False)
+
+    change = "added" if before is None else "removed" if after is None else "changed"
+    return {"change": change, "columns": names, "before": said(before), "after": said(after)}
