@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import Partition, chosen, discover
+from kafka_log.disk.directory import Partition, chosen, discover, is_partition
+
+if TYPE_CHECKING:
+    from kafka_log.segment.columnar import Engine
 
 Place = str | os.PathLike[str]
 
@@ -42,3 +47,32 @@ class LogDirectory:
         from kafka_log.report.listing import partition_table, segment_table
 
         return segment_table(self.partitions) if segments else partition_table(self.partitions)
+
+    def check(
+        self,
+        *,
+        deep: bool = False,
+        engine: Engine = "auto",
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """What is wrong: a row for each finding, the worst first. Nothing is changed.
+
+        Columns: ``severity`` (error, warning, note), ``code``, ``topic``, ``partition``, ``file``, ``byte`` (position in the
+        file), ``first_offset`` and ``last_offset`` that are concerned, ``records`` (lost or at risk at most), ``meaning`` and
+        ``remedy``. Numbers are null where unknown. Headers, checksums and the files beside the segments are checked; with
+        ``deep`` every record is decoded too. ``advance`` is told of bytes of segments that are done. Memory holds the batch
+        headers of one segment. Raises OSError. See :mod:`kafka_log.report.check`.
+        """
+        from kafka_log.report.check import check_table
+
+        return check_table(
+            self.partitions, self._broker_directories(), deep=deep, engine=engine, advance=advance
+        )
+
+    def _broker_directories(self) -> list[Path]:
+        """The paths that are brokers' log directories; none when partitions were chosen."""
+        if self._topics is not None or self._numbers is not None:
+            return []
+        given = [self.path] if isinstance(self.path, str | os.PathLike) else self.path
+        paths = dict.fromkeys(map(Path, given))
+        return [path for path in paths if path.is_dir() and not is_partition(path)]

@@ -12,7 +12,7 @@ from typing import Any
 from kafka_log.cli.common import COULD_NOT_RUN, EXIT_CODES, GOOD, EngineError, NeedsPackage
 from kafka_log.disk.directory import DirectoryError, NotThere
 
-COMMANDS = ("ls", "stat", "dump")
+COMMANDS = ("ls", "stat", "check", "dump")
 """The commands in the order of the help. Each is a module of its name with HELP, EXAMPLES, ``arguments`` and ``run``."""
 
 PATHS = """\

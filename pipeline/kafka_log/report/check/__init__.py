@@ -1,0 +1,99 @@
+"""What is wrong in log directories. Nothing is changed.
+
+A check is one class in a module of its own; :data:`CHECKS` names them. Each partition is read once, a segment at a time, and
+all checks see it: memory holds the headers of one segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+
+from kafka_log.disk.directory import Partition, segment_bases
+from kafka_log.report.check.base import Check, Context
+from kafka_log.report.check.batches import BatchCheck
+from kafka_log.report.check.broker_files import BrokerFiles, read_broker_files
+from kafka_log.report.check.checkpoints import CheckpointCheck, check_checkpoints
+from kafka_log.report.check.finding import FINDINGS, Finding, finding_table
+from kafka_log.report.check.gaps import GapCheck
+from kafka_log.report.check.indexes import OffsetIndexCheck, TimeIndexCheck
+from kafka_log.report.check.leader_epochs import LeaderEpochCheck
+from kafka_log.report.check.names import NameCheck, check_broker_directory
+from kafka_log.report.check.order import OrderCheck
+from kafka_log.report.check.snapshots import SnapshotCheck
+from kafka_log.report.check.tails import TailCheck
+from kafka_log.report.check.transaction_index import TransactionIndexCheck
+from kafka_log.report.check.walk import Advance, walk
+from kafka_log.segment.columnar import Engine
+
+__all__ = ["CHECKS", "FINDINGS", "Finding", "check_table", "findings"]
+
+CHECKS: Mapping[str, type[Check]] = {
+    "batches": BatchCheck,
+    "tails": TailCheck,
+    "order": OrderCheck,
+    "gaps": GapCheck,
+    "offset_index": OffsetIndexCheck,
+    "time_index": TimeIndexCheck,
+    "transaction_index": TransactionIndexCheck,
+    "snapshots": SnapshotCheck,
+    "checkpoints": CheckpointCheck,
+    "leader_epochs": LeaderEpochCheck,
+    "names": NameCheck,
+}
+"""The checks of one partition, by their names."""
+
+
+def check_table(
+    partitions: Sequence[Partition],
+    directories: Sequence[Path] = (),
+    *,
+    deep: bool = False,
+    engine: Engine = "auto",
+    advance: Advance = lambda _: None,
+) -> pa.Table:
+    """What is wrong, in the columns of :data:`FINDINGS`: the worst first. ``directories`` are brokers' log directories of which
+    the files beside the partitions are checked too. With ``deep`` every record is decoded. ``advance`` is told of bytes of segments that are done. Raises OSError."""
+    return finding_table(
+        findings(partitions, directories, deep=deep, engine=engine, advance=advance)
+    )
+
+
+def findings(
+    partitions: Sequence[Partition],
+    directories: Sequence[Path] = (),
+    *,
+    deep: bool = False,
+    engine: Engine = "auto",
+    advance: Advance = lambda _: None,
+) -> Iterator[Finding]:
+    """The same one by one, partition by partition."""
+    for directory in directories:
+        yield from check_checkpoints(read_broker_files(directory))
+        yield from check_broker_directory(directory)
+    brokers: dict[Path, BrokerFiles] = {}
+    for partition in partitions:
+        parent = partition.directory.resolve().parent
+        if parent not in brokers:
+            brokers[parent] = read_broker_files(parent)
+        yield from _of_partition(partition, brokers[parent], deep, engine, advance)
+
+
+def _of_partition(
+    partition: Partition, broker: BrokerFiles, deep: bool, engine: Engine, advance: Advance
+) -> Iterator[Finding]:
+    bases = segment_bases(partition.directory)
+    is_whole = len(bases) == len(partition.segments)
+    context = Context(partition, bases, is_whole, broker)
+    checks = [kind(context) for kind in CHECKS.values()]
+    following = dict(pairwise(bases))
+    for segment in partition.segments:
+        next_base = following.get(segment.base_offset) if segment.is_named else None
+        walked = walk(segment, next_base, deep=deep, engine=engine, advance=advance)
+        for check in checks:
+            yield from check.segment(walked)
+    for check in checks:
+        yield from check.end()
