@@ -98,6 +98,15 @@ PLANTS = [
         ("recovery_point_beyond_end", "high_watermark_beyond_end"),
     ),
     Plant(
+        "torn, and zeros to the end",
+        put(LAST, 900, ACTIVE_END, bytes(4096)),
+        "torn_tail",
+        LAST,
+        778,
+        "note",
+        ("recovery_point_beyond_end", "high_watermark_beyond_end"),
+    ),
+    Plant(
         "made longer",
         put(LAST, ACTIVE_END, ACTIVE_END, bytes(4096)),
         "zero_tail",

@@ -26,7 +26,7 @@ from kafka_log.report.check.order import OrderCheck
 from kafka_log.report.check.snapshots import SnapshotCheck
 from kafka_log.report.check.tails import TailCheck
 from kafka_log.report.check.transaction_index import TransactionIndexCheck
-from kafka_log.report.check.walk import Advance, walk
+from kafka_log.report.check.walk import Advance, Reading, walk
 from kafka_log.segment.columnar import Engine
 
 __all__ = ["CHECKS", "FINDINGS", "Finding", "check_table", "findings"]
@@ -74,17 +74,17 @@ def findings(
     for directory in directories:
         yield from check_checkpoints(read_broker_files(directory))
         yield from check_broker_directory(directory)
+    size = sum(segment.size for partition in partitions for segment in partition.segments)
+    reading = Reading.of(size, deep, engine, advance)
     brokers: dict[Path, BrokerFiles] = {}
     for partition in partitions:
         parent = partition.directory.resolve().parent
         if parent not in brokers:
             brokers[parent] = read_broker_files(parent)
-        yield from _of_partition(partition, brokers[parent], deep, engine, advance)
+        yield from _of_partition(partition, brokers[parent], reading)
 
 
-def _of_partition(
-    partition: Partition, broker: BrokerFiles, deep: bool, engine: Engine, advance: Advance
-) -> Iterator[Finding]:
+def _of_partition(partition: Partition, broker: BrokerFiles, reading: Reading) -> Iterator[Finding]:
     bases = segment_bases(partition.directory)
     is_whole = len(bases) == len(partition.segments)
     context = Context(partition, bases, is_whole, broker)
@@ -92,7 +92,7 @@ def _of_partition(
     following = dict(pairwise(bases))
     for segment in partition.segments:
         next_base = following.get(segment.base_offset) if segment.is_named else None
-        walked = walk(segment, next_base, deep=deep, engine=engine, advance=advance)
+        walked = walk(segment, next_base, reading)
         for check in checks:
             yield from check.segment(walked)
     for check in checks:

@@ -65,10 +65,12 @@ class GapCheck(Check):
             return ()
         apart = np.flatnonzero(headers.first[1:] > headers.last[:-1] + 1)
         # Where bytes are lost offsets are missing for another reason.
-        for i in apart.tolist():
+        starts = np.array([run.start for run in walked.lost], np.int64)
+        before = np.searchsorted(starts, headers.position)
+        apart = apart[before[apart] == before[apart + 1]]
+        self.count += max(len(apart) - KEPT, 0)
+        for i in apart[:KEPT].tolist():
             positions = int(headers.position[i]), int(headers.position[i + 1])
-            if any(positions[0] < run.start < positions[1] for run in walked.lost):
-                continue
             first, last = int(headers.last[i]) + 1, int(headers.first[i + 1]) - 1
             self._add(Gap(first, last, (path, positions[0]), (path, positions[1]), False))
         at_end = any(run.end == walked.size for run in walked.lost)

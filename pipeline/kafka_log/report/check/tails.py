@@ -12,6 +12,9 @@ from kafka_log.report.check.walk import Walked
 from kafka_log.segment import framing
 from kafka_log.segment.model import Lost
 
+UNWRITTEN = 32
+"""Zeros at the end of a batch from which on it counts as one that was not written to its end."""
+
 
 class TailCheck(Check):
     """A torn batch or zeros at the end: normal in the active segment after a crash, lost records in any other."""
@@ -69,4 +72,10 @@ def tail_kind(walked: Walked, run: Lost) -> str | None:
         frame = framing.frame_of(data, run.start, str(walked.segment.path))
     except CodecError:
         return None
-    return "torn_tail" if run.start + frame.size > run.end else None
+    end = run.start + frame.size
+    if end <= run.end and walked.is_active:
+        # After a crash a file may be as long as it should be, with zeros where nothing was written.
+        begin = max(end - UNWRITTEN, run.start + framing.HEADER_START)
+        with walked.segment.path.open("rb") as file:
+            return "torn_tail" if only_zeros(file, begin, run.end) else None
+    return "torn_tail" if end > run.end else None

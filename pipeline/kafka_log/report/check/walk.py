@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from codecgen.runtime.located_bytes import Limits
 from kafka_log.disk.directory import Segment
 from kafka_log.report.check.placement import in_order, outside
 from kafka_log.segment.block_reader import BlockReader
@@ -89,22 +89,42 @@ class Walked:
         return self.next_base is None
 
 
-def walk(
-    segment: Segment, next_base: int | None, *, deep: bool, engine: Engine, advance: Advance
-) -> Walked:
-    """Read a segment. With ``deep`` records are read too, not checksums only. ``advance`` is told of bytes that are done.
-    Raises OSError."""
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How segments are read. With ``deep`` records are read too, not checksums only; ``advance`` is told of bytes that are
+    done."""
+
+    deep: bool
+    engine: Engine
+    fast: bool
+    advance: Advance
+
+    @staticmethod
+    def of(size: int, deep: bool, engine: Engine, advance: Advance) -> Reading:
+        """For so many bytes in all."""
+        least = KERNEL_MIN_BYTES if deep else KERNEL_MIN_BYTES_OF_HEADERS
+        return Reading(deep, engine, use_kernels(size, engine, least), advance)
+
+    def reader(self, path: Path) -> SegmentReader | BlockReader:
+        """What reads a segment, and goes on after damage."""
+        if self.fast:
+            return BlockReader(path, policy=Policy.SALVAGE, engine=self.engine, records=self.deep)
+        return SegmentReader(path, policy=Policy.SALVAGE, records=self.deep)
+
+
+def walk(segment: Segment, next_base: int | None, reading: Reading) -> Walked:
+    """Read a segment. Raises OSError."""
     parts: list[Headers] = []
     single: list[tuple[Any, ...]] = []
     refused: list[Refused] = []
-    reader = _reader(segment, deep, engine)
+    reader = reading.reader(segment.path)
     items: Iterable[Batch | Block] = reader.parts() if isinstance(reader, BlockReader) else reader
     done = 0
     for item in items:
+        if single and (isinstance(item, Block) or len(single) >= _ROWS):
+            parts.append(_of_rows(single))
+            single = []
         if isinstance(item, Block):
-            if single:
-                parts.append(_of_rows(single))
-                single = []
             parts.append(_of_block(item))
             end = item.end
         else:
@@ -112,9 +132,9 @@ def walk(
             refused += _refused(item)
             end = item.position + item.size
         if end - done >= _STEP:
-            advance(end - done)
+            reading.advance(end - done)
             done = end
-    advance(segment.size - done)
+    reading.advance(segment.size - done)
     parts.append(_of_rows(single))
     bad = {batch.position for batch in refused}
     lost = () if reader.end is None else reader.end.lost
@@ -127,15 +147,11 @@ def walk(
     return Walked(segment, end_of_file, headers, runs, tuple(refused), next_base, out, placed)
 
 
+_ROWS = 4096
+"""Headers that are kept as tuples at most."""
+
 _STEP = 1 << 20
 """Bytes from one word about the progress to the next."""
-
-
-def _reader(segment: Segment, deep: bool, engine: Engine) -> SegmentReader | BlockReader:
-    least = KERNEL_MIN_BYTES if deep else KERNEL_MIN_BYTES_OF_HEADERS
-    if use_kernels(segment.size, engine, least):
-        return BlockReader(segment.path, policy=Policy.SALVAGE, engine=engine, records=deep)
-    return SegmentReader(segment.path, policy=Policy.SALVAGE, limits=Limits(), records=deep)
 
 
 def _row(batch: Batch) -> tuple[Any, ...]:
