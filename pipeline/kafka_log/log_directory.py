@@ -61,7 +61,7 @@ class LogDirectory:
         file), ``first_offset`` and ``last_offset`` that are concerned, ``records`` (lost or at risk at most), ``meaning`` and
         ``remedy``. Numbers are null where unknown. Headers, checksums and the files beside the segments are checked; with
         ``deep`` every record is decoded too. ``advance`` is told of bytes of segments that are done. Memory holds the batch
-        headers of one segment. Raises OSError. See :mod:`kafka_log.report.check`.
+        headers of one segment. A file that cannot be read is a finding. See :mod:`kafka_log.report.check`.
         """
         from kafka_log.report.check import check_table
 

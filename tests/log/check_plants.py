@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafka_log import Batch, SegmentReader
+from kafka_log import SegmentReader
 
 PLAIN = "segments.small-0"
 """Four segments of seven batches with six records each, without transactions."""
@@ -30,10 +30,6 @@ class Plant:
     also: tuple[str, ...] = ()
 
 
-def batches(path: Path) -> list[Batch]:
-    return list(SegmentReader(path))
-
-
 def flip(path: Path, at: int, bit: int = 0) -> None:
     data = bytearray(path.read_bytes())
     data[at] ^= 1 << bit
@@ -46,6 +42,11 @@ def change(path: Path, start: int, stop: int, data: bytes) -> None:
     path.write_bytes(before[:start] + data + before[stop:])
 
 
+def put(file: str, start: int, stop: int, data: bytes) -> Callable[[Path], None]:
+    """Other bytes in the place of some."""
+    return lambda root: change(root / file, start, stop, data)
+
+
 def exchange(path: Path, at: int, size: int) -> None:
     """Two entries of a file change places."""
     data = path.read_bytes()
@@ -55,7 +56,7 @@ def exchange(path: Path, at: int, size: int) -> None:
 def pieces(path: Path) -> list[bytes]:
     """The bytes of each batch."""
     data = path.read_bytes()
-    return [data[b.position : b.position + b.size] for b in batches(path)]
+    return [data[b.position : b.position + b.size] for b in SegmentReader(path)]
 
 
 def rearranged(path: Path, order: list[int]) -> None:

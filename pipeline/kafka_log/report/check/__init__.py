@@ -6,9 +6,11 @@ all checks see it: memory holds the headers of one segment.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -72,8 +74,8 @@ def findings(
 ) -> Iterator[Finding]:
     """The same one by one, partition by partition."""
     for directory in directories:
-        yield from check_checkpoints(read_broker_files(directory))
-        yield from check_broker_directory(directory)
+        yield from _readable(directory, partial(check_checkpoints, read_broker_files(directory)))
+        yield from _readable(directory, partial(check_broker_directory, directory))
     size = sum(segment.size for partition in partitions for segment in partition.segments)
     reading = Reading.of(size, deep, engine, advance)
     brokers: dict[Path, BrokerFiles] = {}
@@ -92,8 +94,47 @@ def _of_partition(partition: Partition, broker: BrokerFiles, reading: Reading) -
     following = dict(pairwise(bases))
     for segment in partition.segments:
         next_base = following.get(segment.base_offset) if segment.is_named else None
-        walked = walk(segment, next_base, reading)
+        try:
+            walked = walk(segment, next_base, reading)
+        except OSError as error:
+            yield _io_error(segment.path, error, *context.key)
+            for check in checks:
+                check.unread(segment)
+            continue
         for check in checks:
-            yield from check.segment(walked)
+            yield from _readable(segment.path, partial(check.segment, walked), *context.key)
     for check in checks:
-        yield from check.end()
+        yield from _readable(partition.directory, check.end, *context.key)
+
+
+def _readable(path: Path, asked: Callable[[], Iterable[Finding]], *key: Any) -> Iterator[Finding]:
+    """Findings, the last of them that a file cannot be read: the other checks go on."""
+    try:
+        yield from asked()
+    except OSError as error:
+        yield _io_error(Path(error.filename) if error.filename else path, error, *key)
+
+
+def _io_error(
+    path: Path, error: OSError, topic: str | None = None, partition: int | None = None
+) -> Finding:
+    reason = error.strerror or str(error)
+    if isinstance(error, FileNotFoundError):
+        return Finding(
+            "note",
+            "file_gone",
+            path,
+            "The file was there when the check began, and is gone.",
+            "Nothing if a broker runs on the directory; else run the check again.",
+            topic,
+            partition,
+        )
+    return Finding(
+        "error",
+        "io_error",
+        path,
+        f"The file cannot be read: {reason}.",
+        "Look at the disk and the permissions; copy the partition from another replica if the disk fails.",
+        topic,
+        partition,
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kafka_log.disk.directory import Partition
+from kafka_log.disk.directory import Partition, Segment
 from kafka_log.report.check.broker_files import BrokerFiles
 from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.walk import Walked
@@ -50,6 +50,9 @@ class Check:
     def segment(self, walked: Walked) -> Iterable[Finding]:
         """What is wrong with a segment. Raises OSError."""
         return ()
+
+    def unread(self, segment: Segment) -> None:
+        """A segment could not be read: nothing is known of what it holds."""
 
     def end(self) -> Iterable[Finding]:
         """What is wrong with the whole, after the last segment. Raises OSError."""

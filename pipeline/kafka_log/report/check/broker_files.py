@@ -14,6 +14,7 @@ LOG_START = "log-start-offset-checkpoint"
 RECOVERY_POINT = "recovery-point-offset-checkpoint"
 HIGH_WATERMARK = "replication-offset-checkpoint"
 CLEANER = "cleaner-offset-checkpoint"
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 CHECKPOINTS = (LOG_START, RECOVERY_POINT, HIGH_WATERMARK, CLEANER)
 MAX_BYTES = 64 << 20
 """Larger text files are not read: a line is at most some 300 bytes, a broker has some thousand partitions."""
@@ -29,6 +30,8 @@ class BrokerFiles:
     directory: Path
     checkpoints: Mapping[str, Offsets] = field(default_factory=dict)
     errors: Mapping[str, str | CodecError] = field(default_factory=dict)
+    was_stopped: bool = False
+    """Whether the broker was stopped in an orderly way: then all that it knew is in the files."""
 
     def offset(self, name: str, key: tuple[str, int]) -> int | None:
         """What a checkpoint says of a partition, None when it says nothing."""
@@ -49,7 +52,8 @@ def read_broker_files(directory: Path) -> BrokerFiles:
             found[name] = {(e.topic, e.partition): e.offset for e in parsed.entries or ()}
         except (CodecError, OSError) as error:
             errors[name] = error if isinstance(error, CodecError) else str(error)
-    return BrokerFiles(directory, found, errors)
+    stopped = (directory / CLEAN_SHUTDOWN).exists()
+    return BrokerFiles(directory, found, errors, stopped)
 
 
 def small_file(path: Path) -> bytes:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.directory import partition_names
+from kafka_log.disk.directory import Segment, partition_names
 from kafka_log.report.check.base import Check, Context
 from kafka_log.report.check.broker_files import (
     CHECKPOINTS,
@@ -52,6 +52,7 @@ class CheckpointCheck(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.log_end = 0
+        self.is_known = context.is_whole
 
     def segment(self, walked: Walked) -> Iterable[Finding]:
         headers = walked.headers
@@ -59,9 +60,12 @@ class CheckpointCheck(Check):
         self.log_end = max(self.log_end, walked.segment.base_offset, last)
         return ()
 
+    def unread(self, segment: Segment) -> None:
+        self.is_known = False
+
     def end(self) -> Iterable[Finding]:
         context = self.context
-        if not context.is_whole or not context.bases:
+        if not self.is_known or not context.bases:
             return
         for name in CHECKPOINTS:
             offset = context.broker.offset(name, context.key)

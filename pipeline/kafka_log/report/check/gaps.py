@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kafka_log.disk.directory import Segment
 from kafka_log.report.check.base import Check, Context
 from kafka_log.report.check.broker_files import CLEANER
 from kafka_log.report.check.finding import Finding
@@ -77,6 +78,9 @@ class GapCheck(Check):
         end = int(headers.last.max()), (path, int(headers.position[-1]))
         self.end_before = None if at_end else end
         return ()
+
+    def unread(self, segment: Segment) -> None:
+        self.end_before = None
 
     def _between_segments(self, walked: Walked) -> None:
         headers, base = walked.headers, walked.segment.base_offset

@@ -89,10 +89,11 @@ class LeaderEpochCheck(Check):
     def _log_start(self) -> int:
         """An offset below which the file need not know epochs."""
         topic, _ = self.context.key
-        checkpoints = self.context.broker.checkpoints
-        if topic == METADATA or LOG_START not in checkpoints:
+        broker = self.context.broker
+        if topic == METADATA or LOG_START not in broker.checkpoints or not broker.was_stopped:
+            # The file is written before the log start offset is.
             return self.epochs[0][1] if self.epochs else 0
-        return max(self.context.broker.offset(LOG_START, self.context.key) or 0, 0)
+        return max(broker.offset(LOG_START, self.context.key) or 0, 0)
 
     def end(self) -> Iterable[Finding]:
         if self.error is not None:

@@ -146,10 +146,13 @@ def unreadable(path: Path, codec: object) -> tuple[str, int | None] | None:
 
 
 def size_below(path: Path) -> int:
-    """Bytes of a file, or of the files in a directory. Raises OSError."""
-    if not path.is_dir() or path.is_symlink():
-        return path.lstat().st_size
-    return sum(size_below(child) for child in path.iterdir())
+    """Bytes of a file, or of the files in a directory, as far as one may look into it."""
+    try:
+        if not path.is_dir() or path.is_symlink():
+            return path.lstat().st_size
+        return sum(size_below(child) for child in path.iterdir())
+    except OSError:
+        return 0
 
 
 def _nothing_reads(path: Path) -> tuple[str, Path, str, str]:

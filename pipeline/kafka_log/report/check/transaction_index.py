@@ -10,6 +10,7 @@ from pathlib import Path
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs import TRANSACTION_INDEX_ENTRY, ControlRecordType
+from kafka_log.disk.directory import Segment
 from kafka_log.report.check.base import Check, Context, are
 from kafka_log.report.check.broker_files import CLEANER
 from kafka_log.report.check.finding import Finding, Severity
@@ -71,6 +72,9 @@ class TransactionIndexCheck(Check):
                     first_offset=marker.first,
                     last_offset=offset,
                 )
+
+    def unread(self, segment: Segment) -> None:
+        self.begun.clear()
 
     def _entries(self, path: Path) -> Iterator[tuple[int, int, int, int] | Finding]:
         """Position, producer, first and last offset of each entry; then what cannot be read."""
