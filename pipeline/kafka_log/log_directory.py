@@ -33,7 +33,7 @@ class LogDirectory:
         topics: str | Iterable[str] | None = None,
         partitions: int | Iterable[int] | None = None,
     ) -> None:
-        self.path = path
+        self.path = path if isinstance(path, str | os.PathLike) else tuple(path)
         self._topics = topics
         self._numbers = partitions
 

@@ -65,6 +65,15 @@ def test_empty_directories_and_segments(tmp_path: Path) -> None:
     assert complaints(tmp_path) == []
 
 
+def test_paths_that_are_given_once(tmp_path: Path) -> None:
+    """Files beside the partitions are checked too when the paths come from an iterator."""
+    (tmp_path / "orders-0").mkdir()
+    (tmp_path / "core").touch()
+    log = LogDirectory(iter([tmp_path]))
+    assert len(log.partitions) == 1
+    assert log.check().column("code").to_pylist() == ["unknown_file"]
+
+
 def test_progress_is_told_of_every_byte() -> None:
     told: list[int] = []
     log = LogDirectory(SAMPLES / "kafka-2.8")

@@ -130,3 +130,39 @@ def test_what_a_salvaging_reader_says_is_said_here(path: Path) -> None:
         assert codes
     else:
         assert codes <= of_offsets | {"record_checksum", "batch_twice"}
+
+
+@pytest.mark.parametrize("base", [-(1 << 63), -1, 1 << 40, (1 << 63) - 1 - 5, (1 << 63) - 1])
+@pytest.mark.parametrize("name", [FIRST, ACTIVE])
+@pytest.mark.parametrize("at", [0, 1, -1])
+def test_base_offsets_that_are_anything(name: str, base: int, at: int, tmp_path: Path) -> None:
+    """The checksum does not cover them. It is an error of the batch, and of that one only."""
+    directory = tmp_path / PLAIN
+    shutil.copytree(BROKER / PLAIN, directory)
+    path = directory / f"{name}.log"
+    data = bytearray(path.read_bytes())
+    position = frames(name)[at][0]
+    struct.pack_into(">q", data, position, base)
+    path.write_bytes(data)
+    for engine in ("construct", "arrow"):
+        rows = LogDirectory(directory).check(engine=engine).to_pylist()
+        found = {(r["code"], r["byte"]) for r in rows if r["severity"] == "error"}
+        assert {byte for code, byte in found if is_of_order(code)} == {position}
+        assert {code for code, _ in found if not is_of_order(code)} <= {"segment_missing"}
+
+
+def is_of_order(code: str) -> bool:
+    known = ("batch_in_wrong_segment", "first_offset_below_name", "offset_too_far")
+    return code in (*known, "offsets_reversed", "segments_overlap")
+
+
+@pytest.mark.parametrize("name", ["9223372036854775807", "9" * 20])
+def test_names_that_no_offset_can_have(name: str, tmp_path: Path) -> None:
+    directory = tmp_path / PLAIN
+    shutil.copytree(BROKER / PLAIN, directory)
+    for suffix in ("log", "index", "timeindex"):
+        shutil.copy(directory / f"{FIRST}.{suffix}", directory / f"{name:0>20}.{suffix}")
+    errors = [r for r in LogDirectory(directory).check().to_pylist() if r["severity"] == "error"]
+    assert [row["code"] for row in errors] == ["first_offset_below_name"]
+    (directory / f"{name:0>20}.log").write_bytes(b"")
+    assert all(r["severity"] != "error" for r in LogDirectory(directory).check().to_pylist())

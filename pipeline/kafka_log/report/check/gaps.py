@@ -7,6 +7,7 @@ the partition shows a trace of it, and the broker's cleaner does not know the pa
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,7 +161,7 @@ class GapCheck(Check):
 
 def _next_below(bases: tuple[int, ...], base: int) -> tuple[int, ...]:
     """The base offset of the segment before one, if there is one."""
-    at = int(np.searchsorted(np.array(bases, np.int64), base))
+    at = bisect_left(bases, base)
     return bases[at - 1 : at] if at else ()
 
 

@@ -13,7 +13,7 @@ from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.index_files import IndexFile, read_index
-from kafka_log.report.check.placement import in_order
+from kafka_log.report.check.placement import MAX_OFFSET, MAX_RELATIVE, in_order
 from kafka_log.report.check.walk import Walked
 
 OFFSETS = structured(OFFSET_INDEX_ENTRY)
@@ -241,5 +241,7 @@ class TimeIndexCheck(IndexCheck):
 
 def _names_agree(walked: Walked) -> bool:
     """Whether offsets are relative to the one in the name, as far as the batches say."""
-    headers = walked.headers
-    return not len(headers) or bool(headers.first[0] >= walked.segment.base_offset)
+    headers, base = walked.headers, walked.segment.base_offset
+    return base <= MAX_OFFSET - MAX_RELATIVE and (
+        not len(headers) or bool(headers.first[0] >= base)
+    )

@@ -67,8 +67,7 @@ class OrderCheck(Check):
     def _overlap(self, walked: Walked, high: range) -> Finding:
         headers = walked.headers
         first, last = int(headers.first[high[0]]), int(headers.last[high[-1]])
-        far = walked.next_base is None or first < walked.next_base
-        if far and last - walked.segment.base_offset > MAX_RELATIVE:
+        if walked.next_base is None or first - walked.segment.base_offset > MAX_RELATIVE:
             return self._far(walked, high, first, last)
         return self.context.finding(
             "error",

@@ -10,17 +10,21 @@ import numpy as np
 MAX_RELATIVE = (1 << 31) - 1
 """How far an offset may be from the one in the segment's name."""
 
+MAX_OFFSET = (1 << 63) - 1
+"""The names of files have room for larger ones."""
+
 
 def outside(first: Any, last: Any, base: int | None, next_base: int | None) -> Any:
     """Which batches have offsets that the names of their segment and of the next one do not allow. ``base`` is None for a
     segment whose name does not say it."""
     found = np.zeros(len(first), np.bool_)
-    if base is not None:
-        found |= first < base
-        found |= last - base > MAX_RELATIVE
-        if next_base is not None:
-            found |= last >= next_base
-    return found
+    if base is None:
+        return found
+    found |= first < min(base, MAX_OFFSET)
+    found |= last > min(base + MAX_RELATIVE, MAX_OFFSET)
+    if next_base is not None:
+        found |= last >= min(next_base, MAX_OFFSET)
+    return found & (last >= first)  # else the batch says what cannot be
 
 
 def in_order(first: Any, last: Any, out: Any) -> Any:
