@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import Partition, Segment, State, chosen, survey
+from kafka_log.disk.directory import Partition, Segment, State, chosen, is_partition, survey
 from kafka_log.segment.model import Policy
 
 if TYPE_CHECKING:
     from kafka_log.report.export import Exported, Format
     from kafka_log.report.partition_headers import OnDamage
+    from kafka_log.segment.columnar import Engine
 
 Place = str | os.PathLike[str]
 
@@ -222,6 +223,34 @@ class LogDirectory:
 
         chosen = [names] if isinstance(names, str) else names
         return coordinator_table(chosen, self._there[0], partitions)
+
+    def check(
+        self,
+        *,
+        deep: bool = False,
+        engine: Engine = "auto",
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """What is wrong: a row for each finding, the worst first. Nothing is changed.
+
+        Columns: ``severity`` (error, warning, note), ``code``, ``topic``, ``partition``, ``file``, ``byte`` (position in the
+        file), ``first_offset`` and ``last_offset`` that are concerned, ``records`` (lost or at risk at most), ``meaning`` and
+        ``remedy``. Numbers are null where unknown. Headers, checksums and the files beside the segments are checked; with
+        ``deep`` every record is decoded too. ``advance`` is told of bytes of segments that are done. Memory holds the batch
+        headers of one segment. A file that cannot be read is a finding. See :mod:`kafka_log.report.check`.
+        """
+        from kafka_log.report.check import check_table
+
+        return check_table(
+            self.partitions, self._broker_directories(), deep=deep, engine=engine, advance=advance
+        )
+
+    def _broker_directories(self) -> list[Path]:
+        """The paths that are brokers' log directories; none when partitions were chosen."""
+        if self._topics is not None or self._numbers is not None:
+            return []
+        paths = dict.fromkeys(map(Path, self.path))
+        return [path for path in paths if path.is_dir() and not is_partition(path)]
 
 
 def _numbers(given: int | Iterable[int]) -> set[int]:

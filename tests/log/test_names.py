@@ -51,6 +51,7 @@ def test_fields_of_headers_are_spelled_where_they_are_given_out() -> None:
         "json_dump.py",
         "text_dump.py",
         "encoding.py",  # as an example of an argument
+        "byte_words.py",
         "producers.py",
         "transactions.py",
     }

@@ -24,6 +24,7 @@ from kafka_log.disk.directory import DirectoryError, NotThere
 COMMANDS = (
     "ls",
     "stat",
+    "check",
     "dump",
     "hexdump",
     "txn",

@@ -46,9 +46,13 @@ def add_table_arguments(
 
 
 def show(
-    options: argparse.Namespace, answer: Callable[[LogDirectory], pa.Table], empty: str
+    options: argparse.Namespace,
+    answer: Callable[[LogDirectory], pa.Table],
+    empty: str,
+    text: Callable[[pa.Table, int | None], str] | None = None,
 ) -> int:
-    """Ask, and print the table. ``empty`` is what text says where there is no row."""
+    """Ask, and print the table. ``empty`` is what text says where there is no row; ``text`` makes the text of a table for a
+    width, where it is not to be in columns."""
     try:
         from kafka_log.log_directory import LogDirectory
         from kafka_log.report.table_output import write
@@ -67,6 +71,11 @@ def show(
         print(empty)
         return GOOD
     sys.stdout.flush()
+    if options.output == "text" and text is not None:
+        made = text(table, screen_width())
+        sys.stdout.buffer.write(made.encode("utf-8", "backslashreplace"))
+        sys.stdout.buffer.flush()
+        return GOOD
     write(table, options.output, sys.stdout.buffer, screen_width())
     sys.stdout.buffer.flush()
     return GOOD

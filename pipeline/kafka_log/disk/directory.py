@@ -251,6 +251,23 @@ def _segments(directory: Path) -> list[tuple[int, State, Path, int]]:
     return sorted(out)
 
 
+def segment_bases(directory: Path) -> tuple[int, ...]:
+    """The base offsets of all segments in a directory, by their names, lowest first. Raises OSError."""
+    found = _segments(directory)
+    return tuple(base for base, state, _, _ in found if state == "live")
+
+
+def partition_names(directory: Path) -> frozenset[tuple[bytes, int]]:
+    """The partitions with a directory of their own in a broker's log directory: topics as bytes, numbers. Raises OSError."""
+    found = (parse_name(child) for child in directory.iterdir() if child.is_dir())
+    return frozenset((os.fsencode(name[0]), name[1]) for name in found if name is not None)
+
+
+def is_partition(directory: Path) -> bool:
+    """Whether a directory is one of a partition: it has segments, or is named like one. Raises OSError."""
+    return parse_name(directory.resolve()) is not None or any(_segments(directory))
+
+
 def _state_of(name: re.Match[str]) -> State:
     state: State = name["state"] or "live"  # type: ignore[assignment]
     return state

@@ -9,12 +9,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from codecgen.runtime.construct import Layout
 from codecgen.runtime.errors import CodecError, TrailingError, Where
 from codecgen.runtime.located_bytes import Limits, Session, Source
+from codecgen.runtime.rows import Place as RowPlace
 from kafka_codecs import LOG_ENTRY
-from kafka_codecs.records.record_batch import records_offset, records_timestamp
+from kafka_codecs.rows.records import RECORDS
 from kafka_log.disk.directory import NotThere
-from kafka_log.report.byte_fields import Stream, streams, whole
+from kafka_log.report.byte_fields import Note, Stream, streams, whole
 from kafka_log.report.printing import iso_time
 from kafka_log.segment import framing
 from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
@@ -22,8 +24,11 @@ from kafka_log.segment.model import Batch, Policy
 from kafka_log.segment.reader import SegmentReader, damage
 from kafka_log.segment.resynchronisation import next_entry
 
-RECORDS = 10
+SHOWN = 10
 """Records, or entries of other files, that are shown unless told otherwise."""
+
+_DELTAS = {"offset_delta": "offset", "timestamp_delta": "timestamp"}
+"""Fields that have a difference, and the columns of the view records that have what it comes to."""
 
 DAMAGED = 1 << 20
 """Bytes of what is no batch that are looked at."""
@@ -58,7 +63,7 @@ def batches(
     at: int | None = None,
     offset: int | None = None,
     count: int = 1,
-    records: int = RECORDS,
+    records: int = SHOWN,
     limits: Limits | None = None,
 ) -> Iterator[Part]:
     """``count`` batches of a segment, from the first one on, or the one with a byte or an offset. Bytes that are no batch count as
@@ -162,7 +167,7 @@ def _part(path: Path, read: Any, place: Place, records: int, limits: Limits) -> 
         lost = _cut_off(place.start, end, os.fspath(path), size)
         return _damaged(read, Place(place.start, end, lost), records, limits)
     layout = framing.frame_of(data[: framing.HEADER_START], place.start, os.fspath(path)).layout
-    found, error = streams(layout, data, place.start, limits, records, _note)
+    found, error = streams(layout, data, place.start, limits, records, _notes(layout))
     reader = SegmentReader(
         path, policy=Policy.KAFKA, limits=limits, start=place.start, stop=place.start + 1
     )
@@ -196,16 +201,24 @@ def _damaged(read: Any, place: Place, records: int, limits: Limits) -> Part:
     if len(data) > framing.HEADER_START:
         layout = framing.layout_of(LOG_ENTRY.peek(Source(data, Session(strict=False))))
         end = len(data) if isinstance(place.error, TrailingError) else layout.head_size
-        found, _ = streams(layout, data[:end], place.start, limits, records, _note)
+        found, _ = streams(layout, data[:end], place.start, limits, records, _notes(layout))
     pieces = [piece for piece in found[0].pieces if piece.path] if found else []
     outer = Stream(data, place.start, whole(pieces, 0, size, "not read"))
     return Part(heading, (outer, *found[1:]), damage=(str(place.error),))
 
 
-def _note(name: str, values: Any, batch: Any) -> str | None:
-    """The offset and the time that are meant, which records have as differences."""
-    if batch is None or "base_timestamp" not in batch:
-        return None
-    if name == "offset_delta":
-        return f"offset {records_offset(batch, values)}"
-    return iso_time(records_timestamp(batch, values)) if name == "timestamp_delta" else None
+def _notes(layout: Layout) -> Note:
+    """What says the offset and the time that are meant, which records have as differences."""
+
+    def note(name: str, values: Any, entry: Any) -> str | None:
+        column = _DELTAS.get(name)
+        if column is None or entry is None:
+            return None
+        case = next((case for case in RECORDS.cases if case.layout is layout), None)
+        if case is None or any(needed not in entry for needed in case.fields((column,))):
+            return None
+        (value,) = case.values((column,))
+        found = value(entry, values, RowPlace(0, 0))
+        return f"offset {found}" if column == "offset" else iso_time(found)
+
+    return note

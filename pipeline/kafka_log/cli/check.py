@@ -1,0 +1,78 @@
+"""``kafka-log check``: what is wrong in a log directory, where, and what to do next. Nothing is changed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from kafka_log.cli.common import PROBLEMS
+from kafka_log.cli.tables import add_table_arguments, show
+from kafka_log.segment.kernels import ENGINES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_log.log_directory import LogDirectory
+
+HELP = "find damage: batches, offsets, indexes, checkpoints, names"
+EXAMPLES = """\
+  kafka-log check /var/lib/kafka
+  kafka-log check /var/lib/kafka --topic orders --output jsonl
+"""
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_table_arguments(command, include=False)
+    command.add_argument(
+        "--deep", action="store_true", help="decode every record too, not headers and checksums"
+    )
+    command.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default="auto",
+        help="who reads; the findings are the same (default %(default)s)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command. Returns the exit code: 1 when there is an error or a warning."""
+    bad = 0
+
+    def answer(log: LogDirectory) -> pa.Table:
+        nonlocal bad
+        table = _with_progress(log, options)
+        bad = sum(severity != "note" for severity in table.column("severity").to_pylist())
+        return table
+
+    code = show(options, answer, "nothing is wrong", _text)
+    return PROBLEMS if bad else code
+
+
+def _text(table: pa.Table, width: int | None) -> str:
+    from kafka_log.report.check.finding_text import as_paragraphs
+
+    return as_paragraphs(table, width)
+
+
+def _with_progress(log: LogDirectory, options: argparse.Namespace) -> pa.Table:
+    total = sum(segment.size for p in log.partitions for segment in p.segments)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    ) as progress:
+        task = progress.add_task("checking", total=total)
+        return log.check(
+            deep=options.deep,
+            engine=options.engine,
+            advance=lambda n: progress.update(task, advance=n),
+        )

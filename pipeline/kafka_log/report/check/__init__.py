@@ -1,0 +1,140 @@
+"""What is wrong in log directories. Nothing is changed.
+
+A check is one class in a module of its own; :data:`CHECKS` names them. Each partition is read once, a segment at a time, and
+all checks see it: memory holds the headers of one segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from kafka_log.disk.directory import Partition, segment_bases
+from kafka_log.report.check.base import Check, Context
+from kafka_log.report.check.batches import BatchCheck
+from kafka_log.report.check.broker_files import BrokerFiles, read_broker_files
+from kafka_log.report.check.checkpoints import CheckpointCheck, check_checkpoints
+from kafka_log.report.check.finding import FINDINGS, Finding, finding_table
+from kafka_log.report.check.gaps import GapCheck
+from kafka_log.report.check.indexes import OffsetIndexCheck, TimeIndexCheck
+from kafka_log.report.check.leader_epochs import LeaderEpochCheck
+from kafka_log.report.check.names import NameCheck, check_broker_directory
+from kafka_log.report.check.order import OrderCheck
+from kafka_log.report.check.snapshots import SnapshotCheck
+from kafka_log.report.check.tails import TailCheck
+from kafka_log.report.check.transaction_index import TransactionIndexCheck
+from kafka_log.report.check.walk import Advance, Reading, walk
+from kafka_log.segment.columnar import Engine
+
+__all__ = ["CHECKS", "FINDINGS", "Finding", "check_table", "findings"]
+
+CHECKS: Mapping[str, type[Check]] = {
+    "batches": BatchCheck,
+    "tails": TailCheck,
+    "order": OrderCheck,
+    "gaps": GapCheck,
+    "offset_index": OffsetIndexCheck,
+    "time_index": TimeIndexCheck,
+    "transaction_index": TransactionIndexCheck,
+    "snapshots": SnapshotCheck,
+    "checkpoints": CheckpointCheck,
+    "leader_epochs": LeaderEpochCheck,
+    "names": NameCheck,
+}
+"""The checks of one partition, by their names."""
+
+
+def check_table(
+    partitions: Sequence[Partition],
+    directories: Sequence[Path] = (),
+    *,
+    deep: bool = False,
+    engine: Engine = "auto",
+    advance: Advance = lambda _: None,
+) -> pa.Table:
+    """What is wrong, in the columns of :data:`FINDINGS`: the worst first. ``directories`` are brokers' log directories of which
+    the files beside the partitions are checked too. With ``deep`` every record is decoded. ``advance`` is told of bytes of segments that are done. Raises OSError."""
+    return finding_table(
+        findings(partitions, directories, deep=deep, engine=engine, advance=advance)
+    )
+
+
+def findings(
+    partitions: Sequence[Partition],
+    directories: Sequence[Path] = (),
+    *,
+    deep: bool = False,
+    engine: Engine = "auto",
+    advance: Advance = lambda _: None,
+) -> Iterator[Finding]:
+    """The same one by one, partition by partition."""
+    for directory in directories:
+        yield from _readable(directory, partial(check_checkpoints, read_broker_files(directory)))
+        yield from _readable(directory, partial(check_broker_directory, directory))
+    size = sum(segment.size for partition in partitions for segment in partition.segments)
+    reading = Reading.of(size, deep, engine, advance)
+    brokers: dict[Path, BrokerFiles] = {}
+    for partition in partitions:
+        parent = partition.directory.resolve().parent
+        if parent not in brokers:
+            brokers[parent] = read_broker_files(parent)
+        yield from _of_partition(partition, brokers[parent], reading)
+
+
+def _of_partition(partition: Partition, broker: BrokerFiles, reading: Reading) -> Iterator[Finding]:
+    bases = segment_bases(partition.directory)
+    is_whole = len(bases) == len(partition.segments)
+    context = Context(partition, bases, is_whole, broker)
+    checks = [kind(context) for kind in CHECKS.values()]
+    following = dict(pairwise(bases))
+    for segment in partition.segments:
+        next_base = following.get(segment.base_offset) if segment.is_named else None
+        try:
+            walked = walk(segment, next_base, reading)
+        except OSError as error:
+            yield _io_error(segment.path, error, *context.key)
+            for check in checks:
+                check.unread(segment)
+            continue
+        for check in checks:
+            yield from _readable(segment.path, partial(check.segment, walked), *context.key)
+    for check in checks:
+        yield from _readable(partition.directory, check.end, *context.key)
+
+
+def _readable(path: Path, asked: Callable[[], Iterable[Finding]], *key: Any) -> Iterator[Finding]:
+    """Findings, the last of them that a file cannot be read: the other checks go on."""
+    try:
+        yield from asked()
+    except OSError as error:
+        yield _io_error(Path(error.filename) if error.filename else path, error, *key)
+
+
+def _io_error(
+    path: Path, error: OSError, topic: str | None = None, partition: int | None = None
+) -> Finding:
+    reason = error.strerror or str(error)
+    if isinstance(error, FileNotFoundError):
+        return Finding(
+            "note",
+            "file_gone",
+            path,
+            "The file was there when the check began, and is gone.",
+            "Nothing if a broker runs on the directory; else run the check again.",
+            topic,
+            partition,
+        )
+    return Finding(
+        "error",
+        "io_error",
+        path,
+        f"The file cannot be read: {reason}.",
+        "Look at the disk and the permissions; copy the partition from another replica if the disk fails.",
+        topic,
+        partition,
+    )

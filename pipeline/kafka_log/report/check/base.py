@@ -1,0 +1,64 @@
+"""What checks are made of: what they know beforehand, and when they are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kafka_log.disk.directory import Partition, Segment
+from kafka_log.report.check.broker_files import BrokerFiles
+from kafka_log.report.check.finding import Finding, Severity
+from kafka_log.report.check.walk import Walked
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is known of a partition before it is read. ``bases`` are the base offsets of all segments in its directory, in
+    their order; ``is_whole`` is False when only some of them were asked for."""
+
+    partition: Partition
+    bases: tuple[int, ...]
+    is_whole: bool
+    broker: BrokerFiles
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Topic and number, as checkpoint files name a partition."""
+        return self.partition.topic, self.partition.partition
+
+    def finding(
+        self, severity: Severity, code: str, path: Path, meaning: str, remedy: str, **more: Any
+    ) -> Finding:
+        """A finding about a file of the partition."""
+        topic, partition = self.key
+        return Finding(
+            severity, code, path, meaning, remedy, topic=topic, partition=partition, **more
+        )
+
+
+class Check:
+    """One check of one partition: it is given its segments in the order of their offsets, one at a time; then the end.
+
+    What it keeps from one segment to the next must not grow with the number of batches.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def segment(self, walked: Walked) -> Iterable[Finding]:
+        """What is wrong with a segment. Raises OSError."""
+        return ()
+
+    def unread(self, segment: Segment) -> None:
+        """A segment could not be read: nothing is known of what it holds."""
+
+    def end(self) -> Iterable[Finding]:
+        """What is wrong with the whole, after the last segment. Raises OSError."""
+        return ()
+
+
+def are(count: int, one: str, many: str | None = None) -> str:
+    """A count with its noun: ``1 batch``, ``2 batches``."""
+    return f"{count} {one if count == 1 else many or one + 's'}"

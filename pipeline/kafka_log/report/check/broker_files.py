@@ -1,0 +1,65 @@
+"""The checkpoint files of a broker's log directory, as far as they can be read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from codecgen.runtime.errors import CodecError
+from kafka_codecs import OFFSET_CHECKPOINT
+
+LOG_START = "log-start-offset-checkpoint"
+RECOVERY_POINT = "recovery-point-offset-checkpoint"
+HIGH_WATERMARK = "replication-offset-checkpoint"
+CLEANER = "cleaner-offset-checkpoint"
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+CHECKPOINTS = (LOG_START, RECOVERY_POINT, HIGH_WATERMARK, CLEANER)
+MAX_BYTES = 64 << 20
+"""Larger text files are not read: a line is at most some 300 bytes, a broker has some thousand partitions."""
+
+Offsets = Mapping[tuple[str, int], int]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerFiles:
+    """The checkpoints of a directory by their names: offsets by topic and partition. Those that are not there or cannot be
+    read are left out; ``errors`` says why."""
+
+    directory: Path
+    checkpoints: Mapping[str, Offsets] = field(default_factory=dict)
+    errors: Mapping[str, str | CodecError] = field(default_factory=dict)
+    was_stopped: bool = False
+    """Whether the broker was stopped in an orderly way: then all that it knew is in the files."""
+
+    def offset(self, name: str, key: tuple[str, int]) -> int | None:
+        """What a checkpoint says of a partition, None when it says nothing."""
+        return self.checkpoints.get(name, {}).get(key)
+
+
+def read_broker_files(directory: Path) -> BrokerFiles:
+    """Read the checkpoints of a directory. Never raises: what cannot be read is in ``errors``."""
+    found: dict[str, Offsets] = {}
+    errors: dict[str, str | CodecError] = {}
+    for name in CHECKPOINTS:
+        path = directory / name
+        if not path.is_file():
+            continue
+        try:
+            data = small_file(path)
+            parsed = OFFSET_CHECKPOINT.parse(data, file=os.fspath(path), strict=False)
+            found[name] = {(e.topic, e.partition): e.offset for e in parsed.entries or ()}
+        except (CodecError, OSError) as error:
+            errors[name] = error if isinstance(error, CodecError) else str(error)
+    stopped = (directory / CLEAN_SHUTDOWN).exists()
+    return BrokerFiles(directory, found, errors, stopped)
+
+
+def small_file(path: Path) -> bytes:
+    """The bytes of a file that is never large. Raises OSError, also when it is."""
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise OSError(f"{path}: it has more than {MAX_BYTES} bytes")
+    return data

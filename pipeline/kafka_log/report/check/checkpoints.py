@@ -1,0 +1,117 @@
+"""What the checkpoints of a broker say of a partition, beside its segments."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+from codecgen.runtime.errors import CodecError
+from kafka_log.disk.directory import Segment, partition_names
+from kafka_log.report.check.base import Check, Context
+from kafka_log.report.check.broker_files import (
+    CHECKPOINTS,
+    CLEANER,
+    HIGH_WATERMARK,
+    LOG_START,
+    RECOVERY_POINT,
+    BrokerFiles,
+)
+from kafka_log.report.check.finding import Finding, Severity
+from kafka_log.report.check.walk import Walked
+
+_COPY = "Copy the partition from another replica before this broker becomes its leader."
+_BEYOND: dict[str, tuple[Severity, str, str, str]] = {
+    LOG_START: (
+        "error",
+        "log_start_beyond_end",
+        "The log start offset",
+        "Keep a copy of the partition before you start the broker: it deletes a log that ends before its start.",
+    ),
+    RECOVERY_POINT: ("warning", "recovery_point_beyond_end", "The recovery point", _COPY),
+    HIGH_WATERMARK: ("warning", "high_watermark_beyond_end", "The high watermark", _COPY),
+    CLEANER: (
+        "note",
+        "cleaner_offset_beyond_end",
+        "The offset of the cleaner",
+        "Nothing: the cleaner begins anew when the offset does not fit the log.",
+    ),
+}
+
+_WITHOUT = {
+    LOG_START: "without it records that were deleted may come back",
+    RECOVERY_POINT: "without it all segments are recovered, which takes its time",
+    HIGH_WATERMARK: "without it the high watermarks begin at the start of the logs",
+    CLEANER: "without it the cleaner begins at the start of the logs",
+}
+"""What a broker does without a checkpoint."""
+
+
+class CheckpointCheck(Check):
+    """Offsets in checkpoints that do not lie within the log."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.log_end = 0
+        self.is_known = context.is_whole
+
+    def segment(self, walked: Walked) -> Iterable[Finding]:
+        headers = walked.headers
+        last = int(headers.last.max()) + 1 if len(headers) else 0
+        self.log_end = max(self.log_end, walked.segment.base_offset, last)
+        return ()
+
+    def unread(self, segment: Segment) -> None:
+        self.is_known = False
+
+    def end(self) -> Iterable[Finding]:
+        context = self.context
+        if not self.is_known or not context.bases:
+            return
+        for name in CHECKPOINTS:
+            offset = context.broker.offset(name, context.key)
+            if offset is None or 0 <= offset <= self.log_end:
+                continue
+            severity, code, what, remedy = _BEYOND[name]
+            path = context.broker.directory / name
+            if offset < 0:
+                yield context.finding(
+                    "warning", "checkpoint_value", path, f"{what} is {offset}.", remedy
+                )
+                continue
+            yield context.finding(
+                severity,
+                code,
+                path,
+                f"{what} is {offset}, but the log ends before offset {self.log_end}.",
+                remedy,
+                first_offset=self.log_end,
+                last_offset=offset - 1,
+                records=None if name == CLEANER else offset - self.log_end,
+            )
+
+
+def check_checkpoints(broker: BrokerFiles) -> Iterator[Finding]:
+    """Checkpoints that cannot be read, and their entries of partitions that are not there. Raises OSError."""
+    for name, error in broker.errors.items():
+        reason = error.reason if isinstance(error, CodecError) else error
+        yield Finding(
+            "warning",
+            "checkpoint_damaged",
+            broker.directory / name,
+            f"The checkpoint cannot be read: {reason}.",
+            f"Move the file away before you start the broker, which may refuse the directory: {_WITHOUT[name]}.",
+            byte=error.where.position if isinstance(error, CodecError) else None,
+        )
+    there = partition_names(broker.directory)
+    for name, offsets in broker.checkpoints.items():
+        for topic, partition in sorted(offsets):
+            if (os.fsencode(topic), partition) not in there:
+                yield Finding(
+                    "note",
+                    "checkpoint_unknown_partition",
+                    broker.directory / name,
+                    "The checkpoint has an offset for a partition that is not in the directory.",
+                    "Nothing if the partition was moved or deleted; else look for its directory.",
+                    topic=topic,
+                    partition=partition,
+                )

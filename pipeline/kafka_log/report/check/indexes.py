@@ -1,0 +1,247 @@
+"""Offset and time indexes, beside the batches that they point to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from codecgen.runtime.arrow.structured_dtype import structured
+from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
+from kafka_log.report.check.base import Check, are
+from kafka_log.report.check.finding import Finding, Severity
+from kafka_log.report.check.index_files import IndexFile, read_index
+from kafka_log.report.check.placement import MAX_OFFSET, MAX_RELATIVE, in_order
+from kafka_log.report.check.walk import Walked
+
+OFFSETS = structured(OFFSET_INDEX_ENTRY)
+TIMES = structured(TIME_INDEX_ENTRY)
+
+REBUILD = "Stop the broker, move the .index of this segment away, and start it: it makes all indexes of the segment anew."
+"""A broker recovers a segment that has no .index; of the other indexes it does not ask whether they are there."""
+
+
+class IndexCheck(Check):
+    """Entries of .index and .timeindex that do not lead a broker to the right batch.
+
+    A file of zeros, or with zeros at its end, is one that a broker made longer in advance; in the active segment it is normal.
+    """
+
+    suffix = ""
+    kind: Any = None
+
+    def segment(self, walked: Walked) -> Iterable[Finding]:
+        segment = walked.segment
+        if not segment.is_named or not _names_agree(walked):
+            return
+        path = segment.path.with_suffix(self.suffix)
+        # An entry is made for a batch at most, and one more when a segment is closed.
+        found = read_index(path, self.kind, 2 * len(walked.headers) + 1024)
+        name = self.suffix[1:]
+        if found is None:
+            if walked.size:
+                yield self._note_missing(path)
+            return
+        size = self.kind.itemsize
+        if found.odd:
+            yield self._wrong(
+                path,
+                f"{name}_length",
+                f"The file ends with {are(found.odd, 'byte')} of an entry: all entries have {size} bytes.",
+                found.zeros + len(found.entries) * size,
+                severity="warning",
+            )
+        if found.zeros and not walked.is_active:
+            yield self._wrong(
+                path,
+                f"{name}_zero_tail",
+                f"{are(found.zeros, 'byte')} of zeros end the index of a segment that is no longer written to.",
+                len(found.entries) * size,
+                severity="warning",
+            )
+        if found.is_long:
+            yield self._wrong(
+                path,
+                f"{name}_too_long",
+                "There are more entries than batches.",
+                len(found.entries) * size,
+            )
+        yield from self.entries(walked, path, found)
+
+    def entries(self, walked: Walked, path: Path, found: IndexFile) -> Iterator[Finding]:
+        """What is wrong with the entries."""
+        raise NotImplementedError
+
+    def _note_missing(self, path: Path) -> Finding:
+        return self.context.finding(
+            "note",
+            f"{self.suffix[1:]}_missing",
+            path,
+            "The segment has no such index.",
+            "Nothing: the broker makes it when it starts.",
+        )
+
+    def _wrong(
+        self,
+        path: Path,
+        code: str,
+        meaning: str,
+        byte: int,
+        offset: int | None = None,
+        severity: Severity = "error",
+    ) -> Finding:
+        return self.context.finding(
+            severity, code, path, meaning, REBUILD, byte=byte, first_offset=offset
+        )
+
+    def order(
+        self, path: Path, offsets: Any, values: Any, *, may_repeat: bool = False
+    ) -> Iterator[Finding]:
+        """The first entry that does not rise, in the value that a broker looks for or in the other one."""
+        none = np.zeros(len(values), np.bool_)
+        kept = in_order(values, values, none)
+        if kept.all() and not may_repeat:
+            kept = in_order(offsets, offsets, none)
+        elif kept.all():
+            kept = np.append(True, offsets[1:] >= offsets[:-1])
+        if kept.all():
+            return
+        i = int(np.argmin(kept))
+        yield self._wrong(
+            path,
+            f"{self.suffix[1:]}_order",
+            "The entries do not rise here, so a broker finds the wrong ones.",
+            i * self.kind.itemsize,
+            int(offsets[i]),
+        )
+
+    def first_of(
+        self, wrong: Any, code: str, path: Path, base: int, found: Any, what: str
+    ) -> Iterator[Finding]:
+        """One finding for all entries that are wrong in the same way, at the first of them."""
+        count = int(np.count_nonzero(wrong))
+        if not count:
+            return
+        i = int(np.argmax(wrong))
+        more = f" ({are(count - 1, 'more entry', 'more entries')} like it)" if count > 1 else ""
+        offset = base + int(found["relative_offset"][i])
+        yield self._wrong(
+            path,
+            code,
+            f"The entry for offset {offset} {what}{more}.",
+            i * self.kind.itemsize,
+            offset,
+        )
+
+
+class OffsetIndexCheck(IndexCheck):
+    """The entries of .index: each has the position of a batch, and an offset from which on reading may begin there."""
+
+    suffix = ".index"
+    kind = OFFSETS
+
+    def entries(self, walked: Walked, path: Path, found: IndexFile) -> Iterator[Finding]:
+        entries, base = found.entries, walked.segment.base_offset
+        if not len(entries):
+            return
+        offsets = entries["relative_offset"].astype(np.int64) + base
+        positions = entries["position"].astype(np.int64)
+        wrong = False
+        for finding in self._against_batches(walked, path, entries, offsets, positions):
+            wrong = True
+            yield finding
+        if not wrong:
+            yield from self.order(path, offsets, positions)
+
+    def _against_batches(
+        self, walked: Walked, path: Path, entries: Any, offsets: Any, positions: Any
+    ) -> Iterator[Finding]:
+        headers, base = walked.headers, walked.segment.base_offset
+        at = np.searchsorted(headers.position, positions)
+        is_start = np.isin(positions, headers.position)
+        lost = np.zeros(len(entries), np.bool_)
+        for run in walked.lost:
+            lost |= (run.start <= positions) & (positions < run.end)
+        args = (path, base, entries)
+        yield from self.first_of(
+            ~is_start & ~lost, "index_position", *args, "has a position where no batch begins"
+        )
+        at = np.minimum(at, max(len(headers) - 1, 0))
+        if not len(headers):
+            return
+        is_start &= walked.placed[at]  # what is wrong with the others is a finding of its own
+        low = is_start & (offsets < headers.first[at])
+        yield from self.first_of(
+            low, "index_offset", *args, "has the position of a batch with higher offsets"
+        )
+        yield from self.first_of(
+            is_start & ~low & ~self._known(walked, offsets, at),
+            "index_offset",
+            *args,
+            "is not the last one of a batch that begins there or follows",
+        )
+
+    def _known(self, walked: Walked, offsets: Any, at: Any) -> Any:
+        """Whether offsets are those of batches: the last one of the batch, or of those that were appended with it; older
+        brokers wrote the first one when they recovered a segment. Compacted messages of the older formats keep more
+        in their index than is left of them."""
+        headers = walked.headers
+        if bool((headers.magic < 2).any()) or walked.lost:
+            limit = walked.next_base
+            return offsets < limit if limit is not None else offsets <= headers.last.max()
+        return (headers.first[at] == offsets) | np.isin(offsets, headers.last)
+
+
+class TimeIndexCheck(IndexCheck):
+    """The entries of .timeindex: each has the largest timestamp up to an offset."""
+
+    suffix = ".timeindex"
+    kind = TIMES
+
+    def entries(self, walked: Walked, path: Path, found: IndexFile) -> Iterator[Finding]:
+        entries, base = found.entries, walked.segment.base_offset
+        headers = walked.headers.those(walked.placed)
+        if not len(entries) or not len(headers):
+            return
+        offsets = entries["relative_offset"].astype(np.int64) + base
+        times = entries["timestamp"].astype(np.int64)
+        wrong = False
+        for finding in self._against_batches(walked, path, entries, offsets, times):
+            wrong = True
+            yield finding
+        if not wrong:
+            yield from self.order(path, offsets, times, may_repeat=True)
+
+    def _against_batches(
+        self, walked: Walked, path: Path, entries: Any, offsets: Any, times: Any
+    ) -> Iterator[Finding]:
+        headers, base = walked.headers.those(walked.placed), walked.segment.base_offset
+        args = (path, base, entries)
+        at = np.searchsorted(headers.last, offsets)
+        beyond = at >= len(headers)
+        cut = len(headers) < len(walked.headers)
+        cut |= any(run.end == walked.size for run in walked.lost)
+        if not cut:
+            yield from self.first_of(
+                beyond, "timeindex_offset", *args, "is after the last offset of the segment"
+            )
+        at = np.minimum(at, len(headers) - 1)
+        inside = headers.first[at] <= offsets
+        largest = np.append(-1, np.maximum.accumulate(headers.max_timestamp))[at + inside]
+        start = min((run.start for run in walked.lost), default=walked.size)
+        # What was lost, or lies elsewhere, may have had a larger one.
+        whole = inside & (headers.position[at] < start) & bool(walked.placed.all())
+        wrong = ~beyond & ((times < largest) | (whole & (times > largest)))
+        yield from self.first_of(
+            wrong, "timeindex_timestamp", *args, "has a timestamp that is not the largest up to it"
+        )
+
+
+def _names_agree(walked: Walked) -> bool:
+    """Whether offsets are relative to the one in the name, as far as the batches say."""
+    headers, base = walked.headers, walked.segment.base_offset
+    return base <= MAX_OFFSET - MAX_RELATIVE and (
+        not len(headers) or bool(headers.first[0] >= base)
+    )

@@ -1,0 +1,117 @@
+"""The file leader-epoch-checkpoint, beside the leader epochs that batches say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+import numpy as np
+
+from codecgen.runtime.errors import CodecError
+from kafka_codecs import LEADER_EPOCH_CHECKPOINT
+from kafka_log.report.check.base import Check, Context
+from kafka_log.report.check.broker_files import LOG_START, small_file
+from kafka_log.report.check.finding import Finding
+from kafka_log.report.check.gaps import METADATA
+from kafka_log.report.check.walk import Walked
+
+NAME = "leader-epoch-checkpoint"
+MOST = 100
+"""Epochs that are named one by one."""
+
+_REMEDY = "Compare the file with that of the other replicas: a replica truncates its log by these offsets."
+
+
+class LeaderEpochCheck(Check):
+    """Epochs of batches that the file does not know, or whose offsets lie elsewhere than it says.
+
+    The file forgets epochs before the log start offset, so batches before that are not compared.
+    """
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.path = context.partition.directory / NAME
+        self.error: CodecError | OSError | None = None
+        self.epochs: list[tuple[int, int]] | None = None
+        self.seen: set[tuple[str, int]] = set()
+        try:
+            parsed = LEADER_EPOCH_CHECKPOINT.parse(
+                small_file(self.path), file=os.fspath(self.path), strict=False
+            )
+            self.epochs = [(e.epoch, e.start_offset) for e in parsed.epochs or ()]
+        except FileNotFoundError:
+            pass
+        except (CodecError, OSError) as error:
+            self.error = error
+        self.is_sorted = self.epochs is not None and all(
+            a[0] < b[0] and a[1] <= b[1] for a, b in zip(self.epochs, self.epochs[1:], strict=False)
+        )
+
+    def segment(self, walked: Walked) -> Iterable[Finding]:
+        if self.epochs is None or not self.is_sorted:
+            return
+        headers = walked.headers
+        rows = np.flatnonzero((headers.magic >= 2) & (headers.leader_epoch >= 0) & walked.placed)
+        rows = rows[headers.last[rows] >= self._log_start()]
+        first = np.maximum(headers.first[rows], self._log_start())
+        last, said = headers.last[rows], headers.leader_epoch[rows]
+        epochs = np.array([epoch for epoch, _ in self.epochs], np.int64)
+        starts = np.array([start for _, start in self.epochs], np.int64)
+        known = np.isin(said, epochs)
+        at = np.minimum(np.searchsorted(epochs, said), max(len(epochs) - 1, 0))
+        wrong = ~known
+        if len(epochs):
+            ends = np.append(starts[1:], np.iinfo(np.int64).max)
+            wrong |= (first < starts[at]) | (last >= ends[at])
+        for i in np.flatnonzero(wrong).tolist():
+            code = "leader_epoch_start" if known[i] else "leader_epoch_unknown"
+            key = code, int(said[i])
+            if key in self.seen or len(self.seen) >= MOST:
+                continue
+            self.seen.add(key)
+            row = int(rows[i])
+            what = (
+                f"which begins at offset {starts[at[i]]} and ends before that of the next one in {NAME}"
+                if known[i]
+                else f"which {NAME} does not know"
+            )
+            yield self.context.finding(
+                "warning",
+                code,
+                walked.segment.path,
+                f"The batch with offsets {headers.first[row]} to {headers.last[row]} is of leader epoch {said[i]}, {what}.",
+                _REMEDY,
+                byte=int(headers.position[row]),
+                first_offset=int(headers.first[row]),
+                last_offset=int(headers.last[row]),
+            )
+
+    def _log_start(self) -> int:
+        """An offset below which the file need not know epochs."""
+        topic, _ = self.context.key
+        broker = self.context.broker
+        if topic == METADATA or LOG_START not in broker.checkpoints or not broker.was_stopped:
+            # The file is written before the log start offset is.
+            return self.epochs[0][1] if self.epochs else 0
+        return max(broker.offset(LOG_START, self.context.key) or 0, 0)
+
+    def end(self) -> Iterable[Finding]:
+        if self.error is not None:
+            reason = self.error.reason if isinstance(self.error, CodecError) else str(self.error)
+            byte = self.error.where.position if isinstance(self.error, CodecError) else None
+            yield self.context.finding(
+                "warning",
+                "leader_epoch_checkpoint",
+                self.path,
+                f"The file cannot be read: {reason}.",
+                "Copy the file from another replica, or start the broker without it after you have made a copy.",
+                byte=byte,
+            )
+        elif self.epochs is not None and not self.is_sorted:
+            yield self.context.finding(
+                "warning",
+                "leader_epoch_checkpoint",
+                self.path,
+                "The epochs in the file, or their start offsets, do not rise.",
+                _REMEDY,
+            )

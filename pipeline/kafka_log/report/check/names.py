@@ -1,0 +1,160 @@
+"""Files and directories by their names: what a broker is about to delete, and what nothing reads."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from codecgen.runtime.errors import CodecError
+from kafka_codecs import META_PROPERTIES, PARTITION_METADATA
+from kafka_log.disk.directory import parse_name
+from kafka_log.report.check.base import Check, are
+from kafka_log.report.check.broker_files import CHECKPOINTS, small_file
+from kafka_log.report.check.finding import Finding
+
+_OF_SEGMENT = re.compile(r"(?P<base>\d{20})\.(?P<suffix>log|index|timeindex|txnindex|snapshot)\Z")
+_LEFT = re.compile(r".+\.(?P<suffix>deleted|cleaned|swap|part|tmp)\Z")
+_METADATA_SNAPSHOT = re.compile(r"\d{20}-\d{10}\.checkpoint\Z")
+_DIRECTORY = re.compile(r".+\.[0-9a-f]{32}-(?P<suffix>delete|stray|future)\Z")
+_IN_PARTITION = {"leader-epoch-checkpoint", "partition.metadata", "quorum-state"}
+_IN_BROKER = {
+    ".lock",
+    ".kafka_cleanshutdown",
+    "meta.properties",
+    "bootstrap.checkpoint",
+    "remote-log-index-cache",
+    *CHECKPOINTS,
+}
+_FILES = {
+    "deleted": ("deleted_files", "A broker was about to delete {}"),
+    "cleaned": ("cleaned_files", "The cleaner had not finished {}"),
+    "swap": ("swap_files", "A broker was about to put {} in the place of segments"),
+    "part": ("temporary_files", "Nobody has written to the end {}"),
+    "tmp": ("temporary_files", "Nobody has written to the end {}"),
+}
+_DIRECTORIES = {
+    "delete": ("delete_directory", "A broker was about to delete this partition"),
+    "stray": ("stray_directory", "This partition does not belong to the broker any more"),
+    "future": ("future_directory", "This copy of a partition was being moved to another disk"),
+}
+
+
+class NameCheck(Check):
+    """Files of a partition's directory that are left out, and why; partition.metadata."""
+
+    def end(self) -> Iterable[Finding]:
+        directory = self.context.partition.directory
+        if not self.context.is_whole or parse_name(directory.resolve()) is None:
+            return
+        left: dict[str, list[Path]] = {}
+        for path in sorted(directory.iterdir()):
+            found = _LEFT.match(path.name)
+            segment = _OF_SEGMENT.match(path.name)
+            if found:
+                left.setdefault(found["suffix"], []).append(path)
+            elif segment:
+                yield from self._of_segment(path, int(segment["base"]), segment["suffix"])
+            elif path.name not in _IN_PARTITION and not _METADATA_SNAPSHOT.match(path.name):
+                yield self.context.finding("note", *_nothing_reads(path))
+        for suffix, paths in left.items():
+            code, why = _FILES[suffix]
+            size = are(sum(map(size_below, paths)), "byte")
+            what = f"{are(len(paths), 'file')} with the ending .{suffix} ({size})"
+            yield self.context.finding(
+                "note",
+                code,
+                paths[0],
+                f"{why.format(what)}: not checked.",
+                "Nothing: the broker deals with them when it starts. Keep them if records are missing.",
+            )
+        yield from self._metadata(directory / "partition.metadata")
+
+    def _of_segment(self, path: Path, base: int, suffix: str) -> Iterator[Finding]:
+        """Indexes of a segment that is not there. Snapshots lie where a segment ends, too."""
+        if suffix not in ("log", "snapshot") and base not in self.context.bases:
+            yield self.context.finding(
+                "note",
+                "index_without_segment",
+                path,
+                f"There is no segment with the base offset {base}: nothing reads this index.",
+                "Look for the segment; without it the broker deletes the index when it starts.",
+                first_offset=base,
+            )
+
+    def _metadata(self, path: Path) -> Iterator[Finding]:
+        found = unreadable(path, PARTITION_METADATA)
+        if found is not None:
+            yield self.context.finding(
+                "warning",
+                "partition_metadata",
+                path,
+                f"The file cannot be read: {found[0]}.",
+                "Copy the file from another replica: it holds the id of the topic.",
+                byte=found[1],
+            )
+
+
+def check_broker_directory(directory: Path) -> Iterator[Finding]:
+    """What lies in a broker's log directory beside its partitions; meta.properties. Raises OSError."""
+    for path in sorted(directory.iterdir()):
+        found = _DIRECTORY.match(path.name)
+        if found:
+            code, why = _DIRECTORIES[found["suffix"]]
+            yield Finding(
+                "note",
+                code,
+                path,
+                f"{why}: {are(size_below(path), 'byte')}, not checked.",
+                "Nothing if that is what you expect; else check the directory by a copy with a plain name.",
+            )
+        elif path.name.endswith(".tmp"):
+            yield Finding(
+                "note",
+                "temporary_files",
+                path,
+                f"A file of {are(size_below(path), 'byte')} was not written to its end.",
+                "Nothing: the broker does not read it.",
+            )
+        elif path.name not in _IN_BROKER and not (path.is_dir() and parse_name(path)):
+            yield Finding("note", *_nothing_reads(path))
+    path = directory / "meta.properties"
+    wrong = unreadable(path, META_PROPERTIES)
+    if wrong is not None:
+        yield Finding(
+            "warning",
+            "meta_properties",
+            path,
+            f"The file cannot be read: {wrong[0]}.",
+            "Take it from a backup, or write it with the ids of the node and the cluster, before you start the broker.",
+            byte=wrong[1],
+        )
+
+
+def unreadable(path: Path, codec: object) -> tuple[str, int | None] | None:
+    """Why a text file cannot be read, and where; None when it can, or is not there."""
+    try:
+        codec.parse(small_file(path), file=os.fspath(path), strict=False)  # type: ignore[attr-defined]
+    except FileNotFoundError:
+        return None
+    except CodecError as error:
+        return error.reason, error.where.position
+    except OSError as error:
+        return str(error), None
+    return None
+
+
+def size_below(path: Path) -> int:
+    """Bytes of a file, or of the files in a directory, as far as one may look into it."""
+    try:
+        if not path.is_dir() or path.is_symlink():
+            return path.lstat().st_size
+        return sum(size_below(child) for child in path.iterdir())
+    except OSError:
+        return 0
+
+
+def _nothing_reads(path: Path) -> tuple[str, Path, str, str]:
+    meaning = f"No broker reads what has this name: {are(size_below(path), 'byte')}."
+    return "unknown_file", path, meaning, "Find out who made it; a broker leaves it where it is."

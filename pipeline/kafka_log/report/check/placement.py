@@ -1,0 +1,61 @@
+"""Which batches lie where their offsets belong."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Any
+
+import numpy as np
+
+MAX_RELATIVE = (1 << 31) - 1
+"""How far an offset may be from the one in the segment's name."""
+
+MAX_OFFSET = (1 << 63) - 1
+"""The names of files have room for larger ones."""
+
+
+def outside(first: Any, last: Any, base: int | None, next_base: int | None) -> Any:
+    """Which batches have offsets that the names of their segment and of the next one do not allow. ``base`` is None for a
+    segment whose name does not say it."""
+    found = np.zeros(len(first), np.bool_)
+    if base is None:
+        return found
+    found |= first < min(base, MAX_OFFSET)
+    found |= last > min(base + MAX_RELATIVE, MAX_OFFSET)
+    if next_base is not None:
+        found |= last >= min(next_base, MAX_OFFSET)
+    return found & (last >= first)  # else the batch says what cannot be
+
+
+def in_order(first: Any, last: Any, out: Any) -> Any:
+    """Which batches to keep so that offsets rise and as few as possible are left out, none of those that are ``out``."""
+    kept = np.flatnonzero(~out)
+    first, last = first[kept], last[kept]
+    found = ~out
+    if bool((last < first).any()) or bool((first[1:] <= last[:-1]).any()):
+        found[kept[_not_rising(first.tolist(), last.tolist())]] = False
+    return found
+
+
+def _not_rising(first: list[int], last: list[int]) -> list[int]:
+    """The fewest batches without which offsets rise. Of two that change places it is the one that lies first; of two
+    copies the one that lies last."""
+    ends: list[int] = []
+    chain: list[int] = []
+    before: list[int] = [-1] * len(first)
+    for i, (a, b) in enumerate(zip(first, last, strict=True)):
+        if b < a:
+            continue
+        at = bisect_left(ends, a)
+        before[i] = chain[at - 1] if at else -1
+        if at == len(ends):
+            ends.append(b)
+            chain.append(i)
+        elif b < ends[at]:
+            ends[at], chain[at] = b, i
+    kept = set()
+    i = chain[-1] if chain else -1
+    while i >= 0:
+        kept.add(i)
+        i = before[i]
+    return [i for i in range(len(first)) if i not in kept]
