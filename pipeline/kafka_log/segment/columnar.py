@@ -31,12 +31,11 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
-from kafka_log.segment.model import Batch, End, Policy, Record, Tail
+from kafka_log.segment.model import Batch, End, Policy, Record, Tail, record_size
 from kafka_log.segment.passes import Run
 from kafka_log.segment.positioned_reads import UnreadableError, read_at
 from kafka_log.segment.reader import SegmentReader, damage
 from kafka_log.segment.row_selection import EVERYTHING, Aborted, Range, RowSelection
-from kafka_log.tables.columns import record_size
 
 # What a first record does not need is imported where it is: the codecs take 50 ms, Arrow's functions 30.
 if TYPE_CHECKING:
