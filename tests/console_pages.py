@@ -16,7 +16,8 @@ from tests.paths import ROOT
 
 VALUES = ROOT / "docs" / "parse-and-build.md"
 TOOL = sorted((ROOT / "docs" / "tool").glob("*.md"))
-PAGES = (VALUES, *TOOL)
+README = ROOT / "README.md"
+PAGES = (README, VALUES, *TOOL)
 _OF_VALUES = {
     "schemas": "schemas",
     "segment.log": "samples/kafka-2.8/mixed-0/00000000000000000000.log",

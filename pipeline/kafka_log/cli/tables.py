@@ -65,7 +65,9 @@ def show(
         include=getattr(options, "include", ()),
     )
     if hasattr(options, "include"):
-        say_left_out(directory.left_out)
+        # Snapshots have what the log has, and nobody's transactions, sequences or keys.
+        is_list = options.command == "ls"
+        say_left_out([s for s in directory.left_out if is_list or s.state != "snapshot"])
     table = answer(directory)
     if options.output == "text" and not table.num_rows:
         print(empty)
