@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
         from codecgen.runtime.errors import CodecError
         from kafka_log.report.export import ExportError, export
     except ImportError as error:
-        raise NeedsPackage("kafka-log export", error) from None
+        raise NeedsPackage("export", error) from None
     partitions = chosen(found(options), options.topic, options.partition)
     done = made = rows = 0
     with Progress(

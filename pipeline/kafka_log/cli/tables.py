@@ -57,7 +57,7 @@ def show(
         from kafka_log.log_directory import LogDirectory
         from kafka_log.report.table_output import write
     except ImportError as error:
-        raise NeedsPackage(f"kafka-log {options.command}", error) from None
+        raise NeedsPackage(options.command, error) from None
     directory = LogDirectory(
         options.paths,
         topics=getattr(options, "topic", None),
