@@ -10,9 +10,17 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from kafka_log.cli.common import COULD_NOT_RUN, GOOD, PROBLEMS, NeedsPackage, add_include, found
+from kafka_log.cli.common import (
+    COULD_NOT_RUN,
+    GOOD,
+    PROBLEMS,
+    NeedsPackage,
+    add_choice,
+    add_include,
+    found,
+)
 from kafka_log.cli.ranges import TIMES, argument, offset_range, time_range
-from kafka_log.disk.directory import Partition, chosen
+from kafka_log.disk.directory import Partition
 from kafka_log.segment.model import Policy
 
 HELP = "write each partition to a file: Parquet, Arrow, JSON lines, CSV"
@@ -37,16 +45,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
         default="parquet",
         help="default %(default)s",
     )
-    command.add_argument(
-        "--topic", action="append", metavar="NAME", help="of this topic only; may be repeated"
-    )
-    command.add_argument(
-        "--partition",
-        action="append",
-        type=int,
-        metavar="N",
-        help="of this partition only; may be repeated",
-    )
+    add_choice(command)
     add_include(command)
     command.add_argument(
         "--columns",
@@ -98,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
         from kafka_log.report.export import ExportError, export
     except ImportError as error:
         raise NeedsPackage("export", error) from None
-    partitions = chosen(found(options), options.topic, options.partition)
+    partitions = found(options)
     done = made = rows = 0
     with Progress(
         SpinnerColumn(),

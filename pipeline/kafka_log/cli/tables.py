@@ -7,7 +7,14 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import GOOD, NeedsPackage, add_include, say_left_out, screen_width
+from kafka_log.cli.common import (
+    GOOD,
+    NeedsPackage,
+    add_choice,
+    add_include,
+    say_left_out,
+    screen_width,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,16 +34,7 @@ def add_table_arguments(
     if include:
         add_include(command)
     if choose:
-        command.add_argument(
-            "--topic", action="append", metavar="NAME", help="of this topic only; may be repeated"
-        )
-        command.add_argument(
-            "--partition",
-            action="append",
-            type=int,
-            metavar="N",
-            help="of this partition only; may be repeated",
-        )
+        add_choice(command)
     command.add_argument(
         "--output",
         choices=OUTPUTS,
