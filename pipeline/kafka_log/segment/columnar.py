@@ -34,7 +34,7 @@ from kafka_codecs.arrow.records import RECORDS
 from kafka_log.segment.model import Batch, End, Policy, Record, Tail, record_size
 from kafka_log.segment.passes import Run
 from kafka_log.segment.positioned_reads import UnreadableError, read_at
-from kafka_log.segment.reader import SegmentReader, damage
+from kafka_log.segment.reader import HeaderReader, SegmentReader, damage
 from kafka_log.segment.row_selection import EVERYTHING, Aborted, Range, RowSelection
 
 # What a first record does not need is imported where it is: the codecs take 50 ms, Arrow's functions 30.
@@ -72,6 +72,7 @@ class Scanner:
 
     view: ClassVar[View] = RECORDS
     records: ClassVar[bool] = True
+    reads: ClassVar[type[SegmentReader]] = SegmentReader
 
     def __init__(
         self,
@@ -96,7 +97,7 @@ class Scanner:
             raise ValueError(f"chunk_bytes is {chunk_bytes}: it must be at least {_HEAD}")
         _known("engine", engine, get_args(Engine))
         _known("on_damage", on_damage, (None, *get_args(OnDamage)))
-        self.reader = SegmentReader(
+        self.reader = self.reads(
             path,
             policy=policy,
             limits=limits,
@@ -322,6 +323,7 @@ class BatchScanner(Scanner):
 
     view = BATCHES
     records = False
+    reads = HeaderReader
 
     def __init__(
         self,

@@ -71,10 +71,7 @@ class Run:
                     if reader.policy is Policy.KAFKA and reader.tail is not Tail.ROLLED:
                         return self.partial()
                     raise self.cut_off()
-                data = self.read(self.position, size)
-                batch = reader.engine(
-                    data, self.position, self.name, reader.policy, reader.limits, reader.records
-                )
+                batch = reader.batch_at(self, self.position, size, records=reader.records)
                 if salvage:
                     self.believe(batch)
             except CodecError as error:
@@ -151,13 +148,12 @@ class Run:
     def offset_before(self) -> int | None:
         """The last offset before this place."""
         if self.last_batch is not None:
-            reader, position = self.reader, self.last_batch
-            self.last_batch = None
+            position, self.last_batch = self.last_batch, None
+            size = self.position - position
             try:
-                data = self.read(position, self.position - position)
+                batch = self.reader.batch_at(self, position, size, records=False)
             except UnreadableError:  # it could be read before
                 return self.last_offset
-            batch = reader.engine(data, position, self.name, reader.policy, reader.limits, False)
             self.last_offset = batch.last_offset
         return self.last_offset
 
