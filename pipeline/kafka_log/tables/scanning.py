@@ -109,7 +109,9 @@ def scan(
         known = ", ".join(get_args(Isolation))
         raise ValueError(f"isolation is {isolation!r}; known: {known}")
     wants_committed = isolation == "read_committed" or (view is not None and isolation is None)
-    committed = _Committed(Policy(policy), whole=isolation is None) if wants_committed else None
+    committed = (
+        _Committed(Policy(policy), engine, whole=isolation is None) if wants_committed else None
+    )
 
     def scanner(partition: Partition, segment: Segment, names: Sequence[str]) -> Scanner:
         start = 0
@@ -239,9 +241,10 @@ class _Committed:
     """What a consumer that reads committed records gets of a partition; of one partition at a time. ``whole`` is what brokers
     take of their own topics: nothing of transactions that have not ended, but all that others wrote after they began."""
 
-    def __init__(self, policy: Policy, *, whole: bool) -> None:
+    def __init__(self, policy: Policy, engine: Engine, *, whole: bool) -> None:
         self._whole = whole
-        self._raises = policy is not Policy.SALVAGE
+        self._policy = policy
+        self._engine = engine
         self._partition: Partition | None = None
         self._stable: int | None = None
         self._aborted = Aborted()
@@ -251,7 +254,12 @@ class _Committed:
         if partition is not self._partition:
             from kafka_log.disk.transactions import transactions  # the codecs: not for other scans
 
-            found = transactions(partition.segments, damage_raises=self._raises)
+            found = transactions(
+                partition.segments,
+                self._policy,
+                damage_raises=self._policy is not Policy.SALVAGE,
+                engine=self._engine,
+            )
             aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]
             if self._whole:
                 aborted += [(producer, first, MAX_OFFSET) for producer, first in found.begun]
