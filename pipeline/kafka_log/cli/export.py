@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
     except ImportError as error:
         raise NeedsPackage("export", error) from None
     partitions = found(options)
-    done = made = rows = 0
+    done = made = rows = lost = 0
     with Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -125,6 +125,11 @@ def run(options: argparse.Namespace) -> int:
                 **_of_scan(options),
             ):
                 done, made, rows = done + 1, made + file.made, rows + file.rows
+                lost += len(file.lost)
+                for line in file.lost:
+                    progress.console.print(
+                        f"kafka-log: {line}", highlight=False, soft_wrap=True, markup=False
+                    )
                 kept = "" if file.made else " (was there)"
                 progress.console.print(
                     f"{file.path}: {file.rows:,} rows{kept}", highlight=False, soft_wrap=True
@@ -148,7 +153,7 @@ def run(options: argparse.Namespace) -> int:
     print(
         f"{done} files, {rows:,} rows: {made} written, {done - made} as they were", file=sys.stderr
     )
-    return GOOD
+    return PROBLEMS if lost else GOOD
 
 
 def _of_view(partitions: list[Partition], view: str | None) -> list[Partition]:

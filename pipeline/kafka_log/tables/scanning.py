@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -33,7 +34,7 @@ from kafka_log.segment.columnar import (
     Scanner,
     checked_range,
 )
-from kafka_log.segment.model import Policy
+from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.row_selection import Aborted, Range
 from kafka_log.tables.columns import check_columns
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 Place = str | os.PathLike[str]
 Paths = Place | Iterable[Place]
 MAX_OFFSET = (1 << 63) - 1
+OnLost = Callable[[Path, Lost], None]
 Isolation = Literal["read_uncommitted", "read_committed"]
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -72,6 +74,7 @@ def scan(
     partitions: int | Iterable[int] | None = None,
     include: Collection[State] = (),
     on_damage: OnDamage | None = None,
+    on_lost: OnLost | None = None,
     binary_view: bool = False,
     chunk_bytes: int = CHUNK_BYTES,
     limits: Limits | None = None,
@@ -95,7 +98,8 @@ def scan(
     ``topics`` and ``partitions`` choose among what is there. Segments that are not live (deleted, stray, ...) are left out but for those
     whose state is in ``include`` (see :data:`kafka_log.disk.directory.State`); the column ``state`` says which they are. Their records may
     be there twice.
-    ``binary_view`` gives keys, values and headers as views. The rest is as in :class:`Scanner`.
+    ``on_lost`` is called with a path and a :class:`~kafka_log.Lost` for each run of bytes that is passed over, and each directory, where damage
+    is no error. ``binary_view`` gives keys, values and headers as views. The rest is as in :class:`Scanner`.
 
     Raises :class:`DirectoryError` when there is no log, ValueError for what cannot be asked for, and from the stream
     :class:`CodecError` for damage, with file, byte and field.
@@ -149,9 +153,9 @@ def scan(
         # Codecs of all that it has: not for other scans.
         from kafka_log.tables.topic_views import topic_view
 
-        return _scan_view(topic_view(view, columns), found, wanted, scanner, engine, keep)
+        return _scan_view(topic_view(view, columns), found, wanted, scanner, engine, keep, on_lost)
     segments = [(p, list(_within(p.segments, wanted))) for p in found]
-    return _stream(_Output(RECORDS, found, columns, binary_view), segments, scanner, keep)
+    return _stream(_Output(RECORDS, found, columns, binary_view), segments, scanner, keep, on_lost)
 
 
 def read_table(
@@ -168,6 +172,7 @@ def read_table(
     partitions: int | Iterable[int] | None = None,
     include: Collection[State] = (),
     on_damage: OnDamage | None = None,
+    on_lost: OnLost | None = None,
     binary_view: bool = False,
     chunk_bytes: int = CHUNK_BYTES,
     limits: Limits | None = None,
@@ -188,6 +193,7 @@ def read_table(
         partitions=partitions,
         include=include,
         on_damage=on_damage,
+        on_lost=on_lost,
         binary_view=binary_view,
         chunk_bytes=chunk_bytes,
         limits=limits,
@@ -319,14 +325,14 @@ def _scan_view(
     scanner: Callable[[Partition, Segment, Sequence[str]], Scanner],
     engine: Engine,
     keep: bool,
+    on_lost: OnLost | None,
 ) -> pa.RecordBatchReader:
     there = view.partitions(found)
     size = sum(segment.size for partition in there for segment in partition.segments)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for partition in there:
-            if partition.error is not None and not keep:
-                raise partition.error
+            _check_partition(partition, keep, on_lost)
             for segment in _within(partition.segments, wanted):
                 records = scanner(partition, segment, view.needed)
                 yield from view.batches(
@@ -339,6 +345,7 @@ def _scan_view(
                     size=size,
                     engine=engine,
                 )
+                _tell_lost(records, on_lost)
 
     return pa.RecordBatchReader.from_batches(view.schema, batches())
 
@@ -419,18 +426,43 @@ def viewed(kind: Any) -> Any:
     return {pa.binary(): pa.binary_view(), pa.string(): pa.string_view()}.get(kind, kind)
 
 
+def _check_partition(partition: Partition, keep: bool, on_lost: OnLost | None) -> None:
+    """A directory that cannot be read is an error, or lost."""
+    if partition.error is None:
+        return
+    if not keep:
+        raise partition.error
+    if on_lost is not None:
+        on_lost(partition.directory, Lost(0, 0, str(partition.error)))
+
+
+def _tell_lost(records: Scanner, on_lost: OnLost | None) -> None:
+    end = records.end
+    if on_lost is None or end is None:
+        return
+    for lost in end.lost:
+        on_lost(records.reader.path, lost)
+    if end.error is not None and records.keep:
+        on_lost(
+            records.reader.path,
+            Lost(end.iterated_bytes, end.iterated_bytes + end.trailing_bytes, str(end.error)),
+        )
+
+
 def _stream(
     output: _Output,
     segments: Sequence[tuple[Partition, Sequence[Segment]]],
     scanner: Callable[[Partition, Segment, Sequence[str]], Scanner],
     keep: bool,
+    on_lost: OnLost | None = None,
 ) -> pa.RecordBatchReader:
     def batches() -> Iterator[pa.RecordBatch]:
         for partition, there in segments:
-            if partition.error is not None and not keep:
-                raise partition.error
+            _check_partition(partition, keep, on_lost)
             for segment in there:
-                for batch in scanner(partition, segment, output.own):
+                records = scanner(partition, segment, output.own)
+                for batch in records:
                     yield output.batch(batch, segment)
+                _tell_lost(records, on_lost)
 
     return pa.RecordBatchReader.from_batches(output.schema, batches())
