@@ -285,6 +285,20 @@ REGISTRATION = {
     "rack": "r",
 }
 OTHER: Framed = ("no_op_record", 0, {})
+COPIED: dict[str, Any] = {
+    "remote_log_segment_id": {
+        "topic_id_partition": {"name": "orders", "id": TOPIC, "partition": 2},
+        "id": ONE,
+    },
+    "start_offset": 100,
+    "end_offset": 199,
+    "broker_id": 1,
+    "max_timestamp_ms": TIME,
+    "event_timestamp_ms": TIME,
+    "segment_leader_epochs": [{"leader_epoch": 5, "offset": 100}],
+    "segment_size_in_bytes": 1000,
+    "remote_log_segment_state": 0,
+}
 RECORDS: dict[str, list[Framed]] = {
     "topics": [
         OTHER,
@@ -338,23 +352,8 @@ RECORDS: dict[str, list[Framed]] = {
         ),
     ],
     "remote_segments": [
-        (
-            *("remote_log_segment_metadata_record", 0),
-            {
-                "remote_log_segment_id": {
-                    "topic_id_partition": {"name": "orders", "id": TOPIC, "partition": 2},
-                    "id": ONE,
-                },
-                "start_offset": 100,
-                "end_offset": 199,
-                "broker_id": 1,
-                "max_timestamp_ms": TIME,
-                "event_timestamp_ms": TIME,
-                "segment_leader_epochs": [{"leader_epoch": 5, "offset": 100}],
-                "segment_size_in_bytes": 1000,
-                "remote_log_segment_state": 0,
-            },
-        ),
+        ("remote_log_segment_metadata_record", 0, COPIED),
+        ("remote_log_segment_metadata_record", 0, COPIED | {"custom_metadata": b"m"}),
         (
             *("remote_log_segment_metadata_update_record", 0),
             {
@@ -457,6 +456,7 @@ SHOWN: dict[str, Rows] = {
     "remote_segments": filled(
         OF_SEGMENT,
         {},
+        {"custom_metadata": b"m"},
         {"state": 1, "broker_id": 2, "custom_metadata": b"c", "leader_epochs": None}
         | dict.fromkeys(("start_offset", "end_offset", "max_timestamp", "size")),
     ),
