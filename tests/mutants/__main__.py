@@ -91,8 +91,10 @@ def _chosen(every: Sequence[Mutant], arguments: argparse.Namespace) -> list[Muta
     wanted = (arguments.only or "").removeprefix("schemas/")
     chosen = [m for m in every if wanted in f"{m.kind}: {m.name}"]
     if arguments.sample is not None and arguments.sample < len(chosen):
-        names = "\n".join(m.name for m in every)
-        seed = zlib.crc32(names.encode()) if arguments.seed is None else arguments.seed
+        # The order in which they are made changes with hashes: that of their names does not.
+        names = sorted(f"{m.kind}: {m.name}" for m in every)
+        seed = zlib.crc32("\n".join(names).encode()) if arguments.seed is None else arguments.seed
+        chosen.sort(key=lambda m: (m.kind, m.name))
         print(f"seed {seed}")
         chosen = random.Random(seed).sample(chosen, arguments.sample)
     return chosen
