@@ -171,8 +171,7 @@ def test_what_salvage_loses_is_told(
     shutil.copytree(BROKER / "codecs-1", broker / "codecs-1")
     (segment,) = (broker / "codecs-1").glob("*.log")
     data = bytearray(segment.read_bytes())
-    end = SegmentReader(segment)
-    first, second, *_ = end
+    _, second, *_ = SegmentReader(segment)
     data[second.position + 8 : second.position + 12] = b"\xff\xff\xff\xf0"  # its length
     segment.write_bytes(data)
     command = ["export", str(broker), "--policy", "salvage", "--out", str(tmp_path / "out")]
@@ -183,4 +182,4 @@ def test_what_salvage_loses_is_told(
         assert [line for line in shown.splitlines() if line.startswith(begin)]
     rows = pq.read_table(tmp_path / "out" / "codecs-1.parquet").num_rows
     whole = read_table(BROKER / "codecs-1").num_rows
-    assert rows == whole - len(second.records) or len(first.records) <= rows < whole
+    assert rows == whole - len(second.records)

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-from kafka_log.cli.common import PROBLEMS
+from kafka_log.cli.common import PROBLEMS, progress_of
 from kafka_log.cli.tables import add_table_arguments, show
 from kafka_log.segment.kernels import ENGINES
 
@@ -61,18 +57,5 @@ def _text(table: pa.Table, width: int | None) -> str:
 
 def _with_progress(log: LogDirectory, options: argparse.Namespace) -> pa.Table:
     total = sum(segment.size for p in log.partitions for segment in p.segments)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    ) as progress:
-        task = progress.add_task("checking", total=total)
-        return log.check(
-            deep=options.deep,
-            engine=options.engine,
-            advance=lambda n: progress.update(task, advance=n),
-        )
+    with progress_of("checking", total) as advance:
+        return log.check(deep=options.deep, engine=options.engine, advance=advance)

@@ -6,9 +6,12 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from rich import filesize
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.disk.directory import STATES, Partition, Segment, State, chosen, survey
@@ -166,6 +169,22 @@ def opener(options: argparse.Namespace, partitions: list[Partition], records: bo
         tail=segment.tail,
         size=segment.size,
     )
+
+
+@contextmanager
+def progress_of(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr for so many bytes, none where nobody looks. What it gives is told of bytes that are done."""
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    ) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda n: progress.update(task, advance=n)
 
 
 def screen_width() -> int | None:

@@ -9,9 +9,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
 from kafka_log.cli.common import (
     GOOD,
     PROBLEMS,
@@ -19,6 +16,7 @@ from kafka_log.cli.common import (
     add_common,
     found,
     opener,
+    progress_of,
     screen_width,
 )
 from kafka_log.disk.directory import Partition
@@ -50,20 +48,11 @@ def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
     partitions = found(options)
     total = sum(segment.size for p in partitions for segment in p.segments)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    ) as progress:
-        task = progress.add_task("reading", total=total)
+    with progress_of("reading", total) as advance:
         summaries = summarize(
             partitions,
             opener(options, partitions, options.deep),
-            lambda n: progress.update(task, advance=n),
+            advance,
         )
     whole = Summary("total")
     for summary in summaries:

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Literal
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import Partition
+from kafka_log.disk.directory import DirectoryError, Partition
 from kafka_log.report.table_output import csv_line, csv_lines, json_lines
 from kafka_log.segment.model import Lost
 from kafka_log.tables.scanning import scan
@@ -25,16 +25,8 @@ ROW_GROUP = 1 << 20
 """Rows of a row group of Parquet."""
 
 
-class ExportError(Exception):
+class ExportError(DirectoryError):
     """Something stands in the way of an export. ``path`` is where."""
-
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path = path
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
