@@ -132,9 +132,13 @@ def _size_of(path: Path) -> int:
 
 def damage(batch: Batch) -> list[CodecError]:
     """Why a consumer refuses a batch: checksums that are wrong, and what cannot be read."""
-    found: list[CodecError] = []
-    if not batch.is_valid:
-        found += filter(is_own_checksum, batch.findings)
-    else:
-        found += [r.crc_error for r in batch.records if r.crc_error is not None]
-    return found + [problem.error for problem in batch.problems]
+    inner = (
+        [r.crc_error for r in batch.records if r.crc_error is not None] if batch.is_valid else []
+    )
+    return inner + batch_damage(batch)
+
+
+def batch_damage(batch: Batch) -> list[CodecError]:
+    """The same without the checksums of single messages inside of it."""
+    own = [] if batch.is_valid else list(filter(is_own_checksum, batch.findings))
+    return own + [problem.error for problem in batch.problems]
