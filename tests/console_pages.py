@@ -16,7 +16,9 @@ from tests.paths import ROOT
 
 VALUES = ROOT / "docs" / "parse-and-build.md"
 TOOL = sorted((ROOT / "docs" / "tool").glob("*.md"))
-PAGES = (VALUES, *TOOL)
+HOW_TO = sorted((ROOT / "docs" / "how-to").glob("*.md"))
+README = ROOT / "README.md"
+PAGES = (README, VALUES, *TOOL, *HOW_TO)
 _OF_VALUES = {
     "schemas": "schemas",
     "segment.log": "samples/kafka-2.8/mixed-0/00000000000000000000.log",
@@ -25,8 +27,8 @@ _OF_VALUES = {
 }
 _OF_TOOL = {"samples": "samples"}
 """What the commands find beside them."""
-_COMMANDS = {"codecgen": "codecgen", "kafka-log": "kafka_log"}
-"""The modules that they run."""
+_COMMANDS = {"codecgen": "-m codecgen", "kafka-log": "-m kafka_log", "python": ""}
+"""What they give to the Python that runs this."""
 _BLOCK = re.compile(r"(?<=```console\n).*?(?=^```$)", re.M | re.S)
 
 
@@ -37,10 +39,10 @@ def current(page: Path) -> str:
         for name, path in (_OF_VALUES if page == VALUES else _OF_TOOL).items():
             (root / name).symlink_to(ROOT / path)
         (root / ".bin").mkdir()
-        for name, module in _COMMANDS.items():
+        for name, arguments in _COMMANDS.items():
             tool = root / ".bin" / name
             tool.write_text(
-                f'#!/bin/sh\nexec "{sys.executable}" -m {module} "$@"\n', encoding="utf-8"
+                f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n', encoding="utf-8"
             )
             tool.chmod(0o755)
         text = page.read_text(encoding="utf-8")
@@ -49,7 +51,7 @@ def current(page: Path) -> str:
 
 def _block(root: Path, block: str) -> str:
     """A block whose commands (``$ ...``) have been run; a line that ends with a backslash goes on."""
-    commands = re.findall(r"^\$ (.*(?:\\\n.*)*)$", block, re.M)
+    commands = re.findall(r"^\$ ((?:.*\\\n)*.*)$", block, re.M)
     return "".join(f"$ {command}\n{_printed(root, command)}" for command in commands)
 
 
@@ -76,7 +78,10 @@ def _printed(root: Path, command: str) -> str:
 
 
 def main() -> None:
+    """All pages, or those that the arguments name by their stems."""
     for page in PAGES:
+        if sys.argv[1:] and page.stem not in sys.argv[1:]:
+            continue
         page.write_text(current(page), encoding="utf-8", newline="\n")
 
 

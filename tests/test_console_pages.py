@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 import shutil
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from kafka_log.cli import COMMANDS
 from tests import console_pages
 from tests.paths import ROOT
+
+TOOL = ROOT / "docs" / "tool"
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="commands are run by bash")
@@ -18,7 +22,14 @@ def test_what_the_commands_print(page: Path) -> None:
     assert page.read_text(encoding="utf-8") == console_pages.current(page)
 
 
-@pytest.mark.parametrize("page", console_pages.TOOL, ids=lambda page: page.stem)
+WITH_PYTHON = [
+    page
+    for page in (*console_pages.TOOL, *console_pages.HOW_TO)
+    if "```python\n" in page.read_text(encoding="utf-8")
+]
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.stem)
 def test_python_runs(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "samples").symlink_to(ROOT / "samples")
     monkeypatch.chdir(tmp_path)
@@ -26,3 +37,42 @@ def test_python_runs(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert found
     for code in found:
         exec(compile(code, page.name, "exec"), {})
+
+
+def test_every_command_has_a_page_with_python() -> None:
+    pages = {page.stem for page in WITH_PYTHON if page.parent == TOOL}
+    assert pages == set(COMMANDS)
+
+
+def test_the_table_of_commands() -> None:
+    """It has all commands in the order of the help, with what the help says of them."""
+    text = (TOOL / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[(.+?)\]\((.+?)\) \| (.+?) \|", text, re.M)
+    helps = [import_module(f"kafka_log.cli.{name}").HELP for name in COMMANDS]
+    assert rows == [(name, f"{name}.md", line) for name, line in zip(COMMANDS, helps, strict=True)]
+
+
+def test_every_how_to_is_in_the_table() -> None:
+    text = (TOOL / "README.md").read_text(encoding="utf-8")
+    linked = re.findall(r"\]\(\.\./how-to/(.+?)\)", text)
+    assert set(linked) == {page.name for page in console_pages.HOW_TO}
+
+
+@pytest.mark.parametrize(
+    "page", (*console_pages.TOOL, *console_pages.HOW_TO), ids=lambda page: page.stem
+)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        path, _, mark = target.partition("#")
+        home = (page.parent / path).resolve()
+        assert home.exists(), target
+        headings = re.findall(r"^#+ (.+)$", home.read_text(encoding="utf-8"), re.M) if mark else []
+        anchors = {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in headings}
+        assert not mark or mark in anchors, target
+
+
+def test_a_command_that_goes_on_in_the_next_line(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    block = "```console\n$ printf '%s\\n' a \\\n    b \\\n    | tr a-z A-Z\n{}$ echo c\n{}```\n"
+    page.write_text(block.format("old\n", ""), encoding="utf-8")
+    assert console_pages.current(page) == block.format("A\nB\n", "c\n")

@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from codecgen.runtime.errors import CodecError
 from kafka_log import Partition, Segment, discover
@@ -17,6 +18,9 @@ from kafka_log.disk.transactions import transactions
 from kafka_log.segment.batch_headers import Columns, entries
 from kafka_log.tables.splits import OnDamage, Split
 from pyspark_kafka_log.options import EARLIEST, LATEST, Offsets, OptionError, Options
+
+if TYPE_CHECKING:
+    from kafka_log.segment.columnar import Engine
 
 SMALL = 8
 """Splits are put together in one task until they have an eighth of ``splitBytes``."""
@@ -182,7 +186,9 @@ def _splits(log: Log, options: Options) -> Iterator[Split]:
     end = _offset(options.ending_offsets, log, LATEST)
     aborted: list[tuple[int, int, int]] = []
     if options.read_committed or options.whole_transactions:
-        found = transactions(log.segments, damage_raises=options.on_damage is OnDamage.RAISE)
+        raises = options.on_damage is OnDamage.RAISE
+        engine = cast("Engine", options.engine)
+        found = transactions(log.segments, options.policy, damage_raises=raises, engine=engine)
         aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]
         if options.whole_transactions:
             aborted += [(producer, first, MAX_OFFSET) for producer, first in found.begun]

@@ -26,11 +26,24 @@ class Open:
     offsets: list[int] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Written:
+    """A batch that was written into the segment ``base``. ``kind``: ``plain``, ``data`` (of a transaction), ``commit``, ``abort``."""
+
+    base: int
+    offset: int
+    count: int
+    producer: int
+    kind: str
+    data: bytes
+
+
 @dataclass
 class History:
     """What was written, and what became of it. ``log_start`` is the first offset that is still on the disk."""
 
     directory: Path
+    batches: list[Written] = field(default_factory=list)
     log_start: int = 0
     records: set[int] = field(default_factory=set)
     markers: set[int] = field(default_factory=set)
@@ -67,25 +80,27 @@ def history(directory: Path, seed: int, *, snapshots: bool = True) -> History:
         transaction = started.get(producer)
         if producer == 0 or (transaction is None and r.random() < 0.2):
             data = _batch(offset, r, producer, producers.get(producer, -1), transactional=False)
-            count = data["last"] + 1
+            count, kind = data["last"] + 1, "plain"
             made.records |= set(range(offset, offset + count))
         elif transaction is not None and r.random() < 0.4:
             commit = r.random() < 0.5
             if not commit and r.random() < 0.3:
                 producers[producer] += 1  # fenced: the marker has the next epoch
             data = _marker(offset, producer, producers[producer], commit)
-            count = 1
+            count, kind = 1, "commit" if commit else "abort"
             made.markers.add(offset)
             if not commit:
                 made.aborted |= set(transaction.offsets)
             del started[producer]
         else:
             data = _batch(offset, r, producer, producers[producer], transactional=True)
-            count = data["last"] + 1
+            count, kind = data["last"] + 1, "data"
             new = set(range(offset, offset + count))
             made.records |= new
             started.setdefault(producer, Open(offset)).offsets.extend(sorted(new))
-        segments[base].append(LOG_ENTRY.build(data["batch"]))
+        built = LOG_ENTRY.build(data["batch"])
+        made.batches.append(Written(base, offset, count, producer, kind, built))
+        segments[base].append(built)
         offset += count + (r.randrange(3) if r.random() < 0.1 else 0)  # compaction leaves gaps
     made.last_stable_offset = min((t.first for t in started.values()), default=None)
     _write(made, segments, snapshot_of, r, snapshots)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_log import discover, read_table
+from kafka_log import SegmentReader, discover, read_table
 from kafka_log.cli import main
 from kafka_log.report.export import FORMATS, MANIFEST, ExportError, export
 from kafka_log.report.table_output import json_lines
@@ -161,3 +161,26 @@ def test_ranges_that_are_none(option: list[str], capsys: pytest.CaptureFixture[s
         main(["export", str(BROKER), "--out", "x", *option])
     assert caught.value.code == 2
     assert "is no range of" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_salvage_loses_is_told(
+    tmp_path: Path, again: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broker = tmp_path / "broker"
+    shutil.copytree(BROKER / "codecs-1", broker / "codecs-1")
+    (segment,) = (broker / "codecs-1").glob("*.log")
+    data = bytearray(segment.read_bytes())
+    end = SegmentReader(segment)
+    first, second, *_ = end
+    data[second.position + 8 : second.position + 12] = b"\xff\xff\xff\xf0"  # its length
+    segment.write_bytes(data)
+    command = ["export", str(broker), "--policy", "salvage", "--out", str(tmp_path / "out")]
+    for _ in range(1 + again):
+        assert main(command) == 1
+        shown = capsys.readouterr().err
+        begin = f"kafka-log: {segment}: bytes {second.position} to "
+        assert [line for line in shown.splitlines() if line.startswith(begin)]
+    rows = pq.read_table(tmp_path / "out" / "codecs-1.parquet").num_rows
+    whole = read_table(BROKER / "codecs-1").num_rows
+    assert rows == whole - len(second.records) or len(first.records) <= rows < whole

@@ -81,3 +81,25 @@ def test_tables_name_states(broker: Path) -> None:
         ("orders", "live"),
         ("orders", "deleted"),
     ]
+
+
+def test_states_of_a_partition_are_rows(broker: Path) -> None:
+    rows = LogDirectory(broker, include=["deleted", "future", "delete"]).ls().to_pylist()
+    assert [(row["topic"], row["state"], row["segments"], row["bytes"]) for row in rows] == [
+        ("old", "delete", 1, OTHER.stat().st_size),
+        ("orders", "live", 1, ONE.stat().st_size),
+        ("orders", "deleted", 1, OTHER.stat().st_size),
+        ("orders", "future", 1, ONE.stat().st_size),
+    ]
+
+
+@pytest.mark.parametrize("command", ["stat", "dump"])
+def test_topics_and_partitions_are_chosen(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    broker = SAMPLES / "kafka-4.x"
+    assert main([command, str(broker), "--topic", "codecs", "--partition", "1"]) == 0
+    chosen = capsys.readouterr()
+    assert chosen.err == ""
+    assert main([command, str(broker / "codecs-1")]) == 0
+    assert chosen.out == capsys.readouterr().out
+    assert main([command, str(broker), "--topic", "nothing"]) == 2
+    assert "there is no topic nothing; there are: " in capsys.readouterr().err

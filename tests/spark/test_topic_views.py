@@ -70,7 +70,9 @@ def test_options() -> None:
         parse({"path": "x", "view": "topics", "assign": '{"__cluster_metadata":[0]}'}).subscribe
         is None
     )
-    with pytest.raises(OptionError, match="offsets, groups, group_epochs"):
+    with pytest.raises(
+        OptionError, match=r"one of acls, assignments, .*, offsets, .* is expected, not .ofsets."
+    ):
         parse({"path": "x", "view": "ofsets"})
     with pytest.raises(OptionError, match="the rows of a view have no headers"):
         parse({"path": "x", "view": "offsets", "includeHeaders": "true"})

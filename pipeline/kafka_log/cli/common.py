@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from rich import filesize
 
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.disk.directory import STATES, Partition, Segment, State, survey
+from kafka_log.disk.directory import STATES, Partition, Segment, State, chosen, survey
 from kafka_log.segment.kernels import (
     ENGINES,
     KERNEL_MIN_BYTES,
@@ -34,6 +34,20 @@ class NeedsPackage(Exception):
 
     def __init__(self, what: str, error: ImportError, extra: str = "arrow") -> None:
         super().__init__(f'{what} needs more ({error}): pip install "kafka-codecs[{extra}]"')
+
+
+def add_choice(command: argparse.ArgumentParser) -> None:
+    """The options that choose topics and partitions."""
+    command.add_argument(
+        "--topic", action="append", metavar="NAME", help="of this topic only; may be repeated"
+    )
+    command.add_argument(
+        "--partition",
+        action="append",
+        type=int,
+        metavar="N",
+        help="of this partition only; may be repeated",
+    )
 
 
 def add_include(command: argparse.ArgumentParser) -> None:
@@ -75,11 +89,11 @@ def say_left_out(segments: Sequence[Segment]) -> None:
 
 
 def found(options: argparse.Namespace) -> list[Partition]:
-    """The partitions that a command reads; says what it does not."""
+    """The partitions that a command reads; says what it does not. Raises NotThere."""
     partitions, left_out = survey(options.paths, options.include, unreadable_raises=False)
-    topics = getattr(options, "topic", None)
-    say_left_out([s for s in left_out if topics is None or s.topic in topics])
-    return partitions
+    there = chosen(partitions, options.topic, options.partition)
+    say_left_out([s for s in left_out if options.topic is None or s.topic in options.topic])
+    return there
 
 
 def add_common(command: argparse.ArgumentParser, output: str, outputs: list[str]) -> None:
@@ -93,6 +107,7 @@ def add_common(command: argparse.ArgumentParser, output: str, outputs: list[str]
         help="strict: only what the formats allow; kafka: what Apache Kafka's reader accepts; "
         "salvage: go on after damage and say what was lost (default %(default)s)",
     )
+    add_choice(command)
     add_include(command)
     command.add_argument("--output", choices=outputs, default=output, help="default %(default)s")
     command.add_argument(

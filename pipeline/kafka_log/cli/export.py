@@ -10,9 +10,17 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from kafka_log.cli.common import COULD_NOT_RUN, GOOD, PROBLEMS, NeedsPackage, add_include, found
+from kafka_log.cli.common import (
+    COULD_NOT_RUN,
+    GOOD,
+    PROBLEMS,
+    NeedsPackage,
+    add_choice,
+    add_include,
+    found,
+)
 from kafka_log.cli.ranges import TIMES, argument, offset_range, time_range
-from kafka_log.disk.directory import Partition, chosen
+from kafka_log.disk.directory import Partition
 from kafka_log.segment.model import Policy
 
 HELP = "write each partition to a file: Parquet, Arrow, JSON lines, CSV"
@@ -37,16 +45,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
         default="parquet",
         help="default %(default)s",
     )
-    command.add_argument(
-        "--topic", action="append", metavar="NAME", help="of this topic only; may be repeated"
-    )
-    command.add_argument(
-        "--partition",
-        action="append",
-        type=int,
-        metavar="N",
-        help="of this partition only; may be repeated",
-    )
+    add_choice(command)
     add_include(command)
     command.add_argument(
         "--columns",
@@ -97,9 +96,9 @@ def run(options: argparse.Namespace) -> int:
         from codecgen.runtime.errors import CodecError
         from kafka_log.report.export import ExportError, export
     except ImportError as error:
-        raise NeedsPackage("kafka-log export", error) from None
-    partitions = chosen(found(options), options.topic, options.partition)
-    done = made = rows = 0
+        raise NeedsPackage("export", error) from None
+    partitions = found(options)
+    done = made = rows = lost = 0
     with Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -126,6 +125,11 @@ def run(options: argparse.Namespace) -> int:
                 **_of_scan(options),
             ):
                 done, made, rows = done + 1, made + file.made, rows + file.rows
+                lost += len(file.lost)
+                for line in file.lost:
+                    progress.console.print(
+                        f"kafka-log: {line}", highlight=False, soft_wrap=True, markup=False
+                    )
                 kept = "" if file.made else " (was there)"
                 progress.console.print(
                     f"{file.path}: {file.rows:,} rows{kept}", highlight=False, soft_wrap=True
@@ -149,7 +153,7 @@ def run(options: argparse.Namespace) -> int:
     print(
         f"{done} files, {rows:,} rows: {made} written, {done - made} as they were", file=sys.stderr
     )
-    return GOOD
+    return PROBLEMS if lost else GOOD
 
 
 def _of_view(partitions: list[Partition], view: str | None) -> list[Partition]:

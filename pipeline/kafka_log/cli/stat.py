@@ -89,7 +89,7 @@ def _write_table(
         from kafka_log.report.summary_table import summary_table
         from kafka_log.report.table_output import write
     except ImportError as error:
-        raise NeedsPackage(f"kafka-log stat --output {output}", error) from None
+        raise NeedsPackage(f"stat --output {output}", error) from None
     sys.stdout.flush()
     write(summary_table(partitions, summaries), output, sys.stdout.buffer)
     sys.stdout.buffer.flush()

@@ -7,7 +7,14 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import GOOD, NeedsPackage, add_include, say_left_out, screen_width
+from kafka_log.cli.common import (
+    GOOD,
+    NeedsPackage,
+    add_choice,
+    add_include,
+    say_left_out,
+    screen_width,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,16 +34,7 @@ def add_table_arguments(
     if include:
         add_include(command)
     if choose:
-        command.add_argument(
-            "--topic", action="append", metavar="NAME", help="of this topic only; may be repeated"
-        )
-        command.add_argument(
-            "--partition",
-            action="append",
-            type=int,
-            metavar="N",
-            help="of this partition only; may be repeated",
-        )
+        add_choice(command)
     command.add_argument(
         "--output",
         choices=OUTPUTS,
@@ -57,7 +55,7 @@ def show(
         from kafka_log.log_directory import LogDirectory
         from kafka_log.report.table_output import write
     except ImportError as error:
-        raise NeedsPackage(f"kafka-log {options.command}", error) from None
+        raise NeedsPackage(options.command, error) from None
     directory = LogDirectory(
         options.paths,
         topics=getattr(options, "topic", None),
@@ -65,7 +63,9 @@ def show(
         include=getattr(options, "include", ()),
     )
     if hasattr(options, "include"):
-        say_left_out(directory.left_out)
+        # Snapshots have what the log has, and nobody's transactions, sequences or keys.
+        is_list = options.command == "ls"
+        say_left_out([s for s in directory.left_out if is_list or s.state != "snapshot"])
     table = answer(directory)
     if options.output == "text" and not table.num_rows:
         print(empty)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from codecgen.runtime.errors import CodecError
 from kafka_codecs import ControlRecordType
 from kafka_log.disk.directory import Segment
+from kafka_log.disk.header_rows import Damage, are_columnar, header_rows
 from kafka_log.disk.markers import MarkerBodies, Markers
 from kafka_log.disk.producer_snapshots import producers_of
-from kafka_log.segment.batch_headers import headers
+from kafka_log.segment.model import Policy
+from kafka_log.segment.positioned_reads import UnreadableError
+
+if TYPE_CHECKING:
+    from kafka_log.segment.columnar import Engine
+
+_WHERE = "is_transactional"
+"""The column of the view batches that says which headers count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,18 +161,27 @@ def _time(milliseconds: int) -> int | None:
     return milliseconds if milliseconds >= 0 else None
 
 
-def transactions(segments: Iterable[Segment], *, damage_raises: bool = True) -> Transactions:
+def transactions(
+    segments: Iterable[Segment],
+    policy: Policy = Policy.KAFKA,
+    *,
+    damage_raises: bool = True,
+    engine: Engine = "auto",
+) -> Transactions:
     """The transactions in the segments of one partition, which are given in the order of offsets.
 
     Only headers and markers are read, and the producer snapshot beside the first segment, which knows the transactions that
-    began before it. Bytes that are no batch are an error, or (``damage_raises`` False) the end
-    of their segment: then a transaction whose marker lies after counts as not ended.
+    began before it. Bytes that are no batch are an error, or (``damage_raises`` False) passed over as ``salvage`` does it for
+    records; a transaction whose marker is lost with them counts as not ended. Then ``policy`` says what a batch is: under
+    ``salvage`` one with a wrong checksum is none, and all bytes are read to know it; otherwise no checksum is verified.
     """
     segments = list(segments)
+    lenient = Damage.DROP if policy is Policy.SALVAGE else Damage.PASS
+    damage = Damage.RAISE if damage_raises else lenient
     aborted: list[Transaction] = []
     begun: list[tuple[int, int]] = []
     before = open_before(segments[0]) if segments else {}
-    for found in walk(_steps(segments, damage_raises), before):
+    for found in walk(_steps(segments, damage, engine), before):
         first, last = found.first_offset, found.last_offset
         if first is None:
             continue
@@ -195,19 +211,29 @@ def open_before(segment: Segment) -> dict[int, Observed]:
     }
 
 
-def _steps(segments: Iterable[Segment], damage_raises: bool) -> Iterator[Step]:
+def _steps(segments: Sequence[Segment], damage: Damage, engine: Engine) -> Iterator[Step]:
     """All batches that are part of a transaction."""
     known: MarkerBodies = {}
-    wanted = (*Header._fields, "is_transactional")
+    columnar = are_columnar(sum(segment.size for segment in segments), engine)
     for segment in segments:
         try:
-            with Markers(segment, known) as markers:
-                for *values, is_transactional in headers(segment.path, wanted, segment.tail):
-                    if is_transactional:
-                        yield step(Header(*values), markers)
-        except CodecError:
-            if damage_raises:
+            markers = Markers(segment, known)
+        except UnreadableError:
+            if damage is Damage.RAISE:
                 raise
+            continue
+        with markers:
+            for values in header_rows(
+                segment, Header._fields, _WHERE, damage, columnar=columnar, engine=engine
+            ):
+                header = Header(*values)
+                try:
+                    found = step(header, markers)
+                except UnreadableError:
+                    if damage is Damage.RAISE:
+                        raise
+                    found = header, None  # nobody knows what it says
+                yield found
 
 
 def step(header: Header, markers: Markers) -> Step:

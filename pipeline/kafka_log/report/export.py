@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from kafka_log.disk.directory import Partition
 from kafka_log.report.table_output import csv_line, csv_lines, json_lines
+from kafka_log.segment.model import Lost
 from kafka_log.tables.scanning import scan
 
 Format = Literal["parquet", "arrow", "jsonl", "csv"]
@@ -38,12 +39,14 @@ class ExportError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A file. ``made`` is False when it was there already, made of the same segments in the same way."""
+    """A file. ``made`` is False when it was there already, made of the same segments in the same way. ``lost`` says what of the
+    segments could not be read, and is not in it."""
 
     path: Path
     partition: Partition
     rows: int
     made: bool
+    lost: tuple[str, ...] = ()
 
 
 def export(
@@ -75,18 +78,19 @@ def export(
         }
         before = manifest.get(path.name)
         if path.exists() and before is not None and before["made_of"] == made_of:
-            yield Exported(path, partition, before["rows"], made=False)
+            yield Exported(path, partition, before["rows"], False, tuple(before["lost"]))
             continue
         if path.exists() and not overwrite:
             reason = "is there, made of something else: choose another directory, or --overwrite"
             raise ExportError(path, reason)
         rows = 0
+        lost: list[str] = []
         with _beside(path) as file:
-            for rows in _written(partition, file, kind, wanted):
+            for rows in _written(partition, file, kind, wanted, lost):
                 progress(partition, rows)
-        manifest[path.name] = {"rows": rows, "made_of": made_of}
+        manifest[path.name] = {"rows": rows, "lost": lost, "made_of": made_of}
         _write_manifest(out, manifest)
-        yield Exported(path, partition, rows, made=True)
+        yield Exported(path, partition, rows, True, tuple(lost))
 
 
 def _name(partition: Partition, kind: Format) -> str:
@@ -95,10 +99,19 @@ def _name(partition: Partition, kind: Format) -> str:
 
 
 def _written(
-    partition: Partition, file: BinaryIO, kind: Format, options: Mapping[str, Any]
+    partition: Partition,
+    file: BinaryIO,
+    kind: Format,
+    options: Mapping[str, Any],
+    lost: list[str],
 ) -> Iterator[int]:
-    """The rows that are in the file, after each batch."""
-    with scan([s.path for s in partition.segments], **_with_places(options)) as batches:
+    """The rows that are in the file, after each batch. What is passed over is added to ``lost``."""
+
+    def on_lost(path: Path, of: Lost) -> None:
+        lost.append(f"{path}: bytes {of.start} to {of.end} are lost: {of.reason}")
+
+    paths = [s.path for s in partition.segments]
+    with scan(paths, **_with_places(options), on_lost=on_lost) as batches:
         done = 0
         yield done
         for rows in _WRITERS[kind](batches, file):
@@ -176,7 +189,9 @@ def _read_manifest(out: Path) -> dict[str, Any]:
     path = out / MANIFEST
     try:
         found = json.loads(path.read_bytes())
-        return {name: found[name] for name in found if {"rows", "made_of"} <= found[name].keys()}
+        return {
+            name: found[name] for name in found if {"rows", "lost", "made_of"} <= found[name].keys()
+        }
     except FileNotFoundError:
         return {}
     except (ValueError, AttributeError):

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.disk.directory import Partition, Segment
 from kafka_log.segment.model import Batch, End, is_own_checksum
 from kafka_log.segment.reader import Batches
+
+if TYPE_CHECKING:
+    from kafka_log.segment.blocks import Block
 
 
 @dataclass(slots=True)
@@ -137,19 +140,11 @@ def _maximum(one: int | None, other: int | None) -> int | None:
     return max((n for n in (one, other) if n is not None), default=None)
 
 
-class Part(Protocol):
-    """A run of batches that knows its sums. ``end`` is the first byte after it."""
-
-    @property
-    def end(self) -> int: ...
-    def summary(self) -> Summary: ...
-
-
 @runtime_checkable
 class InParts(Protocol):
     """A reader that gives runs of batches where it can."""
 
-    def parts(self) -> Iterator[Batch | Part]: ...
+    def parts(self) -> Iterator[Batch | Block]: ...
 
 
 def summarize(
@@ -178,7 +173,10 @@ def summarize(
                         summary.add(part)
                         end = part.position + part.size
                     else:
-                        summary.extend(part.summary())
+                        # numpy: not without a block
+                        from kafka_log.report.block_summary import block_summary
+
+                        summary.extend(block_summary(part))
                         end = part.end
                     advance(end - done)
                     done = end
@@ -191,5 +189,5 @@ def summarize(
     return out
 
 
-def _parts(reader: Batches) -> Iterator[Batch | Part]:
+def _parts(reader: Batches) -> Iterator[Batch | Block]:
     return reader.parts() if isinstance(reader, InParts) else iter(reader)

@@ -6,7 +6,6 @@ reader finds nothing to say about.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise, repeat
@@ -16,9 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.arrow.decoder import Rows
-from kafka_log.report.summary import Summary
 from kafka_log.segment.control import read_control
-from kafka_log.segment.model import Batch, Record, codec_label
+from kafka_log.segment.model import Batch, Record
 from kafka_log.segment.row_selection import numbers
 from kafka_log.segment.row_values import MORE_OF_BATCH, MORE_OF_RECORD, OF_BATCH, OF_RECORD
 
@@ -29,7 +27,7 @@ COLUMNS = (*OF_RECORD, *MORE_OF_RECORD, "position", "base_offset")
 """What makes :class:`Record` objects."""
 
 COUNTED = ("position", "base_offset")
-"""What :meth:`Block.summary` needs."""
+"""What sums of a block need (:mod:`kafka_log.report.block_summary`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,34 +49,6 @@ class Block(Rows):
             return numbers(self.batch_headers, "base_offset")
         first = numbers(self.batch, "base_offset")[self.starts()[:-1]]
         return np.where(column.is_null(), first, column.fill_null(0))
-
-    def summary(self) -> Summary:
-        """What there is to count."""
-        batch_headers = self.batch_headers
-        counts = batch_headers.column("record_count")
-        times = numbers(batch_headers, "max_timestamp")
-        times = times[times >= 0]
-        producers = numbers(batch_headers, "producer_id")
-        codecs = _counted(numbers(batch_headers, "codec"))
-        return Summary(
-            "",
-            batches=batch_headers.num_rows,
-            records=self.batch.num_rows
-            if counts.null_count
-            else int(numbers(batch_headers, "record_count").sum(dtype=np.int64)),
-            control_batches=batch_headers.column("is_control").true_count,
-            transactional_batches=batch_headers.column("is_transactional").true_count,
-            empty_batches=0
-            if counts.null_count
-            else int((numbers(batch_headers, "record_count") == 0).sum()),
-            first_offset=int(self.base_offsets().min()),
-            last_offset=int(numbers(batch_headers, "last_offset").max()),
-            first_timestamp=int(times.min()) if len(times) else None,
-            last_timestamp=int(times.max()) if len(times) else None,
-            magics=_counted(numbers(batch_headers, "magic")),
-            codecs=Counter({codec_label(codec) or "unknown": n for codec, n in codecs.items()}),
-            producers=set(np.unique(producers[producers >= 0]).tolist()),
-        )
 
     def batches(self, file: str) -> Iterator[Batch]:
         """The entries as the reference codecs give them."""
@@ -111,11 +81,6 @@ class Block(Rows):
             columns_more = (_values(rows.column(name)) for name in MORE_OF_RECORD)
             more = list(zip(*columns_more, strict=True))
         return list(map(Record._make, zip(*columns, none, none, more, strict=True)))
-
-
-def _counted(found: Any) -> Counter[int]:
-    values, counts = np.unique(found, return_counts=True)
-    return Counter(dict(zip(values.tolist(), counts.tolist(), strict=True)))
 
 
 def _values(column: Any) -> Iterable[Any]:

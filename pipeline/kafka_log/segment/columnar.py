@@ -31,13 +31,12 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
-from kafka_log.segment.model import Batch, End, Policy, Record, Tail
+from kafka_log.segment.model import Batch, End, Policy, Record, Tail, record_size
 from kafka_log.segment.passes import Run
 from kafka_log.segment.positioned_reads import UnreadableError, read_at
-from kafka_log.segment.reader import SegmentReader, damage
+from kafka_log.segment.reader import HeaderReader, SegmentReader, damage
 from kafka_log.segment.row_damage import COLUMNS
 from kafka_log.segment.row_selection import EVERYTHING, Aborted, Range, RowSelection
-from kafka_log.tables.columns import record_size
 
 # What a first record does not need is imported where it is: the codecs take 50 ms, Arrow's functions 30.
 if TYPE_CHECKING:
@@ -75,6 +74,7 @@ class Scanner:
 
     view: ClassVar[View] = RECORDS
     records: ClassVar[bool] = True
+    reads: ClassVar[type[SegmentReader]] = SegmentReader
 
     def __init__(
         self,
@@ -93,13 +93,14 @@ class Scanner:
         start: int = 0,
         stop: int | None = None,
         tail: Tail | str = Tail.REFERENCE,
+        rescue: bool = True,
         size: int | None = None,
     ) -> None:
         if chunk_bytes < _HEAD:
             raise ValueError(f"chunk_bytes is {chunk_bytes}: it must be at least {_HEAD}")
         _known("engine", engine, get_args(Engine))
         _known("on_damage", on_damage, (None, *get_args(OnDamage)))
-        self.reader = SegmentReader(
+        self.reader = self.reads(
             path,
             policy=policy,
             limits=limits,
@@ -107,6 +108,7 @@ class Scanner:
             stop=stop,
             records=self.records,
             tail=tail,
+            rescue=rescue,
             size=size,
         )
         self.policy = self.reader.policy
@@ -358,6 +360,7 @@ class BatchScanner(Scanner):
 
     view = BATCHES
     records = False
+    reads = HeaderReader
 
     def __init__(
         self,
@@ -372,6 +375,7 @@ class BatchScanner(Scanner):
         start: int = 0,
         stop: int | None = None,
         tail: Tail | str = Tail.REFERENCE,
+        rescue: bool = True,
         size: int | None = None,
         mmap: bool = False,
     ) -> None:
@@ -386,6 +390,7 @@ class BatchScanner(Scanner):
             start=start,
             stop=stop,
             tail=tail,
+            rescue=rescue,
             size=size,
         )
         self.mmap = mmap

@@ -182,3 +182,9 @@ class End:
     def is_normal(self) -> bool:
         """Whether nothing is wrong with how the file ended, and nothing was lost."""
         return not self.lost and (self.stop == "eof" or self.note is not None)
+
+
+def record_size(record: Record) -> int:
+    """Bytes of a record in a table, or a few more: a character of a header's key has at most 4 bytes."""
+    headers = sum(4 * len(key) + len(value or b"") for key, value in record.headers)
+    return len(record.key or b"") + len(record.value or b"") + headers

@@ -75,7 +75,7 @@ class Run:
                     if reader.policy is Policy.KAFKA and reader.tail is not Tail.ROLLED:
                         return self.partial()
                     raise self.cut_off()
-                batch = self.parse(self.read(self.position, size))
+                batch = reader.batch_at(self, self.position, size, records=reader.records)
             except CodecError as error:
                 known = not isinstance(error, UnreadableError)
                 if may_be_active and known and (ending := self.ending(size)) is not None:
@@ -154,6 +154,10 @@ class Run:
         that is nothing: then it is skipped, and listed as lost."""
         from kafka_log.segment import rescue
 
+        if not self.reader.rescue:
+            place, offset = self.next_entry() or (self.size, None)
+            self.skip(str(error), place, offset)
+            return None
         frame = rescue.claimed(self.readable(0), self.position, self.name)
         says = self.size + 1 if frame is None else self.position + frame.size
         place, offset = self.next_entry() or (self.size, None)
@@ -219,13 +223,12 @@ class Run:
     def offset_before(self) -> int | None:
         """The last offset before this place."""
         if self.last_batch is not None:
-            reader, position = self.reader, self.last_batch
-            self.last_batch = None
+            position, self.last_batch = self.last_batch, None
+            size = self.position - position
             try:
-                data = self.read(position, self.position - position)
+                batch = self.reader.batch_at(self, position, size, records=False)
             except UnreadableError:  # it could be read before
                 return self.last_offset
-            batch = reader.engine(data, position, self.name, reader.policy, reader.limits, False)
             self.last_offset = batch.last_offset
         return self.last_offset
 

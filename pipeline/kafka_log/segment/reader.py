@@ -45,6 +45,8 @@ class SegmentReader:
     entries that begin before ``stop`` are read). ``records=False`` reads headers only. ``tail`` says what may lie after the
     last whole batch: what is normal there is no error and not lost, and ``end.note`` names it.
 
+    Under ``salvage`` what can be read of batches that are not good is given, and told; without ``rescue`` they are lost.
+
     ``size`` are the bytes that the file had when it was found: they are lost when it is gone.
 
     Raises :class:`CodecError` for the first problem under ``strict``, FileNotFoundError for a file that was never there.
@@ -62,6 +64,7 @@ class SegmentReader:
         stop: int | None = None,
         records: bool = True,
         tail: Tail | str = Tail.REFERENCE,
+        rescue: bool = True,
         size: int | None = None,
     ) -> None:
         self.path = Path(path)
@@ -73,6 +76,7 @@ class SegmentReader:
         self.stop = stop
         self.records = records
         self.tail = Tail(tail)
+        self.rescue = rescue
         self.size = size
         self.end: End | None = None
 
@@ -81,6 +85,11 @@ class SegmentReader:
         from kafka_log.segment.reference import construct_engine
 
         return construct_engine
+
+    def batch_at(self, run: Run, position: int, size: int, *, records: bool) -> Batch:
+        """The entry of ``size`` bytes at a place, with what it holds or without. Raises CodecError."""
+        data = run.read(position, size)
+        return self.engine(data, position, run.name, self.policy, self.limits, records)
 
     def __iter__(self) -> Iterator[Batch]:
         with self.opened() as run:
@@ -120,6 +129,19 @@ class SegmentReader:
         )
         if self.policy is Policy.STRICT:
             raise error
+
+
+class HeaderReader(SegmentReader):
+    """Takes each batch for what its header says. Only its bytes are read, and no checksum is verified: but for a magic byte
+    that no format has, and for a length that cuts the header off, which are judged as in :class:`SegmentReader`."""
+
+    def batch_at(self, run: Run, position: int, size: int, *, records: bool) -> Batch:
+        from kafka_log.segment.batch_headers import HEADER_BYTES
+        from kafka_log.segment.reference import header_of
+
+        data = run.read(position, min(size, HEADER_BYTES))
+        found = header_of(data, position, size, run.name)
+        return found or super().batch_at(run, position, size, records=records)
 
 
 def _size_of(path: Path) -> int:

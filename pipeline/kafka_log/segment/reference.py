@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from codecgen.runtime.construct import Layout
-from codecgen.runtime.errors import ChecksumError, CodecError, ValueRefused
+from codecgen.runtime.errors import ChecksumError, CodecError, TruncatedError, ValueRefused
 from codecgen.runtime.located_bytes import Limits, Session, Source
 from codecgen.runtime.parsing import Opened
 from codecgen.runtime.rows import Case, Place, whole
@@ -28,6 +28,7 @@ _HEADS = {
     case: (case.fields(OF_BATCH + MORE_OF_BATCH), case.values(OF_BATCH), case.values(MORE_OF_BATCH))
     for case in BATCHES.cases
 }
+_HEADER = BATCHES.header(OF_BATCH + MORE_OF_BATCH)
 _ROWS = {case: (case.values(OF_RECORD), case.values(MORE_OF_RECORD)) for case in RECORDS.cases}
 
 
@@ -58,6 +59,29 @@ def construct_engine(
     batch.is_valid = not any(map(is_own_checksum, session.findings))
     batch.problems = tuple(problems)
     batch.findings = tuple(session.findings)
+    return batch
+
+
+def header_of(data: bytes, position: int, size: int, file: str) -> Batch | None:
+    """The entry of ``size`` bytes that begins with ``data``, from its header alone: nothing is verified, and it has no records.
+
+    None for a magic byte that no format has, and where the entry is too short for its header.
+    """
+    source = Source(
+        data, Session(strict=False, file=file), end=min(len(data), size), origin=position
+    )
+    magic = LOG_ENTRY.peek(source)
+    if magic not in LOG_ENTRY.cases:
+        return None
+    try:
+        row = _HEADER.row(LOG_ENTRY.cases[magic], source, Place(position, size))
+    except TruncatedError:
+        return None
+    if row is None:
+        return None
+    batch = Batch(**dict(zip(OF_BATCH, row, strict=False)))
+    batch.says_base_offset = batch.base_offset is not None
+    batch.more = row[len(OF_BATCH) :]
     return batch
 
 

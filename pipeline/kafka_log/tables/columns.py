@@ -154,12 +154,6 @@ def to_arrow(rows: Sequence[Row], wanted: pa.Schema, segment: Segment) -> pa.Rec
     return pa.RecordBatch.from_arrays(arrays, schema=wanted)
 
 
-def record_size(record: Record) -> int:
-    """Bytes of a record in a table, or a few more: a character of a header's key has at most 4 bytes."""
-    headers = sum(4 * len(key) + len(value or b"") for key, value in record.headers)
-    return len(record.key or b"") + len(record.value or b"") + headers
-
-
 def fits(timestamp: int, unit: Unit) -> bool:
     """Whether a timestamp in milliseconds has a place in a column of that unit."""
     return unit == "ms" or -MS_MAX <= timestamp <= MS_MAX

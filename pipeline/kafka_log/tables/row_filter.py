@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
-from kafka_log.segment.model import Batch, End, Record
+from kafka_log.segment.model import Batch, End, Record, record_size
 from kafka_log.segment.reader import damage
-from kafka_log.tables.columns import COLUMNS, Row, record_size, to_arrow
+from kafka_log.tables.columns import COLUMNS, Row, to_arrow
 
 if TYPE_CHECKING:
     from typing import Protocol

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -33,7 +34,7 @@ from kafka_log.segment.columnar import (
     Scanner,
     checked_range,
 )
-from kafka_log.segment.model import Policy
+from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.segment.row_selection import Aborted, Range
 from kafka_log.tables.columns import check_columns
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 Place = str | os.PathLike[str]
 Paths = Place | Iterable[Place]
 MAX_OFFSET = (1 << 63) - 1
+OnLost = Callable[[Path, Lost], None]
 Isolation = Literal["read_uncommitted", "read_committed"]
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -73,6 +75,7 @@ def scan(
     partitions: int | Iterable[int] | None = None,
     include: Collection[State] = (),
     on_damage: OnDamage | None = None,
+    on_lost: OnLost | None = None,
     binary_view: bool = False,
     chunk_bytes: int = CHUNK_BYTES,
     limits: Limits | None = None,
@@ -97,7 +100,8 @@ def scan(
     ``topics`` and ``partitions`` choose among what is there. Segments that are not live (deleted, stray, ...) are left out but for those
     whose state is in ``include`` (see :data:`kafka_log.disk.directory.State`); the column ``state`` says which they are. Their records may
     be there twice.
-    ``binary_view`` gives keys, values and headers as views. The rest is as in :class:`Scanner`.
+    ``on_lost`` is called with a path and a :class:`~kafka_log.Lost` for each run of bytes that is passed over, and each directory, where damage
+    is no error. ``binary_view`` gives keys, values and headers as views. The rest is as in :class:`Scanner`.
 
     Raises :class:`DirectoryError` when there is no log, ValueError for what cannot be asked for, and from the stream
     :class:`CodecError` for damage, with file, byte and field.
@@ -111,7 +115,9 @@ def scan(
         known = ", ".join(get_args(Isolation))
         raise ValueError(f"isolation is {isolation!r}; known: {known}")
     wants_committed = isolation == "read_committed" or (view is not None and isolation is None)
-    committed = _Committed(Policy(policy), whole=isolation is None) if wants_committed else None
+    committed = (
+        _Committed(Policy(policy), engine, whole=isolation is None) if wants_committed else None
+    )
 
     def scanner(partition: Partition, segment: Segment, names: Sequence[str]) -> Scanner:
         start = 0
@@ -149,9 +155,9 @@ def scan(
         # Codecs of all that it has: not for other scans.
         from kafka_log.tables.topic_views import topic_view
 
-        return _scan_view(topic_view(view, columns), found, wanted, scanner, engine, keep)
+        return _scan_view(topic_view(view, columns), found, wanted, scanner, engine, keep, on_lost)
     segments = [(p, list(_within(p.segments, wanted))) for p in found]
-    return _stream(_Output(RECORDS, found, columns, binary_view), segments, scanner, keep)
+    return _stream(_Output(RECORDS, found, columns, binary_view), segments, scanner, keep, on_lost)
 
 
 def read_table(
@@ -168,6 +174,7 @@ def read_table(
     partitions: int | Iterable[int] | None = None,
     include: Collection[State] = (),
     on_damage: OnDamage | None = None,
+    on_lost: OnLost | None = None,
     binary_view: bool = False,
     chunk_bytes: int = CHUNK_BYTES,
     limits: Limits | None = None,
@@ -188,6 +195,7 @@ def read_table(
         partitions=partitions,
         include=include,
         on_damage=on_damage,
+        on_lost=on_lost,
         binary_view=binary_view,
         chunk_bytes=chunk_bytes,
         limits=limits,
@@ -241,9 +249,10 @@ class _Committed:
     """What a consumer that reads committed records gets of a partition; of one partition at a time. ``whole`` is what brokers
     take of their own topics: nothing of transactions that have not ended, but all that others wrote after they began."""
 
-    def __init__(self, policy: Policy, *, whole: bool) -> None:
+    def __init__(self, policy: Policy, engine: Engine, *, whole: bool) -> None:
         self._whole = whole
-        self._raises = policy is not Policy.SALVAGE
+        self._policy = policy
+        self._engine = engine
         self._partition: Partition | None = None
         self._stable: int | None = None
         self._aborted = Aborted()
@@ -253,7 +262,12 @@ class _Committed:
         if partition is not self._partition:
             from kafka_log.disk.transactions import transactions  # the codecs: not for other scans
 
-            found = transactions(partition.segments, damage_raises=self._raises)
+            found = transactions(
+                partition.segments,
+                self._policy,
+                damage_raises=self._policy is not Policy.SALVAGE,
+                engine=self._engine,
+            )
             aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]
             if self._whole:
                 aborted += [(producer, first, MAX_OFFSET) for producer, first in found.begun]
@@ -313,14 +327,14 @@ def _scan_view(
     scanner: Callable[[Partition, Segment, Sequence[str]], Scanner],
     engine: Engine,
     keep: bool,
+    on_lost: OnLost | None,
 ) -> pa.RecordBatchReader:
     there = view.partitions(found)
     size = sum(segment.size for partition in there for segment in partition.segments)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for partition in there:
-            if partition.error is not None and not keep:
-                raise partition.error
+            _check_partition(partition, keep, on_lost)
             for segment in _within(partition.segments, wanted):
                 records = scanner(partition, segment, view.needed)
                 yield from view.batches(
@@ -333,6 +347,7 @@ def _scan_view(
                     size=size,
                     engine=engine,
                 )
+                _tell_lost(records, on_lost)
 
     return pa.RecordBatchReader.from_batches(view.schema, batches())
 
@@ -416,18 +431,43 @@ def viewed(kind: Any) -> Any:
     return {pa.binary(): pa.binary_view(), pa.string(): pa.string_view()}.get(kind, kind)
 
 
+def _check_partition(partition: Partition, keep: bool, on_lost: OnLost | None) -> None:
+    """A directory that cannot be read is an error, or lost."""
+    if partition.error is None:
+        return
+    if not keep:
+        raise partition.error
+    if on_lost is not None:
+        on_lost(partition.directory, Lost(0, 0, str(partition.error)))
+
+
+def _tell_lost(records: Scanner, on_lost: OnLost | None) -> None:
+    end = records.end
+    if on_lost is None or end is None:
+        return
+    for lost in end.lost:
+        on_lost(records.reader.path, lost)
+    if end.error is not None and records.keep:
+        on_lost(
+            records.reader.path,
+            Lost(end.iterated_bytes, end.iterated_bytes + end.trailing_bytes, str(end.error)),
+        )
+
+
 def _stream(
     output: _Output,
     segments: Sequence[tuple[Partition, Sequence[Segment]]],
     scanner: Callable[[Partition, Segment, Sequence[str]], Scanner],
     keep: bool,
+    on_lost: OnLost | None = None,
 ) -> pa.RecordBatchReader:
     def batches() -> Iterator[pa.RecordBatch]:
         for partition, there in segments:
-            if partition.error is not None and not keep:
-                raise partition.error
+            _check_partition(partition, keep, on_lost)
             for segment in there:
-                for batch in scanner(partition, segment, output.own):
+                records = scanner(partition, segment, output.own)
+                for batch in records:
                     yield output.batch(batch, segment)
+                _tell_lost(records, on_lost)
 
     return pa.RecordBatchReader.from_batches(output.schema, batches())

@@ -80,7 +80,9 @@ def findings(
     reading = Reading.of(size, deep, engine, advance)
     brokers: dict[Path, BrokerFiles] = {}
     for partition in partitions:
-        parent = partition.directory.resolve().parent
+        directory = partition.directory
+        has_name = directory.name not in ("", "..")
+        parent = directory.parent if has_name else directory.resolve().parent
         if parent not in brokers:
             brokers[parent] = read_broker_files(parent)
         yield from _of_partition(partition, brokers[parent], reading)
