@@ -30,7 +30,7 @@ not fit, and says in the column ``problem`` (if asked for) what was wrong. ``DRO
 and records whose timestamp does not fit, and goes on after damage.
 
 ``policy`` says what damage is: ``kafka`` takes what Apache Kafka's own reader takes, ``strict`` only what the formats
-allow (it needs FAILFAST), ``salvage`` is ``kafka`` and looks for the next whole batch after bytes that are none.
+allow (it needs FAILFAST), ``salvage`` is ``kafka``, gives the whole records of torn batches and looks for the next batch after damage.
 FAILFAST goes with ``kafka``, the other modes with ``salvage``; with ``kafka`` they read a segment up to where Apache Kafka's
 reader stops.
 """

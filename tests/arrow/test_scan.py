@@ -81,7 +81,7 @@ def test_columns_that_are_not_there_are_refused(columns: list[str], reason: str)
         ({"timestamps": (0.5, None)}, "it must be"),
         ({"offsets": (1 << 63, None)}, "numbers of 64 bits"),
         ({"engine": "java"}, "engine is 'java'; known: auto, arrow, construct"),
-        ({"on_damage": "drop"}, "on_damage is 'drop'; known: None, raise, keep"),
+        ({"on_damage": "lose"}, "on_damage is 'lose'; known: None, raise, keep, drop"),
         ({"policy": "lax"}, "lax"),
         ({"chunk_bytes": 1}, "chunk_bytes is 1"),
     ],

@@ -70,7 +70,8 @@ def test_strict_says_where(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_salvage_lists_what_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["dump", str(BAD), "--policy", "salvage", "--output", "jsonl"]) == 1
+    path = BAD.with_name("v2-length-13.log")
+    assert main(["dump", str(path), "--policy", "salvage", "--output", "jsonl"]) == 1
     end = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert [(x["start"], x["end"], x["beforeOffset"]) for x in end["lost"]] == [(100, 179, 900)]
 

@@ -14,6 +14,7 @@ from codecgen.runtime.errors import ParseError, TrailingError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_log import SegmentReader
+from kafka_log.segment.reader import damage
 from tests.paths import VECTORS
 
 
@@ -79,7 +80,8 @@ def test_salvage_loses_only_the_damaged_batch(path: Path, index: int, data: st.D
     at = data.draw(st.integers(8, len(hurt) - 1))
     hurt[at] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(b"".join([*parts[:index], bytes(hurt), *parts[index + 1 :]]))
-    found = set(offsets(path, policy="salvage"))
+    batches = list(SegmentReader(path, policy="salvage"))
+    found = {r.offset for b in batches if not damage(b) for r in b.records}
     own = (
         set(range(index // 2 * 10, index // 2 * 10 + 3))
         if index % 2 == 0

@@ -287,10 +287,15 @@ def test_drop_leaves_out_the_batch(damaged: Path) -> None:
 
 def test_keep_keeps_what_can_be_read(damaged: Path) -> None:
     assert len(values(damaged, on_damage="keep")) == 9
+    assert len(values(damaged, on_damage="keep", policy="salvage")) == 9
     columns = ["value", "offset", "topic", "position", "problem"]
     size = damaged.stat().st_size // 3
     rows = table(damaged, columns, on_damage="keep").to_pylist()
     assert [row["problem"] is not None for row in rows] == [False] * 3 + [True] * 3 + [False] * 3
+    assert table(damaged, columns, on_damage="keep", policy="salvage").to_pylist() == rows
+    data = bytearray(damaged.read_bytes())
+    data[size + 61] = 1  # no length that a record can have
+    damaged.write_bytes(data)
     lost = table(damaged, columns, on_damage="keep", policy="salvage").to_pylist()
     assert [row["offset"] for row in lost] == [0, 1, 2, 6, 7, 8, None]
     assert (lost[-1]["topic"], lost[-1]["position"], lost[-1]["value"]) == ("t", size, None)

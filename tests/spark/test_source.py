@@ -277,15 +277,15 @@ def test_dropmalformed(spark: SparkSession, damaged: Path) -> None:
 
 def test_permissive(spark: SparkSession, damaged: Path) -> None:
     plain = load(spark, damaged, mode="PERMISSIVE")
-    assert column(plain, "offset") == [0, 1, 2, 6, 7, 8, 20]
+    assert column(plain, "offset") == [*range(9), 20]
     kafka = load(spark, damaged, mode="PERMISSIVE", policy="kafka", columns="offset,problem")
     rows = [tuple(row) for row in kafka.collect()]
     assert [row[0] for row in rows] == [0, 1, 2, 3, 4, 5, 6, 7, 8, None]
     assert [bool(row[1]) for row in rows] == [False] * 3 + [True] * 3 + [False] * 3 + [True]
     salvaged = load(spark, damaged, mode="PERMISSIVE", columns="offset,position,problem")
     lost = [row for row in salvaged.collect() if row["problem"]]
-    assert [row["offset"] for row in lost] == [None, None]
-    assert "checksum" in lost[0]["problem"]
+    assert [row["offset"] for row in lost] == [3, 4, 5, None]
+    assert all("checksum" in row["problem"] for row in lost[:3])
     assert (
         lost[0]["position"] == (damaged.stat().st_size - 40 - len(build(batch(20, [b"last"])))) // 3
     )

@@ -30,7 +30,8 @@ class Damage(Enum):
     PASS = "pass"
     """They are passed over. No checksum is verified."""
     DROP = "drop"
-    """They are passed over, and batches with a wrong checksum are none: as records are read under ``salvage``."""
+    """They are passed over, and so are batches with a wrong checksum: any byte of them may be wrong, and one of a producer's id would
+    make a transaction that hides the log."""
 
 
 def are_columnar(size: int, engine: Engine) -> bool:
@@ -64,7 +65,7 @@ def header_rows(
 
 def _salvage(segment: Segment) -> dict[str, Any]:
     options = {"policy": Policy.SALVAGE, "tail": segment.tail, "size": segment.size}
-    return options | {"records": False}
+    return options | {"records": False, "rescue": False}
 
 
 def _of_batches(

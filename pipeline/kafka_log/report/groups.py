@@ -131,7 +131,7 @@ def _scan(
         Policy.SALVAGE if wanted.salvage else Policy.KAFKA,
         view=view,
         timestamps=None if wanted.at is None else (None, wanted.at + 1),
-        on_damage="keep" if wanted.salvage else "raise",
+        on_damage="drop" if wanted.salvage else "raise",
     )
 
 

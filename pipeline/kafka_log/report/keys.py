@@ -212,4 +212,4 @@ def _batches(
             raise
         note(str(error))
         yield None
-        yield from scan(paths, columns, "salvage")
+        yield from scan(paths, columns, "salvage", on_damage="drop")

@@ -137,10 +137,11 @@ class BlockReader:
         records: bool = True,
         chunk_bytes: int = CHUNK_BYTES,
         tail: Tail | str = Tail.REFERENCE,
+        rescue: bool = True,
         size: int | None = None,
     ) -> None:
         options: dict[str, Any] = {"limits": limits, "engine": engine, "records": records}
-        options |= {"chunk_bytes": chunk_bytes, "tail": tail, "size": size}
+        options |= {"chunk_bytes": chunk_bytes, "tail": tail, "rescue": rescue, "size": size}
         self.policy = policy
         self.options = options
         self.path = Path(path)

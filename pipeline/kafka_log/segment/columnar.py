@@ -35,6 +35,7 @@ from kafka_log.segment.model import Batch, End, Policy, Record, Tail, record_siz
 from kafka_log.segment.passes import Run
 from kafka_log.segment.positioned_reads import UnreadableError, read_at
 from kafka_log.segment.reader import HeaderReader, SegmentReader, damage
+from kafka_log.segment.row_damage import COLUMNS
 from kafka_log.segment.row_selection import EVERYTHING, Aborted, Range, RowSelection
 
 # What a first record does not need is imported where it is: the codecs take 50 ms, Arrow's functions 30.
@@ -48,7 +49,7 @@ BYTES = 64 << 20
 """Rows, and bytes in them, of what is made of records that the reference codecs read; one record may have more."""
 
 Engine = Literal["auto", "arrow", "construct"]
-OnDamage = Literal["raise", "keep"]
+OnDamage = Literal["raise", "keep", "drop"]
 
 _NEEDED_DEPTH = 8
 _HEAD = RECORDS.head
@@ -66,8 +67,9 @@ class Scanner:
 
     ``fallbacks`` counts the batches that the reference codecs read. Memory holds one chunk (``chunk_bytes``, or one batch of
     the file if that is larger), one decompressed section of at most 8 MiB (or one batch, within the limit of the schema),
-    and the rows of these. Under ``kafka`` and ``salvage`` damage is raised unless ``on_damage`` is ``keep``:
-    then its records that can be read are there, as in :class:`SegmentReader`.
+    and the rows of these. Under ``kafka`` damage is raised unless ``on_damage`` is ``keep``, as it is by default under ``salvage``:
+    then its records that can be read are there, as in :class:`SegmentReader`. With ``drop`` damaged batches have no rows.
+    The columns ``crc_ok`` and ``damage`` (see :data:`kafka_log.segment.row_damage.COLUMNS`) tell what is wrong with a row.
     """
 
     view: ClassVar[View] = RECORDS
@@ -91,6 +93,7 @@ class Scanner:
         start: int = 0,
         stop: int | None = None,
         tail: Tail | str = Tail.REFERENCE,
+        rescue: bool = True,
         size: int | None = None,
     ) -> None:
         if chunk_bytes < _HEAD:
@@ -105,14 +108,17 @@ class Scanner:
             stop=stop,
             records=self.records,
             tail=tail,
+            rescue=rescue,
             size=size,
         )
         self.policy = self.reader.policy
         self.limits = self.reader.limits
         self.chunk_bytes = chunk_bytes
-        self.keep = (on_damage or ("keep" if self.policy is Policy.SALVAGE else "raise")) == "keep"
-        chosen = choose(self.view, columns)
-        self.schema = schema_of(chosen)
+        settled = on_damage or ("keep" if self.policy is Policy.SALVAGE else "raise")
+        self.keep, self.drop = settled != "raise", settled == "drop"
+        own, self.told = self._told(columns)
+        chosen = choose(self.view, own)
+        self.schema = self._with_told(schema_of(chosen), columns)
         self.selection = RowSelection(
             checked_range("offsets", offsets),
             checked_range("timestamps", timestamps),
@@ -143,6 +149,30 @@ class Scanner:
                     self.reader.end = None  # also when all was read already
                     return
 
+    def _told(self, columns: Sequence[str] | None) -> tuple[Sequence[str] | None, tuple[str, ...]]:
+        """The columns that are of the view, one at least, and those that tell what is wrong with a row."""
+        if columns is None or not self.records:
+            return columns, ()
+        told = tuple(name for name in columns if name in COLUMNS)
+        return [n for n in columns if n not in told] or [self.view.columns[0].name], told
+
+    def _with_told(self, schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
+        """The schema with what is told, in the order of the columns that are asked for."""
+        if columns is None or not self.told:
+            return schema
+        fields = {
+            **{f.name: f for f in schema},
+            **{name: COLUMNS[name].field for name in self.told},
+        }
+        return pa.schema([fields[name] for name in columns])
+
+    def _whole(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """What the kernels read, with what is told: nothing is wrong."""
+        for name in self.told:
+            value = pa.scalar(COLUMNS[name].good, COLUMNS[name].field.type)
+            batch = batch.append_column(COLUMNS[name].field, pa.repeat(value, batch.num_rows))
+        return batch
+
     def items(self) -> Generator[Rows | Batch, None, None]:
         """What the kernels read, a run of batches at a time, and what the reference codecs read, in the file's order.
 
@@ -164,7 +194,7 @@ class Scanner:
             else:
                 for item in items:
                     if isinstance(item, Rows):
-                        yield item.batch
+                        yield self._whole(item.batch)
                     elif self._past(item):
                         return
                     else:
@@ -286,6 +316,8 @@ class Scanner:
         if not self.keep:
             for error in damage(batch):
                 raise error
+        if self.drop and damage(batch):
+            return []
         return [(batch, record) for record in batch.records]
 
     def _rows(self, rows: Sequence[tuple[Batch, Record | None]]) -> Iterator[pa.RecordBatch]:
@@ -305,7 +337,12 @@ class Scanner:
         for f in self.decoded:
             value = values[f.name]
             arrays.append(pa.array([value(batch, record) for batch, record in rows], f.type))
-        return pa.RecordBatch.from_arrays(arrays, schema=self.decoded)
+        fields = list(self.decoded)
+        for name in self.told:
+            fields.append(COLUMNS[name].field)
+            of = COLUMNS[name].of
+            arrays.append(pa.array([of(batch, record) for batch, record in rows], fields[-1].type))
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
     def _values(self) -> Values:
         from kafka_log.segment.row_values import OF_RECORDS
@@ -338,6 +375,7 @@ class BatchScanner(Scanner):
         start: int = 0,
         stop: int | None = None,
         tail: Tail | str = Tail.REFERENCE,
+        rescue: bool = True,
         size: int | None = None,
         mmap: bool = False,
     ) -> None:
@@ -352,6 +390,7 @@ class BatchScanner(Scanner):
             start=start,
             stop=stop,
             tail=tail,
+            rescue=rescue,
             size=size,
         )
         self.mmap = mmap
@@ -372,7 +411,7 @@ class BatchScanner(Scanner):
 
     def _verified(self, batch: Batch) -> Sequence[tuple[Batch, Record | None]]:
         super()._verified(batch)
-        return [(batch, None)]
+        return [] if self.drop and damage(batch) else [(batch, None)]
 
     def _values(self) -> Values:
         from kafka_log.segment.row_values import OF_BATCHES

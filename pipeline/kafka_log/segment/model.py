@@ -18,7 +18,7 @@ class Policy(StrEnum):
     KAFKA = "kafka"
     """What Apache Kafka's reader accepts, with its result. Problems are attached to the batches."""
     SALVAGE = "salvage"
-    """Like kafka, but only batches that are whole; after damage it goes on, and says what was lost."""
+    """Like kafka, and what is whole of torn batches; after damage it goes on, and says what was lost."""
 
 
 class Tail(StrEnum):

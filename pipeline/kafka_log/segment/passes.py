@@ -36,6 +36,10 @@ class Run:
         self.last_batch: int | None = None
         """Where the last batch lies when others have read it: its last offset is not known yet."""
         self.note: str | None = None
+        self.skipped: int | None = None
+        """The end of the last bytes that were skipped."""
+        self.found: tuple[int, int | None, tuple[int, int] | None] | None = None
+        """The last search for an entry: from where, after which offset, and what it found."""
 
     def read(self, position: int, n: int) -> bytes:
         """``n`` bytes of the file. Raises UnreadableError."""
@@ -72,16 +76,26 @@ class Run:
                         return self.partial()
                     raise self.cut_off()
                 batch = reader.batch_at(self, self.position, size, records=reader.records)
-                if salvage:
-                    self.believe(batch)
             except CodecError as error:
                 known = not isinstance(error, UnreadableError)
                 if may_be_active and known and (ending := self.ending(size)) is not None:
                     return ending
                 if not salvage:
                     raise
-                self.skip(str(error))
-                continue
+                rescued = self.rescue(error, None)
+                if rescued is None:
+                    continue
+                batch = rescued
+            else:
+                if salvage:
+                    wrong = next(filter(is_own_checksum, batch.findings), None)
+                    if wrong is not None:
+                        rescued = self.rescue(wrong, batch)
+                        if rescued is None:
+                            continue
+                        batch = rescued
+                    elif batch.problems:
+                        self.note_lost_records(batch, batch.next_offset)
             if may_be_active and not batch.is_valid and (ending := self.ending(size)) is not None:
                 return ending
             self.count_in(batch)
@@ -128,13 +142,73 @@ class Run:
             self.note = tails.torn_note(self.size - self.position)
         return "partial"
 
-    def believe(self, batch: Batch) -> None:
-        """Refuse a batch whose own checksum is wrong; note what is missing of one that is cut short."""
-        for finding in batch.findings:
-            if is_own_checksum(finding):
-                raise finding
-        if batch.problems:
-            self.note_lost_records(batch)
+    def parse(self, data: bytes) -> Batch:
+        """The entry at this place, of its bytes. Raises CodecError."""
+        reader = self.reader
+        return reader.engine(
+            data, self.position, self.name, reader.policy, reader.limits, reader.records
+        )
+
+    def rescue(self, error: CodecError, batch: Batch | None) -> Batch | None:
+        """What can be read of an entry that is not good. ``batch`` is what it holds if all of its bytes are there. None when
+        that is nothing: then it is skipped, and listed as lost."""
+        from kafka_log.segment import rescue
+
+        if not self.reader.rescue:
+            place, offset = self.next_entry() or (self.size, None)
+            self.skip(str(error), place, offset)
+            return None
+        frame = rescue.claimed(self.readable(0), self.position, self.name)
+        says = self.size + 1 if frame is None else self.position + frame.size
+        place, offset = self.next_entry() or (self.size, None)
+        fits = says == place or says == self.size or (place < says and self.begins_at(says))
+        if batch is not None and says > place:
+            cut = rescue.torn(self.beginning(place), frame, error, self.parse)
+            whole = cut is not None and (cut.is_valid or rescue.has_all(cut))
+            if whole or not (fits or rescue.fills(batch)):
+                batch, says = cut, place
+        elif batch is None and not fits:
+            says = min(says, place) if frame is not None else place
+        end = says
+        following = offset if end == place else None
+        unwritten = self.reader.tail is Tail.ACTIVE and following is None
+        if unwritten and tails.is_unwritten(self.readable(UNKNOWN), self.position, self.size):
+            # Zeros that nobody wrote are not of it, but for the one that a record without headers ends in.
+            end = tails.data_end(self.readable(UNKNOWN), self.position, end)
+            batch = None
+        if batch is None:
+            batch = rescue.torn(self.beginning(min(end + 1, says)), frame, error, self.parse)
+            after = self.offset_before()
+            if batch is not None and after is not None and batch.records[0].offset <= after:
+                batch = None  # not trusted either where entries are searched
+        if batch is None or not (batch.records if self.reader.records else batch.record_count):
+            self.skip(str(error), end, following)
+            return None
+        batch.size = end - self.position
+        if not rescue.has_all(batch):
+            self.note_lost_records(batch, following)
+        return batch
+
+    def begins_at(self, position: int) -> bool:
+        """Whether a good entry begins at a place."""
+        from kafka_log.segment.resynchronisation import entry_at
+
+        after = self.offset_before()
+        read = self.readable(0)
+        return (
+            position < self.size
+            and entry_at(read, position, self.size, self.name, after) is not None
+        )
+
+    def beginning(self, end: int) -> bytes:
+        """The bytes from this place up to ``end``, or up to the first that cannot be read."""
+        count = end - self.position
+        try:
+            return self.read(self.position, count)
+        except UnreadableError:
+            zeros, others = (self.readable(fill)(self.position, count) for fill in (0, UNKNOWN))
+            same = (i for i, (a, b) in enumerate(zip(zeros, others, strict=False)) if a != b)
+            return zeros[: next(same, len(zeros))]
 
     def count_in(self, batch: Batch) -> None:
         self.position += batch.size
@@ -143,7 +217,8 @@ class Run:
         self.all_valid = self.all_valid and batch.is_valid
         if self.all_valid:
             self.valid = self.position
-        self.last_offset, self.last_batch = batch.last_offset, None
+        if batch.is_valid or self.reader.policy is not Policy.SALVAGE:
+            self.last_offset, self.last_batch = batch.last_offset, None
 
     def offset_before(self) -> int | None:
         """The last offset before this place."""
@@ -157,29 +232,43 @@ class Run:
             self.last_offset = batch.last_offset
         return self.last_offset
 
-    def note_lost_records(self, batch: Batch) -> None:
+    def note_lost_records(self, batch: Batch, following: int | None) -> None:
+        """Note that some records of a batch are lost. ``following`` is the first offset after it."""
         after = batch.records[-1].offset if batch.records else None
-        reason = f"{len(batch.records)} records could be read: {batch.problems[-1].error}"
+        torn = bool(batch.problems) and batch.problems[0].at == "size"
+        why = (
+            batch.problems[0 if torn else -1].error
+            if batch.problems
+            else "the others are not there"
+        )
+        reason = f"{len(batch.records)} records could be read: {why}"
         end = batch.position + batch.size
-        self.lost.append(Lost(batch.position, end, reason, after, batch.next_offset))
+        self.lost.append(Lost(batch.position, end, reason, after, following))
 
-    def skip(self, reason: str) -> None:
-        """Go on at the next batch that is whole; what is in between is lost, but for zeros at the end of an active file."""
+    def skip(self, reason: str, end: int, following: int | None) -> None:
+        """Go on at ``end``; what lies before it is lost, but for zeros at the end of an active file. ``following`` is the first offset
+        after it."""
         start = self.position
-        found = self.next_entry()
-        end = self.size
-        if found is None and self.reader.tail is Tail.ACTIVE:
+        if end == self.size and self.reader.tail is Tail.ACTIVE:
             end = tails.data_end(self.readable(UNKNOWN), start, self.size)
-        position, offset = (end, None) if found is None else found
-        self.lost.append(Lost(start, position, reason, self.offset_before(), offset))
-        self.position = position
+        before = self.lost.pop() if self.lost and self.skipped == start else None
+        if before is not None:  # one run of bytes
+            start, reason = before.start, before.reason
+        self.lost.append(Lost(start, end, reason, self.offset_before(), following))
+        self.position = self.skipped = end
 
     def next_entry(self) -> tuple[int, int] | None:
         """Where the next whole batch begins after this place, and its first offset."""
         from kafka_log.segment.resynchronisation import next_entry
 
-        read = self.readable(0)
-        return next_entry(read, self.position + 1, self.size, self.name, self.offset_before())
+        start, after = self.position + 1, self.offset_before()
+        if self.found is not None:
+            searched, offset, entry = self.found
+            if offset == after and searched <= start and (entry is None or start <= entry[0]):
+                return entry
+        entry = next_entry(self.readable(0), start, self.size, self.name, after)
+        self.found = (start, after, entry)
+        return entry
 
     def cut_off(self, more: str = "") -> ParseError:
         left = self.size - self.position

@@ -45,6 +45,8 @@ class SegmentReader:
     entries that begin before ``stop`` are read). ``records=False`` reads headers only. ``tail`` says what may lie after the
     last whole batch: what is normal there is no error and not lost, and ``end.note`` names it.
 
+    Under ``salvage`` what can be read of batches that are not good is given, and told; without ``rescue`` they are lost.
+
     ``size`` are the bytes that the file had when it was found: they are lost when it is gone.
 
     Raises :class:`CodecError` for the first problem under ``strict``, FileNotFoundError for a file that was never there.
@@ -62,6 +64,7 @@ class SegmentReader:
         stop: int | None = None,
         records: bool = True,
         tail: Tail | str = Tail.REFERENCE,
+        rescue: bool = True,
         size: int | None = None,
     ) -> None:
         self.path = Path(path)
@@ -73,6 +76,7 @@ class SegmentReader:
         self.stop = stop
         self.records = records
         self.tail = Tail(tail)
+        self.rescue = rescue
         self.size = size
         self.end: End | None = None
 
@@ -150,9 +154,13 @@ def _size_of(path: Path) -> int:
 
 def damage(batch: Batch) -> list[CodecError]:
     """Why a consumer refuses a batch: checksums that are wrong, and what cannot be read."""
-    found: list[CodecError] = []
-    if not batch.is_valid:
-        found += filter(is_own_checksum, batch.findings)
-    else:
-        found += [r.crc_error for r in batch.records if r.crc_error is not None]
-    return found + [problem.error for problem in batch.problems]
+    inner = (
+        [r.crc_error for r in batch.records if r.crc_error is not None] if batch.is_valid else []
+    )
+    return inner + batch_damage(batch)
+
+
+def batch_damage(batch: Batch) -> list[CodecError]:
+    """The same without the checksums of single messages inside of it."""
+    own = [] if batch.is_valid else list(filter(is_own_checksum, batch.findings))
+    return own + [problem.error for problem in batch.problems]

@@ -44,6 +44,13 @@ def next_entry(
     return None
 
 
+def entry_at(read: Read, position: int, size: int, file: str, after: int | None) -> int | None:
+    """The first offset of the entry at a place, None when none begins there whose checksum is right."""
+    offsets = Columns(("base_offset", "last_offset"), file)
+    head = read(position, HEADER_BYTES)
+    return _entry(head, read, position, size, offsets, after, [size])
+
+
 def _header_pattern() -> re.Pattern[bytes]:
     """Finds every place where the bytes could be the head of an entry: a length that is above 0, and a value that says
     which layout it is. A look-ahead, so that places may overlap."""

@@ -35,6 +35,7 @@ from kafka_log.segment.columnar import (
     checked_range,
 )
 from kafka_log.segment.model import Lost, Policy
+from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.segment.row_selection import Aborted, Range
 from kafka_log.tables.columns import check_columns
 
@@ -85,7 +86,8 @@ def scan(
 
     A path is a segment file, a partition's directory, or a directory of these (a broker's log directory).
 
-    ``columns`` are those of the view records, and ``topic``, ``partition``, ``segment`` and ``state``. None stands for all that need
+    ``columns`` are those of the view records, ``topic``, ``partition``, ``segment`` and ``state``, and what is wrong with a row:
+    ``crc_ok`` (None: the checksum is over bytes that are not there) and ``damage`` (text, None: nothing). None stands for all that need
     not be asked for, with topic and partition when more than one partition is read.
     ``offsets`` and ``timestamps`` (milliseconds) are ranges: the first is in, the end is not, None is open.
     Under ``kafka`` segments that lie outside are not read, and reading begins where their index files say, as far as
@@ -380,7 +382,8 @@ class _Output:
         columns: Sequence[str] | None,
         binary_view: bool,
     ) -> None:
-        known = (*_PLACES, *(column.name for column in view.columns))
+        told = ROW_DAMAGE if view is RECORDS else {}
+        known = (*_PLACES, *told, *(column.name for column in view.columns))
         if columns is None:
             places = _BY_DEFAULT if len(found) > 1 else ()
             columns = (*places, *(c.name for c in view.columns if not c.on_request))
@@ -390,7 +393,9 @@ class _Output:
         self.made = {name: _made(name, segments) for name in self.names if name in _PLACES}
         # Batches of Arrow without columns have no rows: one column is there to be counted.
         self.own = [n for n in self.names if n not in _PLACES] or [view.columns[0].name]
-        fields = {f.name: f for f in schema_of(choose(view, self.own))}
+        of_view = [n for n in self.own if n not in told]
+        fields = {f.name: f for f in schema_of(choose(view, of_view))} if of_view else {}
+        fields.update({n: told[n].field for n in self.own if n in told})
         if binary_view:
             fields = {name: f.with_type(viewed(f.type)) for name, f in fields.items()}
         fields.update({name: pa.field(name, made.type, False) for name, made in self.made.items()})

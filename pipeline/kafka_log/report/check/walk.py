@@ -108,8 +108,14 @@ class Reading:
     def reader(self, path: Path) -> SegmentReader | BlockReader:
         """What reads a segment, and goes on after damage."""
         if self.fast:
-            return BlockReader(path, policy=Policy.SALVAGE, engine=self.engine, records=self.deep)
-        return SegmentReader(path, policy=Policy.SALVAGE, records=self.deep)
+            return BlockReader(
+                path,
+                policy=Policy.SALVAGE,
+                engine=self.engine,
+                records=self.deep,
+                rescue=False,
+            )
+        return SegmentReader(path, policy=Policy.SALVAGE, records=self.deep, rescue=False)
 
 
 def walk(segment: Segment, next_base: int | None, reading: Reading) -> Walked:

@@ -1,0 +1,46 @@
+"""Columns that tell what is wrong with a row. They are of the log, not of its formats: no view has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from kafka_log.disk.directory import utf8
+from kafka_log.segment.model import Batch, Record, is_own_checksum
+from kafka_log.segment.reader import batch_damage
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A column: its values for records that the reference codecs read, and that of records with which nothing is wrong."""
+
+    field: pa.Field
+    of: Callable[[Batch, Record | None], Any]
+    good: Any
+
+
+def crc_ok(batch: Batch, record: Record | None) -> bool | None:
+    """Whether the checksums over a record are right; None when not all bytes are there that they are over."""
+    if record is not None and record.crc_error is not None:
+        return False
+    if batch.is_valid:
+        return True
+    return False if any(map(is_own_checksum, batch.findings)) else None
+
+
+def damage(batch: Batch, record: Record | None) -> str | None:
+    """What is wrong with a record or with its batch, None when nothing is."""
+    wrong = batch_damage(batch)
+    if record is not None and record.crc_error is not None and record.crc_error not in wrong:
+        wrong = [record.crc_error, *wrong]
+    return utf8("; ".join(map(str, wrong))) if wrong else None
+
+
+COLUMNS: Mapping[str, Told] = {
+    "crc_ok": Told(pa.field("crc_ok", pa.bool_()), crc_ok, True),
+    "damage": Told(pa.field("damage", pa.string()), damage, None),
+}
+"""Those of the view records only, on request."""
