@@ -1,0 +1,66 @@
+package pyspark_kafka_log;
+
+import java.io.DataInputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+
+/** One answer of a worker: pieces with their lengths, 0 at the end, -1 before what went wrong. */
+class Chunks extends InputStream {
+    private final DataInputStream in;
+    private int left;
+    private boolean ended;
+
+    Chunks(DataInputStream in) {
+        this.in = in;
+    }
+
+    boolean ended() {
+        return ended;
+    }
+
+    boolean atEnd() throws IOException {
+        return !fill();
+    }
+
+    private boolean fill() throws IOException {
+        if (ended) return false;
+        while (left == 0) {
+            left = in.readInt();
+            if (left == 0) {
+                ended = true;
+                return false;
+            }
+            if (left < 0) {
+                byte[] message = new byte[in.readInt()];
+                in.readFully(message);
+                ended = true;
+                left = 0;
+                throw new PythonError(new String(message, "UTF-8"));
+            }
+        }
+        return true;
+    }
+
+    public int read() throws IOException {
+        if (!fill()) return -1;
+        left--;
+        return in.readUnsignedByte();
+    }
+
+    public int read(byte[] to, int at, int n) throws IOException {
+        if (n == 0) return 0;
+        if (!fill()) return -1;
+        int got = in.read(to, at, Math.min(n, left));
+        if (got < 0) throw new EOFException("the Python worker ended in the middle of an answer");
+        left -= got;
+        return got;
+    }
+
+    void drain() throws IOException {
+        while (fill()) {
+            in.skipBytes(left);
+            left = 0;
+        }
+    }
+}

@@ -1,0 +1,81 @@
+package pyspark_kafka_log;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.catalog.TableProvider;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.sources.DataSourceRegister;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/** The data source kafka-log in the JVM. All that it knows of logs it asks Python workers. */
+public class KafkaLogSource implements TableProvider, DataSourceRegister {
+    public String shortName() {
+        return "kafka-log";
+    }
+
+    public boolean supportsExternalMetadata() {
+        return true; // .schema(...) chooses columns
+    }
+
+    public StructType inferSchema(CaseInsensitiveStringMap options) {
+        return schema(options.asCaseSensitiveMap(), null);
+    }
+
+    public Table getTable(StructType schema, Transform[] partitioning, Map options) {
+        return new LogTable(schema(options, schema), options);
+    }
+
+    /** The columns there are, or, of a user's own schema, that it is one that can be had. */
+    static StructType schema(Map options, StructType wanted) {
+        Map request = new HashMap();
+        request.put("ask", "schema");
+        request.put("options", options);
+        request.put("schema", wanted == null ? null : wanted.json());
+        PythonWorker worker = PythonWorker.onDriver();
+        try {
+            return (StructType) DataType.fromJson(worker.text(request, null));
+        } finally {
+            worker.release();
+        }
+    }
+
+    /** What a path holds, by the options. */
+    static class LogTable implements Table, SupportsRead {
+        final StructType schema;
+        final Map options;
+
+        LogTable(StructType schema, Map options) {
+            this.schema = schema;
+            this.options = options;
+        }
+
+        public String name() {
+            Object path = options.get("path");
+            return "kafka-log " + (path == null ? options.get("paths") : path);
+        }
+
+        public StructType schema() {
+            return schema;
+        }
+
+        public Set capabilities() {
+            return EnumSet.of(TableCapability.BATCH_READ);
+        }
+
+        public ScanBuilder newScanBuilder(CaseInsensitiveStringMap given) {
+            Map all = new HashMap(options);
+            all.putAll(given.asCaseSensitiveMap());
+            return new LogScan(schema, all);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+package pyspark_kafka_log;
+
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.util.List;
+import org.apache.arrow.memory.BufferAllocator;
+import org.apache.arrow.vector.FieldVector;
+import org.apache.arrow.vector.VectorSchemaRoot;
+import org.apache.arrow.vector.ipc.ArrowStreamReader;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.util.ArrowUtils;
+import org.apache.spark.sql.vectorized.ArrowColumnVector;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+
+/** The rows of one task: the Arrow stream of a worker as batches of columns, or, without columns, numbers of rows. */
+class LogReader implements PartitionReader {
+    private final PythonWorker worker;
+    private final BufferAllocator allocator;
+    private final Chunks chunks;
+    private ArrowStreamReader stream;
+    private DataInputStream counts;
+    private VectorSchemaRoot root;
+    private ColumnarBatch batch;
+
+    LogReader(byte[] splits, String request, boolean counted, PythonWorker worker) {
+        this.worker = worker;
+        this.allocator = ArrowUtils.rootAllocator().newChildAllocator("kafka-log", 0, Long.MAX_VALUE);
+        boolean opened = false;
+        try {
+            chunks = worker.stream(request, splits);
+            if (counted) {
+                counts = new DataInputStream(chunks);
+                batch = new ColumnarBatch(new ColumnVector[0]);
+            } else {
+                stream = new ArrowStreamReader(chunks, allocator);
+            }
+            opened = true;
+        } finally {
+            if (!opened) close();
+        }
+    }
+
+    public boolean next() throws IOException {
+        if (counts != null) {
+            if (chunks.atEnd()) return false;
+            batch.setNumRows(counts.readInt());
+            return true;
+        }
+        if (root == null) {
+            root = stream.getVectorSchemaRoot();
+            List vectors = root.getFieldVectors();
+            ColumnVector[] columns = new ColumnVector[vectors.size()];
+            for (int i = 0; i < columns.length; i++) columns[i] = new ArrowColumnVector((FieldVector) vectors.get(i));
+            batch = new ColumnarBatch(columns);
+        }
+        if (!stream.loadNextBatch()) {
+            chunks.drain(); // to its end, or to an error
+            return false;
+        }
+        batch.setNumRows(root.getRowCount());
+        return true;
+    }
+
+    public Object get() {
+        return batch;
+    }
+
+    public void close() {
+        try {
+            if (stream != null) stream.close(false);
+        } catch (IOException e) {
+            worker.broken();
+        } finally {
+            allocator.close();
+            if (chunks == null || !chunks.ended()) worker.broken(); // a query that has enough stops in the middle
+            worker.release();
+        }
+    }
+}

@@ -1,0 +1,168 @@
+package pyspark_kafka_log;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.read.SupportsPushDownFilters;
+import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
+import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.sources.EqualTo;
+import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.sources.GreaterThan;
+import org.apache.spark.sql.sources.GreaterThanOrEqual;
+import org.apache.spark.sql.sources.In;
+import org.apache.spark.sql.sources.LessThan;
+import org.apache.spark.sql.sources.LessThanOrEqual;
+import org.apache.spark.sql.types.StructType;
+
+/** What a query wants of a table: columns, filters, a limit; then the tasks that Python plans for it. */
+class LogScan implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsPushDownFilters, SupportsPushDownLimit, Scan, Batch {
+    final Map options;
+    StructType schema;
+    Filter[] filters = new Filter[0];
+    int limit = -1;
+
+    LogScan(StructType schema, Map options) {
+        this.schema = schema;
+        this.options = options;
+    }
+
+    public void pruneColumns(StructType required) {
+        schema = required;
+    }
+
+    /** All filters are told to Python, which leaves out what no row can come from; Spark looks again at each row. */
+    public Filter[] pushFilters(Filter[] given) {
+        List known = new ArrayList();
+        for (int i = 0; i < given.length; i++) {
+            if (told(given[i]) != null) known.add(given[i]);
+        }
+        filters = (Filter[]) known.toArray(new Filter[known.size()]);
+        return given;
+    }
+
+    public Filter[] pushedFilters() {
+        return filters;
+    }
+
+    public boolean pushLimit(int rows) {
+        limit = rows;
+        return true;
+    }
+
+    public boolean isPartiallyPushed() {
+        return true; // each task stops at the limit
+    }
+
+    public Scan build() {
+        return this;
+    }
+
+    public StructType readSchema() {
+        return schema;
+    }
+
+    public Batch toBatch() {
+        return this;
+    }
+
+    public String description() {
+        return "kafka-log " + options.get("path") + " columns " + java.util.Arrays.toString(schema.fieldNames())
+            + " filters " + java.util.Arrays.toString(filters);
+    }
+
+    public Scan.ColumnarSupportMode columnarSupportMode() {
+        return Scan.ColumnarSupportMode.SUPPORTED;
+    }
+
+    public InputPartition[] planInputPartitions() {
+        PythonWorker worker = PythonWorker.onDriver();
+        try {
+            ByteBuffer answer = worker.bytes(request("plan"), null);
+            InputPartition[] tasks = new InputPartition[answer.getInt()];
+            for (int i = 0; i < tasks.length; i++) {
+                byte[] task = new byte[answer.getInt()];
+                answer.get(task);
+                tasks[i] = new LogTask(task);
+            }
+            return tasks;
+        } finally {
+            worker.release();
+        }
+    }
+
+    public PartitionReaderFactory createReaderFactory() {
+        return new LogReaders(PythonWorker.json(request("read")), schema.length() == 0, PythonWorker.settings());
+    }
+
+    private Map request(String ask) {
+        Map request = new HashMap();
+        List told = new ArrayList();
+        for (int i = 0; i < filters.length; i++) told.add(told(filters[i]));
+        request.put("ask", ask);
+        request.put("options", options);
+        request.put("columns", schema.fieldNames());
+        request.put("filters", told);
+        request.put("limit", limit < 0 ? null : Integer.valueOf(limit));
+        return request;
+    }
+
+    /** A filter as [column, operator, value]; null for one that Python is not asked about. */
+    private static Object[] told(Filter filter) {
+        if (filter instanceof EqualTo) {
+            EqualTo f = (EqualTo) filter;
+            return told(f.attribute(), "=", f.value());
+        }
+        if (filter instanceof GreaterThan) {
+            GreaterThan f = (GreaterThan) filter;
+            return told(f.attribute(), ">", f.value());
+        }
+        if (filter instanceof GreaterThanOrEqual) {
+            GreaterThanOrEqual f = (GreaterThanOrEqual) filter;
+            return told(f.attribute(), ">=", f.value());
+        }
+        if (filter instanceof LessThan) {
+            LessThan f = (LessThan) filter;
+            return told(f.attribute(), "<", f.value());
+        }
+        if (filter instanceof LessThanOrEqual) {
+            LessThanOrEqual f = (LessThanOrEqual) filter;
+            return told(f.attribute(), "<=", f.value());
+        }
+        if (filter instanceof In) {
+            In f = (In) filter;
+            Object[] values = f.values();
+            Object[] plain = new Object[values.length];
+            for (int i = 0; i < values.length; i++) {
+                plain[i] = plain(values[i]);
+                if (plain[i] == null) return null;
+            }
+            return new Object[] {f.attribute(), "in", plain};
+        }
+        return null;
+    }
+
+    private static Object[] told(String column, String operator, Object value) {
+        Object plain = plain(value);
+        return plain == null ? null : new Object[] {column, operator, plain};
+    }
+
+    /** A value as JSON has it: times as microseconds since 1970, {"us": n}. */
+    private static Object plain(Object value) {
+        if (value instanceof String || value instanceof Integer || value instanceof Long) return value;
+        java.time.Instant time = null;
+        if (value instanceof java.sql.Timestamp) time = ((java.sql.Timestamp) value).toInstant();
+        if (value instanceof java.time.Instant) time = (java.time.Instant) value;
+        if (time == null) return null;
+        Map out = new HashMap();
+        out.put("us", Long.valueOf(java.time.temporal.ChronoUnit.MICROS.between(java.time.Instant.EPOCH, time)));
+        return out;
+    }
+}

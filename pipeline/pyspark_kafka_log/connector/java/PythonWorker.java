@@ -1,0 +1,154 @@
+package pyspark_kafka_log;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.BufferedInputStream;
+import java.io.BufferedOutputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
+import java.nio.channels.SocketChannel;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.spark.sql.internal.SQLConf;
+import scala.Tuple2;
+
+/** A Python process of Spark's own pool, which runs pyspark_kafka_log.worker and answers on a socket. */
+class PythonWorker {
+    private static final String MODULE = "pyspark_kafka_log.connector.worker";
+    private static final String DAEMON = "pyspark.daemon";
+    private static final int BUFFER = 1 << 20;
+
+    private final String python;
+    private final scala.collection.immutable.Map environment;
+    private final org.apache.spark.api.python.PythonWorker process;
+    private final DataInputStream in;
+    private final DataOutputStream out;
+    private boolean broken;
+
+    private PythonWorker(Map settings) {
+        python = (String) settings.get("python");
+        scala.collection.immutable.Map variables = scala.collection.immutable.Map$.MODULE$.empty();
+        Object[] names = settings.keySet().toArray();
+        for (int i = 0; i < names.length; i++) {
+            String name = (String) names[i];
+            if (name.startsWith("env.")) {
+                variables = (scala.collection.immutable.Map) variables.updated(name.substring(4), settings.get(name));
+            }
+        }
+        environment = variables;
+        Tuple2 made = (Tuple2) pool("createPythonWorker", Tuple2.class, boolean.class, Boolean.TRUE);
+        process = (org.apache.spark.api.python.PythonWorker) made._1();
+        try {
+            if (process.selectionKey() != null) process.selectionKey().cancel();
+            if (process.selector() != null) process.selector().close();
+            SocketChannel channel = process.channel();
+            channel.configureBlocking(true);
+            in = new DataInputStream(new BufferedInputStream(Channels.newInputStream(channel), BUFFER));
+            out = new DataOutputStream(new BufferedOutputStream(Channels.newOutputStream(channel), 1 << 16));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** How workers are started: the interpreter, and variables of its environment. */
+    static HashMap settings() {
+        HashMap out = new HashMap();
+        SQLConf conf = SQLConf.get();
+        out.put("python", conf.getConfString("spark.kafkaLog.python", "python3"));
+        out.put("env.PYTHONPATH", conf.getConfString("spark.kafkaLog.pythonPath", ""));
+        out.put("env.SPARK_REUSE_WORKER", "1");
+        return out;
+    }
+
+    static PythonWorker onDriver() {
+        return take(settings());
+    }
+
+    static PythonWorker take(Map settings) {
+        return new PythonWorker(settings);
+    }
+
+    static String json(Map request) {
+        try {
+            return new ObjectMapper().writeValueAsString(request);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Ask, and read the answer as it comes. */
+    Chunks stream(String request, byte[] task) {
+        try {
+            byte[] text = request.getBytes("UTF-8");
+            out.writeInt(text.length);
+            out.write(text);
+            out.writeInt(task == null ? 0 : task.length);
+            if (task != null) out.write(task);
+            out.flush();
+        } catch (IOException e) {
+            broken = true;
+            throw new UncheckedIOException(e);
+        }
+        return new Chunks(in);
+    }
+
+    /** Ask, and read all of the answer. */
+    ByteBuffer bytes(Map request, byte[] task) {
+        Chunks chunks = stream(json(request), task);
+        try {
+            return ByteBuffer.wrap(chunks.readAllBytes());
+        } catch (IOException e) {
+            broken = true;
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    String text(Map request, byte[] task) {
+        try {
+            return new String(bytes(request, task).array(), "UTF-8");
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Not to be used again. */
+    void broken() {
+        broken = true;
+    }
+
+    /** Back into the pool, or to its end. */
+    void release() {
+        pool(
+            broken ? "destroyPythonWorker" : "releasePythonWorker",
+            void.class,
+            org.apache.spark.api.python.PythonWorker.class,
+            process);
+    }
+
+    /**
+     * A method of SparkEnv, which keeps the pool. It is looked up alone: Janino and reflection look at all methods of a class, and those of
+     * SparkEnv name classes that PySpark does not bring.
+     */
+    private Object pool(String name, Class result, Class last, Object argument) {
+        try {
+            Object env = org.apache.spark.SparkEnv$.MODULE$.get();
+            MethodType type = MethodType.methodType(
+                result,
+                new Class[] {String.class, String.class, String.class, scala.collection.immutable.Map.class, last});
+            MethodHandle method = MethodHandles.publicLookup().findVirtual(env.getClass(), name, type);
+            return method.invokeWithArguments(new Object[] {env, python, MODULE, DAEMON, environment, argument});
+        } catch (RuntimeException e) {
+            throw e;
+        } catch (Throwable e) {
+            throw new IllegalStateException("kafka-log: no Python worker: " + e, e);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+"""The Python side of the columnar connector: answers what the JVM asks, on the socket of a worker of Spark's own pool.
+
+A question is JSON after its length, then the bytes of a task after theirs. An answer is pieces with their lengths (32 bits, big-endian), 0
+at its end, or -1 before the text of an error.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import struct
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+from pyspark.sql.types import StructType
+
+from pyspark_kafka_log.source import DefaultSource, KafkaLogReader, Task
+
+_INT = struct.Struct(">i")
+PIECE = 1 << 30
+
+
+class Pieces:
+    """A file of one answer."""
+
+    closed = False
+
+    def __init__(self, out: BinaryIO) -> None:
+        self.out = out
+
+    def write(self, data: Any) -> int:
+        """Send bytes."""
+        view = memoryview(data).cast("B")
+        for at in range(0, len(view), PIECE):
+            piece = view[at : at + PIECE]
+            self.out.write(_INT.pack(len(piece)))
+            self.out.write(piece)
+        return len(view)
+
+    def flush(self) -> None:
+        """Send what is held."""
+        self.out.flush()
+
+    def close(self) -> None:
+        """Nothing: the socket stays."""
+
+
+def main(infile: BinaryIO, outfile: BinaryIO) -> None:
+    """Answer until the JVM hangs up."""
+    while True:
+        size = infile.read(4)
+        if len(size) < 4:
+            return
+        request = json.loads(infile.read(_INT.unpack(size)[0]))
+        task = infile.read(_INT.unpack(infile.read(4))[0])
+        pieces = Pieces(outfile)
+        try:
+            ANSWERS[request["ask"]](request, task, pieces)
+            outfile.write(_INT.pack(0))
+        except Exception as error:  # noqa: BLE001 (it is told)
+            text = _told(error).encode("utf-8", "replace")
+            outfile.write(_INT.pack(-1) + _INT.pack(len(text)) + text)
+        outfile.flush()
+
+
+def _told(error: Exception) -> str:
+    return f"{error}\n\n{''.join(traceback.format_exception(error))}"
+
+
+def _source(request: Mapping[str, Any]) -> DefaultSource:
+    return DefaultSource(request["options"])
+
+
+def _schema(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+    source = _source(request)
+    if request["schema"] is None:
+        schema = source.schema()
+    else:
+        schema = StructType.fromJson(json.loads(request["schema"]))
+        source.reader(schema)
+    out.write(schema.json().encode())
+
+
+def _plan(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+    tasks = _reader(request).partitions()
+    data = [pickle.dumps(task.splits) for task in tasks if isinstance(task, Task)]
+    out.write(_INT.pack(len(data)) + b"".join(_INT.pack(len(one)) + one for one in data))
+
+
+def _read(request: Mapping[str, Any], task: bytes, out: Pieces) -> None:
+    reader = _reader(request)
+    batches = reader.read(Task(pickle.loads(task)))  # noqa: S301 (our own)
+    if not request["columns"]:
+        for batch in batches:
+            out.write(_INT.pack(batch.num_rows))
+        return
+    with pa.ipc.new_stream(pa.PythonFile(out, "w"), reader.scan.schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            out.flush()
+
+
+def _reader(request: Mapping[str, Any]) -> KafkaLogReader:
+    source = _source(request)
+    schema = source.schema()
+    names = request["columns"] or ["offset"]
+    return source.reader(StructType([schema[name] for name in names]))
+
+
+ANSWERS: Mapping[str, Callable[[Mapping[str, Any], bytes, Pieces], None]] = {
+    "schema": _schema,
+    "plan": _plan,
+    "read": _read,
+}
