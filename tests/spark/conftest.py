@@ -16,11 +16,28 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import SparkSession
 
+from pyspark_kafka_log import DefaultSource
+from pyspark_kafka_log.connector import enable
 from pyspark_kafka_log.java import JavaNotFound, find_java
 
 
+class PythonSource(DefaultSource):
+    """The Python source, under a name that it does not share with the columnar connector."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "kafka-log-python"
+
+
+@pytest.fixture(params=["kafka-log", "kafka-log-python"])
+def spark(session: SparkSession, request: pytest.FixtureRequest) -> SparkSession:
+    """A Spark; the conf ``spark.tests.format`` is the data source that a test reads with."""
+    session.conf.set("spark.tests.format", request.param)
+    return session
+
+
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A Spark in this process whose workers find the source roots."""
     scratch = tmp_path_factory.mktemp("spark")
     try:
@@ -47,6 +64,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             .getOrCreate()
         )
         session.sparkContext.setLogLevel("OFF")
+        session.dataSource.register(PythonSource)
+        enable(session)
         yield session
         session.stop()
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.spark
 
 
 def load(spark: SparkSession, path: Path | list[str], **options: Any) -> DataFrame:
-    source = spark.read.format("kafka-log")
+    source = spark.read.format(str(spark.conf.get("spark.tests.format")))
     for name, value in options.items():
         source = source.option(name, value)
     return source.load(path if isinstance(path, list) else str(path))
@@ -190,7 +190,7 @@ def test_timestamps_that_do_not_fit(spark: SparkSession, directory: Path) -> Non
 def test_a_schema_of_the_users_own_is_the_projection(spark: SparkSession, directory: Path) -> None:
     """A column that is not asked for is not made: the timestamp here would be an error."""
     write(directory, "t", 0, 0, build(batch(0, [b"v"], base_timestamp=LARGEST + 1)))
-    frame = spark.read.format("kafka-log").schema("magic int, value binary").load(str(directory))
+    frame = spark.read.format(str(spark.conf.get("spark.tests.format"))).schema("magic int, value binary").load(str(directory))
     assert frame.schema.simpleString() == "struct<magic:int,value:binary>"
     assert [tuple(r) for r in frame.collect()] == [(2, bytearray(b"v"))]
     with pytest.raises(PySparkException, match="more than a timestamp"):
@@ -209,7 +209,7 @@ def test_a_schema_that_asks_for_something_else(
 ) -> None:
     write(directory, "t", 0, 0, numbered(1, 1))
     with pytest.raises(PySparkException, match=message):
-        spark.read.format("kafka-log").schema(schema).load(str(directory)).collect()
+        spark.read.format(str(spark.conf.get("spark.tests.format"))).schema(schema).load(str(directory)).collect()
 
 
 # ---------------------------------------------------------------- paths and views
@@ -338,7 +338,7 @@ def test_refused_options(
 
 def test_no_path_is_said(spark: SparkSession) -> None:
     with pytest.raises(PySparkException, match="say what to read"):
-        spark.read.format("kafka-log").load().collect()
+        spark.read.format(str(spark.conf.get("spark.tests.format"))).load().collect()
 
 
 def test_topics_and_offsets(spark: SparkSession, mixture: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
+from pyspark_kafka_log.options import default_columns, parse
 from pyspark_kafka_log.source import DefaultSource, KafkaLogReader, Task
 
 _INT = struct.Struct(">i")
@@ -103,10 +104,9 @@ def _read(request: Mapping[str, Any], task: bytes, out: Pieces) -> None:
 
 
 def _reader(request: Mapping[str, Any]) -> KafkaLogReader:
-    source = _source(request)
-    schema = source.schema()
-    names = request["columns"] or ["offset"]
-    return source.reader(StructType([schema[name] for name in names]))
+    options = parse(request["options"])
+    names = request["columns"] or default_columns(options)[:1]
+    return KafkaLogReader(options, tuple(names))
 
 
 ANSWERS: Mapping[str, Callable[[Mapping[str, Any], bytes, Pieces], None]] = {

@@ -42,6 +42,14 @@ class LogReader implements PartitionReader {
     }
 
     public boolean next() throws IOException {
+        try {
+            return advance();
+        } catch (PythonError e) {
+            throw e.ofReading();
+        }
+    }
+
+    private boolean advance() throws IOException {
         if (counts != null) {
             if (chunks.atEnd()) return false;
             batch.setNumRows(counts.readInt());

@@ -61,11 +61,15 @@ class PythonWorker {
     /** How workers are started: the interpreter, and variables of its environment. */
     static HashMap settings() {
         HashMap out = new HashMap();
-        SQLConf conf = SQLConf.get();
-        out.put("python", conf.getConfString("spark.kafkaLog.python", "python3"));
-        out.put("env.PYTHONPATH", conf.getConfString("spark.kafkaLog.pythonPath", ""));
+        out.put("python", setting("kafkaLog.python", System.getenv("PYSPARK_PYTHON") == null ? "python3" : System.getenv("PYSPARK_PYTHON")));
+        out.put("env.PYTHONPATH", setting("kafkaLog.pythonPath", ""));
         out.put("env.SPARK_REUSE_WORKER", "1");
         return out;
+    }
+
+    /** A setting of the session's, else of this process. */
+    private static String setting(String name, String none) {
+        return SQLConf.get().getConfString("spark." + name, System.getProperty(name, none));
     }
 
     static PythonWorker onDriver() {
@@ -105,6 +109,8 @@ class PythonWorker {
         Chunks chunks = stream(json(request), task);
         try {
             return ByteBuffer.wrap(chunks.readAllBytes());
+        } catch (PythonError e) {
+            throw e.ofPlanning(String.valueOf(request.get("ask")));
         } catch (IOException e) {
             broken = true;
             throw new UncheckedIOException(e);

@@ -1,0 +1,159 @@
+"""The connector's Java, compiled once by the compiler that Spark itself brings, and kept under a digest.
+
+No jar ships and no JDK is asked for: the sources lie beside this module. Janino, with which Spark compiles its queries, compiles them; where
+it cannot, the compiler of a JDK does, if there is one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pyspark
+
+PACKAGE = "pyspark_kafka_log"
+SOURCE = f"{PACKAGE}.KafkaLogSource"
+SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
+TARGET = 11
+"""The version of class files: any Java that Spark 4 runs on takes them."""
+
+
+class ConnectorError(Exception):
+    """The connector's Java cannot be compiled here. ``reasons`` says what was tried."""
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        super().__init__(tuple(reasons))
+        self.reasons = tuple(reasons)
+
+    def __str__(self) -> str:
+        return (
+            f"kafka-log: the columnar connector cannot be compiled ({'; '.join(self.reasons)});"
+            " the Python source reads the same rows without it"
+        )
+
+
+def sources() -> dict[str, str]:
+    """The Java sources by their names."""
+    folder = files(__package__) / "java"
+    found = [one for one in folder.iterdir() if one.name.endswith(".java")]
+    return {one.name: one.read_text(encoding="utf-8") for one in sorted(found, key=lambda f: f.name)}
+
+
+def cache() -> Path:
+    """Where jars are kept: KAFKA_CODECS_CACHE, or where programs of a user keep such things."""
+    given = os.environ.get("KAFKA_CODECS_CACHE")
+    if given:
+        return Path(given) / "spark"
+    if sys.platform == "win32":
+        root = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    elif sys.platform == "darwin":
+        root = Path.home() / "Library" / "Caches"
+    else:
+        root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    return root / "kafka-codecs" / "spark"
+
+
+def jar(jvm: Any) -> Path:
+    """The jar of the connector for the Spark of this JVM (a ``JVMView`` of py4j), compiled if it is not there yet.
+
+    Raises :class:`ConnectorError`.
+    """
+    texts = sources()
+    made_of = "\n".join([pyspark.__version__, *texts, *texts.values()])
+    name = f"kafka-log-{hashlib.sha256(made_of.encode()).hexdigest()[:16]}.jar"
+    for folder in _folders():
+        path = folder / name
+        if _is_whole(path):
+            return path
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=folder) as scratch:
+                made = _compiled(jvm, texts, Path(scratch))
+                made.replace(path)
+        except OSError:
+            continue  # a home that cannot be written: the next
+        return path
+    raise ConnectorError(["no directory can be written for its classes"])
+
+
+def _folders() -> Iterable[Path]:
+    yield cache()
+    yield Path(tempfile.gettempdir()) / f"kafka-codecs-{os.getuid() if hasattr(os, 'getuid') else 0}"
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as found:
+            return found.testzip() is None
+    except (OSError, zipfile.BadZipFile):
+        return False
+
+
+def _compiled(jvm: Any, texts: dict[str, str], scratch: Path) -> Path:
+    """A jar in a directory of ours."""
+    java = scratch / "java"
+    java.mkdir()
+    for name, text in texts.items():
+        (java / name).write_text(text, encoding="utf-8")
+    reasons = []
+    for compiler in (_janino, _javac):
+        classes = scratch / compiler.__name__.strip("_")
+        classes.mkdir()
+        try:
+            compiler(jvm, [java / name for name in texts], classes)
+        except Exception as error:  # noqa: BLE001 (of Java, as py4j has it)
+            reasons.append(f"{compiler.__name__.strip('_')}: {_first_line(error)}")
+            continue
+        return _packed(classes, scratch / "made.jar")
+    raise ConnectorError(reasons)
+
+
+def _janino(jvm: Any, java: Sequence[Path], classes: Path) -> None:
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    compiler = jvm.org.codehaus.janino.Compiler()
+    compiler.setIClassLoader(jvm.org.codehaus.janino.ClassLoaderIClassLoader(loader))
+    compiler.setDestinationDirectory(jvm.java.io.File(str(classes)), False)
+    compiler.setTargetVersion(TARGET)
+    compiler.compile(_array(jvm, jvm.java.io.File, [jvm.java.io.File(str(p)) for p in java]))
+
+
+def _javac(jvm: Any, java: Sequence[Path], classes: Path) -> None:
+    compiler = jvm.javax.tools.ToolProvider.getSystemJavaCompiler()
+    if compiler is None:
+        raise ValueError("this Java has no compiler")
+    arguments = ["-nowarn", "--release", str(TARGET), "-d", str(classes), "-cp"]
+    arguments += [str(jvm.java.lang.System.getProperty("java.class.path")), *map(str, java)]
+    told = jvm.java.io.ByteArrayOutputStream()
+    if compiler.run(None, told, told, _array(jvm, jvm.java.lang.String, arguments)):
+        raise ValueError(told.toString())
+
+
+def _array(jvm: Any, kind: Any, items: Sequence[Any]) -> Any:
+    """A Java array."""
+    out = jvm.java.lang.reflect.Array.newInstance(kind._java_lang_class, len(items))
+    for i, item in enumerate(items):
+        out[i] = item
+    return out
+
+
+def _packed(classes: Path, path: Path) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
+        out.writestr(SERVICE, f"{SOURCE}\n")
+        for one in sorted(classes.rglob("*.class")):
+            out.write(one, one.relative_to(classes).as_posix())
+    return path
+
+
+def _first_line(error: Exception) -> str:
+    text = str(getattr(error, "java_exception", error))
+    with suppress(IndexError):
+        return text.strip().splitlines()[0]
+    return type(error).__name__
