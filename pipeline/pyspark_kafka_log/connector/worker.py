@@ -21,6 +21,8 @@ from pyspark_kafka_log.source import DefaultSource, KafkaLogReader, Task
 
 _INT = struct.Struct(">i")
 PIECE = 1 << 30
+DECIDING = ("timestamp",)
+"""Columns that a record may have no value for: then it fails a query, or is left out."""
 
 
 class Pieces:
@@ -93,20 +95,24 @@ def _plan(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
 def _read(request: Mapping[str, Any], task: bytes, out: Pieces) -> None:
     reader = _reader(request)
     batches = reader.read(Task(pickle.loads(task)))  # noqa: S301 (our own)
-    if not request["columns"]:
+    names = request["columns"]
+    if not names:
         for batch in batches:
             out.write(_INT.pack(batch.num_rows))
         return
-    with pa.ipc.new_stream(pa.PythonFile(out, "w"), reader.scan.schema) as writer:
+    schema = pa.schema([reader.scan.schema.field(name) for name in names])
+    with pa.ipc.new_stream(pa.PythonFile(out, "w"), schema) as writer:
         for batch in batches:
-            writer.write_batch(batch)
+            writer.write_batch(batch.select(names))
             out.flush()
 
 
 def _reader(request: Mapping[str, Any]) -> KafkaLogReader:
+    """What reads the columns that a query needs, and those that decide which rows there are: not one may come or go with the
+    columns that are selected."""
     options = parse(request["options"])
-    names = request["columns"] or default_columns(options)[:1]
-    return KafkaLogReader(options, tuple(names))
+    names = [*request["columns"], *(name for name in request["table"] if name in DECIDING)]
+    return KafkaLogReader(options, tuple(dict.fromkeys(names)) or default_columns(options)[:1])
 
 
 ANSWERS: Mapping[str, Callable[[Mapping[str, Any], bytes, Pieces], None]] = {

@@ -25,11 +25,13 @@ import org.apache.spark.sql.types.StructType;
 /** What a query wants of a table: columns, filters, a limit; then the tasks that Python plans for it. */
 class LogScan implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsPushDownFilters, SupportsPushDownLimit, Scan, Batch {
     final Map options;
+    final StructType table;
     StructType schema;
     Filter[] filters = new Filter[0];
     int limit = -1;
 
     LogScan(StructType schema, Map options) {
+        this.table = schema;
         this.schema = schema;
         this.options = options;
     }
@@ -108,6 +110,7 @@ class LogScan implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsP
         for (int i = 0; i < filters.length; i++) told.add(told(filters[i]));
         request.put("ask", ask);
         request.put("options", options);
+        request.put("table", table.fieldNames());
         request.put("columns", schema.fieldNames());
         request.put("filters", told);
         request.put("limit", limit < 0 ? null : Integer.valueOf(limit));
