@@ -31,6 +31,20 @@ class Aborted:
     def __bool__(self) -> bool:
         return bool(self.by_producer)
 
+    def between(self, first: int, end: int) -> Aborted:
+        """Those that may have records from the offset ``first`` up to, but not with, ``end``."""
+        return Aborted(
+            (producer, begin, last)
+            for producer, ranges in self.by_producer.items()
+            for begin, last in ranges
+            if begin < end and last >= first
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Aborted) and self.by_producer == other.by_producer
+
+    __hash__ = None  # type: ignore[assignment]
+
     def has(self, producer: int, offset: int) -> bool:
         """Whether what a producer wrote in a transaction at an offset was aborted."""
         ranges = self.by_producer.get(producer)

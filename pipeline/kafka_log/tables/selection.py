@@ -92,11 +92,14 @@ class Selection:
         return Selection(**{f.name: getattr(self, f.name) for f in fields(self)} | dict(filters))
 
     @property
+    def damage(self) -> OnDamage:
+        """What becomes of damage."""
+        return self.on_damage or ("keep" if self.policy is Policy.SALVAGE else "raise")
+
+    @property
     def raises(self) -> bool:
         """Whether damage is an error."""
-        return self.on_damage == "raise" or (
-            self.on_damage is None and self.policy is not Policy.SALVAGE
-        )
+        return self.damage == "raise"
 
     def rows(self, end: int | None = None, aborted: Aborted | None = None) -> RowSelection:
         """What it wants of one file. ``end`` is an offset from which on nothing is read, ``aborted`` are the transactions to leave
