@@ -234,9 +234,7 @@ def test_slices_together_are_the_segment(
     assert offsets(body) == list(range(base))
     some = split(segment, split_bytes, first, end)
     rows = RowSelection((first, end), control_records=False)
-    body = [
-        Split(p.segment, p.start, min(p.stop or len(data), len(data)), rows) for p in some
-    ]
+    body = [Split(p.segment, p.start, min(p.stop or len(data), len(data)), rows) for p in some]
     wanted = range(max(first or 0, 0), base if end is None else min(end, base))
     assert offsets(body) == list(wanted)
 

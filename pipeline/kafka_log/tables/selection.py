@@ -22,17 +22,22 @@ OF_RECORDS = ("keys", "headers", "isolation")
 """What only records have, and batches have not."""
 
 
-class RowFilters(TypedDict, total=False):
-    """The keywords of a :class:`Selection` that choose rows. None is what it is without."""
+class OtherFilters(TypedDict, total=False):
+    """The keywords of a :class:`Selection` that choose rows, but for keys. None is what it is without."""
 
     offsets: Range | None
     timestamps: Range | None
-    keys: bytes | Iterable[bytes | None] | None
     headers: Header | Iterable[Header] | None
     producers: int | Iterable[int] | None
     isolation: Isolation | None
     control_records: bool
     on_damage: OnDamage | None
+
+
+class RowFilters(OtherFilters, total=False):
+    """The keywords that choose rows."""
+
+    keys: bytes | Iterable[bytes | None] | None
 
 
 class Filters(RowFilters, total=False):
