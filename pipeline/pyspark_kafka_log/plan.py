@@ -15,13 +15,18 @@ from pathlib import Path
 from codecgen.runtime.errors import CodecError
 from kafka_log import Partition, Segment, discover
 from kafka_log.segment.batch_headers import Columns, entries
+from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.tables.committed import PartitionRows
 from kafka_log.tables.selection import within_offsets
 from kafka_log.tables.splits import Split
+from pyspark_kafka_log.filters import EVERY_ROW, Pushed, narrowed
 from pyspark_kafka_log.options import EARLIEST, LATEST, Offsets, OptionError, Options
 
-SMALL = 8
-"""Splits are put together in one task until they have an eighth of ``splitBytes``."""
+LEAST_TASK_BYTES = 4 << 20
+"""A task has at least so many bytes to read, if there are as many: starting one costs as much as reading some of them."""
+
+OPEN_COST_BYTES = 256 << 10
+"""What opening a file costs, in bytes that are read in that time."""
 
 BROKERS_MARK = "meta.properties"
 
@@ -40,23 +45,37 @@ class Log:
         return self.topic, self.partition
 
 
-def plan(options: Options) -> list[tuple[Split, ...]]:
-    """The splits of each task, in the order of topics, partitions and offsets."""
+def plan(
+    options: Options, query: Pushed = EVERY_ROW, parallelism: int | None = None
+) -> list[tuple[Split, ...]]:
+    """The splits of each task, in the order of topics, partitions and offsets.
+
+    ``query`` says which rows are wanted of those that the options choose. There are about ``parallelism`` tasks or more (by default one for each
+    processor), as long as none is too small, and none has more than ``splitBytes`` unless a single batch has.
+
+    All that is read is settled here: a file is read up to the size that it has now, so that tasks that run again, and later, read the same.
+    """
     raises = options.selection.raises
     logs = chosen(find_logs(options.paths, unreadable_raises=raises), options)
-    splits = [part for log in logs for part in _splits(log, options)]
-    return list(_tasks(splits, max(1, options.split_bytes // SMALL)))
+    wanted = [log for log in logs if query.takes(*log.key)]
+    total = sum(segment.size for log in wanted for segment in log.segments)
+    share = total // (parallelism or os.cpu_count() or 1)
+    enough = min(options.split_bytes, max(LEAST_TASK_BYTES, share))
+    splits = [part for log in wanted for part in _splits(log, options, query, enough)]
+    return list(_tasks(splits, enough))
 
 
 def _tasks(splits: Iterable[Split], enough: int) -> Iterator[tuple[Split, ...]]:
+    """Splits put together, as long as a task has no more than enough."""
     held: list[Split] = []
     size = 0
     for part in splits:
-        held.append(part)
-        size += part.size
-        if size >= enough:
+        cost = part.size + OPEN_COST_BYTES
+        if held and size + cost > enough + OPEN_COST_BYTES:
             yield tuple(held)
             held, size = [], 0
+        held.append(part)
+        size += cost
     if held:
         yield tuple(held)
 
@@ -178,12 +197,17 @@ def _check_offsets(name: str, offsets: Offsets | None, logs: Sequence[Log]) -> N
 # ---------------------------------------------------------------- splits
 
 
-def _splits(log: Log, options: Options) -> Iterator[Split]:
+def _splits(log: Log, options: Options, query: Pushed, split_bytes: int) -> Iterator[Split]:
     first = _offset(options.starting_offsets, log, EARLIEST)
     end = _offset(options.ending_offsets, log, LATEST)
-    if first is not None and end is not None:
-        first = min(first, end)  # nothing is wanted
-    wanted = options.selection.but(offsets=(first, end))
+    of_options = narrowed((first, end), EVERYTHING)
+    wanted = options.selection
+    if options.view is None:
+        wanted = wanted.but(
+            offsets=narrowed(of_options, query.offsets), timestamps=query.timestamps
+        )
+    else:
+        wanted = wanted.but(offsets=of_options)  # columns of a view have these names too
     rows = PartitionRows(wanted, options.engine, of_view=options.view is not None).of(log)
     first, end = rows.offsets
     following = dict(pairwise(log.segments))
@@ -191,7 +215,7 @@ def _splits(log: Log, options: Options) -> Iterator[Split]:
         # Tasks carry only the transactions that have records in their segment.
         after = following[segment].base_offset if segment in following else 1 << 63
         here = replace(rows, aborted=rows.aborted.between(segment.base_offset, after))
-        for part in split(segment, options.split_bytes, first, end):
+        for part in split(segment, split_bytes, first, end):
             yield replace(part, rows=here)
 
 
@@ -217,7 +241,9 @@ def split(
             continue
         if end is not None and cut.is_first_offset and (cut.offset or 0) >= end:
             break
-        out.append(Split(segment, cut.position, None if following is None else following.position))
+        out.append(
+            Split(segment, cut.position, segment.size if following is None else following.position)
+        )
     return out
 
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.tables.splits import Scan, Split, read_split
+from kafka_log.tables.splits import Scan, Split, read_splits
+from pyspark_kafka_log.filters import EVERY_ROW, Filter, Pushed, microseconds, pushed
 from pyspark_kafka_log.options import Options, default_columns, parse
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.schema import projection, spark_schema, types_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+PUSHES = "pyspark.sql.worker.data_source_pushdown_filters"
+"""Spark asks for filters from this module, where its conf has that switched on. A reader that takes them fails the query where it has not."""
 
 
 class DefaultSource(DataSource):
@@ -31,7 +37,8 @@ class DefaultSource(DataSource):
 
     def reader(self, schema: StructType) -> KafkaLogReader:
         options = parse(self.options)
-        return KafkaLogReader(options, projection(schema, types_of(options.view)))
+        kind = FilteredReader if PUSHES in sys.modules else KafkaLogReader
+        return kind(options, projection(schema, types_of(options.view)))
 
 
 class Task(InputPartition):
@@ -45,8 +52,16 @@ class Task(InputPartition):
 class KafkaLogReader(DataSourceReader):
     """Reads splits of segments. It is sent to every task, so it holds options only."""
 
-    def __init__(self, options: Options, columns: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        options: Options,
+        columns: tuple[str, ...],
+        query: Pushed = EVERY_ROW,
+        parallelism: int | None = None,
+    ) -> None:
         self.options = options
+        self.query = query
+        self.parallelism = parallelism
         self.scan = Scan(
             columns=columns,
             policy=options.selection.policy,
@@ -58,9 +73,36 @@ class KafkaLogReader(DataSourceReader):
         )
 
     def partitions(self) -> list[InputPartition]:
-        return [Task(splits) for splits in plan(self.options)]
+        return [Task(splits) for splits in plan(self.options, self.query, self.parallelism)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # Spark makes one partition of its own when there is nothing to read.
-        for part in partition.splits if isinstance(partition, Task) else ():
-            yield from read_split(part, self.scan)
+        return read_splits(partition.splits if isinstance(partition, Task) else (), self.scan)
+
+
+class FilteredReader(KafkaLogReader):
+    """The same, which is told the filters of a query."""
+
+    def pushFilters(self, filters: list[datasource.Filter]) -> Iterable[datasource.Filter]:
+        """Leave out what no row can come from. Spark looks at all rows again."""
+        self.query = pushed(told for one in filters if (told := _told(one)) is not None)
+        return filters
+
+
+_OPERATORS = {
+    "EqualTo": "=",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+    "In": "in",
+}
+
+
+def _told(one: Any) -> Filter | None:
+    operator = _OPERATORS.get(type(one).__name__)
+    if operator is None or len(one.attribute) != 1:
+        return None
+    value = one.value
+    plain = [microseconds(v) for v in value] if operator == "in" else microseconds(value)
+    return one.attribute[0], operator, plain

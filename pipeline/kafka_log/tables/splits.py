@@ -6,7 +6,7 @@ All bytes are decoded by :class:`kafka_log.segment.columnar.Scanner`, as everywh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Unpack
 
@@ -37,6 +37,7 @@ __all__ = [
     "Scan",
     "Split",
     "read_split",
+    "read_splits",
     "record_batches",
     "schema",
 ]
@@ -146,9 +147,30 @@ def record_batches(
         yield from read_split(item if isinstance(item, Split) else Split(item, rows=rows), scan)
 
 
-def takes(part: Split, scan: Scan) -> bool:
-    """Whether the kernels are to read a split. The rows are the same."""
-    return use_kernels(part.size, scan.engine)
+def read_splits(parts: Iterable[Split], scan: Scan) -> Iterator[pa.RecordBatch]:
+    """The rows of several splits. Whether kernels read is settled by all of their bytes, and what small files give comes together: batches
+    of about ``batch_rows`` rows, as far as there are so many."""
+    parts = tuple(parts)
+    kernels = use_kernels(sum(part.size for part in parts), scan.engine)
+    settled = replace(scan, engine="arrow" if kernels else "construct")
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for part in parts:
+        for batch in read_split(part, settled):
+            if held and (
+                rows + batch.num_rows > scan.batch_rows or size + batch.nbytes > scan.batch_bytes
+            ):
+                yield _joined(held)
+                held, rows, size = [], 0, 0
+            held.append(batch)
+            rows += batch.num_rows
+            size += batch.nbytes
+    if held:
+        yield _joined(held)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
 def read_split(part: Split, scan: Scan) -> Iterator[pa.RecordBatch]:
@@ -181,7 +203,7 @@ def _scanner(part: Split, scan: Scan, columns: tuple[str, ...]) -> Scanner:
         selection=part.rows,
         on_damage=scan.on_damage,
         limits=scan.limits,
-        engine="arrow" if takes(part, scan) else "construct",
+        engine="arrow" if use_kernels(part.size, scan.engine) else "construct",
         start=part.start,
         stop=part.stop,
         tail=part.segment.tail,

@@ -44,7 +44,9 @@ def sources() -> dict[str, str]:
     """The Java sources by their names."""
     folder = files(__package__) / "java"
     found = [one for one in folder.iterdir() if one.name.endswith(".java")]
-    return {one.name: one.read_text(encoding="utf-8") for one in sorted(found, key=lambda f: f.name)}
+    return {
+        one.name: one.read_text(encoding="utf-8") for one in sorted(found, key=lambda f: f.name)
+    }
 
 
 def cache() -> Path:
@@ -86,7 +88,9 @@ def jar(jvm: Any) -> Path:
 
 def _folders() -> Iterable[Path]:
     yield cache()
-    yield Path(tempfile.gettempdir()) / f"kafka-codecs-{os.getuid() if hasattr(os, 'getuid') else 0}"
+    yield (
+        Path(tempfile.gettempdir()) / f"kafka-codecs-{os.getuid() if hasattr(os, 'getuid') else 0}"
+    )
 
 
 def _is_whole(path: Path) -> bool:
@@ -109,7 +113,7 @@ def _compiled(jvm: Any, texts: dict[str, str], scratch: Path) -> Path:
         classes.mkdir()
         try:
             compiler(jvm, [java / name for name in texts], classes)
-        except Exception as error:  # noqa: BLE001 (of Java, as py4j has it)
+        except Exception as error:
             reasons.append(f"{compiler.__name__.strip('_')}: {_first_line(error)}")
             continue
         return _packed(classes, scratch / "made.jar")

@@ -10,12 +10,13 @@ import json
 import pickle
 import struct
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
+from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.options import default_columns, parse
 from pyspark_kafka_log.source import DefaultSource, KafkaLogReader, Task
 
@@ -62,7 +63,7 @@ def main(infile: BinaryIO, outfile: BinaryIO) -> None:
         try:
             ANSWERS[request["ask"]](request, task, pieces)
             outfile.write(_INT.pack(0))
-        except Exception as error:  # noqa: BLE001 (it is told)
+        except Exception as error:
             text = _told(error).encode("utf-8", "replace")
             outfile.write(_INT.pack(-1) + _INT.pack(len(text)) + text)
         outfile.flush()
@@ -94,7 +95,7 @@ def _plan(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
 
 def _read(request: Mapping[str, Any], task: bytes, out: Pieces) -> None:
     reader = _reader(request)
-    batches = reader.read(Task(pickle.loads(task)))  # noqa: S301 (our own)
+    batches = reader.read(Task(pickle.loads(task)))
     names = request["columns"]
     if not names:
         for batch in batches:
@@ -112,7 +113,18 @@ def _reader(request: Mapping[str, Any]) -> KafkaLogReader:
     columns that are selected."""
     options = parse(request["options"])
     names = [*request["columns"], *(name for name in request["table"] if name in DECIDING)]
-    return KafkaLogReader(options, tuple(dict.fromkeys(names)) or default_columns(options)[:1])
+    columns = tuple(dict.fromkeys(names)) or default_columns(options)[:1]
+    query = pushed(
+        (column, operator, _plain(value)) for column, operator, value in request["filters"]
+    )
+    return KafkaLogReader(options, columns, query, request["parallelism"])
+
+
+def _plain(value: Any) -> Any:
+    """A value as the JVM writes it: times are {"us": microseconds since 1970}."""
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return value["us"] if isinstance(value, dict) else value
 
 
 ANSWERS: Mapping[str, Callable[[Mapping[str, Any], bytes, Pieces], None]] = {

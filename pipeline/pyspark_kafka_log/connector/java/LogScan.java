@@ -113,6 +113,7 @@ class LogScan implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsP
         request.put("table", table.fieldNames());
         request.put("columns", schema.fieldNames());
         request.put("filters", told);
+        request.put("parallelism", Integer.valueOf(PythonWorker.parallelism()));
         request.put("limit", limit < 0 ? null : Integer.valueOf(limit));
         return request;
     }

@@ -72,6 +72,11 @@ class PythonWorker {
         return SQLConf.get().getConfString("spark." + name, System.getProperty(name, none));
     }
 
+    /** How many tasks run at once. */
+    static int parallelism() {
+        return org.apache.spark.SparkContext$.MODULE$.getOrCreate().defaultParallelism();
+    }
+
     static PythonWorker onDriver() {
         return take(settings());
     }

@@ -1,0 +1,107 @@
+"""Filters of queries on topic, partition, offset and timestamp, as what need not be read.
+
+Spark looks at each row again, so what is left out here is only what no row of the query can come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kafka_log.segment.ranges import EVERYTHING, Range
+
+Filter = tuple[str, str, Any]
+"""A column, an operator (=, <, <=, >, >=, in), and a value, or several for ``in``. Times are microseconds since 1970."""
+
+MILLISECOND_US = 1000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """What the filters of a query leave. ``timestamps`` are in milliseconds. None stands for all topics, or partitions."""
+
+    offsets: Range = EVERYTHING
+    timestamps: Range = EVERYTHING
+    partitions: Range = EVERYTHING
+    topics: frozenset[str] | None = None
+    only_partitions: frozenset[int] | None = None
+
+    def takes(self, topic: str, partition: int) -> bool:
+        """Whether rows of a partition may be wanted."""
+        low, high = self.partitions
+        return (
+            (self.topics is None or topic in self.topics)
+            and (self.only_partitions is None or partition in self.only_partitions)
+            and (low is None or partition >= low)
+            and (high is None or partition < high)
+        )
+
+
+EVERY_ROW = Pushed()
+
+
+def pushed(filters: Iterable[Filter]) -> Pushed:
+    """What filters leave, all of which hold. Those that say nothing of places and times are passed over."""
+    out = Pushed()
+    for column, operator, value in filters:
+        values = list(value) if operator == "in" else [value]
+        if column == "topic" and operator in ("=", "in") and _all(str, values):
+            out = replace(out, topics=_both(out.topics, values))
+        if column == "partition" and operator in ("=", "in") and _all(int, values):
+            out = replace(out, only_partitions=_both(out.only_partitions, values))
+        if not values or not _all(int, values):
+            continue
+        if column == "partition":
+            out = replace(out, partitions=narrowed(out.partitions, _range(operator, values)))
+        elif column == "offset":
+            out = replace(out, offsets=narrowed(out.offsets, _range(operator, values)))
+        elif column == "timestamp":
+            low, high = _range(operator, values)
+            wanted = _up(low), _up(high)
+            out = replace(out, timestamps=narrowed(out.timestamps, wanted))
+    return out
+
+
+def _all(kind: type, values: Iterable[Any]) -> bool:
+    return all(isinstance(value, kind) and not isinstance(value, bool) for value in values)
+
+
+def _both(before: frozenset[Any] | None, values: Iterable[Any]) -> frozenset[Any]:
+    return frozenset(values) if before is None else before & frozenset(values)
+
+
+def _range(operator: str, values: list[int]) -> Range:
+    """The numbers that an operator takes: the first is in, the end is not."""
+    if operator in ("=", "in"):
+        return min(values), max(values) + 1
+    value = values[0]
+    return {
+        ">": (value + 1, None),
+        ">=": (value, None),
+        "<": (None, value),
+        "<=": (None, value + 1),
+    }.get(operator, EVERYTHING)
+
+
+def _up(microseconds: int | None) -> int | None:
+    """The first millisecond that is not before a time."""
+    return None if microseconds is None else -(-microseconds // MILLISECOND_US)
+
+
+def narrowed(a: Range, b: Range) -> Range:
+    """What two ranges have in common; an empty range where that is nothing."""
+    lows = [low for low in (a[0], b[0]) if low is not None]
+    highs = [high for high in (a[1], b[1]) if high is not None]
+    low, high = max(lows, default=None), min(highs, default=None)
+    return (min(low, high) if low is not None and high is not None else low), high
+
+
+def microseconds(value: Any) -> Any:
+    """A time as microseconds since 1970; anything else as it is."""
+    if not isinstance(value, datetime):
+        return value
+    when = value if value.tzinfo else value.astimezone()
+    return (when - _EPOCH) // timedelta(microseconds=1)
