@@ -17,7 +17,7 @@
 | ``mode`` | ``FAILFAST``, ``PERMISSIVE``, ``DROPMALFORMED`` | ``FAILFAST`` |
 | ``policy`` | ``kafka``, ``strict``, ``salvage`` | by ``mode`` |
 | ``replicas`` | ``error``, ``keep``: what to do when two directories hold one partition | ``error`` |
-| ``splitBytes`` | larger segments are read by more than one task | 32 MiB |
+| ``splitBytes`` | larger segments are read by more than one task | 128 MiB |
 | ``batchRows`` | rows in one Arrow batch, at most | 16384 |
 | ``maxDecompressedBytes`` | bytes that one compressed batch may hold | 256 MiB |
 | ``engine`` | ``auto``, ``arrow``, ``construct``: the codecs that read; the rows are the same | ``auto`` |
@@ -89,7 +89,7 @@ class Options:
     include_headers: bool = False
     include_metadata: bool = False
     keep_replicas: bool = False
-    split_bytes: int = 32 << 20
+    split_bytes: int = 128 << 20
     batch_rows: int = 16_384
     max_decompressed: int | None = None
     engine: Engine = "auto"

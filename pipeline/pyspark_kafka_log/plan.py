@@ -215,7 +215,8 @@ def _splits(log: Log, options: Options, query: Pushed, split_bytes: int) -> Iter
         # Tasks carry only the transactions that have records in their segment.
         after = following[segment].base_offset if segment in following else 1 << 63
         here = replace(rows, aborted=rows.aborted.between(segment.base_offset, after))
-        for part in split(segment, split_bytes, first, end):
+        # Where damage is no error, a broker's reader gives nothing of a file after it: cuts are made up to there only.
+        for part in split(segment, split_bytes, first, end, by_index=options.selection.raises):
             yield replace(part, rows=here)
 
 
@@ -225,7 +226,12 @@ def _offset(offsets: Offsets | None, log: Log, none: int) -> int | None:
 
 
 def split(
-    segment: Segment, split_bytes: int, first: int | None = None, end: int | None = None
+    segment: Segment,
+    split_bytes: int,
+    first: int | None = None,
+    end: int | None = None,
+    *,
+    by_index: bool = False,
 ) -> list[Split]:
     """Splits of a segment with about ``split_bytes`` bytes each, cut where batches begin.
 
@@ -233,7 +239,7 @@ def split(
     """
     cuts = [Cut(0, None)]
     if segment.size > split_bytes:
-        cuts += boundaries(segment.path, split_bytes)
+        cuts += boundaries(segment, split_bytes, by_index=by_index)
     out = []
     for i, cut in enumerate(cuts):
         following = cuts[i + 1] if i + 1 < len(cuts) else None
@@ -259,22 +265,44 @@ class Cut:
     is_first_offset: bool = False
 
 
-def boundaries(path: Path, split_bytes: int) -> list[Cut]:
+def boundaries(segment: Segment, split_bytes: int, *, by_index: bool = False) -> list[Cut]:
     """Places where batches begin, at least ``split_bytes`` bytes from each other.
 
-    Only lengths are read, and the headers in these places. What lies after the first one that cannot be is left to whoever reads the last split.
+    Only lengths are read, and the headers in these places. What lies after the first one that cannot be is left to whoever reads the last
+    split. ``by_index``: where the segment's index file leads from place to place, what lies between is not looked at.
     """
     cuts: list[Cut] = []
-    offsets = Columns(("base_offset", "last_offset"), os.fspath(path))
-    wanted = split_bytes
+    offsets = Columns(("base_offset", "last_offset"), os.fspath(segment.path))
+    index = None
+    if by_index and segment.is_named:
+        from kafka_log.disk.index_files import (
+            IndexedBatches,
+        )  # layouts of indexes: not for small files
+
+        index = IndexedBatches(segment)
+    wanted: int | None = split_bytes
+    start = 0
     try:
-        for entry in entries(path):
-            if entry.position >= wanted:
-                first, last = offsets.of(entry)
-                cuts.append(
-                    Cut(entry.position, last if first is None else first, first is not None)
-                )
-                wanted = entry.position + split_bytes
+        while wanted is not None and wanted < segment.size:
+            found = None if index is None else index.at(wanted)
+            if found is None:
+                index = None  # it ends here, or says what is not so
+            else:
+                start = found
+            for entry in entries(segment.path, start=start):
+                if entry.position >= segment.size:
+                    return cuts
+                if entry.position >= wanted:
+                    first, last = offsets.of(entry)
+                    cuts.append(
+                        Cut(entry.position, last if first is None else first, first is not None)
+                    )
+                    wanted = entry.position + split_bytes
+                    start = entry.position
+                    if index is not None:
+                        break
+            else:
+                wanted = None
     except CodecError:
         pass
     return cuts

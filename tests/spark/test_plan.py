@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_codecs import OFFSET_INDEX_ENTRY
 from kafka_log import DirectoryError, Policy, discover
 from kafka_log.disk.transactions import Transaction, transactions
 from kafka_log.segment.row_selection import Aborted, RowSelection
@@ -242,9 +244,77 @@ def test_slices_together_are_the_segment(
 def test_damage_ends_the_search_for_boundaries(directory: Path) -> None:
     good = numbered(2, 4)
     path = write(directory, "t", 0, 0, good + b"\xff" * 500)
-    cuts = boundaries(path, 10)
+    (segment,) = discover(path)[0].segments
+    cuts = boundaries(segment, 10)
     assert [cut.position for cut in cuts] == [len(good) * i // 4 for i in (1, 2, 3)]
     assert [cut.offset for cut in cuts] == [2, 4, 6]
+
+
+@given(
+    count=st.integers(1, 30),
+    split_bytes=st.integers(1, 1500),
+    lies=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3000)), max_size=3),
+    kept=st.lists(st.booleans(), min_size=30, max_size=30),
+)
+def test_an_index_gives_places_where_batches_begin(
+    tmp_path_factory: pytest.TempPathFactory,
+    count: int,
+    split_bytes: int,
+    lies: list[tuple[int, int]],
+    kept: list[bool],
+) -> None:
+    """Whatever stands in it."""
+    parts = [numbered_from(i) for i in range(count)]
+    starts = [0, *accumulate(map(len, parts))][:-1]
+    path = write(tmp_path_factory.mktemp("log"), "t", 0, 0, b"".join(parts))
+    index = sorted({(i, at) for i, at in enumerate(starts) if kept[i]} | set(lies))
+    data = b"".join(
+        OFFSET_INDEX_ENTRY.build({"relative_offset": i, "position": at}) for i, at in index
+    )
+    path.with_suffix(".index").write_bytes(data)
+    (segment,) = discover(path.parent)[0].segments
+    places = [0, *(cut.position for cut in boundaries(segment, split_bytes, by_index=True))]
+    assert set(places) <= set(starts)
+    assert all(b - a >= split_bytes for a, b in pairwise(places))
+    assert [c.offset for c in boundaries(segment, split_bytes, by_index=True)] == [
+        starts.index(at) for at in places[1:]
+    ]
+    # No stretch is left whole in which a cut is due, but for what the index passes over.
+    if not index:
+        assert places[1:] == [c.position for c in boundaries(segment, split_bytes)]
+
+
+def numbered_from(offset: int) -> bytes:
+    """A batch of one record."""
+    return build(batch(offset, [b"v"], pad=offset))
+
+
+def test_large_segments_are_planned_by_their_indexes(directory: Path) -> None:
+    """Files with holes: what is read of them to plan lies where their indexes say, so that a terabyte costs no more than this."""
+    size, step = 1 << 30, 128 << 20
+    base = 0
+    for _ in range(20):
+        path = write(directory, "t", 0, base, b"")
+        index = []
+        with path.open("r+b") as file:
+            file.truncate(size)
+            for n, at in enumerate(range(0, size, step)):
+                two = [build(batch(base + 2 * n + i, [b"v"])) for i in range(2)]
+                places = [max(at - len(two[0]), 0), at or len(two[0])]
+                for data, place in zip(two, places, strict=True):
+                    file.seek(place)
+                    file.write(data)
+                index += [(2 * n + i, place) for i, place in enumerate(places)]
+        path.with_suffix(".index").write_bytes(
+            b"".join(
+                OFFSET_INDEX_ENTRY.build({"relative_offset": o, "position": at})
+                for o, at in index[1:]
+            )
+        )
+        base += len(index)
+    tasks = plan(parse({"path": str(directory), "splitBytes": str(step)}), parallelism=2)
+    assert [part.size for task in tasks for part in task] == [step] * (20 * size // step)
+    assert all(len(task) == 1 for task in tasks)
 
 
 def test_small_slices_share_a_task(broker: Path) -> None:
@@ -267,7 +337,7 @@ def test_a_transaction_over_two_segments(directory: Path) -> None:
     data = vector(directory, "t", "control/txn-flow").read_bytes()
     (segment,) = discover(directory / "t-0")[0].segments
     whole = transactions([segment])
-    for cut in boundaries(segment.path, 1):
+    for cut in boundaries(segment, 1):
         write(directory, "u", 0, 0, data[: cut.position])
         write(directory, "u", 0, cut.offset or 0, data[cut.position :])
         assert transactions(discover(directory / "u-0")[0].segments) == whole
@@ -279,7 +349,7 @@ def test_tasks_carry_the_transactions_of_their_segment(directory: Path) -> None:
     write(directory, "t", 0, 100, numbered(2, 1))
     found = slices(path=str(directory), isolationLevel="read_committed")
     assert [part.rows.aborted for part in found] == [Aborted([(2, 3, 10)])]
-    cut = boundaries(directory / "t-0" / f"{0:020}.log", 1)[-1]
+    cut = boundaries(discover(directory)[0].segments[0], 1)[-1]
     write(directory, "t", 0, 0, data[: cut.position])
     both = slices(path=str(directory), isolationLevel="read_committed")
     assert [part.rows.aborted for part in both] == [Aborted([(2, 3, 10)]), Aborted()]
@@ -288,7 +358,7 @@ def test_tasks_carry_the_transactions_of_their_segment(directory: Path) -> None:
 
 def test_a_marker_behind_damage(directory: Path) -> None:
     path = vector(directory, "t", "control/txn-flow")
-    cuts = [cut.position for cut in boundaries(path, 1)]
+    cuts = [cut.position for cut in boundaries(discover(path)[0].segments[0], 1)]
     data = path.read_bytes()
     whole = transactions(discover(path)[0].segments)
     path.write_bytes(data[: cuts[1]] + b"\xff" * 50 + data[cuts[1] :])

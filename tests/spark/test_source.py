@@ -190,7 +190,11 @@ def test_timestamps_that_do_not_fit(spark: SparkSession, directory: Path) -> Non
 def test_a_schema_of_the_users_own_is_the_projection(spark: SparkSession, directory: Path) -> None:
     """A column that is not asked for is not made: the timestamp here would be an error."""
     write(directory, "t", 0, 0, build(batch(0, [b"v"], base_timestamp=LARGEST + 1)))
-    frame = spark.read.format(str(spark.conf.get("spark.tests.format"))).schema("magic int, value binary").load(str(directory))
+    frame = (
+        spark.read.format(str(spark.conf.get("spark.tests.format")))
+        .schema("magic int, value binary")
+        .load(str(directory))
+    )
     assert frame.schema.simpleString() == "struct<magic:int,value:binary>"
     assert [tuple(r) for r in frame.collect()] == [(2, bytearray(b"v"))]
     with pytest.raises(PySparkException, match="more than a timestamp"):
@@ -209,7 +213,9 @@ def test_a_schema_that_asks_for_something_else(
 ) -> None:
     write(directory, "t", 0, 0, numbered(1, 1))
     with pytest.raises(PySparkException, match=message):
-        spark.read.format(str(spark.conf.get("spark.tests.format"))).schema(schema).load(str(directory)).collect()
+        spark.read.format(str(spark.conf.get("spark.tests.format"))).schema(schema).load(
+            str(directory)
+        ).collect()
 
 
 # ---------------------------------------------------------------- paths and views

@@ -9,6 +9,7 @@ batch headers are trusted, as Kafka does when it looks for an offset or a time.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,8 @@ import pyarrow as pa
 from codecgen.runtime.arrow.structured_dtype import structured
 from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafka_log.disk.directory import Segment
+from kafka_log.segment.batch_headers import Columns
+from kafka_log.segment.batch_headers import entries as batches
 from kafka_log.segment.columnar import BatchScanner
 from kafka_log.segment.kernels import Engine
 
@@ -69,6 +72,32 @@ def first_position(
     if timestamp is not None:
         found = max(found, _by_time(segment, timestamp, engine))
     return found
+
+
+class IndexedBatches:
+    """Where batches of a segment begin, by its index."""
+
+    def __init__(self, segment: Segment) -> None:
+        self._segment = segment
+        index = entries(segment.path.with_suffix(".index"), OFFSETS)
+        self._positions = index["position"].astype(np.int64)
+        self._offsets = index["relative_offset"].astype(np.int64) + segment.base_offset
+        self._columns = Columns(("base_offset", "last_offset"), os.fspath(segment.path))
+
+    def at(self, position: int) -> int | None:
+        """The first place at or after a position where the index says that a batch begins, if batches lead there from the entry before
+        it. Raises CodecError where these cannot be read."""
+        i = int(np.searchsorted(self._positions, position))
+        if not 0 < i < len(self._positions):
+            return None
+        before, wanted = int(self._positions[i - 1]), int(self._positions[i])
+        for entry in batches(self._segment.path, start=before):
+            if entry.position >= wanted:
+                first, last = self._columns.of(entry)
+                low = last if first is None else first
+                fits = self._segment.base_offset <= low <= last <= int(self._offsets[i])
+                return wanted if fits and entry.position == wanted else None
+        return None
 
 
 def _by_offset(segment: Segment, offset: int, engine: Engine) -> int:

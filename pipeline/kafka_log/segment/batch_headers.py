@@ -47,8 +47,8 @@ class Columns:
         return row
 
 
-def entries(path: Path, tail: Tail = Tail.REFERENCE) -> Iterator[Entry]:
-    """Each entry of a file, in order. Where the bytes end before an entry does, it ends quietly, if ``tail`` allows it;
+def entries(path: Path, tail: Tail = Tail.REFERENCE, start: int = 0) -> Iterator[Entry]:
+    """Each entry of a file from ``start`` on, where one begins, in order. Where the bytes end before an entry does, it ends quietly, if ``tail`` allows it;
     CodecError is raised for what is no entry, or cannot be read."""
     name = os.fspath(path)
     with open_segment(path) as file:
@@ -57,7 +57,7 @@ def entries(path: Path, tail: Tail = Tail.REFERENCE) -> Iterator[Entry]:
         def read(position: int, n: int) -> bytes:
             return read_what_there_is(file, position, min(n, size - position), 0xFF)
 
-        position = 0
+        position = start
         entry: Entry | None = None
         while position + framing.HEADER_START < size:
             data = read_exactly(file, position, min(HEADER_BYTES, size - position))
