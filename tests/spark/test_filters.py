@@ -1,0 +1,174 @@
+"""Filters of queries: what they leave out holds no row that a query wants."""
+
+from __future__ import annotations
+
+import operator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from kafka_log.tables.splits import Scan, read_splits
+from pyspark_kafka_log.filters import Filter, microseconds, narrowed, pushed
+from pyspark_kafka_log.options import parse
+from pyspark_kafka_log.plan import plan
+from tests.paths import SAMPLES
+
+from .logs import TIME, batch, build, flipped, numbered, write
+from .test_source import column, load
+
+OPERATORS = {
+    "=": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "in": lambda a, b: a in b,
+}
+SMALL = st.integers(-3, 5)
+TOPICS = st.sampled_from(["a", "b", "c"])
+
+
+def one_filter(name: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Filter]:
+    plain = st.tuples(st.just(name), st.sampled_from(["=", "<", "<=", ">", ">="]), values)
+    several = st.tuples(st.just(name), st.just("in"), st.lists(values, max_size=3))
+    return plain | several
+
+
+FILTERS = st.lists(
+    one_filter("topic", TOPICS)
+    | one_filter("partition", SMALL)
+    | one_filter("offset", SMALL)
+    | one_filter("timestamp", st.integers(-3000, 5000))
+    | one_filter("key", st.just("a")),
+    max_size=4,
+)
+
+
+@given(FILTERS, TOPICS, SMALL, SMALL, SMALL)
+def test_no_row_that_is_wanted_is_left_out(
+    filters: list[Filter], topic: str, partition: int, offset: int, timestamp: int
+) -> None:
+    row = {
+        "topic": topic,
+        "partition": partition,
+        "offset": offset,
+        "timestamp": timestamp * 1000,
+        "key": "a",
+    }
+    left = pushed(filters)
+    if all(OPERATORS[how](row[name], value) for name, how, value in filters):
+        assert left.takes(topic, partition)
+        for value, (low, high) in ((offset, left.offsets), (timestamp, left.timestamps)):
+            assert low is None or value >= low
+            assert high is None or value < high
+
+
+@given(*[st.tuples(st.none() | SMALL, st.none() | SMALL)] * 2, SMALL)
+def test_what_ranges_have_in_common(a: Any, b: Any, n: int) -> None:
+    def within(bounds: Any) -> bool:
+        return (bounds[0] is None or n >= bounds[0]) and (bounds[1] is None or n < bounds[1])
+
+    assert within(narrowed(a, b)) == (within(a) and within(b))
+
+
+def test_times_are_microseconds() -> None:
+    assert microseconds(datetime(1970, 1, 1, 0, 0, 1, 5, UTC)) == 1_000_005
+    assert microseconds("x") == "x"
+
+
+def test_a_plan_has_what_a_query_may_want(directory: Path) -> None:
+    for partition in range(3):
+        write(directory, "t", partition, 0, numbered(2, 4))
+        write(directory, "t", partition, 8, numbered(2, 1))
+    options = parse({"path": str(directory)})
+
+    def planned(*filters: Filter) -> list[tuple[int, int]]:
+        tasks = plan(options, pushed(filters))
+        return [(s.segment.partition, s.segment.base_offset) for task in tasks for s in task]
+
+    assert len(planned()) == 6
+    assert planned(("partition", "=", 1)) == [(1, 0), (1, 8)]
+    assert planned(("partition", ">", 0), ("offset", ">=", 9)) == [(1, 8), (2, 8)]
+    assert planned(("topic", "in", ["u", "v"])) == []
+    assert planned(("offset", "<", 3)) == [(0, 0), (1, 0), (2, 0)]
+
+
+# ---------------------------------------------------------------- in Spark
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "offset between 3 and 7",
+        "offset in (2, 4, 200000)",
+        "topic = 'codecs' and partition = 1",
+        "topic like 'seg%' and offset > 100",
+        "timestamp > timestamp'2026-11-20 06:10:00'",
+        "timestamp <= timestamp'2026-11-20 06:10:00.000001' or offset = 1",
+        "partition > 0 and not offset <=> 3",
+        "offset < 3 and offset > 5",
+    ],
+)
+def test_the_rows_of_a_query(spark: SparkSession, condition: str) -> None:
+    frame = load(spark, SAMPLES / "kafka-4.x", includeHeaders=True)
+    every = spark.createDataFrame(frame.toArrow())
+    wanted = sorted(map(repr, every.where(condition).collect()))
+    assert sorted(map(repr, frame.where(condition).collect())) == wanted
+    assert frame.where(condition).count() == len(wanted)
+
+
+@pytest.mark.spark
+def test_segments_that_are_not_wanted_are_not_read(session: SparkSession, directory: Path) -> None:
+    """Damage there is no error."""
+    session.conf.set("spark.tests.format", "kafka-log")
+    first, second = numbered(3, 1), numbered(3, 2)[len(numbered(3, 1)) :]
+    write(directory, "t", 0, 0, flipped(first, len(first) - 3))
+    write(directory, "t", 0, 3, second)
+    frame = load(session, directory)
+    assert column(frame.where("offset >= 3"), "offset") == [3, 4, 5]
+    with pytest.raises(PySparkException, match="checksum"):
+        frame.where("offset >= 2").collect()
+
+
+@pytest.mark.spark
+def test_columns_and_filters_are_in_the_plan(
+    session: SparkSession, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session.conf.set("spark.tests.format", "kafka-log")
+    write(directory, "t", 0, 0, numbered(3, 1))
+    frame = load(session, directory).where(F.col("offset") > 1).select("value")
+    frame.explain()
+    shown = capsys.readouterr().out
+    assert "columns [value, offset]" in shown
+    assert "GreaterThan(offset,1)" in shown
+
+
+@pytest.mark.spark
+def test_a_view_has_columns_of_these_names_too(spark: SparkSession) -> None:
+    frame = load(spark, SAMPLES / "kafka-4.x", view="offsets")
+    every = spark.createDataFrame(frame.toArrow())
+    if "partition" in frame.columns:
+        assert frame.where("partition = 0").count() == every.where("partition = 0").count()
+
+
+@pytest.mark.spark
+def test_a_log_that_grows_is_read_as_it_was_planned(directory: Path) -> None:
+    """What comes after a plan is not in it, however often it is read."""
+    path = write(directory, "t", 0, 0, numbered(2, 3))
+    (task,) = plan(parse({"path": str(directory)}))
+
+    def offsets() -> list[int]:
+        batches = read_splits(task, Scan(columns=("offset",)))
+        return [o for b in batches for o in b.column(0).to_pylist()]
+
+    before = offsets()
+    path.write_bytes(path.read_bytes() + build(batch(6, [b"later"], base_timestamp=TIME)))
+    assert offsets() == before == list(range(6))
