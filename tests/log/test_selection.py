@@ -25,10 +25,10 @@ from tests.paths import SAMPLES
 ENGINES: Any = ("construct", "arrow")
 
 
-def ranges(first: int, last: int) -> st.SearchStrategy[tuple[int | None, int | None]]:
+def ranges(first: int, last: int) -> st.SearchStrategy[Any]:
     bound = st.none() | st.integers(first, last)
-    return st.tuples(bound, bound).filter(
-        lambda pair: None in pair or pair[0] <= pair[1]  # type: ignore[operator]
+    return st.tuples(bound, bound).map(
+        lambda pair: pair if None in pair else tuple(sorted(pair, key=lambda n: n or 0))
     )
 
 
@@ -70,7 +70,7 @@ def test_rows_are_those_of_a_naive_reader(
         for policy in ("kafka", "strict", "salvage"):
             wanted = naive(every, filters)
             for engine in ENGINES:
-                options = {"engine": engine, "chunk_bytes": chunk_bytes, "policy": policy}
+                options: Any = {"engine": engine, "chunk_bytes": chunk_bytes, "policy": policy}
                 assert scanned(path, **filters, **options) == wanted, (engine, policy)
         selection = Selection(**filters)
         assert scanned(path, selection=selection) == wanted
@@ -171,7 +171,7 @@ def test_what_is_not_wanted_is_not_decompressed(codec: str, engine: Any, tmp_pat
 
 
 def _batch(base: int, producer: int, codec: str) -> dict[str, Any]:
-    records = [
+    records: list[Any] = [
         {"timestamp_delta": 0, "offset_delta": i, "key": None, "value": b"v" * 40, "headers": []}
         for i in range(2)
     ]
@@ -230,9 +230,9 @@ def test_unknown_filters() -> None:
 
 @pytest.mark.parametrize("name", ["keys", "headers", "isolation"])
 def test_batch_headers_do_not_say_everything(name: str) -> None:
-    value = {"keys": b"k", "headers": "h", "isolation": "read_committed"}[name]
+    filters: Any = {"keys": b"k", "headers": "h", "isolation": "read_committed"}
     with pytest.raises(ValueError, match=f"{name} is of records: batch headers do not say it"):
-        scan_batches(SAMPLES / "kafka-4.x", **{name: value})
+        scan_batches(SAMPLES / "kafka-4.x", **{name: filters[name]})
 
 
 def test_one_value_and_several() -> None:
@@ -260,7 +260,7 @@ def test_committed_records_around_damage(tmp_path: Path) -> None:
     last.write_bytes(data)
     for engine in ENGINES:
         for policy in ("kafka", "salvage"):
-            options = {"policy": policy, "on_damage": "keep", "isolation": "read_committed"}
+            options: Any = {"policy": policy, "on_damage": "keep", "isolation": "read_committed"}
             assert set(scanned(path, engine=engine, **options)) <= set(whole)
     with pytest.raises(CodecError):
         scanned(path)
