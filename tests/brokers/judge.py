@@ -1,0 +1,306 @@
+"""Kafka's own reader as the judge of ours: ``python -m tests.brokers.judge --files 100000 --seed 1``.
+
+Mutated segments (``mutants``) are read by Kafka's classes and by each engine under the policy ``kafka``: batches, records,
+and where and why reading ends must be the same. One reproducer of each class of difference is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from kafka_log import SegmentReader
+from kafka_log.report.json_dump import TIMESTAMP_TYPES
+from kafka_log.segment.block_reader import BlockReader
+from kafka_log.segment.model import Batch, is_own_checksum
+from kafka_log.segment.reader import Batches
+
+from .maven import JUDGE, BrokerError, java_command
+from .mutants import Mutants
+
+BLOCK = 50
+"""Files that Kafka's reader is asked for at a time: their names fit into a pipe."""
+
+Row = dict[str, Any]
+
+OUT_OF_MEMORY = (
+    "Kafka asks for as much memory as a length says before it looks at what is there, and has not got it. What it makes of "
+    "the file depends on the size of its heap."
+)
+OPENED_FOR_NONE = (
+    "Kafka opens a compressed stream also where the count is 0. We look at the count first, and give the same records: none."
+)
+LISTED: tuple[tuple[str, str], ...] = (
+    (r"OutOfMemoryError", OUT_OF_MEMORY),
+)
+"""What may differ, by what Kafka's reader says: these are the differences that docs/policies.md lists."""
+
+
+class Java:
+    """Kafka's reader in one JVM."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None and process.stdout is not None
+        self.process = process
+        self.stdin: IO[bytes] = process.stdin
+        self.stdout: IO[bytes] = process.stdout
+
+    def ask(self, paths: Sequence[Path]) -> None:
+        """Have files read; the answers are there to be taken later."""
+        self.stdin.write("".join(f"{path}\n" for path in paths).encode())
+        self.stdin.flush()
+
+    def answer(self) -> list[Row]:
+        """What was read from the next file that was asked for."""
+        rows: list[Row] = []
+        while not rows or rows[-1]["type"] != "end":
+            line = self.stdout.readline()
+            if not line:
+                raise BrokerError(f"Judge ended with code {self.process.wait()}")
+            rows.append(json.loads(line))
+        return rows
+
+
+@contextmanager
+def java() -> Iterator[Java]:
+    with subprocess.Popen(
+        java_command(JUDGE, "Judge"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        try:
+            yield Java(process)
+        finally:
+            process.kill()
+
+
+# ---------------------------------------------------------------- what we read
+
+
+def ours(reader: Batches) -> list[Row]:
+    """The rows that Kafka's reader gives, from one of ours."""
+    rows: list[Row] = []
+    for batch in reader:
+        rows.append(_batch(batch))
+        for record in batch.records:
+            rows.append(
+                {
+                    "type": "record",
+                    "offset": record.offset,
+                    "timestamp": record.timestamp,
+                    "sequence": record.sequence,
+                    "key": _text(record.key),
+                    "value": _text(record.value),
+                    "headers": [[key, _text(value)] for key, value in record.headers],
+                    "isValid": record.crc_error is None,
+                }
+            )
+    end = reader.end
+    assert end is not None
+    rows.append(
+        {
+            "type": "end",
+            "batches": end.batches,
+            "records": end.records,
+            "validBytes": end.valid_bytes,
+            "iteratedBytes": end.iterated_bytes,
+            "trailingBytes": end.trailing_bytes,
+            "stop": end.stop,
+            "exception": None if end.error is None else str(end.error),
+        }
+    )
+    return rows
+
+
+def _batch(batch: Batch) -> Row:
+    row: Row = {
+        "type": "batch",
+        "position": batch.position,
+        "sizeInBytes": batch.size,
+        "baseOffset": batch.base_offset,
+        "lastOffset": batch.last_offset,
+        "nextOffset": batch.next_offset,
+        "magic": batch.magic,
+        "crc": batch.crc,
+        "isValid": batch.is_valid,
+        "ensureValid": not any(map(is_own_checksum, batch.findings)),
+        "compression": batch.compression,
+        "timestampType": TIMESTAMP_TYPES[batch.timestamp_type],
+        "maxTimestamp": batch.max_timestamp,
+        "producerId": batch.producer_id,
+        "producerEpoch": batch.producer_epoch,
+        "baseSequence": batch.base_sequence,
+        "lastSequence": batch.last_sequence,
+        "isTransactional": batch.is_transactional,
+        "isControl": batch.is_control,
+        "partitionLeaderEpoch": batch.partition_leader_epoch,
+        "deleteHorizonMs": batch.delete_horizon,
+        "count": batch.count,
+    }
+    if batch.problems:
+        row["errors"] = [{"at": p.at, "error": str(p.error)} for p in batch.problems]
+    return row
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else base64.b64encode(data).decode("ascii")
+
+
+def construct(path: Path) -> list[Row]:
+    return ours(SegmentReader(path, policy="kafka"))
+
+
+def arrow(path: Path) -> list[Row]:
+    return ours(BlockReader(path, policy="kafka", engine="arrow"))
+
+
+# ---------------------------------------------------------------- comparison
+
+
+def plain(row: Row) -> Row:
+    """A row without the texts of errors: that there is one, and where, must be the same."""
+    out = dict(row)
+    if "errors" in out:
+        out["errors"] = sorted({error["at"] for error in out["errors"]})
+    if out["type"] == "end":
+        out["exception"] = out["exception"] is not None
+    return out
+
+
+@dataclass
+class Difference:
+    """A class of differences, by its name, and the first file with one."""
+
+    name: str
+    data: bytes
+    theirs: list[Row] = field(repr=False)
+    ours: list[Row] = field(repr=False)
+
+
+def difference(theirs: list[Row], found: list[Row]) -> str | None:
+    """The name of the first difference: what differs, and what was said there. None when there is none."""
+    batch: list[Row | None] = [None, None]
+    for their, our in zip(theirs, found, strict=False):
+        if their["type"] == "batch":
+            batch[0] = their
+        if our["type"] == "batch":
+            batch[1] = our
+        if plain(their) == plain(our):
+            continue
+        if their["type"] != our["type"]:
+            what = f"{their['type']} or {our['type']}"
+        else:
+            names = {**their, **our}
+            a, b = plain(their), plain(our)
+            what = f"{their['type']} " + ",".join(n for n in names if a.get(n) != b.get(n))
+        magic = (batch[0] or {}).get("magic")
+        ended = "end" in what
+        said = [_said(row) for row in ((theirs[-1], found[-1]) if ended else batch)]
+        if ended and batch[0] is not None:
+            said[0] += f", {_said(batch[0])}"
+        return f"v{magic} {what}: {said[0]} / {said[1]}"
+    return None
+
+
+def _said(row: Row | None) -> str:
+    """What a row says is wrong, without what differs from file to file."""
+    if row is None:
+        return "-"
+    texts = {error["at"]: error["error"] for error in row.get("errors", ())}
+    text = texts.get("records") or next(iter(texts.values()), None) or row.get("exception") or "-"
+    text = re.sub(r"\([^()]*byte[^()]*\)", "", text.rpartition("from ")[2])
+    return re.sub(r"-?\d+", "N", re.sub(r"(\w+\.)+(?=[A-Z])|/\S*/", "", text))[:90].strip()
+
+
+@dataclass
+class Verdict:
+    """What became of some files."""
+
+    files: int = 0
+    records: int = 0
+    damaged: int = 0
+    listed: Counter[str] = field(default_factory=Counter)
+    found: Counter[str] = field(default_factory=Counter)
+    differences: dict[str, Difference] = field(default_factory=dict)
+
+
+def judge(files: int, seed: int, *, seconds: float = 1e9, progress: bool = False) -> Verdict:
+    """Have ``files`` mutants read by all, and compare."""
+    verdict = Verdict()
+    mutants = Mutants(random.Random(seed))
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch, java() as kafka:
+        paths = [Path(scratch) / f"{i:020}.log" for i in range(BLOCK)]
+        while verdict.files < files and time.monotonic() - begin < seconds:
+            block = paths[: files - verdict.files]
+            for path in block:
+                path.write_bytes(mutants.one())
+            kafka.ask(block)
+            for path in block:
+                one(verdict, path, kafka.answer())
+            if progress:
+                rate = verdict.files / (time.monotonic() - begin)
+                text = f"{verdict.files} files, {sum(verdict.found.values())} differences"
+                print(f"\r{text}, {rate:.0f} a second ", end="", file=sys.stderr, flush=True)
+    return verdict
+
+
+def one(verdict: Verdict, path: Path, theirs: list[Row]) -> None:
+    """Compare what was read from one file."""
+    verdict.files += 1
+    verdict.records += theirs[-1]["records"]
+    verdict.damaged += any("errors" in row or row.get("exception") for row in theirs)
+    reference = construct(path)
+    names = [difference(theirs, reference)]
+    fast = arrow(path)
+    if fast != reference:
+        names.append(f"engines: {difference(reference, fast) or 'texts'}")
+    for name in filter(None, names):
+        reason = next((why for said, why in LISTED if re.search(said, name)), None)
+        if reason is not None and not name.startswith("engines"):
+            verdict.listed[reason] += 1
+            continue
+        verdict.found[name] += 1
+        kept = verdict.differences.get(name)
+        data = path.read_bytes()
+        if kept is None or len(data) < len(kept.data):
+            verdict.differences[name] = Difference(name, data, theirs, reference)
+
+
+def main() -> int:
+    """Judge, and show what was found. 1 when there are differences that are not listed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.brokers.judge", description=__doc__)
+    parser.add_argument("--files", type=int, default=2000, metavar="N")
+    parser.add_argument("--seed", type=int, default=0, metavar="S")
+    parser.add_argument("--seconds", type=float, default=1e9, help="stop after so many seconds")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="the file of each difference")
+    arguments = parser.parse_args()
+    verdict = judge(arguments.files, arguments.seed, seconds=arguments.seconds, progress=True)
+    print(f"\n{verdict.files} files, {verdict.damaged} with errors, {verdict.records} records")
+    for reason, count in verdict.listed.most_common():
+        print(f"{count:6} listed: {reason}")
+    for i, (name, count) in enumerate(verdict.found.most_common()):
+        print(f"{count:6} {name}")
+        data = verdict.differences[name].data
+        if arguments.out is not None:
+            arguments.out.mkdir(parents=True, exist_ok=True)
+            (arguments.out / f"{i:03}.log").write_bytes(data)
+            (arguments.out / f"{i:03}.txt").write_text(name + "\n", encoding="utf-8")
+        else:
+            print(f"       {base64.b64encode(data).decode()[:4000]}")
+    return 1 if verdict.found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
