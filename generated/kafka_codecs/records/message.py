@@ -198,15 +198,15 @@ def messages_offset(message: Container, item: Container) -> int:
 
 
 def messages_timestamp(message: Container, item: Container) -> int:
-    """Timestamp of an inner message. LogAppendTime in the wrapper overrides what the inner
-    messages say.
+    """Timestamp of an inner message. LogAppendTime in the wrapper overrides what inner messages of
+    version 1 say.
 
     int64, in ms; sums wrap. From records/message.yaml:76.
     """
-    if message.magic > 0 and message.attributes.timestamp_type == TimestampType.LOG_APPEND_TIME:
-        return message.timestamp
     if item.magic == 0:
         return -1
+    if message.magic > 0 and item.magic == 1 and message.attributes.timestamp_type == TimestampType.LOG_APPEND_TIME:
+        return message.timestamp
     return item.timestamp
 
 
