@@ -129,6 +129,14 @@ class Parse:
 
     def elements(self, f: Field, codec: Array, array: LastArray) -> Iterator[Any]:
         findings = self.source.session.findings
+        if f.refuse is not None or f.valid is not None:
+            # What the field says holds for all of the array: its elements come when they are known.
+            self.value(f)
+            found = self.obj[f.name]
+            array.there = found is not None
+            self.finish()
+            yield from found or ()
+            return
         if f.when is None or f.when(self.obj):
             noticed = len(findings)
             try:
@@ -149,6 +157,10 @@ class Parse:
         if f.tag is not None:  # in the section of tagged fields
             return
         self.begin(f)
+        self.value(f)
+
+    def value(self, f: Field) -> None:
+        """A field, once the windows that begin with it are open."""
         source, obj = self.source, self.obj
         if f.in_layout and isinstance(f.codec, Tags):
             start = source.pos

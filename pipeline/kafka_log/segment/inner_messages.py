@@ -62,10 +62,10 @@ def find(case: Case, opened: Opened, session: Session) -> list[Found]:
             raise section.pending
         if not found:
             raise LengthError("there are no messages in it", section.where())
-        opened.fields[case.each] = ListContainer(one.head for one in found)
+        heads = opened.fields[case.each] = ListContainer(one.head for one in found)
         rule = case.layout.by_name[case.each].refuse
         if rule is not None and rule.holds(opened.fields):
-            raise ValueRefused(f"{rule.text} holds", section.where(0))
+            raise ValueRefused(rule.broken(heads), section.where(0))
     except CodecError as error:
         raise opened.element(error, None) from None
     return found
