@@ -86,7 +86,11 @@ def entries(data: bytes) -> Iterator[bytes]:
 
 def put(data: bytes | bytearray, at: int, value: int, size: int) -> bytes:
     """The bytes with a number put in."""
-    return bytes(data[:at]) + (value % (1 << 8 * size)).to_bytes(size, "big") + bytes(data[at + size :])
+    return (
+        bytes(data[:at])
+        + (value % (1 << 8 * size)).to_bytes(size, "big")
+        + bytes(data[at + size :])
+    )
 
 
 def sized(data: bytes) -> bytes:
@@ -185,7 +189,11 @@ def odd_varint(r: Draw) -> bytes:
     if kind == 5:
         plain = bytearray(varint(r.randrange(-2, 20)))
         plain[-1] |= 0x80
-        return bytes(plain) + b"\x80" * r.randrange(9) + r.choice((b"\0", b"\1", b"\x0f", b"\x10", b"\x7f"))
+        return (
+            bytes(plain)
+            + b"\x80" * r.randrange(9)
+            + r.choice((b"\0", b"\1", b"\x0f", b"\x10", b"\x7f"))
+        )
     return b"\xff" * r.randrange(1, 11) + r.choice((b"\0", b"\1", b"\x7f", b""))
 
 
@@ -276,7 +284,18 @@ def records(data: bytes, r: Draw) -> tuple[bytes, int]:
     return joined, len(parts)
 
 
-HEADER_FIELDS = ((0, 8), (12, 4), (22, 1), (21, 2), (23, 4), (27, 8), (35, 8), (43, 8), (51, 2), (53, 4))
+HEADER_FIELDS = (
+    (0, 8),
+    (12, 4),
+    (22, 1),
+    (21, 2),
+    (23, 4),
+    (27, 8),
+    (35, 8),
+    (43, 8),
+    (51, 2),
+    (53, 4),
+)
 
 
 def batch(data: bytes, r: Draw) -> bytes:
@@ -339,9 +358,15 @@ def message(data: bytes, r: Draw) -> bytes:
     if kind == 0:
         data = put(data, key_at, r.choice((*EDGES_32, len(data))), 4)
     elif kind == 1:
-        data = put(data, value_at, r.choice((*EDGES_32, len(value or b"") + r.choice((-1, 1, 5)))), 4)
+        data = put(
+            data, value_at, r.choice((*EDGES_32, len(value or b"") + r.choice((-1, 1, 5)))), 4
+        )
     elif kind == 2:
-        data = data[:17] + bytes((r.randrange(256) if r.random() < 0.5 else r.randrange(16),)) + data[18:]
+        data = (
+            data[:17]
+            + bytes((r.randrange(256) if r.random() < 0.5 else r.randrange(16),))
+            + data[18:]
+        )
     elif kind == 3:
         data = data[:16] + bytes((r.choice((0, 1, 2, 3, 127, 128, 255)),)) + data[17:]
     elif kind == 4:
@@ -380,7 +405,9 @@ def wrapped(data: bytes, known: tuple[bytes, ...], r: Draw) -> bytes:
     if kind <= 3:
         inner[i] = message(inner[i], r)
     elif kind == 4:
-        inner[i] = put(inner[i], 8, r.choice((*EDGES_32, len(inner[i]) - 12 + r.choice((-1, 1, 9)))), 4)
+        inner[i] = put(
+            inner[i], 8, r.choice((*EDGES_32, len(inner[i]) - 12 + r.choice((-1, 1, 9)))), 4
+        )
     elif kind == 5:
         inner[i] = wrapped(inner[i], known, r) if r.random() < 0.5 else r.choice(known)
     elif kind == 6:
@@ -389,7 +416,11 @@ def wrapped(data: bytes, known: tuple[bytes, ...], r: Draw) -> bytes:
     elif kind == 7:
         r.shuffle(inner)
     elif kind == 8:
-        inner.append(r.choice((b"\0" * 12, b"\0" * 26, b"\0" * 5, inner[-1][:-1], inner[0][:12], inner[0][:11])))
+        inner.append(
+            r.choice(
+                (b"\0" * 12, b"\0" * 26, b"\0" * 5, inner[-1][:-1], inner[0][:12], inner[0][:11])
+            )
+        )
     elif kind == 9:
         inner = []
     section = b"".join(inner)
@@ -404,7 +435,11 @@ def wrapped(data: bytes, known: tuple[bytes, ...], r: Draw) -> bytes:
     if r.random() < 0.02:
         value = r.choice((None, b""))
     key = r.choice((None,) * 20 + (b"", b"key"))
-    head = bytes(16) + bytes((magic, attributes)) + (r.choice(EDGES_64).to_bytes(8, "big", signed=True) if magic else b"")
+    head = (
+        bytes(16)
+        + bytes((magic, attributes))
+        + (r.choice(EDGES_64).to_bytes(8, "big", signed=True) if magic else b"")
+    )
     data = built(put(head, 0, offset, 8), key, value)
     if r.random() < 0.06:
         data = message(data, r)

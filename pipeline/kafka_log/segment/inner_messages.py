@@ -71,9 +71,7 @@ def find(case: Case, opened: Opened, session: Session) -> list[Found]:
     return found
 
 
-def read(
-    case: Case, opened: Opened, found: list[Found], session: Session
-) -> Iterator[Container]:
+def read(case: Case, opened: Opened, found: list[Found], session: Session) -> Iterator[Container]:
     """The messages that were found, one after the other. Raises CodecError at the first that cannot be read."""
     assert opened.element is not None
     session.depth += 1

@@ -43,10 +43,7 @@ def construct_engine(
     """
     session = Session(strict=policy is Policy.STRICT, limits=limits, file=file, any_version=True)
     source = Source(data, session, origin=position)
-    magic = LOG_ENTRY.peek(source)
-    layout = layout_of(magic)
-    if magic < min(LOG_ENTRY.cases) and policy is Policy.SALVAGE:
-        raise ValueRefused(f"no entry has the magic byte {magic}", source.where(0))
+    layout = layout_of(LOG_ENTRY.peek(source))
     opened = layout.open(source)
     if opened.error is not None and session.strict:
         raise opened.error
@@ -65,6 +62,8 @@ def construct_engine(
         problems.append(Problem("records", opened.error))
     elif with_records or batch.record_count is None:
         problems = _read_records(batch, layout, opened, session, place, problems)
+        if problems and problems[-1].at == "compression":  # there are no records to look for
+            problems.append(Problem("records", problems[-1].error))
     batch.is_valid = not any(map(is_own_checksum, session.findings))
     batch.problems = tuple(problems)
     batch.findings = tuple(session.findings)
