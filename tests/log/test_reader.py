@@ -206,7 +206,7 @@ def test_magic_bytes_that_no_version_has(path: Path) -> None:
     path.write_bytes(bytes(data) + batch(10))
     odd, good = SegmentReader(path)
     assert (odd.magic, odd.records, good.base_offset) == (-1, [], 10)
-    assert [f.where.path for f in odd.findings][0] == "crc"
+    assert odd.findings[0].where.path == "crc"
     assert [b.base_offset for b in SegmentReader(path, policy="salvage")] == [10]
     with pytest.raises(CodecError):
         list(SegmentReader(path, policy="strict"))

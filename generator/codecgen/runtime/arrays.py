@@ -197,6 +197,10 @@ class Array(Codec):
                 raise LengthError(
                     f"length is {n}: there must be a compressed section here", source.where(start)
                 )
+            if n > source.left and source.session.torn:
+                reason = f"length is {n}, but {source.left} bytes are left"
+                source.session.tolerate(LengthError(reason, source.where(start)))
+                n = source.left
             source = source.window(n, "length")
         if self.too_deep(source.session) and (number is None or number) and source.left:
             raise ValueRefused(_TOO_DEEP, source.where(start))

@@ -3,6 +3,9 @@
 It first finds where each of them begins and ends, to the end of the stream: the offsets of all are relative to the last one.
 What is wrong there, or in the stream, leaves none. Then it reads one after the other, and gives those before one that it cannot
 read. It has one layout for each message, and does not ask which version the wrapper has.
+
+Of a wrapper that is damaged the messages before the damage can be had too. Where offsets are relative to a last one that is lost,
+only what stands before the wrapper tells what they may be.
 """
 
 from __future__ import annotations
@@ -45,21 +48,31 @@ class Found:
         return case is None or case.each is not None
 
 
-def find(case: Case, opened: Opened, session: Session) -> list[Found]:
-    """Find the messages of a wrapper, and put what stands at their heads into its fields. Raises CodecError."""
+def find(case: Case, opened: Opened, session: Session) -> tuple[list[Found], CodecError | None]:
+    """Find the messages of a wrapper, and put what stands at their heads into its fields. Raises CodecError.
+
+    In a session that takes what is ``torn``, those before an error are found; then comes the error.
+    """
     assert case.each is not None and opened.section is not None and opened.element is not None
     section = opened.section()
     assert section is not None
-    found = []
+    found: list[Found] = []
+    wrong: CodecError | None = None
     try:
         if _version(case, opened.fields) != _array(case).version:
             raise ValueRefused("no wrapper has this magic byte", section.where(0))
-        for source in _sources(case.layout, section, session):
-            found.append(_found(_array(case), source))
-            if len(found) > session.limits.elements:
-                raise LimitError(f"more than {session.limits.elements} elements", source.where())
-        if section.pending is not None:
-            raise section.pending
+        try:
+            for source in _sources(case.layout, section, session):
+                found.append(_found(_array(case), source))
+                if len(found) > session.limits.elements:
+                    more = f"more than {session.limits.elements} elements"
+                    raise LimitError(more, source.where())
+            if section.pending is not None:
+                raise section.pending
+        except CodecError as error:
+            if not session.torn or not found:
+                raise
+            wrong = opened.element(error, None)
         if not found:
             raise LengthError("there are no messages in it", section.where())
         heads = opened.fields[case.each] = ListContainer(one.head for one in found)
@@ -68,7 +81,13 @@ def find(case: Case, opened: Opened, session: Session) -> list[Found]:
             raise ValueRefused(rule.broken(heads), section.where(0))
     except CodecError as error:
         raise opened.element(error, None) from None
-    return found
+    return found, wrong
+
+
+def has_relative_offsets(case: Case, entry: Container) -> bool:
+    """Whether offsets of messages are counted from that of the wrapper."""
+    name = "offset"
+    return name in case.columns[name].paths and bool(entry[name])
 
 
 def read(case: Case, opened: Opened, found: list[Found], session: Session) -> Iterator[Container]:

@@ -41,7 +41,13 @@ def construct_engine(
     Under ``strict`` the first problem is raised; otherwise problems are in the batch, with the records before them.
     Without ``with_records`` batches that say how many records they have are not decompressed, and have no records.
     """
-    session = Session(strict=policy is Policy.STRICT, limits=limits, file=file, any_version=True)
+    session = Session(
+        strict=policy is Policy.STRICT,
+        limits=limits,
+        file=file,
+        any_version=True,
+        torn=policy is Policy.SALVAGE,
+    )
     source = Source(data, session, origin=position)
     layout = layout_of(LOG_ENTRY.peek(source))
     opened = layout.open(source)
@@ -173,6 +179,7 @@ def _read_records(
         return problems
     entry = opened.fields
     items: Iterable[tuple[Any, CodecError | None]] = _verified(opened.items, session)
+    lost: CodecError | None = None
     try:
         if case.each is None:
             whole(opened)
@@ -181,12 +188,16 @@ def _read_records(
             items = list(items)
             entry[case.each] = [item for item, _ in items]
         elif case.whole:
-            found = inner_messages.find(case, opened, session)
+            found, lost = inner_messages.find(case, opened, session)
             if not found[0].is_wrapper:
                 first = found[0].head
                 batch.base_offset = case.columns["base_offset"].value(entry, first, place)
+            if lost is not None and inner_messages.has_relative_offsets(case, entry):
+                problems = [*problems, Problem("offsets", lost)]
             items = _verified(inner_messages.read(case, opened, found, session), session)
         _add_records(batch, case, entry, items, session, place)
+        if lost is not None:
+            raise lost
     except CodecError as error:
         if session.strict:
             raise
