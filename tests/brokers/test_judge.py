@@ -10,7 +10,8 @@ import pytest
 
 from tests.log.judged import CASES
 
-from .judge import LISTED, groups, java, judge
+from .judge import LISTED, groups, judge
+from .judge_rows import java
 from .mutants import Mutants
 
 pytestmark = [

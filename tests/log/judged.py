@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from codecgen.runtime.compression import compress
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
-from tests.brokers.mutants import put, sealed, sized
+from tests.brokers.mutant_bytes import put, sealed, sized
 
 Read = tuple[list[int], list[int], bool]
 """Offsets and timestamps of the records of a batch, and whether there is an error after them."""

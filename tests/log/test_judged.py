@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from codecgen.runtime.errors import CodecError
+from kafka_codecs.arrow import records_numpy
 from kafka_log import SegmentReader
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.model import Batch
 from kafka_log.segment.reader import Batches
+from tests.arrow.rows import reference, scanned
 from tests.log.judged import CASES, GOOD, Case, Read
 
 FINE = ("a wrapper", "offset 0", "the largest offset")
@@ -41,6 +43,10 @@ def test_each_is_read_as_by_kafka(case: Case, path: Path, engine: str) -> None:
         reader = BlockReader(path, engine="arrow")
     assert [read(batch) for batch in reader] == [GOOD, case.read, GOOD]
     assert reader.end is not None and reader.end.stop == "eof"
+
+
+def test_readers_without_a_compiler_refuse_the_same(path: Path) -> None:
+    assert scanned(path, "kafka", kernels=records_numpy) == reference(path, "kafka")
 
 
 def test_salvage_gives_no_less(case: Case, path: Path) -> None:
