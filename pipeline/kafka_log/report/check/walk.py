@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_log.disk.directory import Segment
-from kafka_log.report.check.placement import in_order, outside
+from kafka_log.disk.placement import in_order, outside
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.columnar import Engine
