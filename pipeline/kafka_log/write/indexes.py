@@ -20,6 +20,7 @@ from kafka_log.disk.markers import MarkerBodies, Markers
 from kafka_log.disk.placement import MAX_RELATIVE
 from kafka_log.disk.producer_snapshots import producers_of
 from kafka_log.segment.model import Lost
+from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.write.batch_rows import BatchRows
 from kafka_log.write.producer_states import ProducerBatch, ProducerStates
 
@@ -114,7 +115,12 @@ def write_indexes(
         rule = EntryRule(segment.base_offset, interval_bytes)
         aborted: list[bytes] = []
         rows = BatchRows(segment, _COLUMNS)
-        with Markers(segment, known) as markers:
+        try:
+            markers = Markers(segment, known)
+        except UnreadableError as error:
+            lost[segment.path] = (Lost(0, segment.size, str(error)),)
+            continue
+        with markers:
             for position, size, magic, codec, is_control, count, *values in rows:
                 batch = ProducerBatch(*values)
                 rule.add(position, size, batch.last_offset, batch.max_timestamp)
