@@ -21,7 +21,11 @@
 | ``batchRows`` | rows in one Arrow batch, at most | 16384 |
 | ``maxDecompressedBytes`` | bytes that one compressed batch may hold | 256 MiB |
 | ``engine`` | ``auto``, ``arrow``, ``construct``: the codecs that read; the rows are the same | ``auto`` |
-| ``failOnDataLoss`` | ``false`` only | |
+| ``minPartitions`` | tasks that there are at least, as far as segments can be cut | |
+| ``failOnDataLoss`` | ``true``, ``false``: nothing here; what brokers deleted is not missed | |
+
+Options of Spark's Kafka source that mean nothing where no broker is asked are taken, with a warning: all others that begin with ``kafka.``,
+``groupIdPrefix``, ``kafkaConsumer.pollTimeoutMs``, ``fetchOffset.numRetries``, ``fetchOffset.retryIntervalMs``.
 
 ``FAILFAST`` fails the query at the first damage, naming file, byte and field: a record that cannot be read, a wrong checksum,
 a timestamp that microseconds cannot hold. An unfinished batch at the end of a file is no damage: a broker that is writing
@@ -90,9 +94,12 @@ class Options:
     include_metadata: bool = False
     keep_replicas: bool = False
     split_bytes: int = 128 << 20
+    min_partitions: int | None = None
     batch_rows: int = 16_384
     max_decompressed: int | None = None
     engine: Engine = "auto"
+    ignored: tuple[str, ...] = ()
+    """Options that mean nothing here."""
 
 
 MODES: Mapping[str, tuple[OnDamage, Policy]] = {
@@ -124,25 +131,28 @@ KNOWN = (
     "maxDecompressedBytes",
     "engine",
     "failOnDataLoss",
+    "minPartitions",
 )
 
 _BY_TIME = "offsets are not looked up by time; filter on the column timestamp instead"
-_NO_BROKER = "no broker is asked; leave it out"
+IGNORED = (
+    "groupIdPrefix",
+    "kafkaConsumer.pollTimeoutMs",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+)
+"""Options of Spark's Kafka source that mean nothing where no broker is asked, as do all that begin with ``kafka.``."""
+
 REFUSED = {
     "startingTimestamp": _BY_TIME,
     "endingTimestamp": _BY_TIME,
     "startingOffsetsByTimestamp": _BY_TIME,
     "endingOffsetsByTimestamp": _BY_TIME,
     "startingOffsetsByTimestampStrategy": _BY_TIME,
-    "minPartitions": "set splitBytes: segments larger than that are read by more than one task",
     "maxRecordsPerPartition": "set splitBytes: segments larger than that are read by more than one task",
     "maxOffsetsPerTrigger": "logs are not read as streams",
     "minOffsetsPerTrigger": "logs are not read as streams",
     "maxTriggerDelay": "logs are not read as streams",
-    "groupIdPrefix": _NO_BROKER,
-    "kafkaConsumer.pollTimeoutMs": _NO_BROKER,
-    "fetchOffset.numRetries": _NO_BROKER,
-    "fetchOffset.retryIntervalMs": _NO_BROKER,
 }
 
 
@@ -160,6 +170,9 @@ class _Given:
 def parse(given: Mapping[str, str]) -> Options:
     """The options, checked. Raises :class:`OptionError` for the first that cannot be taken, also for unknown ones."""
     left = _Given({str(name).lower(): str(value) for name, value in given.items()})
+    ignored = _ignored(left.values)
+    for name in ignored:
+        del left.values[name]
     _refuse(left.values)
     on_damage, policy = left.take("mode", _mode, MODES["FAILFAST"])
     policy = left.take("policy", _policy, policy)
@@ -190,7 +203,7 @@ def parse(given: Mapping[str, str]) -> Options:
         )
     if view is not None and headers:
         raise OptionError("includeHeaders", "the rows of a view have no headers")
-    left.take("failOnDataLoss", _data_loss, False)
+    left.take("failOnDataLoss", _boolean, False)
     nothing: tuple[str, ...] = ()
     options = Options(
         paths=left.take("path", _path, nothing) + left.take("paths", _paths, nothing),
@@ -211,12 +224,25 @@ def parse(given: Mapping[str, str]) -> Options:
         include_metadata=metadata,
         keep_replicas=left.take("replicas", _one_of("error", "keep"), "error") == "keep",
         split_bytes=left.take("splitBytes", _number, Options.split_bytes),
+        min_partitions=left.take("minPartitions", _number, None),
         batch_rows=left.take("batchRows", _number, Options.batch_rows),
         max_decompressed=left.take("maxDecompressedBytes", _number, None),
         engine=left.take("engine", _one_of(*ENGINES), Options.engine),
+        ignored=ignored,
     )
     assert not left.values, left.values
     return options
+
+
+def _ignored(values: Mapping[str, str]) -> tuple[str, ...]:
+    """What means nothing where no broker is asked."""
+    nothing = {name.lower() for name in IGNORED}
+    known = {name.lower() for name in KNOWN}
+    return tuple(
+        name
+        for name in values
+        if name in nothing or (name.startswith("kafka.") and name not in known)
+    )
 
 
 def _refuse(values: Mapping[str, str]) -> None:
@@ -227,8 +253,6 @@ def _refuse(values: Mapping[str, str]) -> None:
             continue
         if name in refused:
             raise OptionError(refused[name], f"not supported: {REFUSED[refused[name]]}")
-        if name.startswith("kafka."):
-            raise OptionError(name, f"not supported: {_NO_BROKER}")
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {known[near[0]]}? " if near else ""
         raise OptionError(name, f"there is no such option; {hint}known: {', '.join(KNOWN)}")
@@ -276,12 +300,6 @@ def _check_policy(policy: Policy, on_damage: OnDamage) -> None:
         raise OptionError(
             "policy", "salvage goes on after damage: the mode must be PERMISSIVE or DROPMALFORMED"
         )
-
-
-def _data_loss(name: str, value: str) -> bool:
-    if _boolean(name, value):
-        raise OptionError(name, "a log directory cannot tell what was lost; only false can be had")
-    return False
 
 
 def _names(name: str, value: str) -> tuple[str, ...] | None:

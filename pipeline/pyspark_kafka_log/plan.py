@@ -59,8 +59,11 @@ def plan(
     logs = chosen(find_logs(options.paths, unreadable_raises=raises), options)
     wanted = [log for log in logs if query.takes(*log.key)]
     total = sum(segment.size for log in wanted for segment in log.segments)
-    share = total // (parallelism or os.cpu_count() or 1)
-    enough = min(options.split_bytes, max(LEAST_TASK_BYTES, share))
+    enough = min(
+        options.split_bytes,
+        max(LEAST_TASK_BYTES, total // (parallelism or os.cpu_count() or 1)),
+        max(1, total // (options.min_partitions or 1)),
+    )
     splits = [part for log in wanted for part in _splits(log, options, query, enough)]
     return list(_tasks(splits, enough))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,11 @@ class DefaultSource(DataSource):
 
     def schema(self) -> StructType:
         options = parse(self.options)
+        if options.ignored:
+            told = ", ".join(options.ignored)
+            warnings.warn(
+                f"kafka-log: no broker is asked, these options mean nothing: {told}", stacklevel=2
+            )
         return spark_schema(default_columns(options), types_of(options.view))
 
     def reader(self, schema: StructType) -> KafkaLogReader:

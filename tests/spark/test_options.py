@@ -14,6 +14,7 @@ from kafka_log.tables.splits import COLUMNS
 from pyspark_kafka_log import options
 from pyspark_kafka_log.options import (
     EARLIEST,
+    IGNORED,
     KAFKA_COLUMNS,
     KNOWN,
     LATEST,
@@ -85,17 +86,22 @@ def test_names_are_taken_in_any_case() -> None:
         ({"batchRows": "10"}, {"batch_rows": 10}),
         ({"maxDecompressedBytes": "10"}, {"max_decompressed": 10}),
         ({"failOnDataLoss": "false"}, {}),
+        ({"failOnDataLoss": "true"}, {}),
+        ({"minPartitions": "7"}, {"min_partitions": 7}),
+        ({"kafka.bootstrap.servers": "h:1"}, {"ignored": ("kafka.bootstrap.servers",)}),
+        *[({name: "1"}, {"ignored": (name.lower(),)}) for name in IGNORED],
     ],
 )
 def test_what_they_give(given_options: dict[str, str], wanted: dict[str, Any]) -> None:
-    assert parse(given_options) == Options(**wanted)
+    assert parse({name.lower(): value for name, value in given_options.items()}) == Options(
+        **wanted
+    )
 
 
 @pytest.mark.parametrize(
     ("given_options", "message"),
     [
         ({"subscrbe": "a"}, "option subscrbe: there is no such option; did you mean subscribe?"),
-        ({"kafka.bootstrap.servers": "h:1"}, "kafka.bootstrap.servers: not supported: no broker"),
         ({"includeHeaders": "yes"}, "includeHeaders: true or false is expected, not 'yes'"),
         ({"subscribe": "a,,b"}, "subscribe: names with commas between"),
         ({"subscribe": "a,a"}, "subscribe: a is named twice"),
@@ -131,7 +137,8 @@ def test_what_they_give(given_options: dict[str, str], wanted: dict[str, Any]) -
         ({"maxDecompressedBytes": "1e6"}, "maxDecompressedBytes: a number from 1 on"),
         ({"batchRows": "9" * 5000}, "batchRows: a number from 1 on"),
         ({"replicas": "both"}, "replicas: one of error, keep"),
-        ({"failOnDataLoss": "true"}, "failOnDataLoss: a log directory cannot tell"),
+        ({"failOnDataLoss": "maybe"}, "failOnDataLoss: true or false is expected"),
+        ({"minPartitions": "0"}, "minPartitions: a number from 1 on"),
         ({"paths": '["/a", 1]'}, "paths: a JSON list of paths"),
         *[({name: "1"}, f"{name}: not supported") for name in REFUSED],
     ],
