@@ -62,8 +62,9 @@ def plan(
     enough = min(
         options.split_bytes,
         max(LEAST_TASK_BYTES, total // (parallelism or os.cpu_count() or 1)),
-        max(1, total // (options.min_partitions or 1)),
     )
+    if options.min_partitions is not None:
+        enough = min(enough, max(1, total // options.min_partitions))
     splits = [part for log in wanted for part in _splits(log, options, query, enough)]
     return list(_tasks(splits, enough))
 
