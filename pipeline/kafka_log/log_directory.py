@@ -245,6 +245,31 @@ class LogDirectory:
             self.partitions, self._broker_directories(), deep=deep, engine=engine, advance=advance
         )
 
+    def diff(
+        self, other: Place | LogDirectory, *, advance: Callable[[int], None] = lambda _: None
+    ) -> pa.Table:
+        """Two replicas of partitions (this is A, the other one B): a row for each partition.
+
+        ``verdict`` is the worst of ``findings``: ``parted`` (other records at the same offsets), ``missing`` (records inside the other
+        log that no cleaner removes), ``damaged``; the rest is no difference: ``only_in``, ``behind``, ``trimmed``, ``cleaned``,
+        ``batches``, ``segments``, ``same``. ``first_offset`` is where it begins. Counts are of records, markers too. See
+        :data:`kafka_log.report.diff.answer.DIFFERENCES`. Partitions are paired by their names; a path of one partition with
+        another such path whatever their names are. ``advance`` is told of bytes that are done. Memory: a chunk of each log, and
+        some 100 bytes for each key of records that one side has not. Raises OSError.
+        """
+        from kafka_log.report.diff import diff_table, pairs_of
+
+        there = other if isinstance(other, LogDirectory) else LogDirectory(other)
+        b = [p for p in there.partitions if self._chooses(p)]
+        by_path = not self._broker_directories() and not there._broker_directories()
+        return diff_table(pairs_of(self.partitions, b, whatever_their_names=by_path), advance)
+
+    def _chooses(self, partition: Partition) -> bool:
+        topics, numbers = _set(self._topics), _set(self._numbers)
+        return (topics is None or partition.topic in topics) and (
+            numbers is None or partition.partition in numbers
+        )
+
     def _broker_directories(self) -> list[Path]:
         """The paths that are brokers' log directories; none when partitions were chosen."""
         if self._topics is not None or self._numbers is not None:

@@ -25,6 +25,7 @@ COMMANDS = (
     "ls",
     "stat",
     "check",
+    "diff",
     "dump",
     "hexdump",
     "txn",

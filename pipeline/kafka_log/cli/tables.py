@@ -25,12 +25,17 @@ OUTPUTS = ("text", "jsonl", "csv", "parquet", "arrow")
 
 
 def add_table_arguments(
-    command: argparse.ArgumentParser, *, choose: bool = True, include: bool = True
+    command: argparse.ArgumentParser,
+    *,
+    paths: bool = True,
+    choose: bool = True,
+    include: bool = True,
 ) -> None:
     """Paths and output; with ``choose`` also which topics and partitions, with ``include`` also what is not live."""
-    command.add_argument(
-        "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
-    )
+    if paths:
+        command.add_argument(
+            "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
+        )
     if include:
         add_include(command)
     if choose:

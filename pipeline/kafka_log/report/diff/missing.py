@@ -1,0 +1,180 @@
+"""Records that one side has and the other has not, inside the log of the other: gone by compaction, or missing."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_log.disk.transactions import transactions
+from kafka_log.report.diff.rows import rows_of
+from kafka_log.report.diff.side import Side
+from kafka_log.report.keys import hashes_of
+from kafka_log.segment.model import Policy
+from kafka_log.segment.row_selection import Aborted, numbers
+
+MERGED = 1 << 18
+"""Records that are gathered before they are merged into what is known of their keys."""
+
+_KEY = np.dtype([("hash", "V16"), ("first", np.int64), ("last", np.int64), ("count", np.int64)])
+_KEY = np.dtype([*_KEY.descr, ("tombstone", np.bool_)])
+
+
+class Settled(NamedTuple):
+    """How many records are gone as a cleaner removes them, how many are missing, and the first offset of these."""
+
+    cleaned: int
+    missing: int
+    first: int | None
+
+
+class Missing:
+    """What a side lacks. Memory: some 100 bytes for each key, and for each marker.
+
+    A cleaner removes a record that has a later one of its key, a tombstone, a record of an aborted transaction, and a marker
+    whose transaction has no records any more. It never keeps an older record of a key than one that it removes.
+    """
+
+    def __init__(self, has: Side, lacks: Side) -> None:
+        self.has, self.lacks = has, lacks
+        self.cleaned = self.missing = 0
+        self.first: int | None = None
+        self._keys = np.empty(0, _KEY)
+        self._pending: list[Any] = []
+        self._count = 0
+        self._markers: list[Any] = []
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Records that the other side has, in the order of their offsets."""
+        offsets = numbers(rows, "offset")
+        control = numbers(rows, "is_control")
+        if control.any():
+            producers = numbers(rows, "producer_id")
+            self._markers.append(np.stack([producers[control], offsets[control]], axis=1))
+        data = ~control
+        in_transaction = data & numbers(rows, "is_transactional")
+        if in_transaction.any() and self._aborted:
+            gone = in_transaction & self._aborted.mask(numbers(rows, "producer_id"), offsets)
+            self.cleaned += int(gone.sum())
+            data &= ~gone
+        no_key = data & rows.column("key").is_null().to_numpy(zero_copy_only=False)
+        if no_key.any():
+            self._miss(int(no_key.sum()), int(offsets[no_key][0]))
+            data &= ~no_key
+        if data.any():
+            self._add_keys(rows.filter(pa.array(data)))
+
+    def settle(self) -> Settled:
+        """Judge what was added: reads the keys of the side that lacks them once more. Raises OSError."""
+        self._merge()
+        self._settle_keys()
+        if self._markers:
+            self._settle_markers(np.concatenate(self._markers))
+        return Settled(self.cleaned, self.missing, self.first)
+
+    def _miss(self, count: int, offset: int) -> None:
+        self.missing += count
+        self.first = offset if self.first is None else min(self.first, offset)
+
+    @cached_property
+    def _aborted(self) -> Aborted:
+        found = transactions(self.has.segments, Policy.SALVAGE, damage_raises=False)
+        return Aborted((t.producer_id, t.first_offset, t.last_offset) for t in found.aborted)
+
+    # ------------------------------------------------------------ keys
+
+    def _add_keys(self, rows: pa.RecordBatch) -> None:
+        found = np.zeros(rows.num_rows, _KEY)
+        codes, hashes = hashes_of(rows.column("key"))
+        found["hash"] = hashes[codes]
+        found["first"] = found["last"] = numbers(rows, "offset")
+        found["count"] = 1
+        found["tombstone"] = rows.column("value").is_null().to_numpy(zero_copy_only=False)
+        self._pending.append(found)
+        self._count += len(found)
+        if self._count >= max(MERGED, len(self._keys) // 2):
+            self._merge()
+
+    def _merge(self) -> None:
+        """One entry for each key."""
+        rows = np.concatenate([self._keys, *self._pending])
+        self._pending, self._count = [], 0
+        if not len(rows):
+            return
+        order = np.lexsort((rows["last"], *_halves(rows["hash"])))
+        rows = rows[order]
+        starts = np.flatnonzero(np.append(True, rows["hash"][1:] != rows["hash"][:-1]))
+        ends = np.append(starts[1:], len(rows)) - 1
+        merged = rows[ends]  # the last one says whether it is a tombstone
+        merged["first"] = np.minimum.reduceat(rows["first"], starts)
+        merged["count"] = np.add.reduceat(rows["count"], starts)
+        self._keys = merged
+
+    def _settle_keys(self) -> None:
+        keys = self._keys
+        if not len(keys):
+            return
+        high, low = _halves(keys["hash"])
+        known = {pair: i for i, pair in enumerate(zip(high.tolist(), low.tolist(), strict=True))}
+        later = np.zeros(len(keys), bool)
+        older = np.zeros(len(keys), bool)
+        for offsets, hashes in self._keys_there():
+            pairs = zip(*(half.tolist() for half in _halves(hashes)), strict=True)
+            at = np.array([known.get(pair, -1) for pair in pairs])
+            offsets, at = offsets[at >= 0], at[at >= 0]
+            later[at[offsets > keys["last"][at]]] = True
+            older[at[offsets < keys["last"][at]]] = True
+        gone = (later | keys["tombstone"]) & ~older
+        self.cleaned += int(keys["count"][gone].sum())
+        if not gone.all():
+            lost = keys[~gone]
+            self._miss(int(lost["count"].sum()), int(lost["first"].min()))
+
+    def _keys_there(self) -> Any:
+        """Offsets, and hashes of keys, of the records of the side that lacks some."""
+        side = Side(self.lacks.partition, lambda _: None)
+        while not side.done:
+            side.load()
+            data = side.headers[~side.headers["control"]]
+            for batch in rows_of(side, data, -(1 << 63), None, ("offset", "key")):
+                there = batch.filter(batch.column("key").is_valid())
+                if there.num_rows:
+                    codes, hashes = hashes_of(there.column("key"))
+                    yield numbers(there, "offset"), hashes[codes]
+            side.headers = side.headers[:0]
+
+    # ------------------------------------------------------------ markers
+
+    def _settle_markers(self, markers: Any) -> None:
+        """A marker is missing where the last thing before it of its producer is a record: that transaction would not end."""
+        found = self._transactional(np.unique(markers[:, 0]))
+        for producer, offset in markers.tolist():
+            of_producer = found.get(producer)
+            before = -1 if of_producer is None else int(np.searchsorted(of_producer[0], offset)) - 1
+            if of_producer is not None and before >= 0 and of_producer[1][before]:
+                self._miss(1, offset)
+            else:
+                self.cleaned += 1
+
+    def _transactional(self, producers: Any) -> dict[int, tuple[Any, Any]]:
+        """For producers the first offsets of their batches of transactions, and whether these have records of data."""
+        side = Side(self.lacks.partition, lambda _: None)
+        parts = []
+        while not side.done:
+            side.load()
+            rows = side.headers[side.headers["transactional"]]
+            parts.append(rows[np.isin(rows["producer"], producers) & (rows["count"] > 0)])
+            side.headers = side.headers[:0]
+        rows = np.concatenate(parts)
+        out = {}
+        for producer in producers.tolist():
+            own = rows[rows["producer"] == producer]
+            out[producer] = own["first"], ~own["control"]
+        return out
+
+
+def _halves(hashes: Any) -> tuple[Any, Any]:
+    pairs = np.ascontiguousarray(hashes).view(np.uint64).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1]
