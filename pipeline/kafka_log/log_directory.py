@@ -132,6 +132,27 @@ class LogDirectory:
         wanted = Wanted(checked_range("offsets", offsets), checked_range("timestamps", timestamps))
         return jobs.cut(self.partitions, Path(out), self._paths, wanted, advance)
 
+    def convert(
+        self,
+        out: Place,
+        *,
+        codec: str | None = None,
+        level: int | None = None,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """Write the partitions below another directory, as directories that a broker loads: messages of the formats before 0.11 as
+        record batches, and all compressed with ``codec`` (none, gzip, snappy, lz4, zstd; None: as they are) at a ``level`` of it
+        (None: the usual one; with one, what has the codec already is compressed anew). Records keep all that they have. Headers of
+        record batches too, but for what says how they are compressed; those that stay as they are keep their bytes.
+
+        A row of :data:`kafka_log.write.conversion.CONVERTED` for each segment, with its bytes before and after. What the same call has
+        written is kept. Raises CodecError for damage, ValueError for a codec or a level that there is not, and as :meth:`salvage`.
+        """
+        from kafka_log.write import jobs
+        from kafka_log.write.recompression import target
+
+        return jobs.convert(self.partitions, Path(out), self._paths, target(codec, level), advance)
+
     def reindex(
         self,
         out: Place,

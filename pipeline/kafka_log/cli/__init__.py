@@ -38,6 +38,7 @@ COMMANDS = (
     "salvage",
     "cut",
     "reindex",
+    "convert",
 )
 """The commands in the order of the help. Each is a module of its name with HELP, EXAMPLES, ``arguments`` and ``run``."""
 
