@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from tests.log.replicas import logs, write
 from tests.paths import SAMPLES
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+MORE = [pytest.param(codec, marks=pytest.mark.slow) for codec in ("gzip", "snappy", "lz4")]
 PLACES = {"position", "codec", "magic", "base_offset"}
 """What may change of a record: where its batch lies and begins, and how it is compressed."""
 KEPT = [column.name for column in RECORDS.columns if column.name not in PLACES]
@@ -59,7 +61,7 @@ def headers(path: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("sample", ["kafka-2.8", "kafka-4.x"])
-@pytest.mark.parametrize("codec", [None, *CODECS])
+@pytest.mark.parametrize("codec", [None, "none", "zstd", *MORE])
 def test_samples_keep_their_records(sample: str, codec: str | None, tmp_path: Path) -> None:
     said = LogDirectory(SAMPLES / sample).convert(tmp_path / "out", codec=codec).to_pylist()
     assert rows(tmp_path / "out") == rows(SAMPLES / sample)
@@ -105,7 +107,7 @@ def test_what_is_converted_to_what_it_is_keeps_its_bytes(tmp_path: Path) -> None
             assert made.read_bytes() == segment.path.read_bytes()
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("codec", ["zstd", *MORE])
 def test_there_and_back(codec: str, tmp_path: Path) -> None:
     """Record batches without compression are the same bytes again, whatever lay between."""
     LogDirectory(SAMPLES / "kafka-4.x").convert(tmp_path / "first", codec="none")
@@ -116,7 +118,7 @@ def test_there_and_back(codec: str, tmp_path: Path) -> None:
 
 
 @given(seed=st.integers(0, 1 << 32), codec=st.sampled_from([None, *CODECS]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_logs_of_all_versions(
     seed: int, codec: str | None, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -135,10 +137,8 @@ def test_logs_of_all_versions(
 
 
 @given(logs(), st.lists(st.integers(1, 12), max_size=3), st.sampled_from(CODECS))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_transactions_and_epochs(log: Any, rolls: list[int], codec: str) -> None:
-    import tempfile
-
     with tempfile.TemporaryDirectory() as made:
         source = write(Path(made, "t-0"), log, rolls)
         LogDirectory(source).convert(Path(made, "out"), codec=codec)
@@ -164,12 +164,13 @@ def test_small_messages_share_batches_within_a_limit(tmp_path: Path) -> None:
 def test_segments_that_become_too_large_are_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Some begin with a record at time 0 then, whose entry in the time index is all zeros."""
     monkeypatch.setattr(conversion, "MAX_SEGMENT", 2000)
     for sample in ("kafka-2.8", "kafka-4.x"):
         LogDirectory(SAMPLES / sample).convert(tmp_path / sample, codec="none")
         assert rows(tmp_path / sample) == rows(SAMPLES / sample)
         found = LogDirectory(tmp_path / sample).check(deep=True).to_pylist()
-        assert {f["code"] for f in found} <= {"unknown_file"}
+        assert {f["code"] for f in found} <= {"unknown_file", "timeindex_zero_tail"}
         for partition in discover(tmp_path / sample):
             for segment in partition.segments:
                 assert segment.size <= 2000 or len(list(SegmentReader(segment.path))) == 1

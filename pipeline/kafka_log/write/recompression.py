@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+
+from construct import Container
 
 from codecgen.runtime.compression import compress
-from codecgen.runtime.construct import Array, Bytes, Compressed, Layout
+from codecgen.runtime.construct import Array, Compressed, Field
 from codecgen.runtime.errors import BuildError, CodecError
 from codecgen.runtime.located_bytes import Limits, Session, Source
 from kafka_codecs import RECORD_BATCH, Compression
@@ -45,17 +46,11 @@ def _compressed() -> Compressed:
     return array.compressed
 
 
-def _without_records() -> Layout:
-    """The layout of a record batch whose records are bytes, compressed as they are. Its own fields: a layout relates them."""
-    fields = [copy.copy(field) for field in RECORD_BATCH.fields]
-    for field in fields:
-        if field.name == _RECORDS:
-            field.codec = Bytes(None)
-    return Layout(RECORD_BATCH.layout_name, *fields, source=RECORD_BATCH.source_file)
-
-
 _SECTION = _compressed()
-_BATCH = _without_records()
+_HEADER = RECORD_BATCH.offset_of(_RECORDS)
+_LENGTH = next(field for field in RECORD_BATCH.fields if field.measures is not None)
+_CRC = next(field for field in RECORD_BATCH.fields if field.checksum is not None)
+_ATTRIBUTES = RECORD_BATCH.by_name["attributes"]
 
 
 def recompressed(
@@ -72,21 +67,46 @@ def recompressed(
     Raises :class:`~codecgen.runtime.errors.CodecError` for records that cannot be decompressed, and where the codec has no such
     level.
     """
-    batch = _BATCH.parse(data, file=file, position=position, strict=False)
-    plain = _decompressed(
-        batch, Session(strict=False, limits=limits or Limits(), file=file), position
-    )
-    batch.attributes.compression = codec
+    session = Session(strict=False, limits=limits or Limits(), file=file, level=level)
+    start = RECORD_BATCH.offset_of(_ATTRIBUTES.name)
+    end = start + RECORD_BATCH.size_of(_ATTRIBUTES.name)
+    before, after, attributes = _changed(bytes(data[start:end]), codec)
+    stream = _SECTION.open(Source(data, session, pos=_HEADER, origin=position), before)
+    if stream.pending is not None:
+        raise stream.pending
+    plain = memoryview(stream.data)[stream.pos : stream.end]
     try:
-        batch[_RECORDS] = _SECTION.pack(plain, batch, Session(level=level))
-        return bytes(_BATCH.build(batch))
+        records = _SECTION.pack(bytes(plain), after, session)
+        header = bytearray(data[:_HEADER])
+        header[start:end] = attributes
+        return _built(header, records)
     except BuildError as error:
         raise error.located(position=position, file=file) from None
 
 
-def _decompressed(batch: Any, session: Session, position: int) -> bytes:
-    given = Source(batch[_RECORDS], session, origin=position)
-    stream = _SECTION.open(given, batch)
-    if stream.pending is not None:
-        raise stream.pending
-    return bytes(memoryview(stream.data)[stream.pos : stream.end])
+@lru_cache(maxsize=64)
+def _changed(attributes: bytes, codec: Compression) -> tuple[Container, Container, bytes]:
+    """A batch that has attributes only, the same with another codec, and the bytes of its attributes: there are few of them."""
+    session = Session(strict=False)
+    before, after = (_ATTRIBUTES.codec.read(Source(attributes, session), None) for _ in range(2))
+    after.compression = codec
+    batch = Container(attributes=after)
+    written = _ATTRIBUTES.codec.write(after, batch, session)
+    return Container(attributes=before), batch, bytes(written)
+
+
+def _built(header: bytearray, records: bytes) -> bytes:
+    """A batch with other attributes and records: its length and checksum are those of these."""
+    assert _LENGTH.measures is not None and _CRC.checksum is not None
+    session = Session()
+
+    def put(field: Field, value: int) -> None:
+        at = RECORD_BATCH.offset_of(field.name)
+        data = field.codec.write(value, None, session)
+        header[at : at + len(data)] = data
+
+    size = len(header) + len(records)
+    put(_LENGTH, size - RECORD_BATCH.offset_of(_LENGTH.measures[0]))
+    ((first, _),) = _CRC.covers
+    put(_CRC, _CRC.checksum(bytes(header[RECORD_BATCH.offset_of(first) :]) + records))
+    return bytes(header) + records

@@ -18,8 +18,15 @@ from kafka_log.segment.row_selection import Aborted, numbers
 MERGED = 1 << 18
 """Records that are gathered before they are merged into what is known of their keys."""
 
-_KEY = np.dtype([("hash", "V16"), ("first", np.int64), ("last", np.int64), ("count", np.int64)])
-_KEY = np.dtype([*_KEY.descr, ("tombstone", np.bool_)])
+_KEY = np.dtype(
+    [
+        ("hash", "V16"),
+        ("first", np.int64),
+        ("last", np.int64),
+        ("count", np.int64),
+        ("tombstone", np.bool_),
+    ]
+)
 
 
 class Settled(NamedTuple):
@@ -103,7 +110,8 @@ class Missing:
         self._pending, self._count = [], 0
         if not len(rows):
             return
-        order = np.lexsort((rows["last"], *_halves(rows["hash"])))
+        high, low = _halves(rows["hash"])
+        order = np.lexsort((rows["last"], high, low))
         rows = rows[order]
         starts = np.flatnonzero(np.append(True, rows["hash"][1:] != rows["hash"][:-1]))
         ends = np.append(starts[1:], len(rows)) - 1
@@ -116,13 +124,10 @@ class Missing:
         keys = self._keys
         if not len(keys):
             return
-        high, low = _halves(keys["hash"])
-        known = {pair: i for i, pair in enumerate(zip(high.tolist(), low.tolist(), strict=True))}
         later = np.zeros(len(keys), bool)
         older = np.zeros(len(keys), bool)
         for offsets, hashes in self._keys_there():
-            pairs = zip(*(half.tolist() for half in _halves(hashes)), strict=True)
-            at = np.array([known.get(pair, -1) for pair in pairs])
+            at = _found(keys["hash"], hashes)
             offsets, at = offsets[at >= 0], at[at >= 0]
             later[at[offsets > keys["last"][at]]] = True
             older[at[offsets < keys["last"][at]]] = True
@@ -173,6 +178,23 @@ class Missing:
             own = rows[rows["producer"] == producer]
             out[producer] = own["first"], ~own["control"]
         return out
+
+
+def _found(known: Any, hashes: Any) -> Any:
+    """The place of each hash among those that are known, -1 where it is none of them."""
+    known_high, known_low = _halves(known)
+    high, low = _halves(hashes)
+    at = np.searchsorted(known_low, low)
+    out = np.full(len(hashes), -1)
+    while True:  # several may have the same half, though hardly ever
+        inside = np.flatnonzero(at < len(known))
+        inside = inside[known_low[at[inside]] == low[inside]]
+        same = known_high[at[inside]] == high[inside]
+        out[inside[same]] = at[inside[same]]
+        if same.all():
+            return out
+        at[inside] += 1
+        at[inside[same]] = len(known)
 
 
 def _halves(hashes: Any) -> tuple[Any, Any]:
