@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from kafka_codecs import Compression
-from kafka_log.disk.directory import Partition, Segment, utf8
+from kafka_log.disk.directory import Partition, Segment
 from kafka_log.disk.placement import MAX_RELATIVE
 from kafka_log.segment import framing
 from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
@@ -34,13 +34,13 @@ CONVERTED = pa.schema(
     [
         pa.field("topic", pa.string(), False),
         pa.field("partition", pa.int64(), False),
-        pa.field("file", pa.string(), False, {"doc": "The segment that was read."}),
+        pa.field("base_offset", pa.int64(), False, {"doc": "That of the segment."}),
         pa.field("what", pa.string(), False, {"doc": "kept: as it was; converted: some is not."}),
         pa.field("records", pa.int64(), False, {"doc": "Markers too."}),
         pa.field("batches", pa.int64(), False, {"doc": "Batches and messages that were read."}),
-        pa.field("batches_after", pa.int64(), False),
+        pa.field("batches_out", pa.int64(), False),
         pa.field("bytes", pa.int64(), False, {"doc": "What they had."}),
-        pa.field("bytes_after", pa.int64(), False),
+        pa.field("bytes_out", pa.int64(), False),
         pa.field("ratio", pa.float64(), True, {"doc": "Bytes after, of those before."}),
     ]
 )
@@ -53,13 +53,13 @@ _BOUNDS = ("base_offset", "last_offset")
 class Converted:
     """A row of :data:`CONVERTED`, of one partition."""
 
-    file: str
+    base_offset: int
     what: str
     records: int
     batches: int
-    batches_after: int
+    batches_out: int
     bytes: int
-    bytes_after: int
+    bytes_out: int
     ratio: float | None = None
 
 
@@ -83,7 +83,8 @@ def write_converted(
                 base = int(headers.first[0])
             if base is not None:
                 log.begin(base)
-                rows.append(_write(_Out(log), segment, headers, counts, target))
+                made = _write(_Out(log), segment, headers, counts, target, base)
+                rows.append(made)
             note_epochs(epochs, headers, np.ones(len(headers), bool))
             advance(segment.size)
     finish(partition, out, log.segments, epochs, end)
@@ -174,7 +175,9 @@ def _entries(piece: memoryview) -> Iterator[Entry]:
         position += frame.size
 
 
-def _write(out: _Out, segment: Segment, headers: Headers, counts: Any, target: Target) -> Converted:
+def _write(
+    out: _Out, segment: Segment, headers: Headers, counts: Any, target: Target, base: int
+) -> Converted:
     kinds = _kinds(headers, counts, target)
     name = os.fspath(segment.path)
     columns = Columns(_BOUNDS, name)
@@ -201,7 +204,7 @@ def _write(out: _Out, segment: Segment, headers: Headers, counts: Any, target: T
                     out.put(data, first, last)
     size = int(headers.size.sum())
     return Converted(
-        utf8(name),
+        base,
         "kept" if (kinds == _COPY).all() else "converted",
         int(counts.sum()),
         len(headers),

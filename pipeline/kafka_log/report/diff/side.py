@@ -130,7 +130,8 @@ class Side:
 
     def _read(self, advance: Advance) -> Iterator[Any]:
         bounds = [s.base_offset if s.is_named else None for s in self.segments[1:]]
-        for number, (segment, bound) in enumerate(zip(self.segments, [*bounds, None], strict=True)):
+        for number, segment in enumerate(self.segments):
+            bound = bounds[number] if number < len(bounds) else None
             known = len(self.damage)
             at = 0
             reader = BlockReader(

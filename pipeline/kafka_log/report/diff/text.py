@@ -1,4 +1,4 @@
-"""A comparison for people: a paragraph for each partition that is not the same, then how many there are of each kind."""
+"""A comparison for people: a paragraph for each partition whose records are not the same, then how many there are of each kind."""
 
 from __future__ import annotations
 
@@ -8,18 +8,28 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.report.diff.answer import VERDICTS
+from kafka_log.report.diff.answer import PROBLEMS, VERDICTS
 
 _INDENT = "  "
+
+_WORDS = {
+    "missing": "with missing records",
+    "only_in": "on one side only",
+    "cleaned": "compacted further",
+    "batches": "same in other batches",
+    "segments": "same in other segments",
+}
+_SAME = ("batches", "segments", "same")
+"""Nothing to tell of one by one."""
 
 
 def as_paragraphs(table: pa.Table, width: int | None) -> str:
     """The partitions of a table in its order. ``width`` is that of the screen; None: lines are as long as they are."""
     rows = table.to_pylist()
-    paragraphs = [_paragraph(row, width) for row in rows if row["verdict"] != "same"]
+    paragraphs = [_paragraph(row, width) for row in rows if row["verdict"] not in _SAME]
     counts = Counter(row["verdict"] for row in rows)
     noun = "partition" if len(rows) == 1 else "partitions"
-    kinds = ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v])
+    kinds = ", ".join(f"{counts[v]} {_WORDS.get(v, v)}" for v in VERDICTS if counts[v])
     return "\n\n".join([*paragraphs, f"{len(rows)} {noun}: {kinds}"]) + "\n"
 
 
@@ -36,7 +46,7 @@ def _side(row: dict[str, Any], name: str) -> str:
     text = f"{name.upper()}: {row[f'directory_{name}']}"
     if row[f"end_{name}"] is not None:
         text += f", offsets {row[f'start_{name}']} to before {row[f'end_{name}']}"
-    if row["first_offset"] is not None:
+    if row["verdict"] in PROBLEMS:
         if row[f"file_{name}"] is None:
             text += f"; nothing at offset {row['first_offset']}"
         else:
