@@ -22,7 +22,8 @@ def load_into_broker(
     """A running KRaft broker whose partitions ("topic-0") hold the *.log files of the given folders.
 
     The broker goes through them as after a crash: it checks every batch, cuts the log at the first that it does not
-    accept, and writes the indexes and producer snapshots anew. Without ``recover`` it takes all files as after an orderly stop.
+    accept, and writes the indexes and producer snapshots anew. Without ``recover`` it takes all files of the folders as
+    they are, as after a clean stop.
     """
     topics: dict[str, int] = defaultdict(int)
     for name in partitions:
@@ -41,10 +42,11 @@ def load_into_broker(
         yield broker
 
 
-def _replace(target: Path, source: Path, files: str) -> None:
+def _replace(target: Path, source: Path, which: str) -> None:
     for path in target.iterdir():
         if path.name != KEPT:
             path.unlink()
-    for path in source.glob(files):
-        if path.name != KEPT:
-            shutil.copyfile(path, target / path.name)
+    for path in source.glob(which):
+        if path.name == KEPT:
+            continue
+        shutil.copyfile(path, target / path.name)

@@ -32,7 +32,7 @@ class Account:
             if one.first_offset is None or one.last_offset is None:
                 continue
             at = int(np.searchsorted(begin, one.first_offset, side="right")) - 1
-            if at >= 0 and one.last_offset <= end[at]:
+            if at >= 0 and one.first_offset <= one.last_offset <= end[at]:
                 one.what, one.reason = "twice", f"batches with these offsets are kept: {one.reason}"
         return [*self.said, *self._untaken]
 

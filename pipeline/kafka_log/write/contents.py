@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kafka_codecs import LOG_ENTRY
 from kafka_log.disk.directory import Segment
 from kafka_log.disk.placement import in_order, outside
 from kafka_log.segment.block_reader import BlockReader
@@ -65,16 +66,23 @@ def contents(segment: Segment) -> Contents:
             rows.append(np.diff(item.starts()))
             count += item.entries
             continue
-        wrong = damage(item)
-        if wrong:
+        reason = _wrong(item)
+        if reason is not None:
             sound = sum(crc_ok(item, record) is not False for record in item.records)
-            troubles[count] = Trouble(str(wrong[0]), sound)
-        single.append(_ending_early(item) if wrong else row_of(item))
+            troubles[count] = Trouble(reason, sound)
+        single.append(row_of(item) if reason is None else _ending_early(item))
         rows.append(np.array([len(item.records)]))
         count += 1
     headers = joined([*parts, of_rows(single)])
     lost = () if reader.end is None else reader.end.lost
     return Contents(segment, headers, np.concatenate(rows), troubles, lost)
+
+
+def _wrong(batch: Batch) -> str | None:
+    """Why a batch cannot stay as it is."""
+    if batch.magic not in LOG_ENTRY.cases:
+        return f"no version of the format is {batch.magic}"
+    return next(map(str, damage(batch)), None)
 
 
 def _ending_early(batch: Batch) -> tuple[Any, ...]:

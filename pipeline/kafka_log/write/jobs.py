@@ -142,4 +142,4 @@ def _reindexed(partition: Partition, out: Path, interval: int, advance: Advance)
 
 
 def _name(segment: Segment) -> str:
-    return utf8(os.fspath(segment.path))
+    return utf8(segment.path.name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -37,7 +36,8 @@ def write_partition(
             job.segment(log, segment, _next_base(partition.segments, i))
             advance(segment.size)
         job.end(log)
-    segments = finish(partition, out, log.segments, job.epochs, job.last + 1)
+    whose = not wanted.flatten
+    segments = finish(partition, out, log.segments, job.epochs, job.last + 1, producers=whose)
     return [*job.account.rows(), *open_transactions(segments)]
 
 
@@ -47,10 +47,13 @@ def finish(
     written: Sequence[tuple[Path, int]],
     epochs: Sequence[tuple[int, int]],
     end: int,
+    *,
+    producers: bool = True,
 ) -> list[Segment]:
     """Write what belongs beside segments that are there: indexes, producer snapshots, leader epochs, the topic's id. ``written`` are
     the paths of the segments and their base offsets, ``epochs`` the leader epochs of their batches (see
-    :func:`~kafka_log.write.checkpoints.write_leader_epochs`), ``end`` the offset after the last batch. Raises OSError."""
+    :func:`~kafka_log.write.checkpoints.write_leader_epochs`), ``end`` the offset after the last batch. Without ``producers`` nobody's
+    transactions go on where the log begins. Raises OSError."""
     last = len(written) - 1
     segments = [
         Segment(
@@ -59,7 +62,8 @@ def finish(
         for i, (path, base) in enumerate(written)
     ]
     if segments:
-        _copy_first_snapshot(source, segments[0], out)
+        if producers:
+            _copy_first_snapshot(source, segments[0], out)
         if write_indexes(segments, out):
             raise OSError(f"{out}: what was written there cannot be read again")
         write_leader_epochs(source.directory, out, epochs, segments[0].base_offset, end)
@@ -84,14 +88,19 @@ def open_transactions(segments: Sequence[Segment]) -> list[Said]:
         return []
     return [
         Said(
-            utf8(os.fspath(segments[0].path.parent.name)),
+            _file_of(first, segments),
             "open",
             first_offset=first,
-            reason=f"the transaction of producer {producer} has not ended: from here on read_committed gives nothing until it is "
-            f"aborted (kafka-transactions.sh abort --start-offset {first})",
+            reason=f"the transaction of producer {producer} has not ended: read_committed gives nothing from here on",
         )
         for producer, first in found.begun
     ]
+
+
+def _file_of(offset: int, segments: Sequence[Segment]) -> str:
+    """The segment that an offset lies in."""
+    before = [segment.path.name for segment in segments if segment.base_offset <= offset]
+    return before[-1] if before else segments[0].path.name
 
 
 def _next_base(segments: Sequence[Segment], i: int) -> int | None:
@@ -128,7 +137,7 @@ class _Job:
         wanted, base = self._wanted, base_of(segment)
         if not wanted.needs(base, next_base):
             return
-        name = utf8(os.fspath(segment.path))
+        name = utf8(segment.path.name)
         found = contents(segment)
         headers = found.headers
         there = placed(found, next_base, self.last, wanted.keep_damaged)

@@ -12,7 +12,12 @@ SAID = pa.schema(
     [
         pa.field("topic", pa.string(), False),
         pa.field("partition", pa.int64(), False),
-        pa.field("file", pa.string(), False, {"doc": "The segment that was read."}),
+        pa.field(
+            "file",
+            pa.string(),
+            False,
+            {"doc": "The segment that was read; for open the one that was written."},
+        ),
         pa.field(
             "what",
             pa.string(),

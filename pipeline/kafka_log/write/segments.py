@@ -15,10 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
+from kafka_codecs import LOG_ENTRY
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.disk.directory import Segment
 from kafka_log.disk.placement import MAX_RELATIVE
 from kafka_log.segment.columnar import Scanner
+from kafka_log.segment.framing import layout_of
 from kafka_log.segment.model import Policy
 from kafka_log.segment.positioned_reads import open_segment, read_exactly
 from kafka_log.write.contents import Contents
@@ -162,10 +164,17 @@ def write_batches(
                     log.write(piece)
             else:
                 (index,) = run.batches
-                anew.append(_write_anew(log, index, list(given), keep_damaged, constants))
+                version = {"magic": _version(int(found.headers.magic[index]))}
+                anew.append(_write_anew(log, index, list(given), keep_damaged, constants | version))
     if log.size > MAX_SEGMENT:
         raise OSError(f"{found.segment.path}: what is written of it is too large for a segment")
     return anew
+
+
+def _version(magic: int) -> int:
+    """The version of the format that a batch is read as."""
+    layout = layout_of(magic)
+    return next(version for version, known in LOG_ENTRY.cases.items() if known is layout)
 
 
 def _write_anew(
