@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import pyarrow as pa
+
 from kafka_log import LogDirectory, scan
 from tests.brokers.brokers import KraftBroker
 from tests.brokers.maven import ADMINISTRATOR
@@ -48,16 +50,21 @@ def ours(
         partitions=place[1],
         **more,
     )
-    return summed([row for batch in stream for row in batch.to_pylist()])
+    return summed(plain(stream.read_all()))
+
+
+def plain(table: pa.Table) -> list[dict[str, Any]]:
+    """Rows whose timestamps are milliseconds."""
+    names = table.column_names
+    at = names.index("timestamp")
+    return table.set_column(at, "timestamp", table.column(at).cast(pa.int64())).to_pylist()
 
 
 def summed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Count, ends and digest of rows (see samples/README.md)."""
+    """Count, ends and digest of such rows (see samples/README.md)."""
     digest = hashlib.sha256()
     for row in rows:
-        time = row["timestamp"]
-        millis = -1 if time is None else time.value // 1_000_000 if hasattr(time, "value") else time
-        digest.update(struct.pack(">qq", row["offset"], millis))
+        digest.update(struct.pack(">qq", row["offset"], row["timestamp"]))
         digest.update(_blob(row["key"]) + _blob(row["value"]))
         digest.update(struct.pack(">i", len(row["headers"])))
         for header in row["headers"]:
