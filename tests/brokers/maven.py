@@ -48,6 +48,7 @@ READ_BACK = Build("kafka-clients", "4.4.0", "2.21.7", "ReadBack")
 INTERNAL_TOPICS = Build("kafka_2.13", "4.4.0", "2.21.7", "InternalTopics")
 MESSAGES = Build("kafka_2.13", "4.4.0", "2.21.7", "Messages")
 ADMINISTRATOR = Build("kafka-clients", "4.4.0", "2.21.7", "Administrator")
+STREAMS_MEMBER = Build("kafka-clients", "4.4.0", "2.21.7", "StreamsMember")
 
 
 def cache_dir() -> Path:

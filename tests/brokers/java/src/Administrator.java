@@ -63,6 +63,9 @@ public final class Administrator implements AutoCloseable {
             case "transactions" -> transactions(answer.putArray("transactions"));
             case "producers" -> producers(request, answer);
             case "groups" -> groups(answer.putArray("groups"));
+            case "commit_for_streams" -> await(admin.alterStreamsGroupOffsets(request.get("group").asText(),
+                Map.of(new TopicPartition(request.get("topic").asText(), request.get("partition").asInt()),
+                    new OffsetAndMetadata(request.get("offset").asLong(), "of streams"))).all());
             default -> throw new IllegalArgumentException("unknown op " + request.get("op"));
         }
     }
