@@ -286,10 +286,16 @@ class LogDirectory:
         return state_table(found, what, as_of, topics=topics, numbers=numbers, salvage=salvage)
 
     def metadata_changes(
-        self, first: int, last: int, what: str = "topics", *, salvage: bool = False
+        self,
+        first: int | None = None,
+        last: int | None = None,
+        what: str = "topics",
+        *,
+        salvage: bool = False,
     ) -> pa.Table:
         """What is not the same after the records at two offsets: a row for each thing that was added, removed or changed, with the
-        columns that differ and what they said, as JSON. Raises as :meth:`metadata`."""
+        columns that differ and what they said, as JSON. ``first`` None is the earliest that can be told (with a log that begins at
+        offset 0: before its first record), ``last`` None the end. Raises as :meth:`metadata`."""
         from kafka_log.report.metadata_changes import change_table
 
         topics, numbers = _set(self._topics), _set(self._numbers)
