@@ -16,6 +16,7 @@ from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from kafka_codecs import Compression
 from kafka_log.disk.directory import Partition, Segment
 from kafka_log.disk.placement import MAX_RELATIVE
+from kafka_log.disk.replicas import LAST_OFFSET
 from kafka_log.segment import framing
 from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
 from kafka_log.segment.block_reader import BlockReader
@@ -109,7 +110,9 @@ def _read(segment: Segment, start: int) -> tuple[Headers, Any]:
         raise _refused(reader.end.error)
     headers = joined([*parts, of_rows([])])
     before = np.concatenate([[start - 1], headers.last[:-1]])
-    wrong = np.flatnonzero(headers.first[: len(headers)] <= before[: len(headers)])
+    before = before[: len(headers)]
+    wrong = (headers.first <= before) | (headers.last < headers.first)
+    wrong = np.flatnonzero(wrong | (headers.last == LAST_OFFSET))
     if len(wrong):
         where = Where(position=int(headers.position[wrong[0]]), file=os.fspath(segment.path))
         raise _refused(ValueRefused("its offsets are not after those before it", where))

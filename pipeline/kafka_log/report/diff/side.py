@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from kafka_log.disk.directory import Partition, Segment
+from kafka_log.disk.replicas import LAST_OFFSET
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.model import Batch, Policy, Tail
@@ -229,7 +230,8 @@ def _rows(part: Block | Batch, segment: int) -> Any:
         if part.base_offset is None:
             return np.empty(0, HEADER)
         count = len(part.records) if part.record_count is None else part.record_count
-        values = (getattr(part, name) for name in _NAMES.values())
+        # An offset that is too large for one; the last one is no better: no record may have it.
+        values = (min(getattr(part, name), LAST_OFFSET) for name in _NAMES.values())
         return _array([segment, part.base_offset, count, *values])
     heads = part.batch_headers
     rows = np.zeros(heads.num_rows, HEADER)
@@ -255,7 +257,7 @@ def _array(values: list[Any]) -> Any:
 def _rising(rows: Any, start: int | None, bound: int | None) -> Any:
     """Which batches have offsets after those before them, and before ``bound``."""
     first, last = rows["first"], rows["last"]
-    good = (last >= first) & (first >= (-1 if start is None else start))
+    good = (last >= first) & (first >= (start or 0)) & (last < LAST_OFFSET)
     if bound is not None:
         good &= last < bound
     if (first[1:] > last[:-1])[good[1:] & good[:-1]].all() and good.all():
