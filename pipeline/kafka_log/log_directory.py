@@ -347,7 +347,7 @@ class LogDirectory:
         ``batches``, ``segments``, ``same``. ``first_offset`` is where it begins. Counts are of records, markers too. See
         :data:`kafka_log.report.diff.answer.DIFFERENCES`. Partitions are paired by their names; a path of one partition with
         another such path whatever their names are. ``advance`` is told of bytes that are done. Memory: a chunk of each log, and
-        some 100 bytes for each key of records that one side has not. Raises OSError.
+        a few hundred bytes for each key of records that one side has not. Raises OSError.
         """
         from kafka_log.report.diff import diff_table, pairs_of
 

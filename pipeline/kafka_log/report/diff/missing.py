@@ -38,7 +38,7 @@ class Settled(NamedTuple):
 
 
 class Missing:
-    """What a side lacks. Memory: some 100 bytes for each key, and for each marker.
+    """What a side lacks. Memory: a few hundred bytes for each key, and some for each marker.
 
     A cleaner removes a record that has a later one of its key, a tombstone, a record of an aborted transaction, and a marker
     whose transaction has no records any more. It never keeps an older record of a key than one that it removes.
