@@ -44,16 +44,17 @@ def run_writing(options: argparse.Namespace, what: str, job: Job) -> int:
         return table
 
     try:
-        code = show(options, answer, "no partitions")
+        code = show(options, answer, "no partitions", _text)
     except KeyboardInterrupt:
         print(
             f"kafka-log: interrupted: the partitions in {options.out} are whole, the same command goes on",
             file=sys.stderr,
         )
         return COULD_NOT_RUN
-    if lost:
-        print(
-            f"kafka-log: {lost} times something was lost, see the rows that say so", file=sys.stderr
-        )
-        return PROBLEMS
-    return code
+    return PROBLEMS if lost else code
+
+
+def _text(table: pa.Table, width: int | None) -> str:
+    from kafka_log.report.said_text import said_text
+
+    return said_text(table, width)

@@ -26,7 +26,7 @@ class Account:
         self._lasts: list[Any] = [np.empty(0, np.int64)]
 
     def rows(self) -> list[Said]:
-        """All of them. What was not taken is lost, unless its offsets are there."""
+        """All of them, by files. What was not taken is lost, unless its offsets are there."""
         begin, end = self._runs()
         for one in self._untaken:
             if one.first_offset is None or one.last_offset is None:
@@ -34,7 +34,7 @@ class Account:
             at = int(np.searchsorted(begin, one.first_offset, side="right")) - 1
             if at >= 0 and one.first_offset <= one.last_offset <= end[at]:
                 one.what, one.reason = "twice", f"batches with these offsets are kept: {one.reason}"
-        return [*self.said, *self._untaken]
+        return sorted([*self.said, *self._untaken], key=lambda one: one.file)
 
     def _runs(self) -> tuple[Any, Any]:
         """Runs of offsets that are kept without a gap between batches: first and last."""
@@ -103,12 +103,14 @@ class Account:
 
 
 def _sum(name: str, what: str, headers: Headers, which: Any, rows: Any) -> Said:
-    """Some batches in one row."""
+    """Some batches in one row. It says where they lie if that is one place."""
     count = int(np.count_nonzero(which))
     found = Said(name, what, count, int(rows[which].sum()))
     if count:
-        found.byte = int(headers.position[which][0])
-        found.bytes = int(headers.size[which].sum())
+        start, size = headers.position[which], headers.size[which]
+        found.bytes = int(size.sum())
+        if start[0] + found.bytes == start[-1] + size[-1]:
+            found.byte = int(start[0])
         found.first_offset = int(headers.first[which].min())
         found.last_offset = int(headers.last[which].max())
     return found

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kafka_log.disk.directory import Partition, Segment, utf8
+from kafka_log.disk.placement import MAX_RELATIVE
 from kafka_log.disk.producer_snapshots import producers_of
 from kafka_log.disk.transactions import transactions
 from kafka_log.segment.header_arrays import Headers
@@ -20,7 +21,7 @@ from kafka_log.write.choice import Wanted, has_producer, is_hidden, not_committe
 from kafka_log.write.contents import Contents, base_of, contents, placed
 from kafka_log.write.indexes import write_indexes
 from kafka_log.write.said import Said
-from kafka_log.write.segments import NO_PRODUCER, Anew, LogWriter, write_batches
+from kafka_log.write.segments import NO_PRODUCER, Anew, LogWriter, without_records, write_batches
 
 Advance = Callable[[int], None]
 
@@ -170,11 +171,20 @@ class _Job:
         self._note(headers, there, taken, base)
 
     def end(self, log: LogWriter) -> None:
-        """The log ends where it did, also where its last batches are not taken: a segment without batches says so. Consumers may have
-        seen the offsets that new records would have otherwise."""
-        is_short = self._end > self.last + 1 or not log.segments
-        if self._wanted.is_all and is_short and log.base_offset != self._end:
+        """The log ends where it did, also where its last batches are not taken, with a batch without records, as compaction leaves them.
+        Consumers may have seen the offsets that new records would have otherwise, and go on from there."""
+        if not self._wanted.is_all:
+            return
+        if not log.segments:
             log.begin(self._end)
+        first, last = self.last + 1, self._end - 1
+        if first <= last and log.base_offset < first:
+            if last - log.base_offset > MAX_RELATIVE:
+                log.begin(max(first, last - MAX_RELATIVE))
+                first = log.base_offset
+            epoch = self.epochs[-1][0] if self.epochs else -1
+            log.write(without_records(first, last, epoch))
+            self.last = last
 
     def _uncommitted(self, name: str, found: Contents, taken: Any) -> Any:
         """Which batches hold no committed data."""

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
-from kafka_codecs import LOG_ENTRY
+from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.disk.directory import Segment
 from kafka_log.disk.placement import MAX_RELATIVE
@@ -130,6 +130,17 @@ class Anew:
     written: int
     left_out: int
     error: str | None = None
+
+
+def without_records(first: int, last: int, leader_epoch: int) -> bytes:
+    """A batch with some offsets and no records."""
+    batch = {
+        "base_offset": first,
+        "last_offset_delta": last - first,
+        "partition_leader_epoch": leader_epoch,
+        "records": [],
+    }
+    return bytes(RECORD_BATCH.build(batch))
 
 
 def write_batches(
