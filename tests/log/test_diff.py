@@ -285,3 +285,17 @@ def test_small_chunks_give_the_same_answer(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(side, "BlockReader", lambda *p, **o: reader(*p, chunk_bytes=700, **o))
     monkeypatch.setattr(walk, "SHORT", 0)
     assert LogDirectory(a).diff(b).equals(expected)
+
+
+def test_equal_batches_are_not_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor are those that lie before or after all of the other log."""
+    log = [Entry(i, i, 0, (Made(i, b"k", b"v"),), codec=Compression.ZSTD) for i in range(9)]
+    a, b = write(tmp_path / "a", log, [3]), write(tmp_path / "b", log[3:7])
+
+    def refused(*_: object) -> Iterator[Any]:
+        raise AssertionError("it decodes")
+
+    monkeypatch.setattr(walk, "Compared", refused)
+    row = difference(a, b)
+    assert row["findings"] == ["behind_b", "trimmed_b"]
+    assert (row["same"], row["behind_b"], row["trimmed_b"]) == (4, 2, 3)

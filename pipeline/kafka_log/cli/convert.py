@@ -48,6 +48,7 @@ def run(options: argparse.Namespace) -> int:
             lambda log, advance: log.convert(
                 options.out, codec=options.codec, level=options.level, advance=advance
             ),
+            text=None,
         )
     except ValueError as error:
         print(f"kafka-log: {error}", file=sys.stderr)

@@ -76,8 +76,8 @@ def write_converted(
     epochs: list[tuple[int, int]] = []
     end = 0
     with LogWriter(out) as log:
-        for segment in partition.segments:
-            headers, counts = _read(segment, end)
+        for i, segment in enumerate(partition.segments):
+            headers, counts = _read(segment, end, _next_base(partition, i))
             base = base_of(segment)
             end = max(end, base or 0, int(headers.last[-1]) + 1 if len(headers) else 0)
             if base is None and len(headers):
@@ -92,8 +92,15 @@ def write_converted(
     return rows
 
 
-def _read(segment: Segment, start: int) -> tuple[Headers, Any]:
-    """The batches of a segment and how many records each has. Raises CodecError, also where offsets do not rise from ``start`` on."""
+def _next_base(partition: Partition, i: int) -> int:
+    """The first offset of the segment after one."""
+    found = (base_of(segment) for segment in partition.segments[i + 1 :])
+    return next((base for base in found if base is not None), LAST_OFFSET)
+
+
+def _read(segment: Segment, start: int, stop: int) -> tuple[Headers, Any]:
+    """The batches of a segment and how many records each has. Raises CodecError, also where offsets do not rise from ``start`` on,
+    or are not below ``stop``."""
     reader = BlockReader(segment.path, policy=Policy.KAFKA, tail=segment.tail, size=segment.size)
     parts: list[Headers] = []
     counts = [np.empty(0, np.int64)]
@@ -112,10 +119,15 @@ def _read(segment: Segment, start: int) -> tuple[Headers, Any]:
     before = np.concatenate([[start - 1], headers.last[:-1]])
     before = before[: len(headers)]
     wrong = (headers.first <= before) | (headers.last < headers.first)
-    wrong = np.flatnonzero(wrong | (headers.last == LAST_OFFSET))
+    wrong = np.flatnonzero(wrong | (headers.last >= stop))
     if len(wrong):
         where = Where(position=int(headers.position[wrong[0]]), file=os.fspath(segment.path))
-        raise _refused(ValueRefused("its offsets are not after those before it", where))
+        raise _refused(
+            ValueRefused(
+                "its offsets are not after those before it, or not before those of the next segment",
+                where,
+            )
+        )
     return headers, np.concatenate(counts)
 
 
