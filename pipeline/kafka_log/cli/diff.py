@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import PROBLEMS, progress_of, say_left_out
+from kafka_log.cli.common import PROBLEMS, progress_of
+from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
     command.add_argument("a", metavar="A", help="segment, partition or log directory")
     command.add_argument("b", metavar="B", help="the same of another replica, or a copy")
-    add_table_arguments(command, paths=False)
+    add_table_arguments(command, CHOICE, paths=False)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -45,8 +46,7 @@ def _compared(log: LogDirectory, options: argparse.Namespace) -> tuple[pa.Table,
     from kafka_log.log_directory import LogDirectory
     from kafka_log.report.diff.answer import PROBLEMS as DIFFERENCES
 
-    other = LogDirectory(options.b, include=options.include)
-    say_left_out([s for s in other.left_out if options.topic is None or s.topic in options.topic])
+    other = LogDirectory(options.b)
     sides = (*log.partitions, *other.partitions)
     total = sum(segment.size for p in sides for segment in p.segments)
     with progress_of("comparing", total) as advance:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.segment.columnar import Scanner
-from kafka_log.segment.row_selection import numbers
+from kafka_log.segment.row_masks import numbers
 from kafka_log.write.encoding import encode
 
 GROUP_BYTES = 16384

@@ -13,7 +13,8 @@ from kafka_log.report.diff.rows import rows_of
 from kafka_log.report.diff.side import Side
 from kafka_log.report.keys import hashes_of
 from kafka_log.segment.model import Policy
-from kafka_log.segment.row_selection import Aborted, numbers
+from kafka_log.segment.row_masks import Spans, numbers
+from kafka_log.segment.row_selection import Aborted
 
 MERGED = 1 << 18
 """Records that are gathered before they are merged into what is known of their keys."""
@@ -62,7 +63,7 @@ class Missing:
             self._markers.append(np.stack([producers[control], offsets[control]], axis=1))
         data = ~control
         in_transaction = data & numbers(rows, "is_transactional")
-        if in_transaction.any() and self._aborted:
+        if in_transaction.any():
             gone = in_transaction & self._aborted.mask(numbers(rows, "producer_id"), offsets)
             self.cleaned += int(gone.sum())
             data &= ~gone
@@ -86,9 +87,10 @@ class Missing:
         self.first = offset if self.first is None else min(self.first, offset)
 
     @cached_property
-    def _aborted(self) -> Aborted:
+    def _aborted(self) -> Spans:
         found = transactions(self.has.segments, Policy.SALVAGE, damage_raises=False)
-        return Aborted((t.producer_id, t.first_offset, t.last_offset) for t in found.aborted)
+        aborted = ((t.producer_id, t.first_offset, t.last_offset) for t in found.aborted)
+        return Spans(Aborted(aborted))
 
     # ------------------------------------------------------------ keys
 

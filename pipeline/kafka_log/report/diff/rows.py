@@ -12,8 +12,10 @@ import pyarrow.compute as pc
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.report.diff.side import Damage, Side, pieces
-from kafka_log.segment.columnar import CHUNK_BYTES, Scanner
-from kafka_log.segment.row_selection import numbers
+from kafka_log.segment.columnar import Scanner
+from kafka_log.segment.cursor import CHUNK_BYTES
+from kafka_log.segment.row_masks import numbers
+from kafka_log.segment.row_selection import RowSelection
 
 MIN_CHUNK = 1 << 16
 
@@ -58,7 +60,7 @@ def _decoded(
     scanner = Scanner(
         side.path(piece[0]),
         columns,
-        offsets=(low, high),
+        selection=RowSelection(offsets=(low, high)),
         start=start,
         stop=stop,
         chunk_bytes=min(max(stop - start, MIN_CHUNK), CHUNK_BYTES),

@@ -17,7 +17,7 @@ from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.model import Batch, Policy, Tail
 from kafka_log.segment.reader import SegmentReader
-from kafka_log.segment.row_selection import numbers
+from kafka_log.segment.row_masks import numbers
 
 HEADER = np.dtype(
     [

@@ -13,7 +13,7 @@ from kafka_log.disk.directory import Partition
 from kafka_log.report.diff.missing import Missing
 from kafka_log.report.diff.rows import Compared, merged, rows_of
 from kafka_log.report.diff.side import Advance, Side
-from kafka_log.segment.row_selection import numbers
+from kafka_log.segment.row_masks import numbers
 
 SAME = ("last", "size", "crc", "epoch", "magic")
 """What tells that batches with the same first offset are the same bytes, where both have a right checksum."""
