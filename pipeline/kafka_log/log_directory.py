@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -137,13 +138,14 @@ class LogDirectory:
     def cut(
         self,
         out: Place,
+        offsets: Range | None = None,
+        timestamps: Range | None = None,
         *,
-        offsets: Range = (None, None),
-        timestamps: Range = (None, None),
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Write a part of the partitions below another directory, as :meth:`salvage` does: the batches of which an offset is in
-        ``offsets`` and a timestamp (milliseconds) in ``timestamps``. The first of a range is in, the end is not, None is open.
+        ``offsets`` and a timestamp (milliseconds) in ``timestamps``. The first of a range is in, the end is not, None is open; None for a
+        range is everything.
         Raises ValueError for what is no range, and as salvage."""
         from kafka_log.segment.ranges import checked_range
         from kafka_log.write import jobs
@@ -428,3 +430,9 @@ def _set(chosen: Any) -> frozenset[Any] | None:
     if chosen is None:
         return None
     return frozenset([chosen] if isinstance(chosen, str | int) else chosen)
+
+
+def _as_they_are(partition: Partition) -> Partition:
+    """A partition without segments in another state than its own: these have offsets that others have too."""
+    kept = tuple(s for s in partition.segments if s.state == partition.state)
+    return replace(partition, segments=kept)

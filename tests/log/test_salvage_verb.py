@@ -94,6 +94,25 @@ def test_of_damaged_batches(scratch: Path, data: st.DataObject) -> None:
     of_damage(scratch, data.draw(hurt(b"".join(parts), list(pairwise(ends)))))
 
 
+@given(st.data())
+@settings(max_examples=30, deadline=None)
+def test_all_that_can_be_read_is_kept_if_asked_for(scratch: Path, data: st.DataObject) -> None:
+    first = data.draw(st.integers(0, len(MADE) - 6))
+    parts = MADE[first : first + 6]
+    ends = list(accumulate(map(len, parts), initial=0))
+    source, out = scratch / "k" / "t-0", scratch / "kept"
+    for old in (source, out):
+        shutil.rmtree(old, ignore_errors=True)
+    put(source, (0, data.draw(hurt(b"".join(parts), list(pairwise(ends))))))
+    table = LogDirectory(source).salvage(out, keep_damaged=True)
+    assert problems(out, GAPS) == []
+    wanted, found = rows(source, policy="salvage"), rows(out)
+    assert not Counter(found) - Counter(wanted)
+    said_why = misplaced(table) or any("written" in (r["reason"] or "") for r in table.to_pylist())
+    if all(int(a[0]) < int(b[0]) for a, b in pairwise(wanted)) and not said_why:
+        assert found == wanted
+
+
 @pytest.mark.parametrize("file", VECTOR_FILES)
 def test_of_every_vector(scratch: Path, file: str) -> None:
     whole = (VECTORS / file).read_bytes()

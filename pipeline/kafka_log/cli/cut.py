@@ -6,7 +6,8 @@ import argparse
 import sys
 
 from kafka_log.cli.common import COULD_NOT_RUN
-from kafka_log.cli.ranges import TIMES, argument, offset_range, time_range
+from kafka_log.cli.ranges import TIMES
+from kafka_log.cli.selection import PLACES
 from kafka_log.cli.writing import add_writing_arguments, run_writing
 
 HELP = "write a part of a log, by offsets or times, as a log of its own"
@@ -18,32 +19,20 @@ EXAMPLES = """\
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    add_writing_arguments(command)
-    command.add_argument(
-        "--offsets",
-        type=argument(offset_range),
-        default=(None, None),
-        metavar="A:B",
-        help="batches with an offset from A up to, but not with, B",
-    )
-    command.add_argument(
-        "--time",
-        type=argument(time_range),
-        default=(None, None),
-        metavar="A:B",
-        help=f"batches with a record from time A up to, but not with, B; each is {TIMES}",
-    )
+    helps = {
+        "offsets": "batches with an offset from A up to, but not with, B; A: and :B are open",
+        "time": f"batches with a record from time A up to, but not with, B; each is {TIMES}",
+    }
+    add_writing_arguments(command, (*PLACES, *helps), helps)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
-    if options.offsets == options.time == (None, None):
+    if options.offsets is None and options.time is None:
         print("kafka-log: cut where? --offsets A:B or --time A:B says it", file=sys.stderr)
         return COULD_NOT_RUN
     return run_writing(
         options,
         "cutting",
-        lambda log, advance: log.cut(
-            options.out, offsets=options.offsets, timestamps=options.time, advance=advance
-        ),
+        lambda log, advance: log.cut(options.out, options.offsets, options.time, advance=advance),
     )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, progress_of
+from kafka_log.cli.selection import PLACES
 from kafka_log.cli.tables import add_table_arguments, show
 
 if TYPE_CHECKING:
@@ -20,9 +21,13 @@ Text = Callable[["pa.Table", int | None], str]
 Job = Callable[["LogDirectory", Callable[[int], None]], "pa.Table"]
 
 
-def add_writing_arguments(command: argparse.ArgumentParser) -> None:
-    """Paths, where to write, which partitions, and the output of what is said."""
-    add_table_arguments(command)
+def add_writing_arguments(
+    command: argparse.ArgumentParser,
+    choose: Sequence[str] = PLACES,
+    but: Mapping[str, str] | None = None,
+) -> None:
+    """Paths, where to write, what is chosen (as of :func:`~kafka_log.cli.tables.add_table_arguments`), and the output of what is said."""
+    add_table_arguments(command, choose, but)
     command.add_argument(
         "--out",
         required=True,

@@ -83,8 +83,7 @@ class Account:
         good = np.flatnonzero(which & found.is_good)
         for run in np.split(good, np.flatnonzero(np.diff(good) > 1) + 1):
             if len(run):
-                here = np.isin(np.arange(len(which)), run)
-                one = _sum(name, "lost", found.headers, here, found.rows)
+                one = _sum(name, "lost", found.headers, run, found.rows)
                 one.reason = MISPLACED
                 self._untaken.append(one)
         for i in found.troubles:
@@ -103,8 +102,9 @@ class Account:
 
 
 def _sum(name: str, what: str, headers: Headers, which: Any, rows: Any) -> Said:
-    """Some batches in one row. It says where they lie if that is one place."""
-    count = int(np.count_nonzero(which))
+    """Some batches, by a mask or by their numbers, in one row. It says where they lie if that is one place."""
+    which = np.flatnonzero(which) if which.dtype == np.bool_ else which
+    count = len(which)
     found = Said(name, what, count, int(rows[which].sum()))
     if count:
         start, size = headers.position[which], headers.size[which]
@@ -118,6 +118,6 @@ def _sum(name: str, what: str, headers: Headers, which: Any, rows: Any) -> Said:
 
 def _batch(name: str, what: str, found: Contents, i: int) -> Said:
     """A batch that is not good."""
-    row = _sum(name, what, found.headers, np.arange(len(found.headers)) == i, found.rows)
+    row = _sum(name, what, found.headers, np.array([i]), found.rows)
     row.reason = utf8(found.troubles[i].reason)
     return row

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -72,12 +72,13 @@ def write_converted(
     Memory holds the batch headers of one segment, and one batch or a chunk. Raises OSError, and CodecError for damage: nothing of it
     can be kept, so it is not written.
     """
+    segments = [s for s in partition.segments if s.state != "snapshot"]
     rows: list[Converted] = []
     epochs: list[tuple[int, int]] = []
     end = 0
     with LogWriter(out) as log:
-        for i, segment in enumerate(partition.segments):
-            headers, counts = _read(segment, end, _next_base(partition, i))
+        for i, segment in enumerate(segments):
+            headers, counts = _read(segment, end, _next_base(segments, i))
             base = base_of(segment)
             end = max(end, base or 0, int(headers.last[-1]) + 1 if len(headers) else 0)
             if base is None and len(headers):
@@ -92,9 +93,9 @@ def write_converted(
     return rows
 
 
-def _next_base(partition: Partition, i: int) -> int:
+def _next_base(segments: Sequence[Segment], i: int) -> int:
     """The first offset of the segment after one."""
-    found = (base_of(segment) for segment in partition.segments[i + 1 :])
+    found = (base_of(segment) for segment in segments[i + 1 :])
     return next((base for base in found if base is not None), LAST_OFFSET)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ def run_job(
 
     Raises :class:`~kafka_log.write.beside.OutError` for a place where nothing may be written, OSError. Partitions that are whole stay.
     """
+    partitions = [_of_log(partition) for partition in partitions]
     names = names_of(partitions)
     place = OutDirectory(out, job, inputs)
     sources = [made_of(partition, options) for partition in partitions]
@@ -59,6 +60,12 @@ def run_job(
                 said += as_rows(*where, work(partition, directory_of, advance))
             rows += said
     return pa.Table.from_pylist(rows, schema)
+
+
+def _of_log(partition: Partition) -> Partition:
+    """A partition without snapshots of the metadata: these are no part of its log."""
+    segments = tuple(s for s in partition.segments if s.state != "snapshot")
+    return replace(partition, segments=segments)
 
 
 def salvage(

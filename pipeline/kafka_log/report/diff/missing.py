@@ -13,7 +13,7 @@ from kafka_log.report.diff.rows import rows_of
 from kafka_log.report.diff.side import Side
 from kafka_log.report.keys import hashes_of
 from kafka_log.segment.model import Policy
-from kafka_log.segment.row_masks import Spans, numbers
+from kafka_log.segment.row_masks import numbers
 from kafka_log.segment.row_selection import Aborted
 
 MERGED = 1 << 18
@@ -63,8 +63,12 @@ class Missing:
             self._markers.append(np.stack([producers[control], offsets[control]], axis=1))
         data = ~control
         in_transaction = data & numbers(rows, "is_transactional")
-        if in_transaction.any():
-            gone = in_transaction & self._aborted.mask(numbers(rows, "producer_id"), offsets)
+        if in_transaction.any() and self._aborted:
+            at = np.flatnonzero(in_transaction)
+            producers = numbers(rows, "producer_id")[at].tolist()
+            pairs = zip(producers, offsets[at].tolist(), strict=True)
+            gone = np.zeros(len(offsets), bool)
+            gone[at] = [self._aborted.has(producer, offset) for producer, offset in pairs]
             self.cleaned += int(gone.sum())
             data &= ~gone
         no_key = data & rows.column("key").is_null().to_numpy(zero_copy_only=False)
@@ -87,10 +91,9 @@ class Missing:
         self.first = offset if self.first is None else min(self.first, offset)
 
     @cached_property
-    def _aborted(self) -> Spans:
+    def _aborted(self) -> Aborted:
         found = transactions(self.has.segments, Policy.SALVAGE, damage_raises=False)
-        aborted = ((t.producer_id, t.first_offset, t.last_offset) for t in found.aborted)
-        return Spans(Aborted(aborted))
+        return Aborted((t.producer_id, t.first_offset, t.last_offset) for t in found.aborted)
 
     # ------------------------------------------------------------ keys
 
