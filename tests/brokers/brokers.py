@@ -119,18 +119,38 @@ class Broker(ABC):
 
 
 class KraftBroker(Broker):
-    """The newest Kafka 4: one node that is broker and controller."""
+    """The newest Kafka 4: one node that is broker and controller, or (``controller``) a broker of the cluster that this address
+    is the controller of."""
 
-    build = KAFKA_4
+    def __init__(
+        self,
+        directory: Path,
+        config: Mapping[str, object] | None = None,
+        *,
+        node: int = 1,
+        controller: str = "",
+        build: Build = KAFKA_4,
+        heap_mb: int = 512,
+    ) -> None:
+        super().__init__(directory, config)
+        self.build = build
+        self.node = node
+        self.controller = controller
+        self._joins = bool(controller)
+        self._heap = f"-Xmx{heap_mb}m"
 
     def _launch(self) -> None:
-        port, controller = free_port(), free_port()
+        port = free_port()
+        listeners = f"PLAINTEXT://127.0.0.1:{port}"
+        if not self._joins:
+            self.controller = f"127.0.0.1:{free_port()}"
+            listeners += f",CONTROLLER://{self.controller}"
         config = {
             **COMMON,
-            "process.roles": "broker,controller",
-            "node.id": 1,
-            "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller}",
-            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+            "process.roles": "broker" if self._joins else "broker,controller",
+            "node.id": self.node,
+            "controller.quorum.bootstrap.servers": self.controller,
+            "listeners": listeners,
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
             "controller.listener.names": "CONTROLLER",
             "log.dirs": self.log_dir,
@@ -144,7 +164,7 @@ class KraftBroker(Broker):
         path = self._write("server.properties", config)
         if not (self.log_dir / "meta.properties").is_file():
             self._format(path)
-        flags = (QUIET, SAY_STARTED, SAY_STARTED_4)
+        flags = (QUIET, SAY_STARTED, SAY_STARTED_4, self._heap)
         server = Server(
             f"Kafka {self.build.version}", self.build, "kafka.Kafka", [path], self.log_file, flags
         )
@@ -153,7 +173,9 @@ class KraftBroker(Broker):
         self.bootstrap_servers = f"127.0.0.1:{port}"
 
     def _format(self, config: str) -> None:
-        args = ("format", "--standalone", "-t", CLUSTER_ID, "-c", config)
+        args = ["format", "-t", CLUSTER_ID, "-c", config]
+        if not self._joins:
+            args.append("--standalone")
         with self.log_file.open("ab") as out:
             done = subprocess.run(
                 java_command(self.build, "kafka.tools.StorageTool", *args, flags=(QUIET,)),

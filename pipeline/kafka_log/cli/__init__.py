@@ -26,6 +26,7 @@ COMMANDS = (
     "ls",
     "stat",
     "check",
+    "diff",
     "dump",
     "hexdump",
     "txn",
@@ -38,6 +39,7 @@ COMMANDS = (
     "salvage",
     "cut",
     "reindex",
+    "convert",
 )
 """The commands in the order of the help. Each is a module of its name with HELP, EXAMPLES, ``arguments`` and ``run``."""
 

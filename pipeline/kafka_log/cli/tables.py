@@ -27,11 +27,14 @@ def add_table_arguments(
     command: argparse.ArgumentParser,
     choose: Sequence[str] = PLACES,
     but: Mapping[str, str] | None = None,
+    *,
+    paths: bool = True,
 ) -> None:
     """Paths, what ``choose`` names of :func:`kafka_log.cli.selection.add_selection` (``but`` for other help), and output."""
-    command.add_argument(
-        "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
-    )
+    if paths:
+        command.add_argument(
+            "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
+        )
     add_selection(command, *choose, but=but)
     command.add_argument(
         "--output",

@@ -25,6 +25,7 @@ _IN_BROKER = {
     "meta.properties",
     "bootstrap.checkpoint",
     "remote-log-index-cache",
+    "kafka-tiered-storage",
     *CHECKPOINTS,
 }
 _FILES = {
