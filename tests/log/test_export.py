@@ -115,7 +115,7 @@ def test_what_is_whole_is_kept_when_others_are_asked_for(
     command = ["export", str(BROKER), "--out", str(tmp_path), "--key", "k1", "--key", "hex:00"]
     assert main([*command, "--topic", "codecs", "--partition", "0"]) == 0
     assert main([*command, "--topic", "codecs"]) == 0
-    assert "3 written, 1 as they were" in capsys.readouterr().err
+    assert "4 written, 1 as they were" in capsys.readouterr().err
     assert main([*command, "--topic", "codecs", "--producer", "7"]) == 2
     assert "made of something else" in capsys.readouterr().err
 
