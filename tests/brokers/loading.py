@@ -117,7 +117,7 @@ def loaded(broker: KraftBroker, topics: Mapping[str, Mapping[str, list[int]]]) -
             try:
                 if topic in fatal:
                     raise BrokerError("not loaded")
-                answer = client.ask("digest", partitions=[place], limit_ms=2000)
+                answer = client.ask("digest", partitions=[place], limit_ms=1200)
                 records = answer[f"{topic}-0"]
                 probe = client.ask("probe", **place, **asked)
             except BrokerError:

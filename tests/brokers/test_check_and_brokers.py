@@ -29,7 +29,7 @@ PLANTED = {
     *("base offset far away", "segment removed", "segment renamed", "segment overlaps"),
     *("index position", "index beyond the file", "index disordered", "index cut"),
     *("timeindex of zero", "timeindex time", "timeindex beyond", "txnindex entry removed"),
-    *("txnindex entry added", "txnindex cut", "txnindex version", "snapshot bit"),
+    *("txnindex entry added", "txnindex cut", "snapshot bit"),
     *("leader epoch cut", "leader epochs garbled", "deleted segment", "segment alone removed"),
 }
 """A sample of each sort: a broker that fails on one takes ten seconds more."""
