@@ -13,7 +13,8 @@ from typing import Any, BinaryIO, Literal
 import pyarrow as pa
 
 from kafka_log.disk.directory import DirectoryError, Partition
-from kafka_log.report.table_output import csv_line, csv_lines, json_lines
+from kafka_log.report.lines import line_blocks
+from kafka_log.report.table_output import csv_line, csv_lines
 from kafka_log.segment.model import Lost
 from kafka_log.tables.scanning import scan
 
@@ -138,8 +139,7 @@ def _arrow(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[int]:
 
 def _jsonl(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[int]:
     for batch in batches:
-        lines = json_lines(pa.Table.from_batches([batch]))
-        file.writelines(line.encode("utf-8") + b"\n" for line in lines)
+        file.writelines(line_blocks(batch))
         yield batch.num_rows
 
 
