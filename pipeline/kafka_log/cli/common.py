@@ -172,8 +172,8 @@ def opener(options: argparse.Namespace, partitions: list[Partition], records: bo
 
 
 @contextmanager
-def progress_of(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr for so many bytes, none where nobody looks. What it gives is told of bytes that are done."""
+def progress_of(what: str, total: int, *, shown: bool = True) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr for so many bytes, none where nobody looks, or it is not to be ``shown``. What it gives is told of bytes that are done."""
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -181,7 +181,7 @@ def progress_of(what: str, total: int) -> Iterator[Callable[[int], None]]:
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
-        disable=not sys.stderr.isatty(),
+        disable=not (shown and sys.stderr.isatty()),
     ) as progress:
         task = progress.add_task(what, total=total)
         yield lambda n: progress.update(task, advance=n)

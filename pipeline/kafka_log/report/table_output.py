@@ -69,9 +69,10 @@ def rows(table: pa.Table) -> Iterable[tuple[Any, ...]]:
             )
 
 
-def json_text(value: Any) -> str:
+def json_text(value: Any, *, compact: bool = False) -> str:
     """A JSON value on one line that a terminal takes for text: what cannot be printed is escaped."""
-    line = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    separators = (",", ":") if compact else None
+    line = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=separators)
     if line.isprintable():
         return line
     return _UNPRINTABLE.sub(lambda c: c[0] if c[0].isprintable() else json.dumps(c[0])[1:-1], line)
@@ -93,7 +94,7 @@ def json_value(kind: Any) -> Callable[[Any], Any]:
         or pa.types.is_large_binary(kind)
         or pa.types.is_fixed_size_binary(kind)
     ):
-        plain = _json_bytes
+        plain = json_bytes
     elif pa.types.is_list(kind):
         item = json_value(kind.value_type)
         plain = lambda values: [item(value) for value in values]  # noqa: E731
@@ -126,7 +127,8 @@ def is_text(value: bytes) -> bool:
     return True
 
 
-def _json_bytes(value: bytes) -> Any:
+def json_bytes(value: bytes) -> Any:
+    """Bytes as a JSON value: text where they are, else in Base64."""
     if is_text(value):
         return value.decode("utf-8")
     return {"base64": b64encode(value).decode("ascii")}

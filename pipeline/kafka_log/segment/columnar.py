@@ -8,7 +8,7 @@ values and errors are theirs under every policy.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from io import FileIO
 from operator import index
@@ -50,6 +50,7 @@ BYTES = 64 << 20
 
 Engine = Literal["auto", "arrow", "construct"]
 OnDamage = Literal["raise", "keep", "drop"]
+OnBatch = Callable[[Batch], None]
 
 _NEEDED_DEPTH = 8
 _HEAD = RECORDS.head
@@ -130,6 +131,8 @@ class Scanner:
         self.decoded = schema_of(self.columns)
         self.kernels = _kernels(self.view, engine) if self.limits.depth >= _NEEDED_DEPTH else None
         self.fallbacks = 0
+        self.on_batch: OnBatch | None = None
+        """Is told of each batch of which there is something to say, before its rows come and after those before it."""
 
     @property
     def end(self) -> End | None:
@@ -211,9 +214,12 @@ class Scanner:
             for batch in batches:
                 if self._past(batch):
                     break
+                if rows and self._is_told(batch):
+                    yield from self._rows(rows)
+                    rows, size = [], 0
                 rows += self._verified(batch)
                 size += sum(map(record_size, batch.records))
-                if len(rows) >= ROWS or size >= BYTES:
+                if len(rows) >= ROWS or size >= BYTES or self._is_told(batch):
                     yield from self._rows(rows)
                     rows, size = [], 0
         except CodecError as error:
@@ -311,8 +317,13 @@ class Scanner:
             return False
         return batch.base_offset >= high and bool(damage(batch))
 
+    def _is_told(self, batch: Batch) -> bool:
+        return self.on_batch is not None and bool(batch.findings or damage(batch))
+
     def _verified(self, batch: Batch) -> Sequence[tuple[Batch, Record | None]]:
         """The records of a batch, unless it is damaged and damage is raised."""
+        if self.on_batch is not None and self._is_told(batch):
+            self.on_batch(batch)
         if not self.keep:
             for error in damage(batch):
                 raise error

@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.arrow.decoder import choose, schema_of
 from codecgen.runtime.arrow.view import View
+from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
@@ -34,7 +35,7 @@ from kafka_log.segment.columnar import (
     Scanner,
     checked_range,
 )
-from kafka_log.segment.model import Lost, Policy
+from kafka_log.segment.model import Batch, End, Lost, Policy
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.segment.row_selection import Aborted, Range
 from kafka_log.tables.columns import check_columns
@@ -43,9 +44,24 @@ if TYPE_CHECKING:
     from kafka_log.tables.topic_views import TopicView
 
 Place = str | os.PathLike[str]
-Paths = Place | Iterable[Place]
+Paths = Place | Iterable[Place | Partition]
 MAX_OFFSET = (1 << 63) - 1
 OnLost = Callable[[Path, Lost], None]
+
+
+class Watch(Protocol):
+    """What is told of what a scan meets, in its place between the rows."""
+
+    def unreadable(self, error: CodecError) -> None:
+        """A partition's directory cannot be read."""
+
+    def batch(self, batch: Batch) -> None:
+        """There is something to say of a batch; its rows follow."""
+
+    def end(self, segment: Segment, end: End | None) -> None:
+        """A segment was read. None: not to its end."""
+
+
 Isolation = Literal["read_uncommitted", "read_committed"]
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -81,10 +97,12 @@ def scan(
     limits: Limits | None = None,
     engine: Engine = "auto",
     indexes: bool = True,
+    watch: Watch | None = None,
 ) -> pa.RecordBatchReader:
     """The records of logs as a stream of Arrow record batches, in bounded memory, partition by partition.
 
-    A path is a segment file, a partition's directory, or a directory of these (a broker's log directory).
+    A path is a segment file, a partition's directory, or a directory of these (a broker's log directory); or a partition that
+    :func:`kafka_log.discover` has found.
 
     ``columns`` are those of the view records, ``topic``, ``partition``, ``segment`` and ``state``, and what is wrong with a row:
     ``crc_ok`` (None: the checksum is over bytes that are not there) and ``damage`` (text, None: nothing). None stands for all that need
@@ -101,7 +119,8 @@ def scan(
     whose state is in ``include`` (see :data:`kafka_log.disk.directory.State`); the column ``state`` says which they are. Their records may
     be there twice.
     ``on_lost`` is called with a path and a :class:`~kafka_log.Lost` for each run of bytes that is passed over, and each directory, where damage
-    is no error. ``binary_view`` gives keys, values and headers as views. The rest is as in :class:`Scanner`.
+    is no error. With a ``watch``, which needs ``on_damage="keep"``, errors of a file or directory are told to it and not raised, and the
+    next one is read. ``binary_view`` gives keys, values and headers as views. The rest is as in :class:`Scanner`.
 
     Raises :class:`DirectoryError` when there is no log, ValueError for what cannot be asked for, and from the stream
     :class:`CodecError` for damage, with file, byte and field.
@@ -157,7 +176,8 @@ def scan(
 
         return _scan_view(topic_view(view, columns), found, wanted, scanner, engine, keep, on_lost)
     segments = [(p, list(_within(p.segments, wanted))) for p in found]
-    return _stream(_Output(RECORDS, found, columns, binary_view), segments, scanner, keep, on_lost)
+    output = _Output(RECORDS, found, columns, binary_view)
+    return _stream(output, segments, scanner, keep, on_lost, watch)
 
 
 def read_table(
@@ -284,7 +304,12 @@ def _find(
     partitions: int | Iterable[int] | None,
     include: Collection[State],
 ) -> list[Partition]:
-    found = chosen(discover(path, include, unreadable_raises=False), topics, partitions)
+    places = [path] if isinstance(path, str | os.PathLike) else list(path)
+    known = [place for place in places if isinstance(place, Partition)]
+    rest = [place for place in places if not isinstance(place, Partition)]
+    if rest or not known:
+        known += discover(rest, include, unreadable_raises=False)
+    found = chosen(known, topics, partitions)
     _check_places(found)
     return found
 
@@ -460,14 +485,26 @@ def _stream(
     scanner: Callable[[Partition, Segment, Sequence[str]], Scanner],
     keep: bool,
     on_lost: OnLost | None = None,
+    watch: Watch | None = None,
 ) -> pa.RecordBatchReader:
     def batches() -> Iterator[pa.RecordBatch]:
         for partition, there in segments:
-            _check_partition(partition, keep, on_lost)
+            if watch is not None and partition.error is not None:
+                watch.unreadable(partition.error)
+            else:
+                _check_partition(partition, keep, on_lost)
             for segment in there:
                 records = scanner(partition, segment, output.own)
-                for batch in records:
-                    yield output.batch(batch, segment)
+                if watch is not None:
+                    records.on_batch = watch.batch
+                try:
+                    for batch in records:
+                        yield output.batch(batch, segment)
+                except CodecError:
+                    if watch is None:
+                        raise
                 _tell_lost(records, on_lost)
+                if watch is not None:
+                    watch.end(segment, records.end)
 
     return pa.RecordBatchReader.from_batches(output.schema, batches())
