@@ -17,6 +17,7 @@ from kafka_log.cli.common import (
     found,
     opener,
 )
+from kafka_log.cli.selection import RECORDS, selection_of
 from kafka_log.report import json_dump
 from kafka_log.segment.model import Batch, End
 from kafka_log.segment.reader import Batches
@@ -42,7 +43,7 @@ WIDTH = 200
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    add_common(command, "text", ["text", "jsonl", "csv", "parquet", "arrow", "vectors"])
+    add_common(command, "text", ["text", "jsonl", "csv", "parquet", "arrow", "vectors"], RECORDS)
     command.add_argument(
         "--batches",
         action="store_true",
@@ -52,11 +53,6 @@ def arguments(command: argparse.ArgumentParser) -> None:
         "--columns",
         metavar="NAME,...",
         help="these only (default: topic, partition, offset, timestamp, key, value, headers)",
-    )
-    command.add_argument(
-        "--control-records",
-        action="store_true",
-        help="also what brokers write for themselves: transaction markers",
     )
     command.add_argument(
         "--width",
@@ -80,6 +76,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
     try:
         if options.output == "vectors":
+            _refuse_filters(options)
             return _vectors(options, found(options))
         try:
             from kafka_log.cli.dump_rows import dump_batches, dump_records
@@ -91,6 +88,15 @@ def run(options: argparse.Namespace) -> int:
             raise
         print(f"kafka-log: {error}", file=sys.stderr)
         return COULD_NOT_RUN
+
+
+def _refuse_filters(options: argparse.Namespace) -> None:
+    """The objects say all of a file: a part of them would say something else. Raises ValueError."""
+    filters = selection_of(options).plain().keys() - {"policy", "topics", "partitions", "include"}
+    if filters or options.columns or options.batches:
+        raise ValueError(
+            "--output vectors has all of a file: no other filters than topics and partitions"
+        )
 
 
 def _vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.common import GOOD, PROBLEMS, progress_of, screen_width
+from kafka_log.cli.selection import selection_of
 from kafka_log.disk.directory import Partition, Segment, utf8
 from kafka_log.report import damage_lines
 from kafka_log.report.batch_rows import SCHEMA, batch_lines, batch_rows
@@ -25,8 +26,10 @@ from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, KERNEL_MIN_BYTES_OF_HEADERS, use_kernels
 from kafka_log.segment.model import Batch, End
 from kafka_log.segment.reader import damage
+from kafka_log.segment.row_masks import HeaderMasks
 from kafka_log.tables.columns import check_columns
 from kafka_log.tables.scanning import scan
+from kafka_log.tables.selection import within_offsets
 
 WIDTH = 200
 _WIDEST = 1 << 30
@@ -67,6 +70,7 @@ def _on_stderr(line: str) -> None:
 def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
     """A row for each record. Returns the exit code."""
     out: BinaryIO = sys.stdout.buffer
+    selection = selection_of(options)
     is_text, is_lines = options.output == "text", options.output in ("text", "jsonl")
     decode = Decode.of(options.decode)
     width = screen_width() if options.width is None else None
@@ -100,7 +104,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
                 partition.topic,
                 names,
                 decoder,
-                control=options.control_records,
+                control=selection.control_records,
                 told=not is_text and not options.columns,
                 sparse=is_lines,
                 fixed=fixed,
@@ -108,10 +112,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
             reader = scan(
                 [partition],
                 rows.needed,
-                options.policy,
-                control_records=options.control_records,
-                include=options.include,
-                on_damage="keep",
+                selection=selection.but(topics=None, partitions=None, on_damage="keep"),
                 limits=Limits(decompressed=options.max_decompressed, elements=options.max_elements),
                 engine=engine,
                 watch=told,
@@ -152,6 +153,7 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
         names = options.columns.split(",")
         check_columns(names, (*_PLACES, *SCHEMA.names))
     sparse = options.output == "jsonl" and not options.columns
+    wanted = HeaderMasks(selection_of(options).batches())
     size = sum(segment.size for p in partitions for segment in p.segments)
     engine = options.engine
     if engine == "auto" and not use_kernels(size, engine, KERNEL_MIN_BYTES_OF_HEADERS):
@@ -165,7 +167,7 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
         for partition in partitions:
             if partition.error is not None:
                 told.unreadable(partition.error)
-            for segment in partition.segments:
+            for segment in within_offsets(partition.segments, wanted.selection.offsets):
                 reader = BlockReader(
                     segment.path,
                     policy=options.policy,
@@ -176,14 +178,18 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
                     size=segment.size,
                 )
                 if output is None:
-                    _say(out, f"Dumping {segment.path}")
+                    _say(out, f"Dumping {utf8(str(segment.path))}")
+                more = True
                 with suppress(CodecError):  # of a strict reader, which is in its end too
-                    for rows in batch_rows(reader, told.batch):
+                    for found in batch_rows(reader, told.batch):
+                        rows, more = wanted.of(found, reader.policy)
                         if output is None:
                             out.writelines(batch_lines(rows))
                         else:
                             output.write(_placed(rows, partition, names, sparse=sparse))
-                told.end(segment, reader.end)
+                        if not more:
+                            break
+                told.end(segment, reader.end if more else None)
     out.flush()
     if output is not None:
         output.close()

@@ -74,7 +74,7 @@ class DumpRows:
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def _told(batch: pa.RecordBatch) -> bool:
+def is_told(batch: pa.RecordBatch) -> bool:
     """Whether there is something to say of a row."""
     is_good = batch.column("crc_ok")
     bad = batch.column("damage").null_count < batch.num_rows
