@@ -18,10 +18,8 @@ from kafka_log.cli.common import (
     opener,
 )
 from kafka_log.cli.selection import RECORDS, selection_of
-from kafka_log.report import json_dump
 from kafka_log.segment.model import Batch, End
 from kafka_log.segment.reader import Batches
-from kafka_log.tables.own_topics import own_topic
 
 if TYPE_CHECKING:
     from kafka_log.disk.directory import Partition
@@ -78,11 +76,15 @@ def run(options: argparse.Namespace) -> int:
         if options.output == "vectors":
             _refuse_filters(options)
             return _vectors(options, found(options))
+        if options.batches:
+            from kafka_log.cli.dump_batches import dump_batches
+
+            return dump_batches(options, found(options))
         try:
-            from kafka_log.cli.dump_rows import dump_batches, dump_records
+            from kafka_log.cli.dump_rows import dump_records
         except ImportError as error:
             raise NeedsPackage("dump", error) from None
-        return (dump_batches if options.batches else dump_records)(options, found(options))
+        return dump_records(options, found(options))
     except ValueError as error:
         if isinstance(error, UnicodeError):
             raise
@@ -101,6 +103,9 @@ def _refuse_filters(options: argparse.Namespace) -> None:
 
 def _vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:
     """The objects of the reference vectors."""
+    from kafka_log.report import json_dump
+    from kafka_log.tables.own_topics import own_topic
+
     worst = GOOD
     out = sys.stdout
     open_segment = opener(options, partitions, True)

@@ -2,46 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from codecgen.runtime.arrow.decoder import choose, schema_of
 from kafka_codecs.arrow.batches import BATCHES
-from kafka_log.report.json_dump import TIMESTAMP_TYPES
+from kafka_log.disk.directory import Partition, utf8
+from kafka_log.report.dump_rows import TOLD, is_told
 from kafka_log.report.lines import Cell, Layout, line_blocks
-from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
-from kafka_log.segment.model import Batch, codec_label
+from kafka_log.segment.model import TIMESTAMP_TYPES, Batch, codec_label
 from kafka_log.segment.row_damage import crc_ok, damage
 from kafka_log.segment.row_values import OF_BATCHES
+from kafka_log.tables.columns import check_columns
 
 _VIEW = schema_of(choose(BATCHES, [column.name for column in BATCHES.columns]))
 SCHEMA = pa.schema([*_VIEW, pa.field("crc_ok", pa.bool_()), pa.field("damage", pa.string())])
 """The columns of the view batches, and what is wrong with a batch."""
 
 
-def batch_rows(reader: BlockReader, on_batch: Callable[[Batch], None]) -> Iterator[pa.RecordBatch]:
-    """The batches of a file, some of one kind at a time; those by themselves of which there is something to say: ``on_batch`` is
-    told of them when their row has been taken."""
-    for part in reader.parts():
-        if isinstance(part, Block):
-            rows = part.batch_headers
-            good = pa.repeat(True, rows.num_rows)
-            arrays = [rows.column(f.name) for f in _VIEW]
-            yield pa.RecordBatch.from_arrays(
-                [*arrays, good, pa.nulls(len(good), pa.string())], schema=SCHEMA
-            )
-            continue
-        values = [OF_BATCHES[f.name](part, None) for f in _VIEW] + [
-            crc_ok(part, None),
-            damage(part, None),
+def block_rows(block: Block) -> pa.RecordBatch:
+    """Batches with which nothing is wrong, all of one kind."""
+    rows = block.batch_headers
+    arrays = [rows.column(f.name) for f in _VIEW]
+    good = pa.repeat(True, rows.num_rows)
+    return pa.RecordBatch.from_arrays(
+        [*arrays, good, pa.nulls(rows.num_rows, pa.string())], schema=SCHEMA
+    )
+
+
+def batch_rows(batches: Sequence[Batch]) -> pa.RecordBatch:
+    """Batches as rows."""
+    made = [[OF_BATCHES[f.name](batch, None) for batch in batches] for f in _VIEW]
+    made += [[of(batch, None) for batch in batches] for of in (crc_ok, damage)]
+    arrays = [pa.array(values, f.type) for values, f in zip(made, SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+_PLACES = {
+    "topic": pa.field("topic", pa.dictionary(pa.int32(), pa.string()), False),
+    "partition": pa.field("partition", pa.int32(), False),
+}
+
+
+class BatchTable:
+    """Columns of batches with those that say where they lie. ``sparse``: without what is wrong, where nothing is.
+
+    Raises ValueError for a column that is not there.
+    """
+
+    def __init__(self, names: Sequence[str] | None, *, sparse: bool) -> None:
+        known = (*_PLACES, *SCHEMA.names)
+        check_columns(names or known, known)
+        self.sparse = sparse and names is None
+        fields = _PLACES | {f.name: f for f in SCHEMA}
+        self.schema = pa.schema([fields[name] for name in names or known])
+
+    def rows(self, rows: pa.RecordBatch, partition: Partition) -> pa.RecordBatch:
+        """Rows of SCHEMA in these columns."""
+        places = {"topic": utf8(partition.topic), "partition": partition.partition}
+        is_short = self.sparse and not is_told(rows)
+        fields = [f for f in self.schema if not (is_short and f.name in TOLD)]
+        arrays = [
+            pa.array([places[f.name]] * rows.num_rows, f.type)
+            if f.name in places
+            else rows.column(f.name)
+            for f in fields
         ]
-        arrays = [pa.array([v], f.type) for v, f in zip(values, SCHEMA, strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
-        if part.findings or part.problems:
-            on_batch(part)
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
 def _text(name: str) -> Callable[[pa.RecordBatch], Any]:
@@ -95,7 +125,7 @@ _ALL = (
 
 
 def batch_lines(rows: pa.RecordBatch) -> Iterator[bytes | memoryview]:
-    """Rows of :func:`batch_rows`, which are of one kind, as lines with the words of Kafka's dump tool."""
+    """Rows of a block as :func:`kafka_log.report.batch_text.batch_line` has them."""
     if not rows.num_rows:
         return
     counted = rows.column("record_count").null_count == 0
