@@ -15,6 +15,7 @@ from kafka_log.cli.told import Told, on_stderr, say
 from kafka_log.disk.directory import Partition, Segment, utf8
 from kafka_log.report.batch_text import batch_line
 from kafka_log.segment.model import Batch
+from kafka_log.segment.reader import SegmentReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 ROWS = 1 << 12
 """Batches of the reference codecs that become rows at a time."""
+
+
+FEW = 1 << 13
+"""Batches whose headers the reference codecs read in the time in which the kernels are loaded."""
 
 
 class _Sink(Protocol):
@@ -38,7 +43,7 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
     out: BinaryIO = sys.stdout.buffer
     is_text = options.output == "text"
     size = sum(segment.size for p in partitions for segment in p.segments)
-    open_segment = opener(options, partitions, False)
+    open_segment = opener(_with_engine(options, partitions, size), list(partitions), False)
     sys.stdout.flush()
     with progress_of("dump", size, shown=not sys.stdout.isatty()) as advance:
         told = Told((lambda line: say(out, line)) if is_text else on_stderr, advance)
@@ -63,6 +68,21 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
                 told.end(segment, reader.end if more else None)
         sink.close()
     return told.found
+
+
+def _with_engine(
+    options: argparse.Namespace, partitions: Sequence[Partition], size: int
+) -> argparse.Namespace:
+    """The options with the engine that is faster for as many batches, if they are as large as the first one."""
+    segments = [segment for p in partitions for segment in p.segments]
+    if options.engine != "auto" or not segments:
+        return options
+    largest = max(segments, key=lambda segment: segment.size)
+    with suppress(CodecError):
+        first = next(iter(SegmentReader(largest.path, records=False)), None)
+        if first is not None and size < FEW * first.size:
+            return argparse.Namespace(**{**vars(options), "engine": "construct"})
+    return options
 
 
 def _wanted(options: argparse.Namespace) -> HeaderMasks | None:
