@@ -62,7 +62,8 @@ def export(
     """Write a file for each partition into a directory, one after the other: ``TOPIC-PARTITION.KIND``.
 
     ``columns``, ``view``, and the ``selection`` or its keywords are as in :func:`kafka_log.scan`; without columns, topic and partition
-    come before the others, so that the files can be read together, and under ``salvage`` ``crc_ok`` and ``damage`` after them. Each file is written beside and renamed when it is whole. What was made of segments of the same names and
+    come before the others, so that the files can be read together, and under ``salvage`` ``crc_ok`` and ``damage`` after them.
+    Each file is written beside and renamed when it is whole. What was made of segments of the same names and
     sizes, with the same options, is kept; any other file in its place is an error unless ``overwrite``. ``progress`` is told of the
     rows that are written so far. Memory holds one row group.
 
@@ -137,7 +138,9 @@ def _columns(selection: Selection) -> list[str]:
     from kafka_codecs.arrow.records import RECORDS
 
     columns = [column.name for column in RECORDS.columns if not column.on_request]
-    return [*columns, *ROW_DAMAGE] if selection.policy is Policy.SALVAGE else columns
+    if selection.policy is Policy.SALVAGE:
+        columns += ROW_DAMAGE
+    return columns
 
 
 def _parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[pa.RecordBatch]:
