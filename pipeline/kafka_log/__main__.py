@@ -16,7 +16,7 @@ class _WithoutPandas:
 
 def main() -> int:
     """Run the command in a process of its own. Returns the exit code."""
-    sys.meta_path.insert(0, _WithoutPandas())  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _WithoutPandas())
     from kafka_log.cli import main as run
 
     return run()

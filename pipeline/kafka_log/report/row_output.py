@@ -22,7 +22,7 @@ class Output(Protocol):
 
 class TextRows:
     """Lines for people: cells with two blanks between them, below their names. ``pads`` are the least widths of columns by name;
-    ``most`` are the bytes of a value that are shown; lines that are longer than ``width`` are cut."""
+    ``most`` are the bytes of a value that are shown; lines that are longer than ``width`` lose their ends, but no number."""
 
     def __init__(
         self,
@@ -36,14 +36,14 @@ class TextRows:
         self.names = names
         self.pads = {n: max(pads[n], len(n)) for n in names if n in pads}
         self.width = width
-        fixed = sum(self.pads.values()) + 2 * (len(names) - 1)
-        values = max(1, len(names) - len(self.pads))
-        self.most = most if width is None else max(12, min(most, (width - fixed) // values))
+        self.most = most if width is None else min(most, width)
         self.is_first = True
 
     def write(self, batch: pa.RecordBatch) -> None:
         names = batch.schema.names
         if self.is_first:
+            short = [f.name for f in batch.schema if _is_short(f.type)]
+            self.pads = {name: len(name) for name in short} | self.pads
             is_number = {f.name: pa.types.is_integer(f.type) for f in batch.schema}
             line = "  ".join(
                 name.rjust(self.pads[name])
@@ -53,8 +53,14 @@ class TextRows:
             )
             self.say(line.rstrip(" "))
             self.is_first = False
+            if not _may_be_cut(batch.schema):
+                self.width = None
         cells = [
-            Cell("  " if i else "", "-" if name == "timestamp" else "null", self._pad(names, i))
+            Cell(
+                "  " if i else "",
+                "-" if name == "timestamp" else "null",
+                self._pad(batch.schema, i),
+            )
             for i, name in enumerate(names)
         ]
         layout = Layout(tuple(cells), self.most)
@@ -62,8 +68,10 @@ class TextRows:
             self.out.write(block if self.width is None else _cut(bytes(block), self.width))
             self.out.flush()
 
-    def _pad(self, names: Sequence[str], i: int) -> int:
-        return self.pads.get(names[i], 0) if i < len(names) - 1 else 0
+    def _pad(self, schema: pa.Schema, i: int) -> int:
+        """No blanks at the end of a line."""
+        is_last = i == len(schema) - 1 and not pa.types.is_integer(schema.types[i])
+        return 0 if is_last else self.pads.get(schema.names[i], 0)
 
     def say(self, line: str) -> None:
         """A line that is no row."""
@@ -72,6 +80,17 @@ class TextRows:
 
     def close(self) -> None:
         self.out.flush()
+
+
+def _is_short(kind: Any) -> bool:
+    """Whether values of a type are numbers, times and the like."""
+    return not (pa.types.is_binary(kind) or pa.types.is_list(kind) or pa.types.is_string(kind))
+
+
+def _may_be_cut(schema: pa.Schema) -> bool:
+    """Whether a line may lose its end: no number or time stands behind what can be long."""
+    is_long = [not _is_short(kind) for kind in schema.types]
+    return all(is_long[is_long.index(True) :]) if any(is_long) else False
 
 
 def _cut(block: bytes, width: int) -> bytes:
