@@ -188,7 +188,7 @@ def test_a_missing_file_is_an_error() -> None:
 def test_batches_of_the_reference_codecs_are_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafka_log.segment.columnar.BYTES", 1000)
+    monkeypatch.setattr(Scanner, "max_bytes", 1000)
     path = mixed(tmp_path)
     batches = list(Scanner(path, ["key", "value"], engine="construct"))
     assert len(batches) > 20
@@ -198,7 +198,7 @@ def test_batches_of_the_reference_codecs_are_bounded(
 
 
 def test_an_odd_batch_is_cut_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_log.segment.columnar.BYTES", 1000)
+    monkeypatch.setattr(Scanner, "max_bytes", 1000)
     path = tmp_path / "odd.log"
     magic, crc = 3, 17  # the kernels take only what they know; Kafka reads it as the newest version
     data = bytearray((VECTORS / "large" / "v2-zstd-100k-one-batch.log").read_bytes())

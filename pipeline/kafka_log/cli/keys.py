@@ -35,7 +35,9 @@ def run(options: argparse.Namespace) -> int:
 
     def answer(log: LogDirectory) -> pa.Table:
         if selection.keys is not None:
-            return log.records_of_key(selection.keys, note=problems.append, selection=selection)
+            found = log.records_of_key(selection.keys, note=problems.append, selection=selection)
+            is_known = options.output == "text" and len(selection.keys) == 1
+            return found.drop_columns("key") if is_known else found
         table = log.keys(selection=selection)
         problems.extend(filter(None, table.column("problem").to_pylist()))
         return _for_people(table) if options.output == "text" else table

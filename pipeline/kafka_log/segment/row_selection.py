@@ -15,9 +15,6 @@ from kafka_log.segment.ranges import EVERYTHING, Range
 Header = str | tuple[str, bytes | None]
 """A header that is wanted: the name, with any value, or the name and the value (None: null)."""
 
-SKIPPABLE_MAGIC = 2
-"""The format whose headers say enough. Messages before it say less, and are small."""
-
 
 class Aborted:
     """Transactions whose records are left out: producer id, first offset, last offset. Those of one producer lie apart."""
@@ -88,8 +85,8 @@ class RowSelection:
 
     def may_have(self, header: Batch) -> bool:
         """Whether a batch may hold a record that is wanted, or one after the range of offsets, by its header alone."""
-        if header.magic != SKIPPABLE_MAGIC or header.base_offset is None:
-            return True
+        if header.base_offset is None:
+            return True  # a compressed message, of which it says little
         low, begin = self.offsets[0], self.timestamps[0]
         return not (
             (low is not None and header.last_offset < low)
