@@ -36,7 +36,8 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     most = WIDTH if options.width is None else min(max(options.width, 0), _WIDEST)
     decoder = Decoder(decode, lambda data: json_text(json_bytes(data)))
     names = options.columns.split(",") if options.columns else list(COLUMNS)
-    if is_text and not options.columns and len(partitions) == 1:
+    is_headed = len(partitions) > 1 and width is not None and not options.columns
+    if is_text and not options.columns and (len(partitions) == 1 or is_headed):
         names = names[2:]
     if options.include and not options.columns:
         names.append("state")
@@ -59,6 +60,8 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     with progress_of("dump", size, shown=not sys.stdout.isatty()) as advance:
         told = Told(on_stderr if text is None else text.say, advance)
         for partition in partitions:
+            if text is not None and is_headed:
+                text.heading = f"{utf8(partition.topic)}-{partition.partition}:"
             rows = DumpRows(
                 partition.topic,
                 names,

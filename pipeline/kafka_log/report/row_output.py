@@ -38,6 +38,8 @@ class TextRows:
         self.width = width
         self.most = most if width is None else min(most, width)
         self.is_first = True
+        self.heading: str | None = None
+        """A line that stands before the next rows."""
 
     def write(self, batch: pa.RecordBatch) -> None:
         names = batch.schema.names
@@ -51,10 +53,13 @@ class TextRows:
                 else name.ljust(self.pads.get(name, 0))
                 for name in names
             )
-            self.say(line.rstrip(" "))
             self.is_first = False
+            self.say(line.rstrip(" "))
             if not _may_be_cut(batch.schema):
                 self.width = None
+        if self.heading is not None:
+            self.say(self.heading)
+            self.heading = None
         cells = [
             Cell(
                 "  " if i else "",
