@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from codecgen.runtime.errors import CodecError
 from kafka_log import Policy, SegmentReader
 from kafka_log.cli import main
 from kafka_log.segment.reader import damage
@@ -35,7 +36,7 @@ def read(path: Path, policy: str) -> tuple[list[Any], Any]:
     try:
         for batch in reader:
             found.append(batch)
-    except ValueError:
+    except CodecError:
         pass
     return found, reader.end
 

@@ -40,7 +40,7 @@ HEADERS = [("a", b"1"), ("a", None), ("", b""), ("nöt", b"\xff"), ("\x07", b"be
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     """A partition with what is hard to show."""
-    records = [
+    records: list[dict[str, Any]] = [
         {"offset_delta": i, "timestamp_delta": i, "key": key, "value": value, "headers": []}
         for i, (key, value) in enumerate(HARD)
     ]
