@@ -135,6 +135,10 @@ class Batch:
         return self.leader_epoch
 
 
+TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
+"""The names of timestamp types in Kafka."""
+
+
 @cache
 def codec_label(number: int) -> str | None:
     """The name of a codec by its number."""
