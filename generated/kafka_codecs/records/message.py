@@ -11,6 +11,7 @@ from codecgen.runtime.construct import (
     Bytes,
     Choice,
     Compressed,
+    Derived,
     Field,
     Integer,
     Layout,
@@ -208,6 +209,18 @@ def messages_timestamp(message: Container, item: Container) -> int:
     if item.magic == 0:
         return -1
     return item.timestamp
+
+
+MESSAGE_V0.derives(
+    Derived("offset", messages_offset, each="messages"),
+    Derived("timestamp", messages_timestamp, each="messages", unit="ms"),
+)
+
+
+MESSAGE_V1.derives(
+    Derived("offset", messages_offset, each="messages"),
+    Derived("timestamp", messages_timestamp, each="messages", unit="ms"),
+)
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}
