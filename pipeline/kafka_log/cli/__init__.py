@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from codecgen.runtime import completion
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.version import RELEASE
 from kafka_log.cli.common import (
@@ -67,6 +68,13 @@ def parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.arguments(command)
+    shells = commands.add_parser(
+        "completion",
+        help=completion.ABOUT,
+        epilog=completion.note("kafka-log"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    shells.add_argument("shell", choices=completion.SHELLS)
     return main_parser
 
 
@@ -80,6 +88,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.stdout.encoding.lower() != "utf-8" and hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8")  # keys and headers are any text
     try:
+        if options.command == "completion":
+            print(completion.script(parser(), options.shell))
+            return GOOD
         return int(_module(options.command).run(options))
     except BrokenPipeError:
         # The reader of our output has seen enough.
