@@ -47,7 +47,15 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    found = globals()[name] = getattr(import_module(_LATER[name]), name)
+    from codecgen.runtime.extras import missing
+
+    try:
+        found = globals()[name] = getattr(import_module(_LATER[name]), name)
+    except ModuleNotFoundError as error:
+        advice = missing(f"kafka_log.{name}", error)
+        if advice is None:
+            raise
+        raise ModuleNotFoundError(advice, name=error.name) from None
     return found
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from codecgen.runtime import completion
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.extras import missing
 from codecgen.runtime.version import RELEASE
 from kafka_log.cli.common import (
     COULD_NOT_RUN,
@@ -18,7 +19,6 @@ from kafka_log.cli.common import (
     GOOD,
     PROBLEMS,
     EngineError,
-    NeedsPackage,
 )
 from kafka_log.disk.directory import DirectoryError, NotThere
 
@@ -102,6 +102,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except CodecError as error:
         print(f"kafka-log: {error}", file=sys.stderr)
         return PROBLEMS
-    except (DirectoryError, EngineError, NeedsPackage, NotThere, OSError) as error:
+    except ModuleNotFoundError as error:
+        advice = missing(options.command, error)
+        if advice is None:
+            raise
+        print(f"kafka-log: {advice}", file=sys.stderr)
+        return COULD_NOT_RUN
+    except (DirectoryError, EngineError, NotThere, OSError) as error:
         print(f"kafka-log: {error}", file=sys.stderr)
         return COULD_NOT_RUN

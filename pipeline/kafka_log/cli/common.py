@@ -32,13 +32,6 @@ class EngineError(Exception):
     """The engine that was asked for is not there."""
 
 
-class NeedsPackage(Exception):
-    """A command needs a package that is not installed."""
-
-    def __init__(self, what: str, error: ImportError, extra: str = "arrow") -> None:
-        super().__init__(f'{what} needs more ({error}): pip install "kafka-codecs[{extra}]"')
-
-
 def add_choice(command: argparse.ArgumentParser) -> None:
     """The options that choose topics and partitions."""
     command.add_argument(

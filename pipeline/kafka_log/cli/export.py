@@ -14,7 +14,6 @@ from kafka_log.cli.common import (
     COULD_NOT_RUN,
     GOOD,
     PROBLEMS,
-    NeedsPackage,
     add_choice,
     add_include,
     found,
@@ -92,11 +91,9 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
-    try:
-        from codecgen.runtime.errors import CodecError
-        from kafka_log.report.export import ExportError, export
-    except ImportError as error:
-        raise NeedsPackage("export", error) from None
+    from codecgen.runtime.errors import CodecError
+    from kafka_log.report.export import ExportError, export
+
     partitions = found(options)
     done = made = rows = lost = 0
     with Progress(
