@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from pathlib import Path
+from itertools import pairwise
 from typing import Any
 
 import kafka_log
@@ -135,7 +135,7 @@ def _attributes(thing: Any) -> dict[str, str]:
     tree = ast.parse(textwrap.dedent(inspect.getsource(thing)))
     (body,) = (node.body for node in tree.body if isinstance(node, ast.ClassDef))
     found = {}
-    for node, after in zip(body, body[1:], strict=False):
+    for node, after in pairwise(body):
         target = node.target if isinstance(node, ast.AnnAssign) else None
         if isinstance(node, ast.Assign):
             target = node.targets[0]

@@ -17,9 +17,10 @@ TOOL = ROOT / "docs" / "tool"
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="commands are run by bash")
+@pytest.mark.parametrize("processes", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("page", console_pages.PAGES, ids=lambda page: page.stem)
-def test_what_the_commands_print(page: Path) -> None:
-    assert page.read_text(encoding="utf-8") == console_pages.current(page)
+def test_what_the_commands_print(page: Path, processes: bool) -> None:
+    assert page.read_text(encoding="utf-8") == console_pages.current(page, processes=processes)
 
 
 WITH_PYTHON = [

@@ -257,7 +257,7 @@ TOKENS = sorted({token for text in FILES.values() for token in text.replace(",",
 
 
 @given(st.data())
-@settings(max_examples=15)
+@settings(max_examples=5)
 def test_mangled_schemas_give_findings_or_work(data: st.DataObject) -> None:
     mangled(data)
 
