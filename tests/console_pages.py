@@ -92,7 +92,7 @@ def _here(root: Path, command: str) -> str:
         contextlib.suppress(SystemExit),
     ):
         _MAINS[name]()
-    return printed.getvalue().decode("utf-8")
+    return printed.getvalue().decode("utf-8").replace("\r\n", "\n")
 
 
 def _by_bash(root: Path, command: str) -> str:

