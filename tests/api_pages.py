@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
+import importlib
 import inspect
 import re
 import sys
@@ -17,6 +17,8 @@ from enum import Enum
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
+
+import pyarrow as pa
 
 import kafka_log
 from codecgen.runtime import errors
@@ -86,8 +88,9 @@ MEMBERS: dict[Any, tuple[str, ...]] = {
     Layout: ("parse", "build", "offset_of", "size_of", "is_fixed", "frame"),
     Choice: ("parse", "build", "case_of"),
     Parsed: ("copy",),
+    kafka_log.SegmentReader: (),
 }
-"""What readers of a page need of classes that have more, for what is generated."""
+"""What readers of a page need of classes that have more, for what is generated or builds on them."""
 
 
 def text(page: Page) -> str:
@@ -104,8 +107,8 @@ def _thing(name: str, thing: Any) -> str:
         return "\n".join([*lines, _signature(own, thing), _doc(thing)])
     bases = [base.__name__ for base in thing.__bases__ if issubclass(base, Exception)]
     if bases:
-        lines.append(f"A `{bases[0]}`.\n")
-    elif dataclasses.is_dataclass(thing) or not issubclass(thing, Enum | tuple | dict):
+        lines.append(f"A kind of `{bases[0]}`.\n")
+    elif not issubclass(thing, Enum | dict):
         lines.append(_signature(own, thing))
     lines.append(_doc(thing))
     lines += [_item(label, said) for label, said in _attributes(thing).items()]
@@ -152,7 +155,7 @@ def _item(label: str, said: str) -> str:
 def _signature(name: str, thing: Any) -> str:
     signature = inspect.signature(thing)
     parameters = [p for p in signature.parameters.values() if p.name != "self"]
-    shown = [str(p) for p in parameters if not p.name.startswith("_")]
+    shown = [_parameter(p) for p in parameters]
     kinds = [p.kind for p in parameters]
     if inspect.Parameter.KEYWORD_ONLY in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds:
         shown.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
@@ -161,7 +164,21 @@ def _signature(name: str, thing: Any) -> str:
     line = f"{name}({', '.join(shown)}){result}"
     if len(line) > WIDTH:
         line = "\n    ".join([f"{name}(", *(f"{part}," for part in shown)]) + f"\n){result}"
-    return _code(re.sub(r"<(\w+)\.(\w+): .*?>", r"\1.\2", line))
+    return _code(line)
+
+
+def _parameter(parameter: inspect.Parameter) -> str:
+    """A parameter as the source has it: annotations are texts."""
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    line = stars.get(parameter.kind, "") + parameter.name
+    if parameter.annotation is not inspect.Parameter.empty:
+        line += f": {parameter.annotation}"
+    if parameter.default is not inspect.Parameter.empty:
+        default = parameter.default
+        is_member = isinstance(default, Enum)
+        shown = f"{type(default).__name__}.{default.name}" if is_member else repr(default)
+        line += f" = {'...' if shown.startswith('<') else shown}"
+    return line
 
 
 def _code(text: str) -> str:
@@ -169,11 +186,24 @@ def _code(text: str) -> str:
 
 
 def _doc(thing: Any) -> str:
-    return _markdown(inspect.getdoc(thing) or "") + "\n"
+    doc = inspect.getdoc(thing) or ""
+    columns = [_columns(name) for name in re.findall(r":data:`~?([\w.]+)`", doc)]
+    return "\n".join([_markdown(doc) + "\n", *filter(None, columns)])
+
+
+def _columns(name: str) -> str:
+    """The columns of a table, for the name of its schema; nothing for other names."""
+    module, _, own = name.rpartition(".")
+    schema = getattr(importlib.import_module(module), own)
+    if not isinstance(schema, pa.Schema):
+        return ""
+    rows = [f"| `{field.name}` | {field.type} |" for field in schema]
+    return "\n".join(["| column | type |", "| --- | --- |", *rows, ""])
 
 
 def _markdown(doc: str) -> str:
     """Docstrings have roles and double backticks; pages have single ones."""
+    doc = re.sub(r":(?:mod|data):`~?([\w.]+)`", r"`\1`", doc)
     doc = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", doc)
     return re.sub(r"``(.+?)``", r"`\1`", doc, flags=re.S)
 

@@ -19,7 +19,6 @@ from unittest.mock import patch
 
 from codecgen.__main__ import main as codecgen
 from kafka_log.cli import main as kafka_log
-
 from tests.paths import ROOT
 
 VALUES = ROOT / "docs" / "parse-and-build.md"

@@ -181,7 +181,7 @@ def read_table(
     engine: Engine = "auto",
     indexes: bool = True,
 ) -> pa.Table:
-    """Like :func:`scan`, all of it as a table."""
+    """Like :func:`scan`, all of it as a table. Memory holds it as a whole. Raises as :func:`scan` does."""
     return scan(
         path,
         columns,
@@ -220,7 +220,7 @@ def scan_batches(
     """The record batches and messages of logs, one row each, from their headers alone.
 
     ``columns`` are those of the view batches, and those of :func:`scan` that say where. See :class:`BatchScanner`, also
-    for ``mmap``: it is faster, and must not be used on files that others truncate.
+    for ``mmap``: it is faster, and must not be used on files that others truncate. Raises as :func:`scan` does.
     """
     found = _find(path, topics, partitions, include)
 
