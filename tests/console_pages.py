@@ -14,10 +14,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from unittest.mock import patch
 
 from codecgen.__main__ import main as codecgen
+from kafka_log.cli import COMMANDS
 from kafka_log.cli import main as kafka_log
 from tests.paths import ROOT
 
@@ -43,6 +45,15 @@ _MAINS: dict[str, Callable[[], int]] = {"codecgen": codecgen, "kafka-log": kafka
 _PLAIN = re.compile(r"(codecgen|kafka-log) [^|;&<>$`\"'*?{}()\\~#\n]*")
 """A command of ours alone, in which a shell has nothing to do."""
 WIDTH = "100"
+_TABLE = re.compile(r"(?<=\| command \| what it does \|\n\| --- \| --- \|\n)(?:\|.*\n)*")
+
+
+def commands() -> str:
+    """The rows of the README's table of commands: what the help says of them."""
+    helps = {name: import_module(f"kafka_log.cli.{name}").HELP for name in COMMANDS}
+    return "".join(
+        f"| [`{name}`](docs/tool/{name}.md) | {line} |\n" for name, line in helps.items()
+    )
 
 
 def current(page: Path, *, processes: bool = False) -> str:
@@ -62,6 +73,8 @@ def current(page: Path, *, processes: bool = False) -> str:
             )
             tool.chmod(0o755)
         text = page.read_text(encoding="utf-8")
+        if page == README:
+            text = _TABLE.sub(lambda _: commands(), text)
         run = _by_bash if processes else _printed
         return _BLOCK.sub(lambda block: _block(root, block[0], run), text)
 

@@ -125,9 +125,11 @@ class _Composer(yaml.composer.Composer, yaml.resolver.Resolver):
 
     def roots(self) -> list[yaml.Node]:
         """The node of each document."""
-        found = []
+        found: list[yaml.Node] = []
         while self.check_node():
-            found.append(self.get_node())
+            node = self.get_node()
+            assert node is not None  # check_node said so
+            found.append(node)
         return found
 
 
