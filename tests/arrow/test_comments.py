@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import PurePosixPath
 
+import pytest
+
 from codecgen.check import run
 from codecgen.diagnostics import render
 from codecgen.plan import make_plan
@@ -13,6 +15,7 @@ from codecgen.schema import loader
 from codecgen.targets import arrow
 from tests.paths import ROOT
 
+pytestmark = pytest.mark.slow
 SCHEMAS = ROOT / "schemas"
 
 

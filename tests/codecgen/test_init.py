@@ -54,6 +54,7 @@ def test_the_steps_that_it_prints_work(
     assert "3 passed" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_first_layout_shows_what_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

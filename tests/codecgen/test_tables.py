@@ -127,7 +127,7 @@ def test_a_place_that_cannot_be_followed_is_where_the_expression_begins() -> Non
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n == "arrow")) for n in TARGETS]
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in ("arrow", "docs"))) for n in TARGETS]
 )
 def test_targets_write_where_no_schema_can(name: str) -> None:
     """Beside the modules of YAML files a target writes only to places whose names `check` refuses."""
