@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from kafka_log.segment.arrow_text import utf8 as utf8
 from kafka_log.segment.model import Tail
 from kafka_log.segment.positioned_reads import UnreadableError, unreadable
 
@@ -52,11 +53,6 @@ class DirectoryError(Exception):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"
-
-
-def utf8(text: str) -> str:
-    """Text that Arrow can hold: file names may have bytes that are not UTF-8."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 @dataclass(frozen=True, slots=True)

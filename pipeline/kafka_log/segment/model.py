@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from codecgen.runtime.errors import ChecksumError, CodecError
 from codecgen.runtime.readable import Milliseconds, html_of, text_of, time_of, word
@@ -24,6 +24,10 @@ class Policy(StrEnum):
     """Like kafka, and what is whole of torn batches; after damage it goes on, and says what was lost."""
 
 
+OnDamage = Literal["raise", "keep", "drop"]
+"""What becomes of a damaged batch: it is an error, or its records that can be read are there, or none of them."""
+
+
 class Tail(StrEnum):
     """What may lie after the last whole batch of a segment. docs/policies.md has the table."""
 
@@ -37,7 +41,8 @@ class Tail(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong with a batch. ``at`` is ``records``, ``crc``, or the name of a value that cannot be had."""
+    """Something wrong with a batch. ``at`` is ``records``, ``crc``, or the name of a value that cannot be had; ``header`` where the batch ends
+    in it, ``size`` where it is torn, ``offsets`` where these were worked out from the batch before."""
 
     at: str
     error: CodecError
