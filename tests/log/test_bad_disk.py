@@ -74,7 +74,9 @@ def test_the_pages_are_bad(log: Path) -> None:
         assert os.pread(file.fileno(), 10, BAD[0] + PAGE) == b"".join(PARTS)[BAD[0] + PAGE :][:10]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "engine", [pytest.param(e, marks=[pytest.mark.slow] * (e == "construct")) for e in ENGINES]
+)
 def test_all_else_is_read(log: Path, engine: str) -> None:
     path = log / f"{0:020d}.log"
     found = read_table(log, ["offset"], "salvage", on_damage="drop", engine=engine)  # type: ignore[arg-type]

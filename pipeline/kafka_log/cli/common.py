@@ -33,13 +33,6 @@ class EngineError(Exception):
     """The engine that was asked for is not there."""
 
 
-class NeedsPackage(Exception):
-    """A command needs a package that is not installed."""
-
-    def __init__(self, what: str, error: ImportError, extra: str = "arrow") -> None:
-        super().__init__(f'{what} needs more ({error}): pip install "kafka-codecs[{extra}]"')
-
-
 def say_left_out(segments: Sequence[Segment]) -> None:
     """One line on stderr that says what was not read; nothing when there is nothing."""
     if not segments:

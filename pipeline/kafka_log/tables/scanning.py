@@ -165,7 +165,7 @@ def read_table(
     selection: Selection | None = None,
     **options: Unpack[ScanOptions],
 ) -> pa.Table:
-    """Like :func:`scan`, all of it as a table."""
+    """Like :func:`scan`, all of it as a table. Memory holds it as a whole. Raises as :func:`scan` does."""
     return scan(path, columns, policy, selection=selection, **options).read_all()
 
 
@@ -182,7 +182,7 @@ def scan_batches(
     ``columns`` are those of the view batches, and those of :func:`scan` that say where. A ``selection``, or its keywords, are as of
     :func:`scan`, but for what only records have: ``keys``, ``headers`` and ``isolation`` are refused, and markers are always there. Those
     batches come that may hold a record in the ranges, as far as their headers say. See :class:`BatchScanner`, also for
-    ``mmap``: it is faster, and must not be used on files that others truncate.
+    ``mmap``: it is faster, and must not be used on files that others truncate. Raises as :func:`scan` does.
     """
     reading = _taken(options, "limits", "engine", "mmap")
     wanted = changed(selection, policy, options)
