@@ -12,7 +12,6 @@ from kafka_log.cli.common import (
     COULD_NOT_RUN,
     GOOD,
     PROBLEMS,
-    NeedsPackage,
     add_common,
     found,
     opener,
@@ -80,10 +79,8 @@ def run(options: argparse.Namespace) -> int:
             from kafka_log.cli.dump_batches import dump_batches
 
             return dump_batches(options, found(options))
-        try:
-            from kafka_log.cli.dump_rows import dump_records
-        except ImportError as error:
-            raise NeedsPackage("dump", error) from None
+        from kafka_log.cli.dump_rows import dump_records
+
         return dump_records(options, found(options))
     except ValueError as error:
         if isinstance(error, UnicodeError):

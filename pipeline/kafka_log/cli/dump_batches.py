@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.cli.common import NeedsPackage, opener, progress_of, screen_width
+from kafka_log.cli.common import opener, progress_of, screen_width
 from kafka_log.cli.selection import selection_of
 from kafka_log.cli.told import Told, on_stderr, say
 from kafka_log.disk.directory import Partition, Segment, utf8
@@ -166,11 +166,9 @@ def _chosen(part: Any, wanted: HeaderMasks | None) -> tuple[pa.RecordBatch, bool
 
 def _rows(options: argparse.Namespace, wanted: HeaderMasks | None, out: BinaryIO) -> _Sink:
     """What puts columns."""
-    try:
-        from kafka_log.report.batch_rows import BatchTable
-        from kafka_log.report.row_output import OF_SCHEMA, JsonRows, Output, TextRows
-    except ImportError as error:
-        raise NeedsPackage("dump", error) from None
+    from kafka_log.report.batch_rows import BatchTable
+    from kafka_log.report.row_output import OF_SCHEMA, JsonRows, Output, TextRows
+
     names = options.columns.split(",") if options.columns else None
     table = BatchTable(names, sparse=options.output == "jsonl")
     output: Output
