@@ -93,7 +93,8 @@ class LogDirectory:
         overwrite: bool = False,
         **filters: Unpack[RowFilters],
     ) -> Iterator[Exported]:
-        """Write a file for each partition, one after the other as this is iterated. See :func:`kafka_log.report.export.export`."""
+        """Write a file for each partition, one after the other as this is iterated. ``kind`` is ``parquet``, ``arrow``, ``jsonl`` or
+        ``csv``. Raises ExportError, and what :func:`~kafka_log.scan` raises; files that are whole stay. See :func:`kafka_log.report.export.export`."""
         from kafka_log.report.export import export
 
         return export(
@@ -377,7 +378,7 @@ class LogDirectory:
         file), ``first_offset`` and ``last_offset`` that are concerned, ``records`` (lost or at risk at most), ``meaning`` and
         ``remedy``. Numbers are null where unknown. Headers, checksums and the files beside the segments are checked; with
         ``deep`` every record is decoded too. ``advance`` is told of bytes of segments that are done. Memory holds the batch
-        headers of one segment. A file that cannot be read is a finding. See :mod:`kafka_log.report.check`.
+        headers of one segment. A file that cannot be read is a finding; nothing is raised for damage. See :mod:`kafka_log.report.check`.
         """
         from kafka_log.report.check import check_table
 

@@ -54,6 +54,7 @@ class Broker(ABC):
         self.bootstrap_servers = ""
         self._config = dict(config or {})
         self._servers: list[Server] = []
+        self._last: Server | None = None
 
     @abstractmethod
     def _launch(self) -> None:
@@ -86,8 +87,13 @@ class Broker(ABC):
         if not (self.log_dir / ".kafka_cleanshutdown").is_file():
             raise BrokerError(f"the broker left no mark of a clean stop; see {self.log_file}")
 
+    def last_log(self) -> str:
+        """The same of a start that failed, too."""
+        return self._last.log_text() if self._last else ""
+
     def kill(self) -> None:
         while self._servers:
+            self._last = self._servers[-1]
             self._servers.pop().kill()
 
     def log_text(self) -> str:
@@ -120,7 +126,7 @@ class Broker(ABC):
 
 class KraftBroker(Broker):
     """The newest Kafka 4: one node that is broker and controller, or (``controller``) a broker of the cluster that this address
-    is the controller of."""
+    is the controller of. The loggers in ``say`` log at the level info."""
 
     def __init__(
         self,
@@ -131,13 +137,17 @@ class KraftBroker(Broker):
         controller: str = "",
         build: Build = KAFKA_4,
         heap_mb: int = 512,
+        say: tuple[str, ...] = (),
     ) -> None:
         super().__init__(directory, config)
         self.build = build
         self.node = node
         self.controller = controller
         self._joins = bool(controller)
-        self._heap = f"-Xmx{heap_mb}m"
+        self._flags = (
+            f"-Xmx{heap_mb}m",
+            *(f"-Dorg.slf4j.simpleLogger.log.{name}=info" for name in say),
+        )
 
     def _launch(self) -> None:
         port = free_port()
@@ -164,7 +174,7 @@ class KraftBroker(Broker):
         path = self._write("server.properties", config)
         if not (self.log_dir / "meta.properties").is_file():
             self._format(path)
-        flags = (QUIET, SAY_STARTED, SAY_STARTED_4, self._heap)
+        flags = (QUIET, SAY_STARTED, SAY_STARTED_4, *self._flags)
         server = Server(
             f"Kafka {self.build.version}", self.build, "kafka.Kafka", [path], self.log_file, flags
         )

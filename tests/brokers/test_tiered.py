@@ -63,8 +63,8 @@ def test_the_metadata_of_the_tier_names_every_segment(running: Running) -> None:
     broker, tier = running
     states: dict[bytes, dict[str, Any]] = {}
     for row in read_table(broker.log_dir, view="remote_segments").to_pylist():
-        said = {name: value for name, value in row.items() if value is not None}
-        states.setdefault(row["segment_id"], {}).update(said)
+        changed = {name: value for name, value in row.items() if value is not None}
+        states.setdefault(row["segment_id"], {}).update(changed)
     said = [(s["start_offset"], s["size"]) for s in states.values() if s["state"] == 1]
     (partition,) = discover(tier, ["remote"])
     assert (partition.topic, partition.partition, partition.state) == (*PLACE, "remote")

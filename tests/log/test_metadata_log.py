@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -222,7 +223,7 @@ def test_changes_since_the_oldest_snapshot(sample: Path) -> None:
 
 def test_changes_for_people(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     def setting(offset: int, name: str, value: str | None) -> bytes:
-        whose = {"resource_type": 4, "resource_name": "", "name": name}
+        whose: dict[str, Any] = {"resource_type": 4, "resource_name": "", "name": name}
         return metadata(offset, "CONFIG_RECORD", **whose, value=value)
 
     path = log(tmp_path, "__cluster_metadata-0", setting(0, "a", "1"), setting(1, "b", "2"), setting(2, "a", "3"), setting(3, "b", None), setting(4, "c", "4"))  # fmt: skip

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import (
     GOOD,
-    NeedsPackage,
     say_left_out,
     screen_width,
 )
@@ -52,11 +51,9 @@ def show(
 ) -> int:
     """Ask, and print the table. ``empty`` is what text says where there is no row; ``text`` makes the text of a table for a
     width, where it is not to be in columns."""
-    try:
-        from kafka_log.log_directory import LogDirectory
-        from kafka_log.report.table_output import write
-    except ImportError as error:
-        raise NeedsPackage(options.command, error) from None
+    from kafka_log.log_directory import LogDirectory
+    from kafka_log.report.table_output import write
+
     directory = LogDirectory(
         options.paths,
         topics=getattr(options, "topic", None),

@@ -99,9 +99,9 @@ class TopicView:
         engine: str,
     ) -> Iterator[pa.RecordBatch]:
         """The rows of the records of a segment, in the types of ``schema``. What does not parse is raised, with the offset of its
-        record, or (``keep``) left out; so are records of the metadata whose type or version nobody knows. A timestamp that has no place in its column is null. Kernels read
-        where the ``engine`` is ``arrow``, or ``auto`` and there are ``size`` bytes for which they pay: to compile those of a view
-        takes some seconds, once. The rows are the same."""
+        record, or (``keep``) left out; so are records of the metadata whose type or version nobody knows. A timestamp that has no place
+        in its column is null. Kernels read where the ``engine`` is ``arrow``, or ``auto`` and there are ``size`` bytes for which they pay:
+        to compile those of a view takes some seconds, once. The rows are the same."""
         compiled = engine == "arrow" or (engine == "auto" and size >= KERNEL_MIN_BYTES)
         for batch in records:
             if not keep:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,7 +15,10 @@ from kafka_codecs import METADATA_BODY, REMOTE_LOG_METADATA_BODY
 from kafka_log.disk.directory import Segment
 from kafka_log.tables.own_topics import CLUSTER_METADATA, REMOTE_LOG_METADATA
 
-_FRAMED = {CLUSTER_METADATA: METADATA_BODY, REMOTE_LOG_METADATA: REMOTE_LOG_METADATA_BODY}
+_FRAMED: Mapping[str, Mapping[Any, Mapping[int, object]]] = {
+    CLUSTER_METADATA: METADATA_BODY,
+    REMOTE_LOG_METADATA: REMOTE_LOG_METADATA_BODY,
+}
 _KNOWN: Mapping[str, Mapping[int, Mapping[int, object]]] = {
     topic: {int(kind): versions for kind, versions in bodies.items()}
     for topic, bodies in _FRAMED.items()

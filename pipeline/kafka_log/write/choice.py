@@ -14,6 +14,7 @@ from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.ranges import EVERYTHING, Range
+from kafka_log.segment.row_masks import AbortedSpans
 from kafka_log.segment.row_selection import Aborted, RowSelection
 from kafka_log.write.contents import Contents
 
@@ -87,11 +88,8 @@ def not_committed(segments: Sequence[Segment]) -> Aborted:
 
 def is_hidden(headers: Headers, hidden: Aborted) -> Any:
     """Which batches have records of such transactions."""
-    found: Any = headers.is_transactional & ~headers.is_control
-    rows = np.flatnonzero(found)
-    batches = zip(headers.producer_id[rows].tolist(), headers.first[rows].tolist(), strict=True)
-    found[rows] = [hidden.has(producer, first) for producer, first in batches]
-    return found
+    data = headers.is_transactional & ~headers.is_control
+    return data & AbortedSpans(hidden).mask(headers.producer_id, headers.first)
 
 
 def has_producer(headers: Headers) -> Any:

@@ -45,7 +45,7 @@ class _Producer:
             self.offset_delta = 0
 
 
-_NAMES = tuple(_Producer.__slots__)  # type: ignore[attr-defined]
+_NAMES = tuple(_Producer.__slots__)
 
 
 class ProducerStates:
