@@ -11,6 +11,7 @@ from kafka_log.segment.reader import SegmentReader
 if TYPE_CHECKING:
     from kafka_log.log_directory import LogDirectory
     from kafka_log.tables.scanning import read_table, scan, scan_batches
+    from kafka_log.tables.selection import Selection
     from kafka_log.write.encoding import encode, write_segment
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Record",
     "Segment",
     "SegmentReader",
+    "Selection",
     "discover",
     "encode",
     "read_table",
@@ -37,19 +39,29 @@ __all__ = [
 _LATER = {
     "LogDirectory": "kafka_log.log_directory",
     **dict.fromkeys(("read_table", "scan", "scan_batches"), "kafka_log.tables.scanning"),
+    "Selection": "kafka_log.tables.selection",
     **dict.fromkeys(("encode", "write_segment"), "kafka_log.write.encoding"),
 }
 """What needs pyarrow and numpy, or the codecs, which are imported when it is asked for."""
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:
 
-    found = globals()[name] = getattr(import_module(_LATER[name]), name)
-    return found
+    def __getattr__(name: str) -> Any:
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
 
+        from codecgen.runtime.extras import missing
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+        try:
+            found = globals()[name] = getattr(import_module(_LATER[name]), name)
+        except ModuleNotFoundError as error:
+            advice = missing(f"kafka_log.{name}", error)
+            if advice is None:
+                raise
+            raise ModuleNotFoundError(advice, name=error.name) from None
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

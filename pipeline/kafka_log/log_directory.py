@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
@@ -17,7 +18,9 @@ from kafka_log.segment.model import Policy
 if TYPE_CHECKING:
     from kafka_log.report.export import Exported, Format
     from kafka_log.report.partition_headers import OnDamage
-    from kafka_log.segment.columnar import Engine
+    from kafka_log.segment.kernels import Engine
+    from kafka_log.segment.ranges import Range
+    from kafka_log.tables.selection import OtherFilters, RowFilters, Selection
 
 Place = str | os.PathLike[str]
 
@@ -79,34 +82,156 @@ class LogDirectory:
         return summary_table(self.partitions, summarize(self.partitions, reader))
 
     def export(
-        self, out: Place, kind: Format = "parquet", *, overwrite: bool = False, **options: Any
+        self,
+        out: Place,
+        kind: Format = "parquet",
+        *,
+        columns: Sequence[str] | None = None,
+        view: str | None = None,
+        policy: Policy | str | None = None,
+        selection: Selection | None = None,
+        overwrite: bool = False,
+        **filters: Unpack[RowFilters],
     ) -> Iterator[Exported]:
-        """Write a file for each partition, one after the other as this is iterated. See :func:`kafka_log.report.export.export`."""
+        """Write a file for each partition, one after the other as this is iterated. ``kind`` is ``parquet``, ``arrow``, ``jsonl`` or
+        ``csv``. Raises ExportError, and what :func:`~kafka_log.scan` raises; files that are whole stay. See :func:`kafka_log.report.export.export`."""
         from kafka_log.report.export import export
 
-        return export(self.partitions, Path(out), kind, overwrite=overwrite, **options)
+        return export(
+            self.partitions,
+            Path(out),
+            kind,
+            columns=columns,
+            view=view,
+            policy=policy,
+            selection=selection,
+            overwrite=overwrite,
+            **filters,
+        )
 
-    def keys(self) -> pa.Table:
+    def salvage(
+        self,
+        out: Place,
+        *,
+        flatten: bool = False,
+        keep_damaged: bool = False,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """Write what can be read of the partitions below another directory, each as a partition's directory that a broker loads.
+
+        Batches that are good keep their bytes, in segments that begin where they did. Of others the records that can be read are
+        written anew; those whose checksum is wrong are lost, unless ``keep_damaged``. With ``flatten`` only committed data is
+        written: no markers, no producers, nothing of transactions that were aborted or have not ended. What is lost or left out is
+        said: a row of :data:`kafka_log.write.said.SAID` for each. What the same call has written is kept.
+
+        ``advance`` is told of bytes of segments that are done. Raises :class:`~kafka_log.write.beside.OutError` (a DirectoryError)
+        for a place that is inside of what is read or holds anything else, OSError.
+        """
+        from kafka_log.write import jobs
+
+        options: dict[str, Any] = {
+            "flatten": flatten,
+            "keep_damaged": keep_damaged,
+            "advance": advance,
+        }
+        return jobs.salvage(self.partitions, Path(out), self._paths, **options)
+
+    def cut(
+        self,
+        out: Place,
+        offsets: Range | None = None,
+        timestamps: Range | None = None,
+        *,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """Write a part of the partitions below another directory, as :meth:`salvage` does: the batches of which an offset is in
+        ``offsets`` and a timestamp (milliseconds) in ``timestamps``. The first of a range is in, the end is not, None is open; None for a
+        range is everything.
+        Raises ValueError for what is no range, and as salvage."""
+        from kafka_log.segment.ranges import checked_range
+        from kafka_log.write import jobs
+        from kafka_log.write.choice import Wanted
+
+        wanted = Wanted(checked_range("offsets", offsets), checked_range("timestamps", timestamps))
+        return jobs.cut(self.partitions, Path(out), self._paths, wanted, advance)
+
+    def convert(
+        self,
+        out: Place,
+        *,
+        codec: str | None = None,
+        level: int | None = None,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """Write the partitions below another directory, as directories that a broker loads: messages of the formats before 0.11 as
+        record batches, and all compressed with ``codec`` (none, gzip, snappy, lz4, zstd; None: as they are) at a ``level`` of it
+        (None: the usual one; with one, what has the codec already is compressed anew). Records keep all that they have. Headers of
+        record batches too, but for what says how they are compressed; those that stay as they are keep their bytes.
+
+        A row of :data:`kafka_log.write.conversion.CONVERTED` for each segment, with its bytes before and after. What the same call has
+        written is kept. Raises CodecError for damage, ValueError for a codec or a level that there is not, and as :meth:`salvage`.
+        """
+        from kafka_log.write import jobs
+        from kafka_log.write.recompression import target
+
+        return jobs.convert(self.partitions, Path(out), self._paths, target(codec, level), advance)
+
+    def reindex(
+        self,
+        out: Place,
+        *,
+        interval_bytes: int = 4096,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """Write the files that a broker keeps beside segments below another directory: offset, time and transaction indexes, producer
+        snapshots. ``interval_bytes`` is the ``index.interval.bytes`` of the topics. A row of :data:`kafka_log.write.said.SAID` for
+        each segment, and for what could not be read and has no entry. Raises as :meth:`salvage`."""
+        from kafka_log.write import jobs
+
+        options: dict[str, Any] = {"interval_bytes": interval_bytes, "advance": advance}
+        return jobs.reindex(self.partitions, Path(out), self._paths, **options)
+
+    @property
+    def _paths(self) -> list[Path]:
+        return list(map(Path, self.path))
+
+    def keys(
+        self, *, selection: Selection | None = None, **filters: Unpack[RowFilters]
+    ) -> pa.Table:
         """What compaction would leave: a row for each partition with its records, keys, tombstones, and how many records are obsolete
         or live; bytes are those of keys and values, not compressed. ``problem`` is the first damage of a partition, whose other
-        records are counted. Memory: some 150 bytes for each key of a partition. See :mod:`kafka_log.report.keys`. Raises OSError."""
+        records are counted. The ``selection``, or its keywords, say which records there are, as of :func:`kafka_log.scan`. Memory: some 150
+        bytes for each key of a partition. See :mod:`kafka_log.report.keys`. Raises OSError."""
         from kafka_log.report.keys import key_table
+        from kafka_log.tables.selection import changed
 
-        return key_table(self.partitions)
+        return key_table(self.partitions, _of_rows(changed(selection, None, filters)))
 
-    def records_of_key(self, key: bytes, *, note: Callable[[str], None] | None = None) -> pa.Table:
-        """All records of a key: offset, timestamp (milliseconds), bytes of the value, whether it is a tombstone, whether it is the
-        latest of its partition, and the segment. Raises OSError, and CodecError for damage; with a ``note``, which takes the text
-        of the error, what lies around the damage is read."""
-        from kafka_log.report.keys import records_of_key
+    def records_of_key(
+        self,
+        keys: bytes | Iterable[bytes | None],
+        *,
+        note: Callable[[str], None] | None = None,
+        selection: Selection | None = None,
+        **filters: Unpack[OtherFilters],
+    ) -> pa.Table:
+        """All records of a key, or of several (None: those without one): offset, timestamp (milliseconds), bytes of the value, whether
+        it is a tombstone, whether it is the latest of its key in its partition, and the segment. The ``selection``, or its keywords, are
+        as in :meth:`keys`. Raises OSError, and CodecError for damage; with a ``note``, which takes the text of the error, what lies around the
+        damage is read."""
+        from kafka_log.report.keys import records_of_keys
+        from kafka_log.tables.selection import changed
 
-        return records_of_key(self.partitions, key, note)
+        wanted = changed(selection, None, {**filters, "keys": keys})
+        return records_of_keys(self.partitions, _of_rows(wanted), note)
 
     def txn(
         self,
         *,
         states: str | Iterable[str] = (),
-        producer_ids: int | Iterable[int] = (),
+        producers: int | Iterable[int] | None = None,
+        offsets: Range | None = None,
+        timestamps: Range | None = None,
         now: int | None = None,
         max_timeout_ms: int | None = None,
         on_damage: OnDamage | None = None,
@@ -120,7 +245,8 @@ class LogDirectory:
         timestamp to that of the marker, or for open ones to ``now``. ``hides`` is how many offsets of the partition lie
         behind its last stable offset. See :data:`kafka_log.report.transactions.TRANSACTIONS`.
 
-        ``states`` (also ``hanging``) and ``producer_ids`` choose; empty: all. ``now`` is the time at which the log stood as it is, in
+        ``states`` (also ``hanging``; empty: all) and ``producers`` choose, and the ranges ``offsets`` and ``timestamps``: those that lie in
+        them in part, from the first to the last. ``now`` is the time at which the log stood as it is, in
         milliseconds since 1970; None: the present, and no transaction hangs for its age alone. ``max_timeout_ms`` is the timeout of
         transactions whose own is not known; None: 15 minutes.
 
@@ -131,6 +257,7 @@ class LogDirectory:
         from kafka_log.report.partition_headers import raise_damage
         from kafka_log.report.transaction_states import coordinators
         from kafka_log.report.transactions import transaction_table
+        from kafka_log.tables.selection import Selection
 
         told = on_damage or raise_damage
         present = int(time.time() * 1000) if now is None else now
@@ -141,11 +268,16 @@ class LogDirectory:
             Clock(present, now is not None, limit),
             told,
             states={states} if isinstance(states, str) else set(states),
-            producer_ids=_numbers(producer_ids),
+            wanted=Selection(producers=producers, offsets=offsets, timestamps=timestamps),
         )
 
     def producers(
-        self, *, producer_ids: int | Iterable[int] = (), on_damage: OnDamage | None = None
+        self,
+        *,
+        producers: int | Iterable[int] | None = None,
+        offsets: Range | None = None,
+        timestamps: Range | None = None,
+        on_damage: OnDamage | None = None,
     ) -> pa.Table:
         """Idempotent and transactional producers: a row for each producer id and epoch of a partition.
 
@@ -154,13 +286,16 @@ class LogDirectory:
         the transaction markers with this epoch. ``snapshot_last_sequence`` is what the newest producer snapshot of the partition
         says; producers that only it knows have a row too. See :data:`kafka_log.report.producers.PRODUCERS`.
 
-        ``producer_ids`` choose; empty: all. ``on_damage`` is as in :meth:`txn`. Raises OSError.
+        ``producers`` choose, and the ranges ``offsets`` and ``timestamps``: then only batches count that may have records in them, as their
+        headers say. ``on_damage`` is as in :meth:`txn`. Raises OSError.
         """
         from kafka_log.report.partition_headers import raise_damage
         from kafka_log.report.producers import producer_table
+        from kafka_log.tables.selection import Selection
 
         told = on_damage or raise_damage
-        return producer_table(self.partitions, told, producer_ids=_numbers(producer_ids))
+        wanted = Selection(producers=producers, offsets=offsets, timestamps=timestamps)
+        return producer_table(self.partitions, told, wanted)
 
     def groups(
         self,
@@ -200,10 +335,16 @@ class LogDirectory:
         return state_table(found, what, as_of, topics=topics, numbers=numbers, salvage=salvage)
 
     def metadata_changes(
-        self, first: int, last: int, what: str = "topics", *, salvage: bool = False
+        self,
+        first: int | None = None,
+        last: int | None = None,
+        what: str = "topics",
+        *,
+        salvage: bool = False,
     ) -> pa.Table:
         """What is not the same after the records at two offsets: a row for each thing that was added, removed or changed, with the
-        columns that differ and what they said, as JSON. Raises as :meth:`metadata`."""
+        columns that differ and what they said, as JSON. ``first`` None is the earliest that can be told (with a log that begins at
+        offset 0: before its first record), ``last`` None the end. Raises as :meth:`metadata`."""
         from kafka_log.report.metadata_changes import change_table
 
         topics, numbers = _set(self._topics), _set(self._numbers)
@@ -237,7 +378,7 @@ class LogDirectory:
         file), ``first_offset`` and ``last_offset`` that are concerned, ``records`` (lost or at risk at most), ``meaning`` and
         ``remedy``. Numbers are null where unknown. Headers, checksums and the files beside the segments are checked; with
         ``deep`` every record is decoded too. ``advance`` is told of bytes of segments that are done. Memory holds the batch
-        headers of one segment. A file that cannot be read is a finding. See :mod:`kafka_log.report.check`.
+        headers of one segment. A file that cannot be read is a finding; nothing is raised for damage. See :mod:`kafka_log.report.check`.
         """
         from kafka_log.report.check import check_table
 
@@ -245,16 +386,44 @@ class LogDirectory:
             self.partitions, self._broker_directories(), deep=deep, engine=engine, advance=advance
         )
 
+    def diff(
+        self, other: Place | LogDirectory, *, advance: Callable[[int], None] = lambda _: None
+    ) -> pa.Table:
+        """Two replicas of partitions (this is A, the other one B): a row for each partition.
+
+        ``verdict`` is the worst of ``findings``: ``parted`` (other records at the same offsets), ``missing`` (records inside the other
+        log that no cleaner removes), ``damaged``; the rest is no difference: ``only_in``, ``behind``, ``trimmed``, ``cleaned``,
+        ``batches``, ``segments``, ``same``. ``first_offset`` is where it begins. Counts are of records, markers too. See
+        :data:`kafka_log.report.diff.answer.DIFFERENCES`. Segments that are not live are left out. Partitions are paired by their names; a path of one partition with
+        another such path whatever their names are. ``advance`` is told of bytes that are done. Memory: a chunk of each log, and
+        a few hundred bytes for each key of records that one side has not. Raises OSError.
+        """
+        from kafka_log.report.diff import diff_table, pairs_of
+
+        there = other if isinstance(other, LogDirectory) else LogDirectory(other)
+        a, b = map(_as_they_are, self.partitions), map(_as_they_are, there.partitions)
+        by_path = not self._broker_directories() and not there._broker_directories()
+        chosen_of_b = [p for p in b if self._chooses(p)]
+        pairs = pairs_of(list(a), chosen_of_b, whatever_their_names=by_path)
+        return diff_table(pairs, advance)
+
+    def _chooses(self, partition: Partition) -> bool:
+        topics, numbers = _set(self._topics), _set(self._numbers)
+        return (topics is None or partition.topic in topics) and (
+            numbers is None or partition.partition in numbers
+        )
+
     def _broker_directories(self) -> list[Path]:
         """The paths that are brokers' log directories; none when partitions were chosen."""
         if self._topics is not None or self._numbers is not None:
             return []
-        paths = dict.fromkeys(map(Path, self.path))
+        paths = dict.fromkeys(self._paths)
         return [path for path in paths if path.is_dir() and not is_partition(path)]
 
 
-def _numbers(given: int | Iterable[int]) -> set[int]:
-    return {given} if isinstance(given, int) else set(given)
+def _of_rows(selection: Selection) -> Selection:
+    """A selection of rows in partitions that are chosen."""
+    return selection.but(topics=None, partitions=None, include=())
 
 
 def _set(chosen: Any) -> frozenset[Any] | None:
@@ -262,3 +431,9 @@ def _set(chosen: Any) -> frozenset[Any] | None:
     if chosen is None:
         return None
     return frozenset([chosen] if isinstance(chosen, str | int) else chosen)
+
+
+def _as_they_are(partition: Partition) -> Partition:
+    """A partition without segments in another state than its own: these have offsets that others have too."""
+    kept = tuple(s for s in partition.segments if s.state == partition.state)
+    return replace(partition, segments=kept)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.damage import reported
+from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 HELP = "topics, partitions, settings and brokers, from the metadata log"
 EXAMPLES = """\
   kafka-log metadata /var/lib/kafka --what partitions --topic orders --as-of 81234
-  kafka-log metadata /var/lib/kafka --what configs --changes 81000:82000
+  kafka-log metadata /var/lib/kafka --what configs --changes 81000:
 """
 
 KINDS = (
@@ -35,7 +36,7 @@ _IN_TEXT: Mapping[str, tuple[str, ...]] = {
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    add_table_arguments(command, include=False)
+    add_table_arguments(command, CHOICE)
     command.add_argument("--what", choices=KINDS, default="topics", help="default %(default)s")
     when = command.add_mutually_exclusive_group()
     when.add_argument(
@@ -48,7 +49,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
         "--changes",
         type=_offsets,
         metavar="FROM:TO",
-        help="what is not the same after the records at these two offsets",
+        help="what is not the same after the records at these two offsets (default: where the log begins, and its end)",
     )
     command.add_argument(
         "--salvage",
@@ -84,11 +85,11 @@ def run(options: argparse.Namespace) -> int:
     return reported(lambda: ask(False), (lambda: ask(True)) if options.salvage else None)
 
 
-def _offsets(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(-?[0-9]{1,19}):(-?[0-9]{1,19})", text)
+def _offsets(text: str) -> tuple[int | None, int | None]:
+    found = re.fullmatch(r"(-?[0-9]{1,19})?:(-?[0-9]{1,19})?", text)
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no FROM:TO, two offsets")
-    first, last = int(found[1]), int(found[2])
-    if first > last:
+    first, last = (None if end is None else int(end) for end in found.groups())
+    if first is not None and last is not None and first > last:
         raise argparse.ArgumentTypeError(f"{first} is after {last}")
     return first, last

@@ -5,13 +5,18 @@ from __future__ import annotations
 import argparse
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
-Range = tuple[int | None, int | None]
+from kafka_log.segment.ranges import Range
+
+T = TypeVar("T")
 
 _AGO = re.compile(r"-(\d{1,6})(s|m|h|d|w)\Z")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_NEGATIVE = re.compile(r"-\d")
+_OPTION = re.compile(r"--[a-z-]+\Z")
 _MILLISECONDS = re.compile(r"-?\d{1,19}\Z", re.ASCII)
 _MOST = (1 << 63) - 2
 """The largest time that has a later one."""
@@ -66,7 +71,16 @@ def offset_range(text: str) -> Range:
     low, colon, high = text.partition(":")
     if not colon:
         raise ValueError(f"{text!r} is no range of offsets: write A:B, A: or :B")
-    return _pair(low, high, int)
+    return _pair(low, high, _offset)
+
+
+def _offset(text: str) -> int:
+    digits = text.strip().removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal()):
+        raise ValueError(f"{text!r} is no offset")
+    if len(digits) > 19 or not -(1 << 63) <= int(text) < 1 << 63:
+        raise ValueError(f"the offset {text} is more than 64 bits can hold")
+    return int(text)
 
 
 def _pair(low: str, high: str, parse: Callable[[str], int]) -> Range:
@@ -76,13 +90,25 @@ def _pair(low: str, high: str, parse: Callable[[str], int]) -> Range:
     return begin, end
 
 
-def argument(parse: Callable[[str], Range] | Callable[[str], int]) -> Callable[[str], Range | int]:
+def argument(parse: Callable[[str], T]) -> Callable[[str], T]:
     """A type for argparse, whose errors say what is wrong."""
 
-    def parsed(text: str) -> Range | int:
+    def parsed(text: str) -> T:
         try:
             return parse(text)
         except ValueError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
 
     return parsed
+
+
+def with_negative_values(argv: Sequence[str]) -> list[str]:
+    """``--time -2h:`` as ``--time=-2h:``: argparse takes a value that begins with a dash, and is no number, for an option."""
+    out: list[str] = []
+    for text in argv:
+        before = out[-1] if out else ""
+        if _NEGATIVE.match(text) and _OPTION.match(before) and "--" not in out:
+            out[-1] = f"{before}={text}"
+        else:
+            out.append(text)
+    return out

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import (
     GOOD,
-    NeedsPackage,
-    add_choice,
-    add_include,
     say_left_out,
     screen_width,
 )
+from kafka_log.cli.selection import PLACES, add_selection
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,16 +23,18 @@ OUTPUTS = ("text", "jsonl", "csv", "parquet", "arrow")
 
 
 def add_table_arguments(
-    command: argparse.ArgumentParser, *, choose: bool = True, include: bool = True
+    command: argparse.ArgumentParser,
+    choose: Sequence[str] = PLACES,
+    but: Mapping[str, str] | None = None,
+    *,
+    paths: bool = True,
 ) -> None:
-    """Paths and output; with ``choose`` also which topics and partitions, with ``include`` also what is not live."""
-    command.add_argument(
-        "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
-    )
-    if include:
-        add_include(command)
-    if choose:
-        add_choice(command)
+    """Paths, what ``choose`` names of :func:`kafka_log.cli.selection.add_selection` (``but`` for other help), and output."""
+    if paths:
+        command.add_argument(
+            "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
+        )
+    add_selection(command, *choose, but=but)
     command.add_argument(
         "--output",
         choices=OUTPUTS,
@@ -51,11 +51,9 @@ def show(
 ) -> int:
     """Ask, and print the table. ``empty`` is what text says where there is no row; ``text`` makes the text of a table for a
     width, where it is not to be in columns."""
-    try:
-        from kafka_log.log_directory import LogDirectory
-        from kafka_log.report.table_output import write
-    except ImportError as error:
-        raise NeedsPackage(options.command, error) from None
+    from kafka_log.log_directory import LogDirectory
+    from kafka_log.report.table_output import write
+
     directory = LogDirectory(
         options.paths,
         topics=getattr(options, "topic", None),

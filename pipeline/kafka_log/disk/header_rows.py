@@ -16,7 +16,7 @@ from kafka_log.segment.reader import HeaderReader, SegmentReader
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_log.segment.columnar import Engine
+    from kafka_log.segment.kernels import Engine
 
 FEW = 1 << 20
 """Bytes of segments up to which the kernels do not pay, even where those of records are loaded: these are others."""
@@ -109,9 +109,13 @@ def _by_kernels(
 
 
 def _tuples(batch: pa.RecordBatch, columns: Sequence[str], where: str) -> Iterator[tuple[Any, ...]]:
+    return tuples(batch.select([*columns]).filter(batch.column(where)))
+
+
+def tuples(rows: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+    """Rows of Arrow as tuples of plain values."""
     import pyarrow as pa
 
-    rows = batch.select([*columns]).filter(batch.column(where))
     found = []
     for column in rows.columns:
         # Timestamps as numbers: some are more than a datetime can hold.

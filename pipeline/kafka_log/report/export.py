@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, Unpack
 
 import pyarrow as pa
 
 from kafka_log.disk.directory import DirectoryError, Partition
-from kafka_log.report.table_output import csv_line, csv_lines, json_lines
+from kafka_log.report.lines import line_blocks
+from kafka_log.report.table_output import csv_line, csv_lines
 from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.tables.scanning import scan
+from kafka_log.tables.selection import RowFilters, Selection, changed
+from kafka_log.write.beside import whole_file
 
 Format = Literal["parquet", "arrow", "jsonl", "csv"]
 MANIFEST = "kafka-log-export.json"
@@ -49,14 +50,19 @@ def export(
     out: Path,
     kind: Format = "parquet",
     *,
+    columns: Sequence[str] | None = None,
+    view: str | None = None,
+    selection: Selection | None = None,
     overwrite: bool = False,
     progress: Callable[[Partition, int], None] = lambda partition, rows: None,
-    **options: Any,
+    policy: Policy | str | None = None,
+    **filters: Unpack[RowFilters],
 ) -> Iterator[Exported]:
     """Write a file for each partition into a directory, one after the other: ``TOPIC-PARTITION.KIND``.
 
-    ``options`` are those of :func:`kafka_log.scan`; without columns, topic and partition come before the others, so that the files
-    can be read together, and under ``salvage`` ``crc_ok`` and ``damage`` after them. Each file is written beside and renamed when it is whole. What was made of segments of the same names and
+    ``columns``, ``view``, and the ``selection`` or its keywords are as in :func:`kafka_log.scan`; without columns, topic and partition
+    come before the others, so that the files can be read together, and under ``salvage`` ``crc_ok`` and ``damage`` after them.
+    Each file is written beside and renamed when it is whole. What was made of segments of the same names and
     sizes, with the same options, is kept; any other file in its place is an error unless ``overwrite``. ``progress`` is told of the
     rows that are written so far. Memory holds one row group.
 
@@ -64,12 +70,16 @@ def export(
     """
     out.mkdir(parents=True, exist_ok=True)
     manifest = _read_manifest(out)
-    wanted = {name: value for name, value in options.items() if value not in (None, (), [])}
+    selection = changed(selection, policy, filters)
+    # Which partitions and states, the caller has said.
+    selection = selection.but(topics=None, partitions=None, include=())
+    asked = {"columns": columns and list(columns), "view": view} | selection.plain()
+    wanted = _plain({name: value for name, value in asked.items() if value is not None})
     for partition in partitions:
         path = out / _name(partition, kind)
         made_of = {
             "segments": [[s.path.name, s.size] for s in partition.segments],
-            "options": _plain(wanted),
+            "options": wanted,
         }
         before = manifest.get(path.name)
         if path.exists() and before is not None and before["made_of"] == made_of:
@@ -82,8 +92,8 @@ def export(
             raise ExportError(path, reason)
         counts = 0, 0
         lost: list[str] = []
-        with _beside(path) as file:
-            for counts in _written(partition, file, kind, wanted, lost):
+        with whole_file(path) as file:
+            for counts in _written(partition, file, kind, columns, view, selection, lost):
                 progress(partition, counts[0])
         rows, damaged = counts
         manifest[path.name] = {"rows": rows, "lost": lost, "damaged": damaged, "made_of": made_of}
@@ -100,7 +110,9 @@ def _written(
     partition: Partition,
     file: BinaryIO,
     kind: Format,
-    options: Mapping[str, Any],
+    columns: Sequence[str] | None,
+    view: str | None,
+    selection: Selection,
     lost: list[str],
 ) -> Iterator[tuple[int, int]]:
     """The rows that are in the file, and those of them that are damaged, after each batch. What is passed over is added to ``lost``."""
@@ -109,7 +121,9 @@ def _written(
         lost.append(f"{path}: bytes {of.start} to {of.end} are lost: {of.reason}")
 
     paths = [s.path for s in partition.segments]
-    with scan(paths, **_with_places(options), on_lost=on_lost) as batches:
+    if not columns and view is None:
+        columns = ["topic", "partition", *_columns(selection)]
+    with scan(paths, columns, selection=selection, view=view, on_lost=on_lost) as batches:
         done = damaged = 0
         yield done, damaged
         for batch in _WRITERS[kind](batches, file):
@@ -119,15 +133,13 @@ def _written(
             yield done, damaged
 
 
-def _with_places(options: Mapping[str, Any]) -> dict[str, Any]:
-    if options.get("columns") or options.get("view"):
-        return dict(options)
+def _columns(selection: Selection) -> list[str]:
     from kafka_codecs.arrow.records import RECORDS
 
     columns = [column.name for column in RECORDS.columns if not column.on_request]
-    if options.get("policy") == Policy.SALVAGE:
+    if selection.policy is Policy.SALVAGE:
         columns += ROW_DAMAGE
-    return {**options, "columns": ["topic", "partition", *columns]}
+    return columns
 
 
 def _parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[pa.RecordBatch]:
@@ -148,8 +160,7 @@ def _arrow(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[pa.RecordB
 
 def _jsonl(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        lines = json_lines(pa.Table.from_batches([batch]))
-        file.writelines(line.encode("utf-8") + b"\n" for line in lines)
+        file.writelines(line_blocks(batch))
         yield batch
 
 
@@ -172,21 +183,6 @@ FORMATS: tuple[str, ...] = tuple(_WRITERS)
 # ---------------------------------------------------------------- files
 
 
-@contextmanager
-def _beside(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes its name when it is whole, and is gone when it does not become so."""
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        with partial.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
-
-
 def _read_manifest(out: Path) -> dict[str, Any]:
     path = out / MANIFEST
     try:
@@ -203,7 +199,7 @@ def _read_manifest(out: Path) -> dict[str, Any]:
 
 
 def _write_manifest(out: Path, manifest: Mapping[str, Any]) -> None:
-    with _beside(out / MANIFEST) as file:
+    with whole_file(out / MANIFEST) as file:
         file.write(json.dumps(manifest, indent=1, sort_keys=True).encode("utf-8"))
 
 

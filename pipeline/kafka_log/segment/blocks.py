@@ -17,7 +17,7 @@ import pyarrow as pa
 from codecgen.runtime.arrow.decoder import Rows
 from kafka_log.segment.control import read_control
 from kafka_log.segment.model import Batch, Record
-from kafka_log.segment.row_selection import numbers
+from kafka_log.segment.row_masks import numbers
 from kafka_log.segment.row_values import MORE_OF_BATCH, MORE_OF_RECORD, OF_BATCH, OF_RECORD
 
 STRETCH = 8192
