@@ -18,10 +18,20 @@ _SPECIAL = re.compile(r"(?P<name>.+)\.[0-9a-f]{32,}-(?P<state>delete|stray|futur
 _SEGMENT = re.compile(r"(?P<base>\d{20})\.log(?:\.(?P<state>deleted|cleaned|swap))?\Z")
 _SNAPSHOT = re.compile(r"(?P<base>\d{20})-\d{10}\.checkpoint(?:\.deleted)?\Z")
 
-State = Literal["live", "deleted", "cleaned", "swap", "delete", "stray", "future", "snapshot"]
+# Kafka's LocalTieredStorage writes ids as 22 letters of base64. The last one stands for two bits: no name ends in a digit then, as
+# those of a broker's own partitions do.
+_ID = r"[A-Za-z0-9_-]{21}[AQgw]"
+_REMOTE = re.compile(rf"(?P<topic>.+)-(?P<partition>\d+)-{_ID}\Z", re.S)
+_REMOTE_SEGMENT = re.compile(rf"(?P<base>\d{{20}})-{_ID}\.log\Z")
+_TIER = "kafka-tiered-storage"
+
+State = Literal[
+    "live", "deleted", "cleaned", "swap", "delete", "stray", "future", "snapshot", "remote"
+]
 """What a segment is to its broker: ``live``; a file that is about to be deleted, or that a cleaner writes (``cleaned``) or puts into
 the place of others (``swap``); of a directory that is about to be deleted (``delete``), that no broker knows (``stray``), or that
-moves to another disk (``future``); a ``snapshot`` of the metadata, which has batches as well."""
+moves to another disk (``future``); a ``snapshot`` of the metadata, which has batches as well; a copy in tiered storage, as Kafka's
+LocalTieredStorage keeps it (``remote``)."""
 
 STATES: tuple[State, ...] = get_args(State)
 
@@ -31,6 +41,7 @@ _OTHERS = {
     ".txnindex": "a transaction index",
     ".snapshot": "a producer snapshot",
     "leader-epoch-checkpoint": "a leader epoch checkpoint",
+    "leader_epoch_checkpoint": "a leader epoch checkpoint",
     "-offset-checkpoint": "an offset checkpoint",
     "meta.properties": "the properties of a log directory",
     "partition.metadata": "the metadata of a partition",
@@ -103,10 +114,10 @@ def _parse_any(directory: Path) -> tuple[str, int, State] | None:
     """Topic, partition and state of a directory's name, None for other names."""
     special = _SPECIAL.match(directory.name)
     found = _PARTITION.match(special["name"] if special else directory.name)
-    if found is None:
-        return None
     state: State = special["state"] if special else "live"  # type: ignore[assignment]
-    return found["topic"], int(found["partition"]), state
+    if found is None:
+        found, state = _REMOTE.match(directory.name), "remote"
+    return None if found is None else (found["topic"], int(found["partition"]), state)
 
 
 Paths = Iterable[str | os.PathLike[str]] | str | os.PathLike[str]
@@ -207,7 +218,7 @@ def _below(path: Path, unreadable_raises: bool) -> Iterator[Partition]:
     if any(_segments(path)):
         yield _partition(path)
         return
-    inner = [child for child in sorted(path.iterdir()) if child.is_dir() and _parse_any(child)]
+    inner = [child for child in _children(path) if child.is_dir() and _parse_any(child)]
     if not any(parse_name(child) for child in inner) and not any(map(_segments, inner)):
         if _parse_any(path):
             yield _partition(path)
@@ -225,26 +236,37 @@ def _below(path: Path, unreadable_raises: bool) -> Iterator[Partition]:
             yield Partition(topic, partition, child, (), state, unreadable(error, None, child))
 
 
+def _children(path: Path) -> list[Path]:
+    """What is in a directory, and in the one that LocalTieredStorage makes in it."""
+    tier = path / _TIER
+    below = tier.iterdir() if tier.is_dir() else ()
+    return sorted([*path.iterdir(), *below])
+
+
 def _segments(directory: Path) -> list[tuple[int, State, Path, int]]:
     """The files of a directory that have batches: base offset, state, path, size. Brokers delete old ones meanwhile: these are
     passed over."""
     out: list[tuple[int, State, Path, int]] = []
     for child in directory.iterdir():
-        found = _SEGMENT.match(child.name)
-        snapshot = None if found else _SNAPSHOT.match(child.name)
-        state: State = "snapshot"
-        if found:
-            base, state = int(found["base"]), _state_of(found)
-        elif snapshot:
-            base = int(snapshot["base"])
-        else:
-            continue
-        if child.is_file():
+        said = _of_name(child.name)
+        if said is not None and child.is_file():
             try:
-                out.append((base, state, child, child.stat().st_size))
+                out.append((*said, child, child.stat().st_size))
             except FileNotFoundError:
                 continue
     return sorted(out)
+
+
+def _of_name(name: str) -> tuple[int, State] | None:
+    """The base offset and the state that the name of a file says, None for files that have no batches."""
+    found = _SEGMENT.match(name)
+    if found is not None:
+        state: State = found["state"] or "live"  # type: ignore[assignment]
+        return int(found["base"]), state
+    snapshot, remote = _SNAPSHOT.match(name), _REMOTE_SEGMENT.match(name)
+    if snapshot is not None:
+        return int(snapshot["base"]), "snapshot"
+    return None if remote is None else (int(remote["base"]), "remote")
 
 
 def segment_bases(directory: Path) -> tuple[int, ...]:
@@ -264,11 +286,6 @@ def is_partition(directory: Path) -> bool:
     return parse_name(directory.resolve()) is not None or any(_segments(directory))
 
 
-def _state_of(name: re.Match[str]) -> State:
-    state: State = name["state"] or "live"  # type: ignore[assignment]
-    return state
-
-
 def _in_order(segments: Iterable[Segment]) -> tuple[Segment, ...]:
     """Segments of one partition, lowest offsets first. Where a name says no offset nobody knows what follows."""
     ordered = sorted(segments, key=lambda s: (s.base_offset, STATES.index(s.state)))
@@ -280,14 +297,15 @@ def _in_order(segments: Iterable[Segment]) -> tuple[Segment, ...]:
 
 
 def _is_rolled(segment: Segment, last: Mapping[State, int]) -> bool:
-    """Whether its broker has done with it. What is deleted or takes the place of others is whole; a cleaner writes its own."""
-    if segment.state in ("deleted", "swap"):
+    """Whether its broker has done with it. What is deleted, takes the place of others or was copied is whole; a cleaner writes its own."""
+    if segment.state in ("deleted", "swap", "remote"):
         return True
     return _says_offset(segment) and segment.base_offset < last[segment.state]
 
 
 def _says_offset(segment: Segment) -> bool:
-    return segment.path.name.startswith(f"{segment.base_offset:020d}.log")
+    named = "-" if segment.state == "remote" else ".log"
+    return segment.path.name.startswith(f"{segment.base_offset:020d}{named}")
 
 
 def _named(directory: Path) -> tuple[str, int, State]:
@@ -306,16 +324,15 @@ def _partition(directory: Path) -> Partition:
 
 def _single(path: Path) -> Partition:
     """A file by itself. Topic and partition come from its directory, if that is named like one."""
-    found = _SEGMENT.match(path.name) or _SNAPSHOT.match(path.name)
-    if found is None:
+    said = _of_name(path.name)
+    if said is None:
         plain = re.sub(r"\.(deleted|cleaned|swap)\Z", "", path.name)
         for end, what in _OTHERS.items():
             if plain.endswith(end):
                 reason = f"this is {what}, not a segment: docs/log-directory.md says what reads it"
                 raise DirectoryError(path, reason)
     topic, partition, state = _parse_any(path.resolve().parent) or (path.stem, 0, "live")
-    base = int(found["base"]) if found else 0
-    segment = Segment(path, topic, partition, base, path.stat().st_size, state)
-    if found is not None and state == "live":
-        segment = replace(segment, state=_state_of(found) if found.re is _SEGMENT else "snapshot")
+    base, of_file = said or (0, state)
+    of_segment = of_file if state == "live" else state
+    segment = Segment(path, topic, partition, base, path.stat().st_size, of_segment)
     return Partition(topic, partition, path.parent, _in_order([segment]), state)
