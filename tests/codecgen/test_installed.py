@@ -181,3 +181,17 @@ def test_commands_find_schemas(
     assert directories.named("nowhere") == Path("nowhere")
     (tmp_path / "schemas").mkdir()
     assert directories.named("") == Path("schemas")
+
+
+@pytest.mark.slow
+def test_the_connector_brings_its_sources(installed: Path, tmp_path: Path) -> None:
+    """Java that is compiled where it is used."""
+    there = ROOT / "pipeline" / "pyspark_kafka_log" / "connector" / "java"
+    shown = run(
+        installed / "python",
+        "-c",
+        "from pyspark_kafka_log.connector.jars import sources; print(*sources())",
+        cwd=tmp_path,
+    )
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.split() == sorted(path.name for path in there.glob("*.java"))

@@ -12,13 +12,14 @@ from pyspark_kafka_log.answers import TRANSACTION_COLUMNS, transactions
 from tests.paths import SAMPLES
 
 from .logs import vector
+from .test_source import load
 
 pytestmark = pytest.mark.spark
 
 
 def found(spark: SparkSession, logs: Path) -> list[dict[str, object]]:
-    source = spark.read.format("kafka-log").option("includeControlRecords", True)
-    records = source.option("columns", ",".join(TRANSACTION_COLUMNS)).load(str(logs))
+    columns = ",".join(TRANSACTION_COLUMNS)
+    records = load(spark, logs, includeControlRecords=True, columns=columns)
     rows = transactions(records).orderBy("topic", "partition", "firstOffset").collect()
     return [row.asDict() for row in rows]
 

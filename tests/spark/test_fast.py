@@ -25,11 +25,15 @@ from kafka_log.tables.splits import (  # noqa: E402
     Scan,
     Split,
     read_split,
-    takes,
 )
 
 WANTED = (*DEFAULT_COLUMNS, *METADATA_COLUMNS)
 FILES = sorted([*VECTORS.glob("*/*.log"), *SAMPLES.glob("*/*/*.log")])
+
+
+def takes(part: Split, scan: Scan) -> bool:
+    """Whether kernels read a split."""
+    return kernels.use_kernels(part.size, scan.engine)
 
 
 def numbers(batch: Any) -> Any:

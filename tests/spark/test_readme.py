@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 
 
 def test_spark_in_five_lines(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    session: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ((_, code),) = [
         block for block in blocks(section("Spark, in five lines")) if block[0] == "python"
@@ -25,8 +25,8 @@ def test_spark_in_five_lines(
     code = code.replace('"records.parquet"', repr(str(parquet)))
     exec(compile(code, "README.md", "exec"), {})
     assert "partition|count" in capsys.readouterr().out
-    written = spark.read.parquet(str(parquet))
+    written = session.read.parquet(str(parquet))
     assert written.columns[-1] == "headers"
     assert (
-        written.count() == spark.read.format("kafka-log").load(str(SAMPLES / "kafka-4.x")).count()
+        written.count() == session.read.format("kafka-log").load(str(SAMPLES / "kafka-4.x")).count()
     )

@@ -240,7 +240,7 @@ def test_empty_directories(spark: SparkSession, directory: Path) -> None:
 def test_a_view(spark: SparkSession, directory: Path) -> None:
     write(directory, "t", 0, 0, numbered(4, 1))
     spark.sql(
-        f"CREATE OR REPLACE TEMPORARY VIEW records USING `kafka-log` OPTIONS (path '{directory.as_posix()}')"
+        f"CREATE OR REPLACE TEMPORARY VIEW records USING `{spark.conf.get('spark.tests.format')}` OPTIONS (path '{directory.as_posix()}')"
     )
     assert spark.sql("SELECT sum(offset) s, count(value) c FROM records").collect() == [(6, 4)]
 

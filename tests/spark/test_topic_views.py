@@ -15,6 +15,8 @@ from pyspark_kafka_log.schema import types_of
 from tests.log.test_topic_views import EMPTY
 from tests.paths import SAMPLES
 
+from .test_source import load
+
 NEW = SAMPLES / "kafka-4.x"
 THERE = [view for view, topic in VIEWS.items() if any(NEW.glob(f"{topic}-*"))]
 
@@ -34,21 +36,21 @@ def plain(value: Any) -> Any:
 
 @pytest.mark.parametrize("view", THERE)
 def test_rows_are_those_of_scan(spark: SparkSession, view: str) -> None:
-    frame = spark.read.format("kafka-log").option("view", view).load(str(NEW))
+    frame = load(spark, NEW, view=view)
     expected = kafka_log.read_table(NEW, view=view).to_pylist()
     assert [plain(row) for row in frame.collect()] == [plain(row) for row in expected]
     assert bool(expected) == (view not in EMPTY)
 
 
 def test_columns_and_where_rows_are_from(spark: SparkSession) -> None:
-    reader = spark.read.format("kafka-log").option("view", "offsets")
-    frame = reader.option("includeMetadata", "true").load(str(NEW))
+    frame = load(spark, NEW, view="offsets", includeMetadata=True)
     assert frame.columns[-4:] == [
         "record_offset",
         "record_timestamp",
         "record_partition",
         "record_segment",
     ]
+    reader = spark.read.format(str(spark.conf.get("spark.tests.format"))).option("view", "offsets")
     some = reader.schema("group string, record_offset long").load(str(NEW)).collect()
     wanted = kafka_log.read_table(NEW, ["group", "record_offset"], view="offsets").to_pylist()
     assert [row.asDict() for row in some] == wanted
@@ -78,6 +80,6 @@ def test_options() -> None:
 
 
 def test_a_view_of_a_topic_that_is_not_there(spark: SparkSession, directory: Path) -> None:
-    frame = spark.read.format("kafka-log").option("view", "share_states").load(str(NEW))
+    frame = load(spark, NEW, view="share_states")
     with pytest.raises(Exception, match="no topic __share_group_state in the path"):
         frame.collect()

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from pyspark_kafka_log.connector.jar import ConnectorError, jar
+from pyspark_kafka_log.connector.jars import ConnectorError, jar
 
 __all__ = ["ConnectorError", "enable", "jar_path"]
 
@@ -27,7 +27,7 @@ def enable(spark: SparkSession) -> None:
     context: Any = getattr(spark, "_sc", None)
     if context is None:
         raise ConnectorError(["a session of Spark Connect has no JVM to add classes to"])
-    path = jar(context._jvm)
+    path = str(jar(context._jvm)).replace("\\", "\\\\").replace("'", "\\'")
     spark.sql(f"ADD JAR '{path}'")
     system = context._jvm.java.lang.System
     system.setProperty("kafkaLog.python", context.pythonExec)
@@ -38,7 +38,7 @@ def jar_path() -> str:
     """The jar of the connector, for the conf ``spark.jars`` of applications that have it from the start."""
     from pyspark.java_gateway import launch_gateway
 
-    gateway = launch_gateway()
+    gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]
     try:
         return str(jar(gateway.jvm))
     finally:

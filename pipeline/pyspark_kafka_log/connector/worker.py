@@ -7,10 +7,13 @@ at its end, or -1 before the text of an error.
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import struct
+import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -24,6 +27,8 @@ _INT = struct.Struct(">i")
 PIECE = 1 << 30
 DECIDING = ("timestamp",)
 """Columns that a record may have no value for: then it fails a query, or is left out."""
+FEW_ROWS = 1000
+"""For so few rows it does not pay to load kernels."""
 
 
 class Pieces:
@@ -39,34 +44,49 @@ class Pieces:
         view = memoryview(data).cast("B")
         for at in range(0, len(view), PIECE):
             piece = view[at : at + PIECE]
-            self.out.write(_INT.pack(len(piece)))
-            self.out.write(piece)
+            _send(self.out, _INT.pack(len(piece)), piece)
         return len(view)
 
     def flush(self) -> None:
         """Send what is held."""
-        self.out.flush()
+        _flush(self.out)
 
     def close(self) -> None:
         """Nothing: the socket stays."""
 
 
 def main(infile: BinaryIO, outfile: BinaryIO) -> None:
-    """Answer until the JVM hangs up."""
+    """Answer until the JVM hangs up. Spark's daemon would call again if this returned."""
     while True:
         size = infile.read(4)
         if len(size) < 4:
-            return
+            sys.exit(1)
         request = json.loads(infile.read(_INT.unpack(size)[0]))
         task = infile.read(_INT.unpack(infile.read(4))[0])
         pieces = Pieces(outfile)
         try:
             ANSWERS[request["ask"]](request, task, pieces)
-            outfile.write(_INT.pack(0))
+            _send(outfile, _INT.pack(0))
+            _flush(outfile)
         except Exception as error:
             text = _told(error).encode("utf-8", "replace")
-            outfile.write(_INT.pack(-1) + _INT.pack(len(text)) + text)
-        outfile.flush()
+            _send(outfile, _INT.pack(-1) + _INT.pack(len(text)) + text)
+            _flush(outfile)
+
+
+def _send(out: BinaryIO, *parts: bytes | memoryview) -> None:
+    try:
+        for part in parts:
+            out.write(part)
+    except OSError:
+        os._exit(1)  # a query that has enough hangs up: nobody is left to tell
+
+
+def _flush(out: BinaryIO) -> None:
+    try:
+        out.flush()
+    except OSError:
+        os._exit(1)
 
 
 def _told(error: Exception) -> str:
@@ -95,7 +115,9 @@ def _plan(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
 
 def _read(request: Mapping[str, Any], task: bytes, out: Pieces) -> None:
     reader = _reader(request)
-    batches = reader.read(Task(pickle.loads(task)))
+    batches: Iterable[pa.RecordBatch] = reader.read(Task(pickle.loads(task)))
+    if request["limit"] is not None:
+        batches = first_rows(batches, request["limit"])
     names = request["columns"]
     if not names:
         for batch in batches:
@@ -117,7 +139,22 @@ def _reader(request: Mapping[str, Any]) -> KafkaLogReader:
     query = pushed(
         (column, operator, _plain(value)) for column, operator, value in request["filters"]
     )
+    if (limit := request["limit"]) is not None:
+        few = "construct" if options.engine == "auto" and limit <= FEW_ROWS else options.engine
+        rows = max(1, min(limit, options.batch_rows))
+        options = replace(options, engine=few, batch_rows=rows)
     return KafkaLogReader(options, columns, query, request["parallelism"])
+
+
+def first_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
+    """The first rows of batches; no more are read than these are in."""
+    for batch in batches:
+        if limit <= 0:
+            return
+        yield batch.slice(0, limit)
+        limit -= batch.num_rows
+        if limit <= 0:
+            return
 
 
 def _plain(value: Any) -> Any:

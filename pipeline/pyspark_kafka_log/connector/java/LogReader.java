@@ -22,6 +22,7 @@ class LogReader implements PartitionReader {
     private DataInputStream counts;
     private VectorSchemaRoot root;
     private ColumnarBatch batch;
+    private boolean closed;
 
     LogReader(byte[] splits, String request, boolean counted, PythonWorker worker) {
         this.worker = worker;
@@ -75,14 +76,19 @@ class LogReader implements PartitionReader {
     }
 
     public void close() {
+        if (closed) return; // a worker that is given back twice would have two tasks
+        closed = true;
+        if (chunks == null || !chunks.ended()) worker.broken(); // a query that has enough stops in the middle
         try {
             if (stream != null) stream.close(false);
         } catch (IOException e) {
             worker.broken();
         } finally {
-            allocator.close();
-            if (chunks == null || !chunks.ended()) worker.broken(); // a query that has enough stops in the middle
-            worker.release();
+            try {
+                allocator.close();
+            } finally {
+                worker.release();
+            }
         }
     }
 }

@@ -27,7 +27,7 @@ TARGET = 11
 
 
 class ConnectorError(Exception):
-    """The connector's Java cannot be compiled here. ``reasons`` says what was tried."""
+    """The connector cannot be had here. ``reasons`` says what was tried."""
 
     def __init__(self, reasons: Sequence[str]) -> None:
         super().__init__(tuple(reasons))
@@ -35,7 +35,7 @@ class ConnectorError(Exception):
 
     def __str__(self) -> str:
         return (
-            f"kafka-log: the columnar connector cannot be compiled ({'; '.join(self.reasons)});"
+            f"kafka-log: the columnar connector cannot be had here ({'; '.join(self.reasons)});"
             " the Python source reads the same rows without it"
         )
 
@@ -88,16 +88,16 @@ def jar(jvm: Any) -> Path:
 
 def _folders() -> Iterable[Path]:
     yield cache()
-    yield (
-        Path(tempfile.gettempdir()) / f"kafka-codecs-{os.getuid() if hasattr(os, 'getuid') else 0}"
-    )
+    # A directory of this process alone: in one whose name can be guessed others could lay classes.
+    with suppress(OSError):
+        yield Path(tempfile.mkdtemp(prefix="kafka-codecs-"))
 
 
 def _is_whole(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as found:
             return found.testzip() is None
-    except (OSError, zipfile.BadZipFile):
+    except Exception:  # what is no zip, and what bytes that changed make of one
         return False
 
 

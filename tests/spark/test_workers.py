@@ -1,0 +1,202 @@
+"""The connector's Python workers: killed in the middle, not needed to the end, cancelled; and the memory of their answers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from pyspark_kafka_log.connector.worker import first_rows
+
+from .logs import flipped, numbered, write
+from .test_source import column, load
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for them in /proc"),
+]
+MODULE = "pyspark_kafka_log.connector.worker"
+BATCHES, RECORDS = 40, 10
+
+
+@pytest.fixture
+def spark(session: SparkSession) -> SparkSession:
+    session.conf.set("spark.tests.format", "kafka-log")
+    return session
+
+
+@pytest.fixture
+def large(directory: Path) -> Path:
+    """A log of one task with more bytes than sockets hold on their way."""
+    write(directory, "t", 0, 0, numbered(RECORDS, BATCHES, pad=100_000))
+    return directory
+
+
+def workers() -> set[int]:
+    """The processes that answer; not the daemon that forks them."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        try:
+            if MODULE in (entry / "cmdline").read_text().split("\0"):
+                status = (entry / "stat").read_text().rpartition(") ")[2].split()
+                if status[0] != "Z":
+                    parents[int(entry.name)] = int(status[1])
+        except (OSError, ValueError):
+            continue
+    mine = {os.getpid()}
+    for _ in range(4):  # the JVM, the daemon, its workers
+        mine |= {pid for pid, parent in _tree().items() if parent in mine}
+    return {pid for pid, parent in parents.items() if pid in mine and parent in parents}
+
+
+def _tree() -> dict[int, int]:
+    out = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            out[int(entry.name)] = int((entry / "stat").read_text().rpartition(") ")[2].split()[1])
+        except OSError:
+            continue
+    return out
+
+
+def until(true: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it does not come to pass"
+        time.sleep(0.05)
+
+
+def paused(frame: DataFrame, folder: Path) -> DataFrame:
+    """The frame, whose reading stops at its first rows until there is a file ``go``."""
+    here, go = str(folder / "here"), str(folder / "go")
+
+    def rest(batches: Iterator[Any]) -> Iterator[Any]:
+        import pathlib
+        import time
+
+        for batch in batches:
+            pathlib.Path(here).touch()
+            while not pathlib.Path(go).exists():
+                time.sleep(0.02)
+            yield batch
+
+    return frame.mapInArrow(rest, frame.schema)
+
+
+class Query(threading.Thread):
+    """A query that runs beside the test."""
+
+    def __init__(self, frame: DataFrame) -> None:
+        super().__init__(daemon=True)
+        self.frame = frame
+        self.rows = -1
+        self.error = ""
+
+    def run(self) -> None:
+        try:
+            self.rows = len(self.frame.select("offset").collect())
+        except Exception as error:
+            self.error = str(error)
+
+
+def in_the_middle(spark: SparkSession, large: Path) -> Query:
+    """A query whose worker waits for its answer to be taken."""
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "10")
+    query = Query(paused(load(spark, large, columns="offset,value", batchRows=10), large))
+    query.start()
+    until((large / "here").exists)
+    return query
+
+
+def test_a_worker_that_is_killed_fails_its_query(spark: SparkSession, large: Path) -> None:
+    query = in_the_middle(spark, large)
+    for pid in workers():
+        os.kill(pid, signal.SIGKILL)
+    (large / "go").touch()
+    query.join(60)
+    assert not query.is_alive()
+    assert query.rows == -1 and query.error
+    assert column(load(spark, large), "offset") == list(range(BATCHES * RECORDS))
+
+
+def test_a_query_that_is_cancelled_leaves_no_worker(spark: SparkSession, large: Path) -> None:
+    column(load(spark, large), "offset")
+    query = in_the_middle(spark, large)
+    busy = workers()
+    assert busy
+    spark.sparkContext.cancelAllJobs()
+    (large / "go").touch()
+    query.join(60)
+    assert query.error
+    until(lambda: len(workers()) < len(busy))
+    assert column(load(spark, large), "offset") == list(range(BATCHES * RECORDS))
+
+
+def memory(spark: SparkSession) -> tuple[int, int]:
+    """Bytes of Arrow in the JVM, and allocators of ours."""
+    jvm: Any = spark._jvm
+    root = jvm.org.apache.spark.sql.util.ArrowUtils.rootAllocator()
+    ours = [a for a in root.getChildAllocators() if a.getName() == "kafka-log"]
+    return sum(a.getAllocatedMemory() for a in ours), len(ours)
+
+
+def test_stopping_early_breaks_nothing(spark: SparkSession, large: Path) -> None:
+    """A limit that Spark keeps to itself stops in the middle of an answer."""
+    frame = load(spark, large, batchRows=10)
+    for _ in range(3):
+        some = frame.where("length(value) > 3").limit(3).collect()
+        assert [row["offset"] for row in some] == [0, 1, 2]
+        assert [row["offset"] for row in frame.take(12)] == list(range(12))
+    assert frame.count() == BATCHES * RECORDS
+    assert column(frame, "offset") == list(range(BATCHES * RECORDS))
+    until(lambda: memory(spark) == (0, 0))
+    assert len(workers()) <= 4
+
+
+def test_errors_keep_no_memory_and_the_worker(spark: SparkSession, directory: Path) -> None:
+    data = numbered(3, 3)
+    path = write(directory, "t", 0, 0, flipped(data, len(data) - 3))
+    frame = load(spark, directory, batchRows=1)
+    with pytest.raises(Exception, match="checksum"):
+        frame.collect()
+    until(lambda: memory(spark) == (0, 0))
+    kept = workers()
+    with pytest.raises(Exception, match="checksum"):
+        frame.count()
+    assert workers() == kept
+    path.write_bytes(data)
+    assert column(load(spark, directory), "offset") == list(range(9))
+
+
+def test_a_limit_reads_no_further(spark: SparkSession, directory: Path) -> None:
+    """Damage behind it is not met."""
+    data = numbered(5, 3)
+    write(directory, "t", 0, 0, flipped(data, len(data) - 3))
+    frame = load(spark, directory)
+    assert [row["offset"] for row in frame.take(5)] == [0, 1, 2, 3, 4]
+    assert frame.limit(7).count() == 7
+    with pytest.raises(Exception, match="checksum"):
+        frame.take(11)
+
+
+@pytest.mark.parametrize("limit", [0, 1, 3, 4, 7, 100])
+def test_first_rows(limit: int) -> None:
+    pa = pytest.importorskip("pyarrow")
+    taken: list[int] = []
+
+    def batches() -> Iterator[Any]:
+        for start in (0, 3, 6):
+            taken.append(start)
+            yield pa.record_batch({"n": range(start, start + 3)})
+
+    found = [n for b in first_rows(batches(), limit) for n in b.column(0).to_pylist()]
+    assert found == list(range(9))[:limit]
+    assert len(taken) == max(1, min(3, -(-limit // 3)))
