@@ -163,3 +163,26 @@ def test_the_metadata_tells_of_the_leaders(election: Election) -> None:
     (row,) = log.metadata("partitions").to_pylist()
     assert row["replicas"] == [2, 3]
     assert row["leader_epoch"] >= 3
+
+
+def test_diff_says_what_happened(election: Election) -> None:
+    """Each step by its name. Where a broker truncated its log is what the leader epochs of both said before."""
+
+    def difference(one: str, other: str) -> dict[str, Any]:
+        (row,) = (
+            LogDirectory(election.left[one], topics=TOPIC).diff(election.left[other]).to_pylist()
+        )
+        row["findings"] = [f for f in row["findings"] if f not in ("batches", "segments")]
+        return row  # type: ignore[no-any-return]
+
+    behind = difference("behind", "ahead")
+    assert behind["findings"] == ["behind_a"]
+    end = behind["end_a"]
+    parted = difference("ahead", "elected")
+    assert parted["findings"] == ["parted"]
+    assert parted["first_offset"] == parted["common_offset"] == end
+    assert parted["epoch_a"] < parted["epoch_b"]
+    assert (parted["same"], parted["common_epoch"]) == (behind["same"], parted["epoch_a"])
+    assert "unclean election" in parted["meaning"] and "Keep a copy of A" in parted["remedy"]
+    assert difference("elected", "truncated")["findings"] == []
+    assert difference("elected", "stopped")["findings"] == []

@@ -78,7 +78,9 @@ def test_damage_within_a_wrapper(tmp_path: Path, whole: list[bytes]) -> None:
     for _ in range(20):
         damaged = bytearray(whole[1])
         damaged[r.randrange(60, len(damaged))] ^= 1 << r.randrange(8)
-        found = list(SegmentReader(write(tmp_path, whole[0], bytes(damaged), whole[2]), policy="salvage"))
+        found = list(
+            SegmentReader(write(tmp_path, whole[0], bytes(damaged), whole[2]), policy="salvage")
+        )
         got = rows(found)
         assert got[0] == ROWS[0] and got[-1] == (200, b"plain")
         # a bit of a value may be one that has changed

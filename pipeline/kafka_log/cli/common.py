@@ -33,13 +33,6 @@ class EngineError(Exception):
     """The engine that was asked for is not there."""
 
 
-class NeedsPackage(Exception):
-    """A command needs a package that is not installed."""
-
-    def __init__(self, what: str, error: ImportError, extra: str = "arrow") -> None:
-        super().__init__(f'{what} needs more ({error}): pip install "kafka-codecs[{extra}]"')
-
-
 def say_left_out(segments: Sequence[Segment]) -> None:
     """One line on stderr that says what was not read; nothing when there is nothing."""
     if not segments:
@@ -64,7 +57,12 @@ def found(options: argparse.Namespace) -> list[Partition]:
     return there
 
 
-def add_common(command: argparse.ArgumentParser, output: str, outputs: list[str]) -> None:
+def add_common(
+    command: argparse.ArgumentParser,
+    output: str,
+    outputs: list[str],
+    choose: Sequence[str] = PLACES,
+) -> None:
     command.add_argument(
         "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
     )
@@ -75,7 +73,7 @@ def add_common(command: argparse.ArgumentParser, output: str, outputs: list[str]
         help="strict: only what the formats allow; kafka: what Apache Kafka's reader accepts; "
         "salvage: go on after damage and say what was lost (default %(default)s)",
     )
-    add_selection(command, *PLACES)
+    add_selection(command, *choose)
     command.add_argument("--output", choices=outputs, default=output, help="default %(default)s")
     command.add_argument(
         "--engine",
@@ -136,8 +134,8 @@ def opener(options: argparse.Namespace, partitions: list[Partition], records: bo
 
 
 @contextmanager
-def progress_of(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr for so many bytes, none where nobody looks. What it gives is told of bytes that are done."""
+def progress_of(what: str, total: int, *, shown: bool = True) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr for so many bytes, none where nobody looks, or it is not to be ``shown``. What it gives is told of bytes that are done."""
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -145,7 +143,7 @@ def progress_of(what: str, total: int) -> Iterator[Callable[[int], None]]:
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
-        disable=not sys.stderr.isatty(),
+        disable=not (shown and sys.stderr.isatty()),
     ) as progress:
         task = progress.add_task(what, total=total)
         yield lambda n: progress.update(task, advance=n)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from kafka_log.cli.common import (
     GOOD,
     PROBLEMS,
-    NeedsPackage,
     add_common,
     found,
     opener,
@@ -74,11 +73,9 @@ def run(options: argparse.Namespace) -> int:
 def _write_table(
     output: Output, partitions: Sequence[Partition], summaries: Sequence[Summary]
 ) -> None:
-    try:
-        from kafka_log.report.summary_table import summary_table
-        from kafka_log.report.table_output import write
-    except ImportError as error:
-        raise NeedsPackage(f"stat --output {output}", error) from None
+    from kafka_log.report.summary_table import summary_table
+    from kafka_log.report.table_output import write
+
     sys.stdout.flush()
     write(summary_table(partitions, summaries), output, sys.stdout.buffer)
     sys.stdout.buffer.flush()

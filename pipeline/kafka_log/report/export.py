@@ -11,7 +11,8 @@ from typing import Any, BinaryIO, Literal, Unpack
 import pyarrow as pa
 
 from kafka_log.disk.directory import DirectoryError, Partition
-from kafka_log.report.table_output import csv_line, csv_lines, json_lines
+from kafka_log.report.lines import line_blocks
+from kafka_log.report.table_output import csv_line, csv_lines
 from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.tables.scanning import scan
@@ -70,6 +71,8 @@ def export(
     out.mkdir(parents=True, exist_ok=True)
     manifest = _read_manifest(out)
     selection = changed(selection, policy, filters)
+    # Which partitions and states, the caller has said.
+    selection = selection.but(topics=None, partitions=None, include=())
     asked = {"columns": columns and list(columns), "view": view} | selection.plain()
     wanted = _plain({name: value for name, value in asked.items() if value is not None})
     for partition in partitions:
@@ -118,8 +121,6 @@ def _written(
         lost.append(f"{path}: bytes {of.start} to {of.end} are lost: {of.reason}")
 
     paths = [s.path for s in partition.segments]
-    # Which partitions and states, the caller has said.
-    selection = selection.but(topics=None, partitions=None, include=())
     if not columns and view is None:
         columns = ["topic", "partition", *_columns(selection)]
     with scan(paths, columns, selection=selection, view=view, on_lost=on_lost) as batches:
@@ -159,8 +160,7 @@ def _arrow(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[pa.RecordB
 
 def _jsonl(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        lines = json_lines(pa.Table.from_batches([batch]))
-        file.writelines(line.encode("utf-8") + b"\n" for line in lines)
+        file.writelines(line_blocks(batch))
         yield batch
 
 

@@ -23,6 +23,7 @@ class Headers:
     position: Any
     size: Any
     magic: Any
+    codec: Any
     first: Any
     last: Any
     max_timestamp: Any
@@ -48,6 +49,7 @@ def row_of(batch: Batch) -> tuple[Any, ...]:
         batch.position,
         batch.size,
         batch.magic,
+        batch.codec,
         first,
         batch.last_offset,
         batch.max_timestamp,
