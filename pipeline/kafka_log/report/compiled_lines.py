@@ -41,7 +41,7 @@ def _is_known(kind: Any) -> bool:
 
 def _is_flat(kind: Any) -> bool:
     if pa.types.is_dictionary(kind):
-        return kind.index_type == pa.int32() and kind.value_type == pa.string()
+        return bool(kind.index_type == pa.int32() and kind.value_type == pa.string())
     if pa.types.is_timestamp(kind):
         return bool(kind.unit == "ms")
     return kind in _NUMBERS or kind in (pa.bool_(), pa.binary(), pa.string())
@@ -189,7 +189,7 @@ class _Program:
             )
             first, size, wanted, needs_table = map(int, said)
             if size:
-                yield memoryview(out.memory)[:size]
+                yield out.memory[:size].data
             if wanted > out.capacity:
                 out = _Out(wanted)
             if needs_table:

@@ -45,7 +45,7 @@ class DumpRows:
         wanted = [n for n in _READ if n in self.names and decoder.changes(topic, n)]
         self.read = list(fixed) if fixed is not None else wanted
         reads = self.read or (control and fixed is None)
-        hidden = (*_READ, "position", "segment") if reads else ()
+        hidden: tuple[str, ...] = (*_READ, "position", "segment") if reads else ()
         hidden += ("is_control",) if control and reads else ()
         self.needed = tuple(dict.fromkeys((*self.names, *hidden)))
 
