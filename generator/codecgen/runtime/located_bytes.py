@@ -43,7 +43,7 @@ class Session:
     the schema lists, and wrong checksums, and notes them in ``findings``.
     ``trace`` gathers (path, first byte, byte after the last, in the decompressed stream?) of every field. With it,
     ``begun`` gathers layouts and arrays by their paths as they are begun: what is there of them when an error ends the
-    parse.
+    parse. ``section`` are the bytes of the first section that may be compressed, as it is and without compression.
     """
 
     strict: bool = True
@@ -56,6 +56,7 @@ class Session:
     depth: int = 0
     nesting: int = 0
     level: int | None = None
+    section: tuple[int, int] | None = None
 
     def deeper(self) -> None:
         """Count a layout inside a layout that is built."""

@@ -96,6 +96,17 @@ class Partition:
     error: UnreadableError | None = None
 
 
+def by_state(
+    partitions: Iterable[Partition],
+) -> Iterator[tuple[Partition, State, tuple[Segment, ...]]]:
+    """Each partition, and each state of its segments that there is, with the segments in that state."""
+    for partition in partitions:
+        found = {segment.state for segment in partition.segments} | {partition.state}
+        for state in STATES if len(found) > 1 else found:
+            if state in found:
+                yield partition, state, tuple(s for s in partition.segments if s.state == state)
+
+
 def parse_name(directory: Path) -> tuple[str, int] | None:
     """Topic and partition of a directory's name, None for other names (also those that a broker is about to
     delete, holds as stray, or has not swapped in yet)."""

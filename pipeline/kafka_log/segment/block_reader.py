@@ -37,8 +37,8 @@ SLACK = 64
 class BlockDecoder(Decoder):
     """Gives :class:`Block` objects instead of rows."""
 
-    def __init__(self, columns: Sequence[str], **options: Any) -> None:
-        super().__init__(RECORDS, choose(RECORDS, columns), **options)
+    def __init__(self, columns: Sequence[str], *, sizes: bool = False, **options: Any) -> None:
+        super().__init__(RECORDS, choose(RECORDS, columns), sizes=sizes, **options)
         names = [column.name for column in BATCHES.columns]
         load = load_kernels if self.numpy is None else load_numpy_reader
         batch_headers = choose(BATCHES, names)
@@ -54,14 +54,15 @@ class BlockDecoder(Decoder):
                 yield item
 
     def _with_headers(self, rows: Rows, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
-        part = _part(chunk, rows.start - position, rows.end - position)
+        part = part_of(chunk, rows.start - position, rows.end - position)
         found = [
             item for item in self.batch_headers.decode(part, rows.start) if isinstance(item, Rows)
         ]
         if len(found) != 1 or found[0].entries != rows.entries:
             yield Rejected(rows.start, None)
             return
-        yield Block(rows.batch, rows.start, rows.last, rows.end, rows.entries, found[0].batch)
+        where = rows.start, rows.last, rows.end, rows.entries
+        yield Block(rows.batch, *where, rows.sections, batch_headers=found[0].batch)
 
 
 class HeadDecoder(BlockDecoder):
@@ -72,20 +73,54 @@ class HeadDecoder(BlockDecoder):
         super().__init__(columns, decompress=False, **options)
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
-        for item in super().decode(chunk, position):
-            yield _without_records(item) if isinstance(item, Block) else item
+        held: list[Rows] = []
+        for item in Decoder.decode(self, chunk, position):
+            if isinstance(item, Rejected):
+                yield from self._joined(held, chunk, position)
+                yield item
+                held = []
+                continue
+            if held and held[-1].end != item.start:
+                yield from self._joined(held, chunk, position)
+                held = []
+            held.append(item)
+        yield from self._joined(held, chunk, position)
+
+    def _joined(
+        self, held: Sequence[Rows], chunk: Chunk, position: int
+    ) -> Iterator[Rows | Rejected]:
+        """What follows each other as one block, also where codecs and formats take turns."""
+        if not held:
+            return
+        start, end, entries = held[0].start, held[-1].end, sum(rows.entries for rows in held)
+        found = list(
+            self.batch_headers.decode(part_of(chunk, start - position, end - position), start)
+        )
+        heads = [item for item in found if isinstance(item, Rows)]
+        if len(heads) < len(found) or sum(rows.entries for rows in heads) != entries:
+            yield Rejected(start, None)
+            return
+        batches = [_one(rows) for rows in (held, heads)]
+        yield _without_records(
+            Block(batches[0], start, held[-1].last, end, entries, batch_headers=batches[1])
+        )
 
 
-_NO_RECORDS = pa.RecordBatch.from_pydict({name: pa.array([], pa.int64()) for name in COUNTED})
+def _one(parts: Sequence[Rows]) -> pa.RecordBatch:
+    """All rows in one batch."""
+    some = [rows.batch for rows in parts if rows.batch.num_rows]
+    if len(some) < 2:
+        return some[0] if some else parts[0].batch
+    return pa.Table.from_batches(some).combine_chunks().to_batches()[0]
 
 
 def _without_records(block: Block) -> Block:
     """The headers alone, as a reader of headers gives them. It reads messages of the older formats with their records."""
     counted = block.batch_headers.column("record_count").null_count == 0
-    return replace(block, batch=_NO_RECORDS) if counted else block
+    return replace(block, batch=block.batch.slice(0, 0)) if counted else block
 
 
-def _part(chunk: Chunk, start: int, stop: int) -> Chunk:
+def part_of(chunk: Chunk, start: int, stop: int) -> Chunk:
     """A part of a chunk, with what follows it as slack."""
     part = Chunk(0)
     part.array = chunk.array[start : stop + SLACK]
@@ -103,10 +138,12 @@ class BlockScanner(Scanner):
         policy: Policy | str = Policy.KAFKA,
         *,
         records: bool = True,
+        sizes: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(path, columns, policy, **options)
         self.reader.records = records
+        self.sizes = sizes and records
 
     def items(self) -> Generator[Block | Batch, None, None]:
         with closing(super().items()) as items:
@@ -121,7 +158,14 @@ class BlockScanner(Scanner):
             limits=self.limits,
             full_check=self.policy is Policy.STRICT,
             kernels=self.kernels,
+            sizes=self.sizes,
         )
+
+    def decoder(self) -> BlockDecoder | None:
+        """What decodes chunks of this scanner's columns; None where the reference codecs read."""
+        made = None if self.kernels is None else self._decoder()
+        assert made is None or isinstance(made, BlockDecoder)
+        return made
 
 
 class BlockReader:
@@ -154,12 +198,19 @@ class BlockReader:
             else:
                 yield item
 
-    def parts(self) -> Iterator[Batch | Block]:
-        """The same for those that count only: blocks know their sums."""
-        return self._items(COUNTED)
+    def parts(
+        self, columns: Sequence[str] = COUNTED, *, sizes: bool = False
+    ) -> Iterator[Batch | Block]:
+        """The same for those that count only: blocks have ``columns`` of records, these among them, and with ``sizes`` those of
+        sections."""
+        return self._items(columns, sizes)
 
-    def _items(self, columns: Sequence[str]) -> Iterator[Batch | Block]:
-        scanner = BlockScanner(self.path, columns, self.policy, **self.options)
+    def scanner(self, columns: Sequence[str], *, sizes: bool = False) -> BlockScanner:
+        """One pass over the file, not begun."""
+        return BlockScanner(self.path, columns, self.policy, sizes=sizes, **self.options)
+
+    def _items(self, columns: Sequence[str], sizes: bool = False) -> Iterator[Batch | Block]:
+        scanner = self.scanner(columns, sizes=sizes)
         try:
             yield from scanner.items()
         finally:

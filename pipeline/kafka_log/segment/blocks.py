@@ -7,7 +7,7 @@ reader finds nothing to say about.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise, repeat
 from typing import Any
 
@@ -35,7 +35,7 @@ class Block(Rows):
     """Some entries of one layout. ``batch`` has their records, or none where only headers were read; ``headers`` has a row
     of the view batches for each entry."""
 
-    batch_headers: pa.RecordBatch
+    batch_headers: pa.RecordBatch = field(kw_only=True)
 
     def starts(self) -> Any:
         """The row at which the records of each entry begin, and after the last one how many there are."""

@@ -58,6 +58,7 @@ def construct_engine(
         problems = _read_records(batch, layout, opened, session, place, problems)
     batch.is_valid = not any(map(is_own_checksum, session.findings))
     batch.problems = tuple(problems)
+    batch.section = session.section
     batch.findings = tuple(session.findings)
     return batch
 
