@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
@@ -17,7 +17,8 @@ from kafka_log.segment.model import Policy
 if TYPE_CHECKING:
     from kafka_log.report.export import Exported, Format
     from kafka_log.report.partition_headers import OnDamage
-    from kafka_log.segment.columnar import Engine
+    from kafka_log.segment.kernels import Engine
+    from kafka_log.tables.selection import RowFilters, Selection
 
 Place = str | os.PathLike[str]
 
@@ -79,12 +80,31 @@ class LogDirectory:
         return summary_table(self.partitions, summarize(self.partitions, reader))
 
     def export(
-        self, out: Place, kind: Format = "parquet", *, overwrite: bool = False, **options: Any
+        self,
+        out: Place,
+        kind: Format = "parquet",
+        *,
+        columns: Sequence[str] | None = None,
+        view: str | None = None,
+        policy: Policy | str | None = None,
+        selection: Selection | None = None,
+        overwrite: bool = False,
+        **filters: Unpack[RowFilters],
     ) -> Iterator[Exported]:
         """Write a file for each partition, one after the other as this is iterated. See :func:`kafka_log.report.export.export`."""
         from kafka_log.report.export import export
 
-        return export(self.partitions, Path(out), kind, overwrite=overwrite, **options)
+        return export(
+            self.partitions,
+            Path(out),
+            kind,
+            columns=columns,
+            view=view,
+            policy=policy,
+            selection=selection,
+            overwrite=overwrite,
+            **filters,
+        )
 
     def keys(self) -> pa.Table:
         """What compaction would leave: a row for each partition with its records, keys, tombstones, and how many records are obsolete

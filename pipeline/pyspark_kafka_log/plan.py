@@ -20,7 +20,7 @@ from kafka_log.tables.splits import OnDamage, Split
 from pyspark_kafka_log.options import EARLIEST, LATEST, Offsets, OptionError, Options
 
 if TYPE_CHECKING:
-    from kafka_log.segment.columnar import Engine
+    from kafka_log.segment.kernels import Engine
 
 SMALL = 8
 """Splits are put together in one task until they have an eighth of ``splitBytes``."""

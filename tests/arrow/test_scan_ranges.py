@@ -18,6 +18,7 @@ from kafka_codecs import RECORD_BATCH
 from kafka_log import Policy, Segment, SegmentReader, discover, read_table
 from kafka_log.disk.index_files import OFFSETS, TIMES, entries, first_position
 from kafka_log.segment.columnar import Scanner
+from kafka_log.segment.row_selection import RowSelection
 from tests.arrow.logs import (
     START,
     get_offsets,
@@ -354,7 +355,7 @@ def test_reading_ends_at_the_first_offset_behind_the_range(
                 path,
                 ["offset"],
                 policy,
-                offsets=(low, high),
+                selection=RowSelection((low, high)),
                 engine=engine,
                 chunk_bytes=chunk_bytes,
             )

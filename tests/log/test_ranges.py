@@ -86,7 +86,7 @@ def test_what_can_be_read_in_two_ways() -> None:
         time_range("2026-11-23:2026-11-22")
 
 
-@given(st.integers(), st.integers())
+@given(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**63), 2**63 - 1))
 def test_ranges_of_offsets(a: int, b: int) -> None:
     low, high = sorted((a, b))
     assert offset_range(f"{low}:{high}") == (low, high)
@@ -94,7 +94,7 @@ def test_ranges_of_offsets(a: int, b: int) -> None:
     assert offset_range(f":{high}") == (None, high)
 
 
-@pytest.mark.parametrize("text", ["", "5", "a:b", "5:4", "1:2:3"])
+@pytest.mark.parametrize("text", ["", "5", "a:b", "5:4", "1:2:3", "1_0:", ":²", f"{2**63}:", f":{-(2**63) - 1}"])
 def test_no_ranges_of_offsets(text: str) -> None:
     with pytest.raises(ValueError):
         offset_range(text)

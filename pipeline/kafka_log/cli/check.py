@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import PROBLEMS, progress_of
+from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
 from kafka_log.segment.kernels import ENGINES
 
@@ -23,7 +24,7 @@ EXAMPLES = """\
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    add_table_arguments(command, include=False)
+    add_table_arguments(command, CHOICE)
     command.add_argument(
         "--deep", action="store_true", help="decode every record too, not headers and checksums"
     )

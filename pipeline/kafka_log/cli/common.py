@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.disk.directory import STATES, Partition, Segment, State, chosen, survey
+from kafka_log.cli.selection import PLACES, add_selection
+from kafka_log.disk.directory import STATES, Partition, Segment, chosen, survey
 from kafka_log.segment.kernels import (
     ENGINES,
     KERNEL_MIN_BYTES,
@@ -37,42 +38,6 @@ class NeedsPackage(Exception):
 
     def __init__(self, what: str, error: ImportError, extra: str = "arrow") -> None:
         super().__init__(f'{what} needs more ({error}): pip install "kafka-codecs[{extra}]"')
-
-
-def add_choice(command: argparse.ArgumentParser) -> None:
-    """The options that choose topics and partitions."""
-    command.add_argument(
-        "--topic", action="append", metavar="NAME", help="of this topic only; may be repeated"
-    )
-    command.add_argument(
-        "--partition",
-        action="append",
-        type=int,
-        metavar="N",
-        help="of this partition only; may be repeated",
-    )
-
-
-def add_include(command: argparse.ArgumentParser) -> None:
-    """The option that takes in what is not live."""
-    command.add_argument(
-        "--include",
-        type=_states,
-        default=(),
-        metavar="STATE,...",
-        help=f"also segments that are not live: {', '.join(STATES[1:])}, or all of them",
-    )
-
-
-def _states(text: str) -> tuple[State, ...]:
-    names = STATES[1:] if text == "all" else text.split(",")
-    states = tuple(state for state in STATES[1:] if state in names)
-    if len(states) < len(names):
-        wrong = next(name for name in names if name not in states)
-        raise argparse.ArgumentTypeError(
-            f"no state is called {wrong!r}; known: {', '.join(STATES[1:])}, all"
-        )
-    return states
 
 
 def say_left_out(segments: Sequence[Segment]) -> None:
@@ -110,8 +75,7 @@ def add_common(command: argparse.ArgumentParser, output: str, outputs: list[str]
         help="strict: only what the formats allow; kafka: what Apache Kafka's reader accepts; "
         "salvage: go on after damage and say what was lost (default %(default)s)",
     )
-    add_choice(command)
-    add_include(command)
+    add_selection(command, *PLACES)
     command.add_argument("--output", choices=outputs, default=output, help="default %(default)s")
     command.add_argument(
         "--engine",

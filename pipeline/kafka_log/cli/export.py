@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -15,11 +14,9 @@ from kafka_log.cli.common import (
     GOOD,
     PROBLEMS,
     NeedsPackage,
-    add_choice,
-    add_include,
     found,
 )
-from kafka_log.cli.ranges import TIMES, argument, offset_range, time_range
+from kafka_log.cli.selection import RECORDS, add_selection, selection_of
 from kafka_log.disk.directory import Partition
 from kafka_log.segment.model import Policy
 
@@ -45,8 +42,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
         default="parquet",
         help="default %(default)s",
     )
-    add_choice(command)
-    add_include(command)
+    add_selection(command, *RECORDS)
     command.add_argument(
         "--columns",
         metavar="NAME,...",
@@ -56,28 +52,6 @@ def arguments(command: argparse.ArgumentParser) -> None:
         "--view",
         metavar="NAME",
         help="what the records of one of Kafka's own topics say: offsets, groups, topics, ...",
-    )
-    command.add_argument(
-        "--offsets",
-        type=argument(offset_range),
-        metavar="A:B",
-        help="from offset A up to, but not with, B",
-    )
-    command.add_argument(
-        "--time",
-        type=argument(time_range),
-        metavar="A:B",
-        help=f"records from time A up to, but not with, B; each is {TIMES}",
-    )
-    command.add_argument(
-        "--isolation",
-        choices=("read_uncommitted", "read_committed"),
-        help="read_committed leaves out aborted and open transactions",
-    )
-    command.add_argument(
-        "--control-records",
-        action="store_true",
-        help="also what brokers write for themselves: transaction markers",
     )
     command.add_argument(
         "--policy",
@@ -122,7 +96,9 @@ def run(options: argparse.Namespace) -> int:
                 options.format,
                 overwrite=options.overwrite,
                 progress=told,
-                **_of_scan(options),
+                columns=options.columns.split(",") if options.columns else None,
+                view=options.view,
+                selection=selection_of(options),
             ):
                 done, made, rows = done + 1, made + file.made, rows + file.rows
                 lost += len(file.lost)
@@ -163,16 +139,3 @@ def _of_view(partitions: list[Partition], view: str | None) -> list[Partition]:
     from kafka_log.tables.topic_views import topic_view
 
     return topic_view(view, None).partitions(partitions)
-
-
-def _of_scan(options: argparse.Namespace) -> dict[str, Any]:
-    """The options of the command as scan has them, without those that it has by default."""
-    return {
-        "columns": options.columns.split(",") if options.columns else None,
-        "view": options.view,
-        "offsets": options.offsets,
-        "timestamps": options.time,
-        "isolation": options.isolation,
-        "control_records": options.control_records or None,
-        "policy": None if options.policy == Policy.KAFKA.value else options.policy,
-    }

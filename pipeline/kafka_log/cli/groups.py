@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafka_log.cli.damage import reported
 from kafka_log.cli.ranges import TIMES, argument, milliseconds
+from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _SHORT = {"committed_offset": "committed", "log_end_offset": "log_end"}
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    add_table_arguments(command, include=False)
+    add_table_arguments(command, CHOICE)
     command.add_argument(
         "--group", action="append", metavar="NAME", help="of this group only; may be repeated"
     )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.damage import reported
+from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _IN_TEXT: Mapping[str, tuple[str, ...]] = {
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    add_table_arguments(command, include=False)
+    add_table_arguments(command, CHOICE)
     command.add_argument("--what", choices=KINDS, default="topics", help="default %(default)s")
     when = command.add_mutually_exclusive_group()
     when.add_argument(

@@ -7,8 +7,11 @@ import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
-Range = tuple[int | None, int | None]
+from kafka_log.segment.ranges import Range
+
+T = TypeVar("T")
 
 _AGO = re.compile(r"-(\d{1,6})(s|m|h|d|w)\Z")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -66,7 +69,16 @@ def offset_range(text: str) -> Range:
     low, colon, high = text.partition(":")
     if not colon:
         raise ValueError(f"{text!r} is no range of offsets: write A:B, A: or :B")
-    return _pair(low, high, int)
+    return _pair(low, high, _offset)
+
+
+def _offset(text: str) -> int:
+    digits = text.strip().removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal()):
+        raise ValueError(f"{text!r} is no offset")
+    if len(digits) > 19 or not -(1 << 63) <= int(text) < 1 << 63:
+        raise ValueError(f"the offset {text} is more than 64 bits can hold")
+    return int(text)
 
 
 def _pair(low: str, high: str, parse: Callable[[str], int]) -> Range:
@@ -76,10 +88,10 @@ def _pair(low: str, high: str, parse: Callable[[str], int]) -> Range:
     return begin, end
 
 
-def argument(parse: Callable[[str], Range] | Callable[[str], int]) -> Callable[[str], Range | int]:
+def argument(parse: Callable[[str], T]) -> Callable[[str], T]:
     """A type for argparse, whose errors say what is wrong."""
 
-    def parsed(text: str) -> Range | int:
+    def parsed(text: str) -> T:
         try:
             return parse(text)
         except ValueError as error:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import (
     GOOD,
     NeedsPackage,
-    add_choice,
-    add_include,
     say_left_out,
     screen_width,
 )
+from kafka_log.cli.selection import PLACES, add_selection
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,17 +23,12 @@ if TYPE_CHECKING:
 OUTPUTS = ("text", "jsonl", "csv", "parquet", "arrow")
 
 
-def add_table_arguments(
-    command: argparse.ArgumentParser, *, choose: bool = True, include: bool = True
-) -> None:
-    """Paths and output; with ``choose`` also which topics and partitions, with ``include`` also what is not live."""
+def add_table_arguments(command: argparse.ArgumentParser, choose: Sequence[str] = PLACES) -> None:
+    """Paths, what ``choose`` names of :func:`kafka_log.cli.selection.add_selection`, and output."""
     command.add_argument(
         "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
     )
-    if include:
-        add_include(command)
-    if choose:
-        add_choice(command)
+    add_selection(command, *choose)
     command.add_argument(
         "--output",
         choices=OUTPUTS,

@@ -16,7 +16,7 @@ from kafka_log.segment.reader import HeaderReader, SegmentReader
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_log.segment.columnar import Engine
+    from kafka_log.segment.kernels import Engine
 
 FEW = 1 << 20
 """Bytes of segments up to which the kernels do not pay, even where those of records are loaded: these are others."""

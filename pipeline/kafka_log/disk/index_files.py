@@ -20,7 +20,8 @@ import pyarrow as pa
 from codecgen.runtime.arrow.structured_dtype import structured
 from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafka_log.disk.directory import Segment
-from kafka_log.segment.columnar import BatchScanner, Engine
+from kafka_log.segment.columnar import BatchScanner
+from kafka_log.segment.kernels import Engine
 
 OFFSETS = structured(OFFSET_INDEX_ENTRY)
 TIMES = structured(TIME_INDEX_ENTRY)

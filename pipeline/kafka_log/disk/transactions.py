@@ -16,7 +16,7 @@ from kafka_log.segment.model import Policy
 from kafka_log.segment.positioned_reads import UnreadableError
 
 if TYPE_CHECKING:
-    from kafka_log.segment.columnar import Engine
+    from kafka_log.segment.kernels import Engine
 
 _WHERE = "is_transactional"
 """The column of the view batches that says which headers count."""

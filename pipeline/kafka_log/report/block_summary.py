@@ -10,7 +10,7 @@ import numpy as np
 from kafka_log.report.summary import Summary
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.model import codec_label
-from kafka_log.segment.row_selection import numbers
+from kafka_log.segment.row_masks import numbers
 
 
 def block_summary(block: Block) -> Summary:

@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, Unpack
 
 import pyarrow as pa
 
 from kafka_log.disk.directory import DirectoryError, Partition
 from kafka_log.report.table_output import csv_line, csv_lines, json_lines
-from kafka_log.segment.model import Lost
+from kafka_log.segment.model import Lost, Policy
 from kafka_log.tables.scanning import scan
+from kafka_log.tables.selection import RowFilters, Selection, changed
 
 Format = Literal["parquet", "arrow", "jsonl", "csv"]
 MANIFEST = "kafka-log-export.json"
@@ -46,14 +47,18 @@ def export(
     out: Path,
     kind: Format = "parquet",
     *,
+    columns: Sequence[str] | None = None,
+    view: str | None = None,
+    selection: Selection | None = None,
     overwrite: bool = False,
     progress: Callable[[Partition, int], None] = lambda partition, rows: None,
-    **options: Any,
+    policy: Policy | str | None = None,
+    **filters: Unpack[RowFilters],
 ) -> Iterator[Exported]:
     """Write a file for each partition into a directory, one after the other: ``TOPIC-PARTITION.KIND``.
 
-    ``options`` are those of :func:`kafka_log.scan`; without columns, topic and partition come before the others, so that the files
-    can be read together. Each file is written beside and renamed when it is whole. What was made of segments of the same names and
+    ``columns``, ``view``, and the ``selection`` or its keywords are as in :func:`kafka_log.scan`; without columns, topic and partition
+    come before the others, so that the files can be read together. Each file is written beside and renamed when it is whole. What was made of segments of the same names and
     sizes, with the same options, is kept; any other file in its place is an error unless ``overwrite``. ``progress`` is told of the
     rows that are written so far. Memory holds one row group.
 
@@ -61,12 +66,14 @@ def export(
     """
     out.mkdir(parents=True, exist_ok=True)
     manifest = _read_manifest(out)
-    wanted = {name: value for name, value in options.items() if value not in (None, (), [])}
+    selection = changed(selection, policy, filters)
+    asked = {"columns": columns and list(columns), "view": view} | selection.plain()
+    wanted = _plain({name: value for name, value in asked.items() if value is not None})
     for partition in partitions:
         path = out / _name(partition, kind)
         made_of = {
             "segments": [[s.path.name, s.size] for s in partition.segments],
-            "options": _plain(wanted),
+            "options": wanted,
         }
         before = manifest.get(path.name)
         if path.exists() and before is not None and before["made_of"] == made_of:
@@ -78,7 +85,7 @@ def export(
         rows = 0
         lost: list[str] = []
         with _beside(path) as file:
-            for rows in _written(partition, file, kind, wanted, lost):
+            for rows in _written(partition, file, kind, columns, view, selection, lost):
                 progress(partition, rows)
         manifest[path.name] = {"rows": rows, "lost": lost, "made_of": made_of}
         _write_manifest(out, manifest)
@@ -94,7 +101,9 @@ def _written(
     partition: Partition,
     file: BinaryIO,
     kind: Format,
-    options: Mapping[str, Any],
+    columns: Sequence[str] | None,
+    view: str | None,
+    selection: Selection,
     lost: list[str],
 ) -> Iterator[int]:
     """The rows that are in the file, after each batch. What is passed over is added to ``lost``."""
@@ -103,7 +112,11 @@ def _written(
         lost.append(f"{path}: bytes {of.start} to {of.end} are lost: {of.reason}")
 
     paths = [s.path for s in partition.segments]
-    with scan(paths, **_with_places(options), on_lost=on_lost) as batches:
+    # Which partitions and states, the caller has said.
+    selection = selection.but(topics=None, partitions=None, include=())
+    if not columns and view is None:
+        columns = ["topic", "partition", *_columns()]
+    with scan(paths, columns, selection=selection, view=view, on_lost=on_lost) as batches:
         done = 0
         yield done
         for rows in _WRITERS[kind](batches, file):
@@ -111,13 +124,10 @@ def _written(
             yield done
 
 
-def _with_places(options: Mapping[str, Any]) -> dict[str, Any]:
-    if options.get("columns") or options.get("view"):
-        return dict(options)
+def _columns() -> list[str]:
     from kafka_codecs.arrow.records import RECORDS
 
-    columns = [column.name for column in RECORDS.columns if not column.on_request]
-    return {**options, "columns": ["topic", "partition", *columns]}
+    return [column.name for column in RECORDS.columns if not column.on_request]
 
 
 def _parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[int]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.model import Batch
-from kafka_log.segment.row_selection import numbers, numbers_of
+from kafka_log.segment.row_masks import numbers, numbers_of
 
 TIMED = ("position", "base_offset", "timestamp")
 """Columns of records that the columns here need."""

@@ -16,7 +16,7 @@ from codecgen.runtime.arrow.decoder import Chunk
 from codecgen.runtime.errors import CodecError
 from kafka_log.disk.directory import Segment
 from kafka_log.report.header_columns import TIMED, Arrays, Wanted, sliced
-from kafka_log.segment.block_reader import BlockDecoder, BlockReader, part_of
+from kafka_log.segment.block_reader import BlockDecoder, BlockReader
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.kernels import (
     KERNEL_MIN_BYTES,
@@ -26,6 +26,7 @@ from kafka_log.segment.kernels import (
 from kafka_log.segment.model import Batch, End
 from kafka_log.segment.positioned_reads import open_segment, read_at
 from kafka_log.segment.reader import SegmentReader
+from kafka_log.segment.skipping import part_of
 
 SMALL = 256 << 10
 """Bytes of a segment up to which it is decoded together with others."""

@@ -15,6 +15,8 @@ from kafka_codecs import METADATA_BODY
 from kafka_log.disk.directory import Segment
 from kafka_log.report.plain_rows import plain_rows
 from kafka_log.segment.columnar import Scanner
+from kafka_log.segment.ranges import EVERYTHING
+from kafka_log.segment.row_selection import RowSelection
 from kafka_log.tables.topic_views import topic_view
 
 Part = tuple[Segment, int]
@@ -108,8 +110,7 @@ def _scanner(
     return Scanner(
         segment.path,
         columns,
-        offsets=offsets,
-        control_records=False,
+        selection=RowSelection(offsets or EVERYTHING, control_records=False),
         on_damage="keep" if salvage else "raise",
         limits=Limits(),
         stop=stop,

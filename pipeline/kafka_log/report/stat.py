@@ -18,16 +18,14 @@ from kafka_log.report.header_columns import Wanted
 from kafka_log.report.header_pass import HeaderPass, Piece, Read, pays
 from kafka_log.report.stat_columns import (
     NEEDED,
-    OF_FILES,
     TIME,
     By,
     has_files,
-    keys_of,
     stat_schema,
 )
 from kafka_log.report.stat_sums import Sums, codec_name
 from kafka_log.segment.block_reader import BlockReader
-from kafka_log.segment.columnar import Engine
+from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Policy, is_own_checksum
 from kafka_log.segment.reader import SegmentReader
 

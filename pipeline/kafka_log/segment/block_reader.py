@@ -27,11 +27,11 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.segment.blocks import COLUMNS, COUNTED, Block
-from kafka_log.segment.columnar import CHUNK_BYTES, Engine, Scanner
+from kafka_log.segment.columnar import Scanner
+from kafka_log.segment.cursor import CHUNK_BYTES
+from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Policy, Tail
-
-SLACK = 64
-"""Bytes after their input that kernels may read."""
+from kafka_log.segment.skipping import part_of
 
 
 class BlockDecoder(Decoder):
@@ -118,14 +118,6 @@ def _without_records(block: Block) -> Block:
     """The headers alone, as a reader of headers gives them. It reads messages of the older formats with their records."""
     counted = block.batch_headers.column("record_count").null_count == 0
     return replace(block, batch=block.batch.slice(0, 0)) if counted else block
-
-
-def part_of(chunk: Chunk, start: int, stop: int) -> Chunk:
-    """A part of a chunk, with what follows it as slack."""
-    part = Chunk(0)
-    part.array = chunk.array[start : stop + SLACK]
-    part.size = part.capacity = stop - start
-    return part
 
 
 class BlockScanner(Scanner):

@@ -17,7 +17,7 @@ import pyarrow as pa
 from codecgen.runtime.arrow.decoder import Rows
 from kafka_log.segment.control import read_control
 from kafka_log.segment.model import Batch, Record
-from kafka_log.segment.row_selection import numbers
+from kafka_log.segment.row_masks import numbers
 from kafka_log.segment.row_values import MORE_OF_BATCH, MORE_OF_RECORD, OF_BATCH, OF_RECORD
 
 STRETCH = 8192
@@ -47,7 +47,8 @@ class Block(Rows):
         column = self.batch_headers.column("base_offset")
         if not column.null_count:
             return numbers(self.batch_headers, "base_offset")
-        first = numbers(self.batch, "base_offset")[self.starts()[:-1]]
+        rows = np.append(numbers(self.batch, "base_offset"), 0)  # the last ones may have none
+        first = rows[self.starts()[:-1]]
         return np.where(column.is_null(), first, column.fill_null(0))
 
     def batches(self, file: str) -> Iterator[Batch]:

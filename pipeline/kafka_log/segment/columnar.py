@@ -1,24 +1,18 @@
-"""A file of batches as Arrow, at the speed of memory.
-
-Chunks of whole batches go through the generated kernels. What these do not take (damage, freedoms that only some
-policies grant, the end of the file) is read by the reference codecs, one batch at a time and in its place, so that
-values and errors are theirs under every policy.
-"""
+"""A file of batches as Arrow, at the speed of memory: the rows of its records, or of its batch headers."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from io import FileIO
-from operator import index
 from types import ModuleType
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, TypedDict, Unpack, get_args
 
 import pyarrow as pa
 
 from codecgen.runtime.arrow.decoder import (
-    Chunk,
     Decoder,
     Rows,
     choose,
@@ -31,39 +25,61 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
-from kafka_log.segment.model import Batch, End, Policy, Record, Tail, record_size
-from kafka_log.segment.passes import Run
-from kafka_log.segment.positioned_reads import UnreadableError, read_at
+from kafka_log.segment.cursor import CHUNK_BYTES, HEAD, Cursor, Loader, Source, WholeBytes
+from kafka_log.segment.kernels import Engine
+from kafka_log.segment.model import Batch, End, OnDamage, Policy, Record, Tail, record_size
 from kafka_log.segment.reader import HeaderReader, SegmentReader, damage
 from kafka_log.segment.row_damage import COLUMNS
-from kafka_log.segment.row_selection import EVERYTHING, Aborted, Range, RowSelection
+from kafka_log.segment.row_masks import HeaderMasks, RowMasks
+from kafka_log.segment.row_selection import RowSelection
+from kafka_log.segment.skipping import SkippingDecoder, SkippingReader
 
 # What a first record does not need is imported where it is: the codecs take 50 ms, Arrow's functions 30.
 if TYPE_CHECKING:
-    from kafka_log.segment.header_loading import HeaderChunks
     from kafka_log.segment.row_values import Values
 
-CHUNK_BYTES = 8 << 20
 ROWS = 1 << 16
 BYTES = 64 << 20
 """Rows, and bytes in them, of what is made of records that the reference codecs read; one record may have more."""
 
-Engine = Literal["auto", "arrow", "construct"]
-OnDamage = Literal["raise", "keep", "drop"]
-
 _NEEDED_DEPTH = 8
-_HEAD = RECORDS.head
-"""Bytes that say what an entry is, and how long."""
+
+
+class FileOptions(TypedDict, total=False):
+    """Which bytes of a file are read, and what they may be. See :class:`SegmentReader`."""
+
+    limits: Limits | None
+    start: int
+    stop: int | None
+    tail: Tail | str
+    rescue: bool
+    size: int | None
+
+
+class ReadOptions(FileOptions, total=False):
+    """How a file is read. See :class:`Scanner`."""
+
+    on_damage: OnDamage | None
+    chunk_bytes: int
+    engine: Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A place at ``position`` where no record could be read, and why: in a ``batch``, or (None) where none could be read."""
+
+    position: int
+    batch: Batch | None
+    problem: str
 
 
 class Scanner:
     """One pass over a file. Iterate to get record batches; then ``end`` says how the file ended.
 
-    All records come, also those that brokers write for themselves (``control_records`` False leaves these out), and all
-    transactions, without those that are ``aborted`` (producer id, first offset, last offset).
-    ``offsets`` and ``timestamps`` (milliseconds) are ranges: the first is in, the second not, None is open. Under
-    ``kafka`` reading ends at the first record whose offset is not below the end of ``offsets``, or damaged batch that
-    begins there, as offsets rise in a log; then ``end`` is None. ``strict`` and ``salvage`` read on.
+    ``selection`` says which records come: all, also those that brokers write for themselves. Under ``kafka`` reading ends at the first
+    record whose offset is not below the end of its range, or damaged batch that begins there, as offsets rise in a log; then
+    ``end`` is None. ``strict`` and ``salvage`` read on. Batches that no record can come from, as their headers say, are verified and
+    not decompressed, but under ``strict``.
 
     ``fallbacks`` counts the batches that the reference codecs read. Memory holds one chunk (``chunk_bytes``, or one batch of
     the file if that is larger), one decompressed section of at most 8 MiB (or one batch, within the limit of the schema),
@@ -74,7 +90,9 @@ class Scanner:
 
     view: ClassVar[View] = RECORDS
     records: ClassVar[bool] = True
-    reads: ClassVar[type[SegmentReader]] = SegmentReader
+    reads: ClassVar[type[SegmentReader]] = SkippingReader
+    asks: ClassVar[type[RowMasks]] = RowMasks
+    max_rows, max_bytes = ROWS, BYTES
 
     def __init__(
         self,
@@ -82,67 +100,62 @@ class Scanner:
         columns: Sequence[str] | None = None,
         policy: Policy | str = Policy.KAFKA,
         *,
-        offsets: Range | None = None,
-        timestamps: Range | None = None,
-        control_records: bool = True,
-        aborted: Aborted | None = None,
+        selection: RowSelection | None = None,
         on_damage: OnDamage | None = None,
         chunk_bytes: int = CHUNK_BYTES,
-        limits: Limits | None = None,
         engine: Engine = "auto",
-        start: int = 0,
-        stop: int | None = None,
-        tail: Tail | str = Tail.REFERENCE,
-        rescue: bool = True,
-        size: int | None = None,
+        **options: Unpack[FileOptions],
     ) -> None:
-        if chunk_bytes < _HEAD:
-            raise ValueError(f"chunk_bytes is {chunk_bytes}: it must be at least {_HEAD}")
+        if chunk_bytes < HEAD:
+            raise ValueError(f"chunk_bytes is {chunk_bytes}: it must be at least {HEAD}")
+        self.chunk_bytes = chunk_bytes
         _known("engine", engine, get_args(Engine))
         _known("on_damage", on_damage, (None, *get_args(OnDamage)))
-        self.reader = self.reads(
-            path,
-            policy=policy,
-            limits=limits,
-            start=start,
-            stop=stop,
-            records=self.records,
-            tail=tail,
-            rescue=rescue,
-            size=size,
-        )
+        self.reader = self.reads(path, policy=policy, records=self.records, **options)
         self.policy = self.reader.policy
         self.limits = self.reader.limits
-        self.chunk_bytes = chunk_bytes
         settled = on_damage or ("keep" if self.policy is Policy.SALVAGE else "raise")
         self.keep, self.drop = settled != "raise", settled == "drop"
         own, self.told = self._told(columns)
         chosen = choose(self.view, own)
         self.schema = self._with_told(schema_of(chosen), columns)
-        self.selection = RowSelection(
-            checked_range("offsets", offsets),
-            checked_range("timestamps", timestamps),
-            control_records,
-            aborted,
-        )
-        hidden = [name for name in self.selection.columns() if name not in self.schema.names]
+        self.selection = selection or RowSelection()
+        self.skips = self.selection.skips and self.policy is not Policy.STRICT
+        self.masks = self.asks(self.selection)
+        if isinstance(self.reader, SkippingReader):
+            self.reader.selection = self.selection
+        hidden = [name for name in self.masks.columns() if name not in self.schema.names]
         self.columns = chosen + choose(self.view, hidden)
         self.decoded = schema_of(self.columns)
         self.kernels = _kernels(self.view, engine) if self.limits.depth >= _NEEDED_DEPTH else None
-        self.fallbacks = 0
+        self.cursor = Cursor(self.reader, self._source, self._load)
 
     @property
     def end(self) -> End | None:
         return self.reader.end
+
+    @property
+    def fallbacks(self) -> int:
+        return self.cursor.fallbacks
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream."""
         return pa.RecordBatchReader.from_batches(self.schema, iter(self))
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        with closing(self._batches()) as batches:
-            for batch in batches:
-                rows, more = self.selection.of(batch, self.policy)
+        with closing(self.parts()) as parts:
+            for part in parts:
+                if not isinstance(part, Unread):
+                    yield part
+
+    def parts(self) -> Generator[pa.RecordBatch | Unread, None, None]:
+        """The rows, and between them the places where there are none."""
+        with closing(self._parts()) as parts:
+            for part in parts:
+                if isinstance(part, Unread):
+                    yield part
+                    continue
+                rows, more = self.masks.of(part, self.policy)
                 if rows.num_rows:
                     yield rows.select(self.schema.names)
                 if not more:
@@ -185,9 +198,9 @@ class Scanner:
             if self.kernels is None:
                 yield from plain
             else:
-                yield from self._fast(run.file, run, plain, run.size)
+                yield from self.cursor.items(run, plain)
 
-    def _batches(self) -> Generator[pa.RecordBatch, None, None]:
+    def _parts(self) -> Generator[pa.RecordBatch | Unread, None, None]:
         with closing(self.items()) as items:
             if self.kernels is None:
                 yield from self._plain(item for item in items if isinstance(item, Batch))
@@ -198,12 +211,31 @@ class Scanner:
                     elif self._past(item):
                         return
                     else:
+                        yield from self._unread(item)
                         yield from self._rows(self._verified(item))
-        end = self.reader.end
-        if end is not None and end.error is not None and not self.keep:
-            raise end.error
+        yield from self._after(self.reader.end)
 
-    def _plain(self, batches: Iterator[Batch]) -> Iterator[pa.RecordBatch]:
+    def _unread(self, batch: Batch) -> Iterator[Unread]:
+        """That a batch could be read, but none of its records."""
+        if self.keep and not self.drop and self.records and not batch.records:
+            wrong = damage(batch)
+            if wrong and (self.selection.control_records or not batch.is_control):
+                yield Unread(batch.position, batch, "; ".join(map(str, wrong)))
+
+    def _after(self, end: End | None) -> Iterator[Unread]:
+        """What there is to say after the last batch."""
+        if end is None:
+            return
+        if end.error is not None and not self.keep:
+            raise end.error
+        for lost in end.lost:
+            yield Unread(
+                lost.start, None, f"bytes {lost.start}..{lost.end} are lost: {lost.reason}"
+            )
+        if end.error is not None:
+            yield Unread(end.iterated_bytes, None, f"the rest is not read: {end.error}")
+
+    def _plain(self, batches: Iterator[Batch]) -> Iterator[pa.RecordBatch | Unread]:
         rows: list[tuple[Batch, Record | None]] = []
         size = 0
         raised: CodecError | None = None
@@ -211,10 +243,12 @@ class Scanner:
             for batch in batches:
                 if self._past(batch):
                     break
+                unread = list(self._unread(batch))
                 rows += self._verified(batch)
                 size += sum(map(record_size, batch.records))
-                if len(rows) >= ROWS or size >= BYTES:
+                if unread or len(rows) >= self.max_rows or size >= self.max_bytes:
                     yield from self._rows(rows)
+                    yield from unread
                     rows, size = [], 0
         except CodecError as error:
             raised = error  # what was read before it comes first
@@ -225,43 +259,9 @@ class Scanner:
             finally:
                 del raised  # its traceback holds this frame
 
-    def _fast(
-        self, file: FileIO, run: Run, plain: Iterator[Batch], size: int
-    ) -> Iterator[Rows | Batch]:
+    def _source(self) -> Source:
         decoder = self._decoder()
-        stop = size if self.reader.stop is None else min(self.reader.stop, size)
-        chunk = self._open(file, size)
-
-        def slow() -> Batch | None:
-            batch = next(plain, None)
-            self.fallbacks += batch is not None
-            return batch
-
-        while True:
-            position = run.position
-            if position < stop:
-                try:
-                    self._read(file, chunk, position, stop)
-                except UnreadableError:
-                    chunk.size = 0  # the reference codecs meet it too
-            else:
-                chunk.size = 0
-            for item in decoder.decode(chunk, position):
-                if isinstance(item, Rows):
-                    self._count_in(run, item)
-                    yield item
-                    continue
-                batch = slow()
-                if batch is None:
-                    return
-                yield batch
-                if run.position != item.end:
-                    break  # what follows in the chunk is not what comes next
-            if run.position == position and not self._room(run, chunk, stop):
-                batch = slow()
-                if batch is None:
-                    return
-                yield batch
+        return SkippingDecoder(decoder, self.masks) if self.skips and self.records else decoder
 
     def _decoder(self) -> Decoder:
         return Decoder(
@@ -272,37 +272,8 @@ class Scanner:
             kernels=self.kernels,
         )
 
-    def _open(self, file: FileIO, size: int) -> Chunk:
-        return Chunk(self.chunk_bytes)
-
-    def _read(self, file: FileIO, chunk: Chunk, position: int, stop: int) -> None:
-        wanted = min(chunk.capacity, stop - position)
-        chunk.size = read_at(file, chunk.view()[:wanted], position)
-
-    def _room(self, run: Run, chunk: Chunk, stop: int) -> bool:
-        """Make room for a batch that is larger than the chunk, if all of it is there."""
-        if chunk.size < _HEAD:
-            return False
-        from kafka_log.segment import framing
-
-        try:
-            head = bytes(chunk.view()[:_HEAD])
-            size = framing.frame_of(head, run.position, run.name).size
-        except CodecError:
-            return False
-        if not chunk.capacity < size <= stop - run.position:
-            return False
-        chunk.grow(size)
-        return True
-
-    def _count_in(self, run: Run, rows: Rows) -> None:
-        """Note what the kernels have read, as if the reader had."""
-        run.position = rows.end
-        run.count += rows.entries
-        run.record_count += rows.batch.num_rows if self.records else 0
-        run.last_batch = rows.last
-        if run.all_valid:
-            run.valid = rows.end
+    def _load(self, file: FileIO, size: int) -> Loader:
+        return WholeBytes(file, self.chunk_bytes)
 
     def _past(self, batch: Batch) -> bool:
         """Whether a damaged batch lies after the range, so that its damage matters to nobody."""
@@ -325,7 +296,7 @@ class Scanner:
         first = held = 0
         for i, (_, record) in enumerate(rows):
             size = 0 if record is None else record_size(record)
-            if i > first and (i - first >= ROWS or held + size > BYTES):
+            if i > first and (i - first >= self.max_rows or held + size > self.max_bytes):
                 yield self._columns(rows[first:i])
                 first, held = i, 0
             held += size
@@ -361,6 +332,7 @@ class BatchScanner(Scanner):
     view = BATCHES
     records = False
     reads = HeaderReader
+    asks = HeaderMasks
 
     def __init__(
         self,
@@ -368,46 +340,19 @@ class BatchScanner(Scanner):
         columns: Sequence[str] | None = None,
         policy: Policy | str = Policy.KAFKA,
         *,
-        on_damage: OnDamage | None = None,
-        chunk_bytes: int = CHUNK_BYTES,
-        limits: Limits | None = None,
-        engine: Engine = "auto",
-        start: int = 0,
-        stop: int | None = None,
-        tail: Tail | str = Tail.REFERENCE,
-        rescue: bool = True,
-        size: int | None = None,
+        selection: RowSelection | None = None,
         mmap: bool = False,
+        **options: Unpack[ReadOptions],
     ) -> None:
-        super().__init__(
-            path,
-            columns,
-            policy,
-            on_damage=on_damage,
-            chunk_bytes=chunk_bytes,
-            limits=limits,
-            engine=engine,
-            start=start,
-            stop=stop,
-            tail=tail,
-            rescue=rescue,
-            size=size,
-        )
+        super().__init__(path, columns, policy, selection=selection, **options)
         self.mmap = mmap
 
-    def _open(self, file: FileIO, size: int) -> Chunk:
+    def _load(self, file: FileIO, size: int) -> Loader:
         from kafka_log.segment.header_loading import MappedHeaders, ReadHeaders
 
-        self.batch_headers: HeaderChunks
         if self.mmap:
-            self.batch_headers = MappedHeaders(file, size)
-        else:
-            compiled = getattr(self.kernels, "JIT", False)
-            self.batch_headers = ReadHeaders(file, self.chunk_bytes, compiled)
-        return self.batch_headers.chunk
-
-    def _read(self, file: FileIO, chunk: Chunk, position: int, stop: int) -> None:
-        self.batch_headers.fill(position, stop)
+            return MappedHeaders(file, size)
+        return ReadHeaders(file, self.chunk_bytes, getattr(self.kernels, "JIT", False))
 
     def _verified(self, batch: Batch) -> Sequence[tuple[Batch, Record | None]]:
         super()._verified(batch)
@@ -417,22 +362,6 @@ class BatchScanner(Scanner):
         from kafka_log.segment.row_values import OF_BATCHES
 
         return OF_BATCHES
-
-
-def checked_range(name: str, bounds: Range | None) -> Range:
-    """A range of 64-bit numbers. Raises ValueError."""
-    if bounds is None:
-        return EVERYTHING
-    try:
-        low, high = (None if bound is None else index(bound) for bound in bounds)
-    except (TypeError, ValueError):
-        reason = "it must be (first, end), two integers or None"
-        raise ValueError(f"{name} is {bounds!r}: {reason}") from None
-    if any(bound is not None and not -(1 << 63) <= bound < 1 << 63 for bound in (low, high)):
-        raise ValueError(f"{name} is {bounds!r}: these must be numbers of 64 bits")
-    if low is not None and high is not None and low > high:
-        raise ValueError(f"{name} is {bounds!r}: the first is above the end")
-    return low, high
 
 
 def _known(name: str, value: str | None, known: Sequence[str | None]) -> None:

@@ -6,7 +6,7 @@ import mmap
 import sys
 from collections.abc import Callable
 from io import FileIO
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
@@ -38,15 +38,6 @@ TRIAL = 32
 
 _LENGTH = LOG_ENTRY.length
 """Where all entries say how long they are; None where they do not say it in the same way."""
-
-
-class HeaderChunks(Protocol):
-    """Fills a chunk with what kernels read of the entries of a file, from ``position`` on, none of it after ``stop``."""
-
-    @property
-    def chunk(self) -> Chunk: ...
-
-    def fill(self, position: int, stop: int) -> None: ...
 
 
 class Sparse(Chunk):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from importlib.util import find_spec
+from typing import Literal, get_args
 
-ENGINES = ("auto", "construct", "arrow")
+Engine = Literal["auto", "construct", "arrow"]
+ENGINES: tuple[Engine, ...] = get_args(Engine)
 """Who reads: ``construct`` are the reference codecs, ``arrow`` the kernels (what these do not take, the reference codecs
 read in its place), and ``auto`` is ``arrow`` where that is faster."""
 

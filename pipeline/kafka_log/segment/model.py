@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from codecgen.runtime.errors import ChecksumError, CodecError
 
@@ -19,6 +19,10 @@ class Policy(StrEnum):
     """What Apache Kafka's reader accepts, with its result. Problems are attached to the batches."""
     SALVAGE = "salvage"
     """Like kafka, and what is whole of torn batches; after damage it goes on, and says what was lost."""
+
+
+OnDamage = Literal["raise", "keep", "drop"]
+"""What becomes of a damaged batch: it is an error, or its records that can be read are there, or none of them."""
 
 
 class Tail(StrEnum):

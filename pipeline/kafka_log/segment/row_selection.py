@@ -1,20 +1,22 @@
-"""Which rows of a stream are wanted: by their offsets and timestamps, whose they are, and whether a consumer sees them."""
+"""Which records of a file are wanted: by offset, time, key, headers and producer, and by what a consumer gets.
+
+What is said here once is asked of records one by one, here, and of whole Arrow columns in :mod:`kafka_log.segment.row_masks`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-import numpy as np
-import pyarrow as pa
+from kafka_log.segment.model import Batch, Record
+from kafka_log.segment.ranges import EVERYTHING, Range, within
 
-from kafka_log.segment.model import Policy
+Header = str | tuple[str, bytes | None]
+"""A header that is wanted: the name, with any value, or the name and the value (None: null)."""
 
-Range = tuple[int | None, int | None]
-"""The first is in, the end is not; None is open."""
-
-EVERYTHING: Range = (None, None)
+SKIPPABLE_MAGIC = 2
+"""The format whose headers say enough. Messages before it say less, and are small."""
 
 
 class Aborted:
@@ -24,85 +26,114 @@ class Aborted:
         by_producer: dict[int, list[tuple[int, int]]] = {}
         for producer, first, last in sorted(found):
             by_producer.setdefault(producer, []).append((first, last))
-        self._ends: Mapping[int, tuple[Any, Any]] = {
-            producer: (np.array([f for f, _ in ranges]), np.array([last for _, last in ranges]))
-            for producer, ranges in by_producer.items()
-        }
+        self.by_producer: Mapping[int, Sequence[tuple[int, int]]] = by_producer
 
     def __bool__(self) -> bool:
-        return bool(self._ends)
+        return bool(self.by_producer)
 
-    def mask(self, producers: Any, offsets: Any) -> Any:
-        """Which rows of transactions are aborted, by their producers and offsets."""
-        out = np.zeros(len(producers), bool)
-        for producer in np.intersect1d(producers, list(self._ends)).tolist():
-            rows = np.flatnonzero(producers == producer)
-            firsts, lasts = self._ends[producer]
-            at = np.searchsorted(firsts, offsets[rows], side="right") - 1
-            out[rows] = (at >= 0) & (offsets[rows] <= lasts[at])
-        return out
+    def has(self, producer: int, offset: int) -> bool:
+        """Whether what a producer wrote in a transaction at an offset was aborted."""
+        ranges = self.by_producer.get(producer)
+        if ranges is None:
+            return False
+        at = bisect_right(ranges, offset, key=lambda found: found[0]) - 1
+        return at >= 0 and offset <= ranges[at][1]
 
 
 @dataclass(frozen=True)
 class RowSelection:
-    """What is wanted of the rows of one file. Where ``control_records`` is False, those that brokers write for
-    themselves are left out, as are the records of ``aborted`` transactions."""
+    """What is wanted of the records of one file. Where ``control_records`` is False, those that brokers write for
+    themselves are left out, as are the records of ``aborted`` transactions. ``keys`` and ``producers`` are any of those, None: all;
+    ``headers`` must all be there."""
 
     offsets: Range = EVERYTHING
     timestamps: Range = EVERYTHING
     control_records: bool = True
-    aborted: Aborted | None = None
+    aborted: Aborted = field(default_factory=Aborted)
+    keys: Sequence[bytes | None] | None = None
+    headers: Sequence[Header] = ()
+    producers: Sequence[int] | None = None
 
     def columns(self) -> tuple[str, ...]:
         """The columns of the view records that decide."""
         wanted = ["offset"] if self.offsets != EVERYTHING else []
         wanted += ["timestamp"] if self.timestamps != EVERYTHING else []
         wanted += [] if self.control_records else ["is_control"]
-        wanted += (
-            ["offset", "producer_id", "is_transactional", "is_control"] if self.aborted else []
-        )
+        wanted += [] if self.producers is None else ["producer_id"]
+        wanted += [] if self.keys is None else ["key"]
+        wanted += ["headers"] if self.headers else []
+        if self.aborted:
+            wanted += ["offset", "producer_id", "is_transactional", "is_control"]
         return tuple(dict.fromkeys(wanted))
 
-    def of(self, batch: pa.RecordBatch, policy: Policy) -> tuple[pa.RecordBatch, bool]:
-        """The rows that are wanted, and whether more may follow: under ``kafka`` none does once an offset lies after the
-        range, as offsets rise in a log."""
-        more = True
-        for name, (low, high) in (("offset", self.offsets), ("timestamp", self.timestamps)):
-            if (low, high) == EVERYTHING or not batch.num_rows:
-                continue
-            values = numbers(batch, name)
-            mask = None
-            if high is not None and values.max() >= high:
-                mask = values < high
-                if name == "offset" and policy is Policy.KAFKA:
-                    more = False
-                    batch = batch.slice(0, int(mask.argmin()))
-                    values, mask = values[: batch.num_rows], None
-            if low is not None and len(values) and values.min() < low:
-                mask = values >= low if mask is None else mask & (values >= low)
-            if mask is not None:
-                batch = batch.filter(pa.array(mask))
-        return self._seen(batch), more
+    @property
+    def skips(self) -> bool:
+        """Whether there is something by which headers say that no record of a batch is wanted."""
+        by_range = self.offsets != EVERYTHING or self.timestamps != EVERYTHING
+        return by_range or self.producers is not None or bool(self.aborted)
 
-    def _seen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows without those that a consumer does not get."""
-        keep = None
-        if not self.control_records and batch.column("is_control").true_count:
-            keep = ~numbers(batch, "is_control")
-        if self.aborted and batch.column("is_transactional").true_count:
-            data = numbers(batch, "is_transactional") & ~numbers(batch, "is_control")
-            gone = data & self.aborted.mask(numbers(batch, "producer_id"), numbers(batch, "offset"))
-            keep = ~gone if keep is None else keep & ~gone
-        return batch if keep is None or keep.all() else batch.filter(pa.array(keep))
+    def may_have(self, header: Batch) -> bool:
+        """Whether a batch may hold a record that is wanted, or one after the range of offsets, by its header alone."""
+        if header.magic != SKIPPABLE_MAGIC or header.base_offset is None:
+            return True
+        low, begin = self.offsets[0], self.timestamps[0]
+        return not (
+            (low is not None and header.last_offset < low)
+            or (begin is not None and header.max_timestamp < begin)
+            or (self.producers is not None and header.producer_id not in self.producers)
+            or (
+                bool(self.aborted)
+                and self._is_aborted(header, header.base_offset)
+                and self._is_aborted(header, header.last_offset)
+            )
+        )
+
+    def wants(self, batch: Batch, record: Record) -> bool:
+        """Whether a record of a batch is wanted."""
+        return (
+            within(record.offset, self.offsets)
+            and within(record.timestamp, self.timestamps)
+            and (self.control_records or not batch.is_control)
+            and (self.producers is None or batch.producer_id in self.producers)
+            and (self.keys is None or record.key in self.keys)
+            and all(_has(record, wanted) for wanted in self.headers)
+            and not (self.aborted and self._is_aborted(batch, record.offset))
+        )
+
+    def of_batch(self, batch: Batch) -> Batch | None:
+        """A batch with those of its records that are wanted; None when it has records, and none of them is. Of one without
+        records the header alone decides."""
+        records = [record for record in batch.records if self.wants(batch, record)]
+        if len(records) == len(batch.records):
+            if records or self.has_header(batch):
+                return batch
+            return None
+        return replace(batch, records=records) if records else None
+
+    def has_header(self, header: Batch) -> bool:
+        """Whether a batch is wanted of which nothing is known but its header: one that lies in the ranges, as far as it says."""
+        if self.keys is not None or self.headers:
+            return False
+        if not self.control_records and header.is_control:
+            return False
+        first = header.last_offset if header.base_offset is None else header.base_offset
+        (low, high), (begin, end) = self.offsets, self.timestamps
+        earliest = header.max_timestamp if header.base_timestamp is None else header.base_timestamp
+        return (
+            (low is None or header.last_offset >= low)
+            and (high is None or first < high)
+            and (begin is None or header.max_timestamp >= begin)
+            and (end is None or earliest < end)
+            and (self.producers is None or header.producer_id in self.producers)
+            and not (self.aborted and self._is_aborted(header, header.last_offset))
+        )
+
+    def _is_aborted(self, batch: Batch, offset: int) -> bool:
+        is_data = batch.is_transactional and not batch.is_control
+        return is_data and self.aborted.has(batch.producer_id, offset)
 
 
-def numbers(batch: pa.RecordBatch, name: str) -> Any:
-    """A column of numbers without nulls, as numpy has it."""
-    return numbers_of(batch.column(name))
-
-
-def numbers_of(column: pa.Array) -> Any:
-    """Numbers without nulls, as numpy has them."""
-    if pa.types.is_timestamp(column.type):
-        column = column.view(pa.int64())
-    return column.to_numpy(zero_copy_only=False)
+def _has(record: Record, wanted: Header) -> bool:
+    if isinstance(wanted, str):
+        return any(name == wanted for name, _ in record.headers)
+    return wanted in record.headers

@@ -19,7 +19,7 @@ from kafka_log.segment.block_reader import BlockScanner
 from kafka_log.segment.blocks import Block
 from kafka_log.segment.control import read_control
 from kafka_log.segment.model import codec_label
-from kafka_log.segment.row_selection import numbers
+from kafka_log.segment.row_masks import numbers
 from kafka_log.tables.columns import COLUMNS, HEADERS_TYPE, MS_MAX, TIMESTAMP
 from kafka_log.tables.row_filter import RowFilter, in_batches
 

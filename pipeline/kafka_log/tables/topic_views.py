@@ -19,7 +19,7 @@ from codecgen.runtime.errors import ValueRefused, Where
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.disk.directory import Partition, Segment
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES
-from kafka_log.segment.row_selection import numbers_of
+from kafka_log.segment.row_masks import numbers_of
 from kafka_log.tables.columns import MS_MAX, Unit, check_columns
 from kafka_log.tables.own_topics import VIEWS
 

@@ -29,7 +29,7 @@ from kafka_log.report.check.snapshots import SnapshotCheck
 from kafka_log.report.check.tails import TailCheck
 from kafka_log.report.check.transaction_index import TransactionIndexCheck
 from kafka_log.report.check.walk import Advance, Reading, walk
-from kafka_log.segment.columnar import Engine
+from kafka_log.segment.kernels import Engine
 
 __all__ = ["CHECKS", "FINDINGS", "Finding", "check_table", "findings"]
 

@@ -14,10 +14,10 @@ from kafka_log.disk.directory import Segment
 from kafka_log.report.check.placement import in_order, outside
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
-from kafka_log.segment.columnar import Engine
 from kafka_log.segment.kernels import (
     KERNEL_MIN_BYTES,
     KERNEL_MIN_BYTES_OF_HEADERS,
+    Engine,
     use_kernels,
 )
 from kafka_log.segment.model import Batch, Lost, Policy, Problem

@@ -1,0 +1,181 @@
+"""The options that choose records and batches: the same names and meanings in every command."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from kafka_log.cli.ranges import TIMES, argument, offset_range, time_range
+from kafka_log.disk.directory import STATES, State
+from kafka_log.segment.row_selection import Header
+from kafka_log.tables.selection import ISOLATIONS, MAX_PARTITION, Selection
+
+T = TypeVar("T")
+
+BYTES = "text as UTF-8, or hex:..., base64:..., text:... (for what begins so)"
+
+CHOICE = ("topic", "partition")
+"""Options of commands that go by what a directory has now."""
+PLACES = ("topic", "partition", "include")
+"""Options of commands that read no batch."""
+BATCHES = ("topic", "partition", "offsets", "time", "producer", "include")
+"""Options of commands that read batches, by their headers."""
+RECORDS = (
+    "topic",
+    "partition",
+    "offsets",
+    "time",
+    "key",
+    "header",
+    "producer",
+    "isolation",
+    "control_records",
+    "include",
+)
+"""Options of commands that read records."""
+
+
+@dataclass(frozen=True)
+class _Option:
+    """An option: the filter of :class:`Selection` that it is, and how argparse has it."""
+
+    filter: str
+    help: str
+    settings: Mapping[str, Any]
+
+
+def add_selection(
+    command: argparse.ArgumentParser, *names: str, but: Mapping[str, str] | None = None
+) -> None:
+    """Add options by their names (see PLACES, BATCHES and RECORDS). ``but`` has another help for some of them."""
+    for name in names:
+        option = _OPTIONS[name]
+        text = (but or {}).get(name, option.help)
+        command.add_argument("--" + name.replace("_", "-"), help=text, **option.settings)
+
+
+def selection_of(options: argparse.Namespace) -> Selection:
+    """What the options of a command choose; those that it does not have choose all."""
+    found = {
+        option.filter: value
+        for name, option in _OPTIONS.items()
+        if (value := getattr(options, name, None)) is not None
+    }
+    if (policy := getattr(options, "policy", None)) is not None:
+        found["policy"] = policy
+    return Selection(**found)
+
+
+# ---------------------------------------------------------------- values as people write them
+
+
+def key_of(text: str) -> bytes | None:
+    """A key: what :func:`bytes_of` takes, or ``null:`` for records without a key. Raises ValueError."""
+    return None if text == "null:" else bytes_of(text)
+
+
+def bytes_of(text: str) -> bytes:
+    """Bytes as people write them: text, or ``hex:``, ``base64:`` or ``text:`` and the rest. Raises ValueError."""
+    kind, colon, rest = text.partition(":")
+    if colon and kind == "hex":
+        try:
+            return bytes.fromhex(rest)
+        except ValueError:
+            raise ValueError(f"{rest!r} is no bytes in hexadecimal digits") from None
+    if colon and kind == "base64":
+        try:
+            return base64.b64decode(rest, validate=True)
+        except binascii.Error:
+            raise ValueError(f"{rest!r} is no bytes in Base64") from None
+    # What the shell gives is bytes, and may be no UTF-8.
+    return (rest if colon and kind == "text" else text).encode("utf-8", "surrogateescape")
+
+
+def header_of(text: str) -> Header:
+    """``NAME``, or ``NAME=VALUE`` with a value as of a key. Raises ValueError."""
+    name, equals, value = text.partition("=")
+    return (name, key_of(value)) if equals else name
+
+
+def _partition(text: str) -> int:
+    return _number(text, 0, MAX_PARTITION, "number of a partition")
+
+
+def _producer(text: str) -> int:
+    return _number(text, -1 << 63, (1 << 63) - 1, "producer id")
+
+
+def _number(text: str, least: int, most: int, what: str) -> int:
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):
+        raise ValueError(f"{text!r} is no {what}")
+    if not least <= int(text) <= most:
+        raise ValueError(f"{text} is no {what}: it must be from {least} to {most}")
+    return int(text)
+
+
+def _states(text: str) -> tuple[State, ...]:
+    names = STATES[1:] if text == "all" else text.split(",")
+    states = tuple(state for state in STATES[1:] if state in names)
+    if len(states) < len(names):
+        wrong = next(name for name in names if name not in states)
+        raise ValueError(f"no state is called {wrong!r}; known: {', '.join(STATES[1:])}, all")
+    return states
+
+
+def _each(parse: Callable[[str], Any], metavar: str) -> dict[str, Any]:
+    return {"action": "append", "type": argument(parse), "metavar": metavar}
+
+
+_OPTIONS: Mapping[str, _Option] = {
+    "topic": _Option(
+        "topics", "of this topic only; may be repeated", {"action": "append", "metavar": "NAME"}
+    ),
+    "partition": _Option(
+        "partitions", "of this partition only; may be repeated", _each(_partition, "N")
+    ),
+    "offsets": _Option(
+        "offsets",
+        "from offset A up to, but not with, B; A: and :B are open",
+        {"type": argument(offset_range), "metavar": "A:B"},
+    ),
+    "time": _Option(
+        "timestamps",
+        f"from time A up to, but not with, B; each is {TIMES}",
+        {"type": argument(time_range), "metavar": "A:B"},
+    ),
+    "key": _Option(
+        "keys",
+        f"with this key: {BYTES}, null: (none); may be repeated: any of them",
+        _each(key_of, "KEY"),
+    ),
+    "header": _Option(
+        "headers",
+        "with this header, and this value: as of --key; may be repeated: all of them",
+        _each(header_of, "NAME[=VALUE]"),
+    ),
+    "producer": _Option(
+        "producers",
+        "of this producer id only (-1: of none); may be repeated",
+        _each(_producer, "ID"),
+    ),
+    "isolation": _Option(
+        "isolation",
+        "read_committed leaves out aborted and open transactions",
+        {"choices": ISOLATIONS},
+    ),
+    "control_records": _Option(
+        "control_records",
+        "also what brokers write for themselves: transaction markers",
+        {"action": "store_true"},
+    ),
+    "include": _Option(
+        "include",
+        f"also segments that are not live: {', '.join(STATES[1:])}, or all of them",
+        {"type": argument(_states), "default": (), "metavar": "STATE,..."},
+    ),
+}

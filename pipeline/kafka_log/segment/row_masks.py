@@ -1,0 +1,205 @@
+"""The rows of Arrow batches that a selection wants, by whole columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_log.segment.model import Policy
+from kafka_log.segment.ranges import EVERYTHING
+from kafka_log.segment.row_selection import SKIPPABLE_MAGIC, Aborted, Header, RowSelection
+
+HEADERS = (
+    "position",
+    "size",
+    "magic",
+    "base_offset",
+    "last_offset",
+    "base_timestamp",
+    "max_timestamp",
+    "producer_id",
+    "is_transactional",
+    "is_control",
+)
+"""Columns of the view batches that say which batches are wanted."""
+
+
+class RowMasks:
+    """A selection that is asked of columns of the view records."""
+
+    def __init__(self, selection: RowSelection) -> None:
+        self.selection = selection
+        self._aborted = _Spans(selection.aborted) if selection.aborted else None
+        keys = selection.keys
+        self._keys = None if keys is None else _keys(keys)
+        self._producers = (
+            None if selection.producers is None else np.array(selection.producers, np.int64)
+        )
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns that decide."""
+        return self.selection.columns()
+
+    def of(self, batch: pa.RecordBatch, policy: Policy) -> tuple[pa.RecordBatch, bool]:
+        """The rows that are wanted, and whether more may follow: under ``kafka`` none does once an offset lies after the
+        range, as offsets rise in a log."""
+        more = True
+        ranges = ("offset", self.selection.offsets), ("timestamp", self.selection.timestamps)
+        for name, (low, high) in ranges:
+            if (low, high) == EVERYTHING or not batch.num_rows:
+                continue
+            values = numbers(batch, name)
+            mask = None
+            if high is not None and values.max() >= high:
+                mask = values < high
+                if name == "offset" and policy is Policy.KAFKA:
+                    more = False
+                    batch = batch.slice(0, int(mask.argmin()))
+                    values, mask = values[: batch.num_rows], None
+            if low is not None and len(values) and values.min() < low:
+                mask = values >= low if mask is None else mask & (values >= low)
+            if mask is not None:
+                batch = batch.filter(pa.array(mask))
+        return self._said(self._seen(batch)), more
+
+    def may_have(self, headers: pa.RecordBatch) -> Any:
+        """Which batches may hold a record that is wanted, as a mask, by HEADERS of the view batches. Of those after the range of
+        offsets it is the first, whose records say that it ends."""
+        keep = np.ones(headers.num_rows, bool)
+        (low, high), (begin, _) = self.selection.offsets, self.selection.timestamps
+        producers, last = (numbers(headers, name) for name in ("producer_id", "last_offset"))
+        # Those of the older formats have no base offset: what stands there is not looked at.
+        first = numbers_of(headers.column("base_offset").fill_null(0))
+        if low is not None:
+            keep &= last >= low
+        if begin is not None:
+            keep &= numbers(headers, "max_timestamp") >= begin
+        if self._producers is not None:
+            keep &= np.isin(producers, self._producers)
+        if self._aborted is not None:
+            data = numbers(headers, "is_transactional") & ~numbers(headers, "is_control")
+            gone = self._aborted.mask(producers, first) & self._aborted.mask(producers, last)
+            keep &= ~(data & gone)
+        keep |= numbers(headers, "magic") != SKIPPABLE_MAGIC
+        if high is not None:
+            after = np.flatnonzero((first >= high) & (numbers(headers, "magic") == SKIPPABLE_MAGIC))
+            keep[after] = False
+            keep[after[:1]] = True
+        return keep
+
+    def _seen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows without those that a consumer does not get, or others have written."""
+        keep = None
+        if not self.selection.control_records and batch.column("is_control").true_count:
+            keep = ~numbers(batch, "is_control")
+        if self._producers is not None:
+            written = np.isin(numbers(batch, "producer_id"), self._producers)
+            keep = written if keep is None else keep & written
+        if self._aborted is not None and batch.column("is_transactional").true_count:
+            data = numbers(batch, "is_transactional") & ~numbers(batch, "is_control")
+            gone = data & self._aborted.mask(
+                numbers(batch, "producer_id"), numbers(batch, "offset")
+            )
+            keep = ~gone if keep is None else keep & ~gone
+        return batch if keep is None or keep.all() else batch.filter(pa.array(keep))
+
+    def _said(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows with the keys and headers that are wanted."""
+        if self._keys is not None and batch.num_rows:
+            batch = batch.filter(pc.is_in(batch.column("key"), value_set=self._keys))
+        for wanted in self.selection.headers:
+            if batch.num_rows:
+                batch = batch.filter(pa.array(_with_header(batch.column("headers"), wanted)))
+        return batch
+
+
+class HeaderMasks(RowMasks):
+    """A selection that is asked of columns of the view batches: which batches lie in its ranges, as far as their headers say."""
+
+    def columns(self) -> tuple[str, ...]:
+        return HEADERS if self.selection.skips else ()
+
+    def of(self, batch: pa.RecordBatch, policy: Policy) -> tuple[pa.RecordBatch, bool]:
+        if not self.selection.skips or not batch.num_rows:
+            return batch, True
+        (low, high), (begin, end) = self.selection.offsets, self.selection.timestamps
+        last, latest = (numbers(batch, name) for name in ("last_offset", "max_timestamp"))
+        bases = batch.column("base_offset")
+        first = np.where(bases.is_null(), last, numbers_of(bases.fill_null(0)))
+        keep = np.ones(batch.num_rows, bool)
+        more = True
+        if low is not None:
+            keep &= last >= low
+        if high is not None:
+            keep &= first < high
+            if policy is Policy.KAFKA and (first >= high).any():
+                more = False
+                keep[int((first >= high).argmax()) :] = False
+        if begin is not None:
+            keep &= latest >= begin
+        if end is not None:
+            # No record of it is known to be earlier than the first one.
+            earliest = batch.column("base_timestamp").view(pa.int64())
+            keep &= np.where(earliest.is_null(), latest, numbers_of(earliest.fill_null(0))) < end
+        if self._producers is not None:
+            keep &= np.isin(numbers(batch, "producer_id"), self._producers)
+        return batch.filter(pa.array(keep)), more
+
+
+class _Spans:
+    """Aborted transactions as arrays: those of each producer lie apart."""
+
+    def __init__(self, aborted: Aborted) -> None:
+        self._ends = {
+            producer: (np.array([f for f, _ in ranges]), np.array([last for _, last in ranges]))
+            for producer, ranges in aborted.by_producer.items()
+        }
+        self._producers = np.array(list(self._ends), np.int64)
+
+    def mask(self, producers: Any, offsets: Any) -> Any:
+        """Which rows of transactions are aborted, by their producers and offsets."""
+        out = np.zeros(len(producers), bool)
+        for producer in np.intersect1d(producers, self._producers).tolist():
+            rows = np.flatnonzero(producers == producer)
+            firsts, lasts = self._ends[producer]
+            at = np.searchsorted(firsts, offsets[rows], side="right") - 1
+            out[rows] = (at >= 0) & (offsets[rows] <= lasts[at])
+        return out
+
+
+def _keys(keys: Any) -> pa.Array:
+    return pa.array(list(keys), pa.binary())
+
+
+def _with_header(column: pa.Array, wanted: Header) -> Any:
+    """Which rows have a header of that name, with that value if one is said."""
+    offsets = column.offsets.to_numpy()
+    first, last = int(offsets[0]), int(offsets[-1])
+    pairs = column.values.slice(first, last - first)
+    name, has_value = (wanted, False) if isinstance(wanted, str) else (wanted[0], True)
+    hits = pc.equal(pairs.field(0), name)
+    if has_value:
+        value = wanted[1]
+        values = pairs.field(1)
+        equal = (
+            pc.is_null(values) if value is None else pc.equal(values, pa.scalar(value, pa.binary()))
+        )
+        hits = pc.and_(hits, pc.fill_null(equal, False))
+    before = np.concatenate(([0], np.cumsum(hits.to_numpy(zero_copy_only=False))))
+    found = before[offsets[1:] - first] > before[offsets[:-1] - first]
+    return found
+
+
+def numbers(batch: pa.RecordBatch, name: str) -> Any:
+    """A column of numbers without nulls, as numpy has it."""
+    return numbers_of(batch.column(name))
+
+
+def numbers_of(column: pa.Array) -> Any:
+    """Numbers without nulls, as numpy has them."""
+    if pa.types.is_timestamp(column.type):
+        column = column.view(pa.int64())
+    return column.to_numpy(zero_copy_only=False)

@@ -1,0 +1,96 @@
+"""Batches that no row can come from are not decompressed: their headers say so, and checksums that the headers are right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+
+from codecgen.runtime.arrow.decoder import (
+    Chunk,
+    Decoder,
+    Rejected,
+    Rows,
+    choose,
+    load_kernels,
+    load_numpy_reader,
+    sections_of,
+)
+from kafka_codecs.arrow.batches import BATCHES
+from kafka_log.segment.model import Batch, Policy
+from kafka_log.segment.passes import Run
+from kafka_log.segment.reader import SegmentReader
+from kafka_log.segment.row_masks import HEADERS, RowMasks, numbers
+from kafka_log.segment.row_selection import RowSelection
+
+SLACK = 64
+"""Bytes after their input that kernels may read."""
+
+
+class SkippingReader(SegmentReader):
+    """Gives whole batches that no record is wanted of without records. ``strict`` reads all."""
+
+    selection = RowSelection()
+
+    def batch_at(self, run: Run, position: int, size: int, *, records: bool) -> Batch:
+        if records and self.selection.skips and self.policy is not Policy.STRICT:
+            from kafka_log.segment.batch_headers import HEADER_BYTES
+            from kafka_log.segment.reference import header_of
+
+            data = run.read(position, min(size, HEADER_BYTES))
+            header = header_of(data, position, size, run.name)
+            if header is not None and not self.selection.may_have(header):
+                batch = super().batch_at(run, position, size, records=False)
+                if batch.is_valid and not batch.problems:
+                    return batch
+        return super().batch_at(run, position, size, records=records)
+
+
+class SkippingDecoder:
+    """Decodes the batches of a chunk that ``masks`` may want a row of. The others are verified, and come as rows of which there
+    are none."""
+
+    def __init__(self, decoder: Decoder, masks: RowMasks) -> None:
+        self.decoder = decoder
+        self.masks = masks
+        load = load_kernels if decoder.numpy is None else load_numpy_reader
+        self.headers = Decoder(
+            BATCHES, choose(BATCHES, HEADERS), limits=decoder.limits, kernels=load(BATCHES)
+        )
+        self.verifier = Decoder(
+            decoder.view,
+            decoder.columns[:1],
+            limits=decoder.limits,
+            kernels=decoder.kernels,
+            decompress=False,
+        )
+        self.nothing = pa.RecordBatch.from_pylist([], schema=decoder.schema)
+
+    def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
+        for item in self.headers.decode(chunk, position):
+            if isinstance(item, Rejected):
+                yield item
+                continue
+            starts = numbers(item.batch, "position")
+            ends = starts + numbers(item.batch, "size")
+            for first, after, wanted in sections_of(self.masks.may_have(item.batch)):
+                done = start = int(starts[first])
+                end = int(ends[after - 1])
+                part = part_of(chunk, start - position, end - position)
+                decoder = self.decoder if wanted else self.verifier
+                for found in decoder.decode(part, start):
+                    done = done if found.end is None else found.end
+                    if isinstance(found, Rows) and not wanted:
+                        found = replace(found, batch=self.nothing)
+                    yield found
+                if done != end:
+                    return  # what is left is read anew
+
+
+def part_of(chunk: Chunk, start: int, stop: int) -> Chunk:
+    """A part of a chunk, with what follows it as slack."""
+    part = Chunk(0)
+    part.array = chunk.array[start : stop + SLACK]
+    part.size = part.capacity = stop - start
+    return part

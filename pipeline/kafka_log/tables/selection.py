@@ -1,0 +1,265 @@
+"""What is wanted of logs: one set of filters, for Python, the command line and Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from operator import index
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args
+
+from kafka_log.disk.directory import STATES, Segment, State
+from kafka_log.segment.model import OnDamage, Policy
+from kafka_log.segment.ranges import EVERYTHING, Range, checked_range
+from kafka_log.segment.row_selection import Aborted, Header, RowSelection
+
+T = TypeVar("T")
+
+Isolation = Literal["read_uncommitted", "read_committed"]
+ISOLATIONS: tuple[Isolation, ...] = get_args(Isolation)
+
+MAX_PARTITION = (1 << 31) - 1
+OF_RECORDS = ("keys", "headers", "isolation")
+"""What only records have, and batches have not."""
+
+
+class RowFilters(TypedDict, total=False):
+    """The keywords of a :class:`Selection` that choose rows. None is what it is without."""
+
+    offsets: Range | None
+    timestamps: Range | None
+    keys: bytes | Iterable[bytes | None] | None
+    headers: Header | Iterable[Header] | None
+    producers: int | Iterable[int] | None
+    isolation: Isolation | None
+    control_records: bool
+    on_damage: OnDamage | None
+
+
+class Filters(RowFilters, total=False):
+    """The same with those that choose places: all but the policy, which often has a place of its own."""
+
+    topics: str | Iterable[str] | None
+    partitions: int | Iterable[int] | None
+    include: State | Iterable[State]
+
+
+class FiltersAndPolicy(Filters, total=False):
+    """All keywords of a :class:`Selection`."""
+
+    policy: Policy | str
+
+
+@dataclass(frozen=True, init=False)
+class Selection:
+    """What is wanted of logs. All filters must agree with a record; of several values of one it is any, but for ``headers``.
+
+    ``topics`` and ``partitions`` choose among what is there. ``offsets`` and ``timestamps`` (milliseconds since 1970) are ranges:
+    the first is in, the end is not, None is open. ``keys`` are bytes, None for records without a key. ``headers`` are names, or names
+    with a value (None: null); a record has all of them. ``producers`` are producer ids, -1 for records without one.
+
+    ``isolation`` is as consumers have it, and as with them ``read_uncommitted`` when it is None: with ``read_committed`` the
+    records of aborted transactions are left out, and all from the last stable offset on. ``control_records`` adds what brokers write
+    for themselves: transaction markers and the like. ``include`` adds segments in these states, which are not live (see
+    :data:`kafka_log.disk.directory.State`). ``policy`` says what damage is, ``on_damage`` what becomes of it: None is ``keep`` under
+    ``salvage``, else ``raise`` (see :class:`kafka_log.segment.columnar.Scanner`).
+
+    Raises ValueError for what cannot be.
+    """
+
+    topics: tuple[str, ...] | None
+    partitions: tuple[int, ...] | None
+    offsets: Range
+    timestamps: Range
+    keys: tuple[bytes | None, ...] | None
+    headers: tuple[Header, ...]
+    producers: tuple[int, ...] | None
+    isolation: Isolation | None
+    control_records: bool
+    include: tuple[State, ...]
+    policy: Policy
+    on_damage: OnDamage | None
+
+    def __init__(self, **filters: Unpack[FiltersAndPolicy]) -> None:
+        given: dict[str, Any] = dict(filters)
+        unknown = sorted(given.keys() - _CHECKS.keys())
+        if unknown:
+            raise TypeError(f"there is no filter {unknown[0]!r}; known: {', '.join(_CHECKS)}")
+        for name, check in _CHECKS.items():
+            object.__setattr__(self, name, check(name, given.get(name)))
+
+    def but(self, **filters: Unpack[FiltersAndPolicy]) -> Selection:
+        """The same, with other values for some filters."""
+        return Selection(**{f.name: getattr(self, f.name) for f in fields(self)} | dict(filters))
+
+    @property
+    def raises(self) -> bool:
+        """Whether damage is an error."""
+        return self.on_damage == "raise" or (
+            self.on_damage is None and self.policy is not Policy.SALVAGE
+        )
+
+    def rows(self, end: int | None = None, aborted: Aborted | None = None) -> RowSelection:
+        """What it wants of one file. ``end`` is an offset from which on nothing is read, ``aborted`` are the transactions to leave
+        out: what ``isolation`` makes of a partition (:mod:`kafka_log.tables.committed`)."""
+        low, high = self.offsets
+        if end is not None:
+            high = end if high is None else min(end, high)
+            low = None if low is None else min(low, high)
+        return RowSelection(
+            (low, high),
+            self.timestamps,
+            self.control_records,
+            aborted or Aborted(),
+            self.keys,
+            self.headers,
+            self.producers,
+        )
+
+    def batches(self) -> RowSelection:
+        """What it wants of the batches of a file by their headers alone, markers too. Raises ValueError for what these do not say."""
+        for name in OF_RECORDS:
+            if getattr(self, name):
+                raise ValueError(f"{name} is of records: batch headers do not say it")
+        return self.but(control_records=True).rows()
+
+    def plain(self) -> dict[str, Any]:
+        """The filters that say something, as keywords."""
+        every = Selection()
+        return {
+            f.name: value
+            for f in fields(self)
+            if (value := getattr(self, f.name)) != getattr(every, f.name)
+        }
+
+
+def changed(selection: Selection | None, policy: Policy | str | None, filters: Any) -> Selection:
+    """A selection with other values for some filters; None is all there is."""
+    given = filters if policy is None else {**filters, "policy": policy}
+    return Selection(**given) if selection is None else selection.but(**given)
+
+
+def within_offsets(segments: Sequence[Segment], offsets: Range) -> list[Segment]:
+    """The segments of a partition that may have some of the offsets, by their names."""
+    low, high = offsets
+    found = []
+    for i, segment in enumerate(segments):
+        if segment.is_named:
+            if high is not None and segment.base_offset >= high:
+                continue
+            following = segments[i + 1 : i + 2]
+            ends = [other.base_offset for other in following if other.is_named]
+            if low is not None and ends and ends[0] <= low:
+                continue
+        found.append(segment)
+    return found
+
+
+# ---------------------------------------------------------------- what can be
+
+
+def _several(kind: type | tuple[type, ...], check: Callable[[str, Any], T]) -> Any:
+    """A check of one value of a kind, or of several."""
+
+    def checked(name: str, value: Any) -> tuple[T, ...] | None:
+        if value is None:
+            return None
+        if isinstance(value, kind):
+            return (check(name, value),)
+        try:
+            values = list(value)
+        except TypeError:
+            return (check(name, value),)  # which says what is wrong
+        return tuple(dict.fromkeys(check(name, one) for one in values))
+
+    return checked
+
+
+def _topic(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is {value!r}: names of topics are expected")
+    return value
+
+
+def _number(least: int, most: int, what: str) -> Callable[[str, Any], int]:
+    def check(name: str, value: Any) -> int:
+        try:
+            number = index(value)
+        except TypeError:
+            raise ValueError(f"{name} is {value!r}: {what} are expected") from None
+        if isinstance(value, bool) or not least <= number <= most:
+            raise ValueError(f"{name} is {value!r}: {what} are expected")
+        return number
+
+    return check
+
+
+def _key(name: str, value: Any) -> bytes | None:
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, bytearray | memoryview):
+        return bytes(value)
+    raise ValueError(f"{name} is {value!r}: bytes are expected, or None for records without a key")
+
+
+def _header(name: str, value: Any) -> Header:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple | list) and len(value) == 2 and isinstance(value[0], str):
+        header, content = value
+        if content is None or isinstance(content, bytes):
+            return header, content
+    raise ValueError(
+        f"{name} is {value!r}: the name of a header is expected, or (name, value) with bytes or None for a value"
+    )
+
+
+def _headers(name: str, value: Any) -> tuple[Header, ...]:
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], bytes | None):
+        return (_header(name, value),)
+    return _several(str, _header)(name, value) or ()
+
+
+def _one_of(known: tuple[str, ...]) -> Callable[[str, Any], Any]:
+    def check(name: str, value: Any) -> Any:
+        if value is not None and value not in known:
+            raise ValueError(f"{name} is {value!r}; known: {', '.join(known)}")
+        return value
+
+    return check
+
+
+def _states(name: str, value: Any) -> tuple[State, ...]:
+    found: tuple[State, ...] | None = _several(str, _one_of(STATES))(name, value)
+    return found or ()
+
+
+def _policy(name: str, value: Any) -> Policy:
+    _one_of(tuple(Policy))(name, value)
+    return Policy.KAFKA if value is None else Policy(value)
+
+
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "topics": _several(str, _topic),
+    "partitions": _several(int, _number(0, MAX_PARTITION, "numbers of partitions")),
+    "offsets": checked_range,
+    "timestamps": checked_range,
+    "keys": _several((bytes, bytearray, memoryview), _key),
+    "headers": _headers,
+    "producers": _several(int, _number(-1 << 63, (1 << 63) - 1, "producer ids")),
+    "isolation": _one_of(ISOLATIONS),
+    "control_records": lambda name, value: bool(value),
+    "include": _states,
+    "policy": _policy,
+    "on_damage": _one_of(get_args(OnDamage)),
+}
+
+__all__ = [
+    "EVERYTHING",
+    "ISOLATIONS",
+    "Filters",
+    "Header",
+    "Isolation",
+    "Selection",
+    "changed",
+    "within_offsets",
+]
