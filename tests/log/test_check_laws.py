@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from kafka_log import LogDirectory, discover
 from kafka_log.report.check.placement import in_order
-from kafka_log.report.summary import summarize
-from kafka_log.segment.reader import SegmentReader
+from kafka_log.report.stat import Asked, Stat
+from kafka_log.tables.selection import Selection
 from tests.log.check_plants import ACTIVE, FIRST, PLAIN, SECOND, THIRD, TX
 from tests.paths import SAMPLES, VECTORS
 
@@ -122,11 +122,12 @@ MALFORMED = sorted((VECTORS / "malformed").glob("*.log"))
 @pytest.mark.parametrize("path", MALFORMED, ids=lambda path: path.stem)
 def test_what_a_salvaging_reader_says_is_said_here(path: Path) -> None:
     """Problems of the reader are findings; where it has none there is none of batches."""
-    (summary,) = summarize(discover(path), lambda s: SegmentReader(s.path, policy="salvage"))
+    asked = Asked(deep=True, selection=Selection(policy="salvage"))
+    problems = Stat(discover(path), asked=asked).problems
     found = LogDirectory(path).check(deep=True).to_pylist()
     codes = {row["code"] for row in found} - {"index_missing", "timeindex_missing"}
     of_offsets = {"offsets_not_rising", "offsets_reversed", "offsets_missing", "batch_magic"}
-    if summary.problems:
+    if problems:
         assert codes
     else:
         assert codes <= of_offsets | {"record_checksum", "batch_twice"}

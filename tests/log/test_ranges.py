@@ -94,7 +94,9 @@ def test_ranges_of_offsets(a: int, b: int) -> None:
     assert offset_range(f":{high}") == (None, high)
 
 
-@pytest.mark.parametrize("text", ["", "5", "a:b", "5:4", "1:2:3", "1_0:", ":²", f"{2**63}:", f":{-(2**63) - 1}"])
+@pytest.mark.parametrize(
+    "text", ["", "5", "a:b", "5:4", "1:2:3", "1_0:", ":²", f"{2**63}:", f":{-(2**63) - 1}"]
+)
 def test_no_ranges_of_offsets(text: str) -> None:
     with pytest.raises(ValueError):
         offset_range(text)

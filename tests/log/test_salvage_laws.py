@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kafka_codecs import RECORD_BATCH
 from kafka_log import Batch, SegmentReader, read_table
-from kafka_log.segment.reader import batch_damage, damage
+from kafka_log.segment.reader import batch_damage
 from tests.log.test_reader import batch, message
 from tests.log.test_unreadable import bad
 from tests.log.test_vectors import SEGMENTS

@@ -182,12 +182,12 @@ def test_a_disk_that_gives_nothing(log: Path, capsys: pytest.CaptureFixture[str]
     path = log / f"{0:020d}.log"
     with bad(path, [(0, 1 << 40)]):
         assert offsets(log, "salvage") == LAST
-        code = main(["stat", str(log), "--policy", "salvage", "--output", "json"])
-        total = json.loads(capsys.readouterr().out)["total"]
-        assert (code, total["lostBytes"], total["records"]) == (1, len(WHOLE), 3)
-        assert (
-            f"{path}: bytes 0 to {len(WHOLE)} are lost: Input/output error" in total["problems"][0]
-        )
+        code = main(["stat", str(log), "--policy", "salvage", "--output", "jsonl"])
+        printed = capsys.readouterr()
+        row = json.loads(printed.out)
+        assert (code, row["lost_bytes"], row["records"]) == (1, len(WHOLE), 3)
+        said = f"{path}: bytes 0 to {len(WHOLE)} are lost: Input/output error"
+        assert said in row["first_problem"] and said in printed.err
         code = main(["dump", str(log), "--output", "jsonl"])
         found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         assert code == 1
@@ -336,7 +336,7 @@ def run():
         out["error"] = [str(error), error.errno]
     out["kafka"] = found
     out["salvage"] = read_table(broker, ["offset"], "salvage", engine="construct")[0].to_pylist()
-    for command in (["stat", "--output", "json"], ["dump"], ["dump", "--output", "jsonl"]):
+    for command in (["stat", "--output", "jsonl"], ["dump"], ["dump", "--output", "jsonl"]):
         text = io.TextIOWrapper(io.BytesIO(), "utf-8")
         with redirect_stdout(text):
             code = main([*command, broker, "--policy", "salvage", "--engine", "construct"])

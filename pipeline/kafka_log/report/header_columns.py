@@ -59,25 +59,27 @@ class _OfBlock:
         has = np.asarray(has) & np.asarray(heads.column("delete_horizon").is_null())
         has &= self.header("timestamp_type") == 0
         found = np.where(has, numbers_of(first.fill_null(-1)), most)
-        return self._of_records(found, np.minimum)
+        return self._of_records(found, least=True)
 
     @property
     def largest_timestamps(self) -> Any:
-        return self._of_records(self.header("max_timestamp"), np.maximum)
+        return self._of_records(self.header("max_timestamp"), least=False)
 
-    def _of_records(self, found: Any, function: Any) -> Any:
+    def _of_records(self, found: Any, *, least: bool) -> Any:
+        """Timestamps of batches, but of their records where these were read."""
         rows = self.block.batch
         if not rows.num_rows:
             return found
         times = numbers(rows, "timestamp")
-        if function is np.minimum:
-            times = np.where(times < 0, _NONE, times)
-        some = self.read & (np.diff(self.starts) > 0)
         own = np.diff(self.starts) > 0
-        reduced = np.full(len(found), -1)
-        reduced[own] = function.reduceat(times, self.starts[:-1][own])
-        reduced[reduced == _NONE] = -1
-        return np.where(some, reduced, found)
+        begins = self.starts[:-1][own]
+        reduced = np.maximum.reduceat(times, begins)
+        if least:
+            lowest = np.minimum.reduceat(np.where(times < 0, _NONE, times), begins)
+            reduced = np.where(reduced < 0, -1, lowest)
+        out = found.copy()
+        out[own] = np.where(self.read[own], reduced, found[own])
+        return out
 
     @property
     def late(self) -> Any:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.disk.directory import Partition, Segment, State, by_state, utf8
-from kafka_log.report.header_columns import Wanted
+from kafka_log.report.header_columns import Arrays, Wanted
 from kafka_log.report.header_pass import HeaderPass, Piece, Read, pays
 from kafka_log.report.stat_columns import (
     NEEDED,
@@ -26,8 +26,9 @@ from kafka_log.report.stat_columns import (
 from kafka_log.report.stat_sums import Sums, codec_name
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.kernels import Engine
-from kafka_log.segment.model import Batch, End, Policy, is_own_checksum
+from kafka_log.segment.model import Batch, End, is_own_checksum
 from kafka_log.segment.reader import SegmentReader
+from kafka_log.tables.selection import Selection
 
 OnProblem = Callable[[str], None]
 """What is told of each problem: a line with the file."""
@@ -36,11 +37,12 @@ OnProblem = Callable[[str], None]
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What is asked for. ``deep``: every record is decoded, not headers and checksums only. ``now`` is in milliseconds since 1970.
-    ``on_problem`` is told of problems, ``advance`` of bytes that are done."""
+    ``selection`` chooses batches by offsets, timestamps and producers, and has the policy. ``on_problem`` is told of problems,
+    ``advance`` of bytes that are done."""
 
     deep: bool = False
     now: int = (1 << 63) - 1
-    policy: Policy = Policy.KAFKA
+    selection: Selection = field(default_factory=Selection)
     engine: Engine = "auto"
     limits: Limits | None = None
     on_problem: OnProblem = lambda _: None
@@ -51,13 +53,39 @@ class Asked:
         fast = pays(segments, self.engine, self.deep)
 
         def opened(segment: Segment) -> SegmentReader | BlockReader:
-            options: dict[str, Any] = {"policy": self.policy, "limits": self.limits}
+            options: dict[str, Any] = {"policy": self.selection.policy, "limits": self.limits}
             options |= {"records": self.deep, "tail": segment.tail, "size": segment.size}
             if not fast:
                 return SegmentReader(segment.path, **options)
             return BlockReader(segment.path, engine=self.engine, **options)
 
         return opened
+
+    def pass_over(self, segments: Sequence[Segment], names: tuple[str, ...]) -> HeaderPass:
+        """What reads these columns of their batches. It notes what is wrong."""
+        return HeaderPass(Wanted(names, self.deep, self.now), self.read(segments), _problems)
+
+    def chosen(self, arrays: Arrays) -> Arrays:
+        """The batches that may have records that are chosen, by their headers."""
+        mask = None
+        wanted = self.selection
+        for (low, high), first, last in (
+            (wanted.offsets, "first", "last"),
+            (wanted.timestamps, "least_timestamp", "largest_timestamp"),
+        ):
+            if low is not None:
+                mask = _and(mask, arrays[last] >= low)
+            if high is not None:
+                mask = _and(mask, arrays[first] < high)
+        if wanted.producers is not None:
+            mask = _and(mask, np.isin(arrays["producer_id"], wanted.producers))
+        if mask is None:
+            return arrays
+        return {name: array[mask] for name, array in arrays.items()}
+
+
+def _and(mask: Any, other: Any) -> Any:
+    return other if mask is None else mask & other
 
 
 @dataclass(slots=True)
@@ -115,16 +143,14 @@ class Stat:
     def _read(self) -> None:
         segments = [segment for place in self.places for segment in place.segments]
         owners = chain.from_iterable([i] * len(p.segments) for i, p in enumerate(self.places))
-        pieces = HeaderPass(
-            Wanted(NEEDED, self.asked.deep, self.asked.now), self.asked.read(segments), _problems
-        )
+        pieces = self.asked.pass_over(segments, NEEDED)
         owner = -1
         begins = True
         for piece in pieces(segments):
             if begins:
                 owner = next(owners)
             begins = piece.is_last
-            self.sums.add(owner, piece.arrays)
+            self.sums.add(owner, self.asked.chosen(piece.arrays))
             self._note(self.places[owner], piece)
             self.asked.advance(piece.done)
 

@@ -51,12 +51,8 @@ MEASURES: dict[str, Measure] = {
     "last_timestamp": Measure(
         "max", lambda a: a["largest_timestamp"], _no_time("largest_timestamp")
     ),
-    "first_leader_epoch": Measure(
-        "min", lambda a: a["leader_epoch"], lambda a: a["leader_epoch"] < 0
-    ),
-    "last_leader_epoch": Measure(
-        "max", lambda a: a["leader_epoch"], lambda a: a["leader_epoch"] < 0
-    ),
+    "first_epoch": Measure("min", lambda a: a["leader_epoch"], lambda a: a["leader_epoch"] < 0),
+    "last_epoch": Measure("max", lambda a: a["leader_epoch"], lambda a: a["leader_epoch"] < 0),
     "transactional_batches": Measure("sum", lambda a: a["is_transactional"].astype(np.int64)),
     "empty_batches": Measure("sum", lambda a: (a["records"] == 0).astype(np.int64)),
     "invalid_batches": Measure("sum", lambda a: a["is_invalid"].astype(np.int64)),
@@ -118,22 +114,23 @@ _FILES = [
 ]
 
 _SUMS = [
-    *_numbers("batches", "records", "control_records", "batch_bytes"),
-    *_numbers("smallest_batch", nullable=True),
-    pa.field("mean_batch", pa.float64()),
-    *_numbers("largest_batch", "first_offset", "last_offset", nullable=True),
+    *_numbers("batches", "records", "control_records"),
+    *_numbers("first_offset", "last_offset", nullable=True),
     pa.field("first_timestamp", TIME),
     pa.field("last_timestamp", TIME),
-    *_numbers("first_leader_epoch", "last_leader_epoch", nullable=True),
-    pa.field("magics", pa.string(), False),
-    pa.field("codecs", pa.string(), False),
-    pa.field("timestamp_types", pa.string(), False),
-    *_numbers("producers", "transactional_batches", "empty_batches", "invalid_batches", "future"),
+    *_numbers("future"),
+    *_numbers("first_epoch", "last_epoch", nullable=True),
+    *(pa.field(name, pa.string(), False) for name in ("magics", "timestamp_types", "codecs")),
     *_numbers("stored_bytes", "record_bytes", nullable=True),
     pa.field("ratio", pa.float64()),
+    *_numbers("batch_bytes"),
+    *_numbers("smallest_batch", nullable=True),
+    pa.field("mean_batch", pa.float64()),
+    *_numbers("largest_batch", nullable=True),
+    *_numbers("producers", "transactional_batches", "empty_batches", "invalid_batches"),
 ]
 
-_OF_ONE_LOG = ("first_offset", "last_offset", "first_leader_epoch", "last_leader_epoch")
+_OF_ONE_LOG = ("first_offset", "last_offset", "first_epoch", "last_epoch")
 """What has no meaning for several partitions."""
 
 
