@@ -57,6 +57,6 @@ def _text(table: pa.Table, width: int | None) -> str:
 
 
 def _with_progress(log: LogDirectory, options: argparse.Namespace) -> pa.Table:
-    total = sum(segment.size for p in log.partitions for segment in p.segments)
+    total = sum(segment.size for p in log.found for segment in p.segments)
     with progress_of("checking", total) as advance:
         return log.check(deep=options.deep, engine=options.engine, advance=advance)

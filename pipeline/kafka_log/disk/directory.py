@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from codecgen.runtime.errors import Where
 from kafka_log.segment.model import Tail
 from kafka_log.segment.positioned_reads import UnreadableError, unreadable
 
@@ -23,6 +24,9 @@ the place of others (``swap``); of a directory that is about to be deleted (``de
 moves to another disk (``future``); a ``snapshot`` of the metadata, which has batches as well."""
 
 STATES: tuple[State, ...] = get_args(State)
+
+MAX_OFFSET = (1 << 63) - 1
+_BEYOND = "its name says more than an offset can be: no broker starts with it"
 
 _OTHERS = {
     ".index": "an offset index",
@@ -85,8 +89,8 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition directory with its segments, lowest offsets first. ``state`` is that of the directory. There are none when the
-    directory cannot be read: then ``error`` says why."""
+    """A partition directory with its segments, lowest offsets first. ``state`` is that of the directory. ``error`` says why nothing of it
+    can be read, or which file cannot be a segment of it."""
 
     topic: str
     partition: int
@@ -102,7 +106,7 @@ def by_state(
     """Each partition, and each state of its segments that there is, with the segments in that state."""
     for partition in partitions:
         found = {segment.state for segment in partition.segments} | {partition.state}
-        for state in STATES if len(found) > 1 else found:
+        for state in STATES:
             if state in found:
                 yield partition, state, tuple(s for s in partition.segments if s.state == state)
 
@@ -170,14 +174,25 @@ def _listed(paths: Paths) -> list[Path]:
 def _all(places: Sequence[Path], unreadable_raises: bool) -> list[Partition]:
     """All partitions in whatever state, sorted."""
     found: dict[tuple[Path, str], Partition] = {}
+    roots: dict[Path, Path] = {}
     for path in places:
         for partition in _below(path, unreadable_raises):
-            key = (partition.directory.resolve(), partition.topic)
+            key = (_resolved(partition.directory, roots), partition.topic)
             if key in found:
                 both = {s.path.name: s for s in (*found[key].segments, *partition.segments)}
                 partition = replace(partition, segments=_in_order(both.values()))
             found[key] = partition
     return sorted(found.values(), key=_place)
+
+
+def _resolved(directory: Path, roots: dict[Path, Path]) -> Path:
+    """A directory without links. ``roots`` keeps what is around them: there are ten thousand in one."""
+    if directory.name in ("", "..") or directory.is_symlink():
+        return directory.resolve()
+    parent = directory.parent
+    if parent not in roots:
+        roots[parent] = parent.resolve()
+    return roots[parent] / directory.name
 
 
 def _place(partition: Partition) -> tuple[str, int, int, str]:
@@ -232,34 +247,51 @@ def _below(path: Path, unreadable_raises: bool) -> Iterator[Partition]:
         )
     for child in inner:
         try:
-            yield _partition(child)
+            made = _partition(child)
         except OSError as error:
             if unreadable_raises:
                 raise
             topic, partition, state = _named(child)
-            yield Partition(topic, partition, child, (), state, unreadable(error, None, child))
+            made = Partition(topic, partition, child, (), state, unreadable(error, None, child))
+        if made.error is not None and unreadable_raises:
+            raise made.error
+        yield made
 
 
-def _segments(directory: Path) -> list[tuple[int, State, Path, int]]:
-    """The files of a directory that have batches: base offset, state, path, size. Brokers delete old ones meanwhile: these are
-    passed over."""
-    out: list[tuple[int, State, Path, int]] = []
-    for child in directory.iterdir():
-        found = _SEGMENT.match(child.name)
-        snapshot = None if found else _SNAPSHOT.match(child.name)
-        state: State = "snapshot"
-        if found:
-            base, state = int(found["base"]), _state_of(found)
-        elif snapshot:
-            base = int(snapshot["base"])
-        else:
-            continue
-        if child.is_file():
+_File = tuple[int, State, Path, int]
+"""Base offset, state, path and size of a file that has batches."""
+
+
+def _files(directory: Path) -> tuple[list[_File], list[Path]]:
+    """The files of a directory that have batches, lowest offsets first, and those whose names say what no offset can be. Brokers
+    delete old ones meanwhile: these are passed over."""
+    out: list[_File] = []
+    beyond: list[Path] = []
+    with os.scandir(directory) as children:
+        for child in children:
+            found = _SEGMENT.match(child.name)
+            snapshot = None if found else _SNAPSHOT.match(child.name)
+            state: State = "snapshot"
+            if found:
+                base, state = int(found["base"]), _state_of(found)
+            elif snapshot:
+                base = int(snapshot["base"])
+            else:
+                continue
             try:
-                out.append((base, state, child, child.stat().st_size))
+                if not child.is_file():
+                    continue
+                if base > MAX_OFFSET:
+                    beyond.append(directory / child.name)
+                else:
+                    out.append((base, state, directory / child.name, child.stat().st_size))
             except FileNotFoundError:
                 continue
-    return sorted(out)
+    return sorted(out), sorted(beyond)
+
+
+def _segments(directory: Path) -> list[_File]:
+    return _files(directory)[0]
 
 
 def segment_bases(directory: Path) -> tuple[int, ...]:
@@ -291,7 +323,11 @@ def _in_order(segments: Iterable[Segment]) -> tuple[Segment, ...]:
     for s in ordered:
         if _says_offset(s):
             last[s.state] = s.base_offset
-    return tuple(replace(s, rolled=_is_rolled(s, last)) for s in ordered)
+    rolled = (_is_rolled(s, last) for s in ordered)
+    return tuple(
+        replace(s, rolled=is_rolled) if is_rolled != s.rolled else s
+        for s, is_rolled in zip(ordered, rolled, strict=True)
+    )
 
 
 def _is_rolled(segment: Segment, last: Mapping[State, int]) -> bool:
@@ -306,17 +342,22 @@ def _says_offset(segment: Segment) -> bool:
 
 
 def _named(directory: Path) -> tuple[str, int, State]:
+    found = _parse_any(directory)
+    if found is not None and not directory.is_symlink():
+        return found
     resolved = directory.resolve()
     return _parse_any(resolved) or (resolved.name, 0, "live")
 
 
 def _partition(directory: Path) -> Partition:
     topic, partition, state = _named(directory)
+    files, beyond = _files(directory)
     segments = _in_order(
         Segment(path, topic, partition, base, size, of_file if state == "live" else state)
-        for base, of_file, path, size in _segments(directory)
+        for base, of_file, path, size in files
     )
-    return Partition(topic, partition, directory, segments, state)
+    error = UnreadableError(_BEYOND, Where(file=os.fspath(beyond[0]))) if beyond else None
+    return Partition(topic, partition, directory, segments, state, error)
 
 
 def _single(path: Path) -> Partition:
@@ -330,6 +371,8 @@ def _single(path: Path) -> Partition:
                 raise DirectoryError(path, reason)
     topic, partition, state = _parse_any(path.resolve().parent) or (path.stem, 0, "live")
     base = int(found["base"]) if found else 0
+    if base > MAX_OFFSET:
+        raise DirectoryError(path, _BEYOND)
     segment = Segment(path, topic, partition, base, path.stat().st_size, state)
     if found is not None and state == "live":
         segment = replace(segment, state=_state_of(found) if found.re is _SEGMENT else "snapshot")

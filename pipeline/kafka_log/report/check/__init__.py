@@ -86,9 +86,9 @@ def findings(
         parent = directory.parent if has_name else directory.resolve().parent
         if parent not in brokers:
             brokers[parent] = read_broker_files(parent)
-        if partition.error is not None:
+        if partition.error is not None and not partition.segments:
             key = partition.topic, partition.partition
-            yield _io_error(Path(partition.error.filename), partition.error, *key)
+            yield _io_error(partition.directory, partition.error, *key)
             continue
         yield from _of_partition(partition, brokers[parent], pieces, advance)
 
