@@ -272,3 +272,53 @@ def test_the_same_partition_of_two_brokers(tmp_path: Path) -> None:
     log = LogDirectory([tmp_path / "one", tmp_path / "two"])
     assert log.stat().column("records").to_pylist() == [67, 67]
     assert log.stat(by="topic").column("records").to_pylist() == [134]
+
+
+def test_small_segments_are_read_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them by one decoder; the one that is damaged by itself, and no other."""
+    good = (VECTORS / "matrix" / "v2-gzip-create.log").read_bytes()
+    for i in range(40):
+        directory = tmp_path / f"orders-{i}"
+        directory.mkdir()
+        data = good[:-1] + bytes([good[-1] ^ 1]) if i == 17 else good * (i % 3)
+        (directory / f"{0:020d}.log").write_bytes(data)
+    alone: list[str] = []
+    single = header_pass.HeaderPass._single
+
+    def noted(self: Any, segment: Any) -> Any:
+        alone.append(segment.path.parent.name)
+        return single(self, segment)
+
+    monkeypatch.setattr(header_pass.HeaderPass, "_single", noted)
+    rows = LogDirectory(tmp_path).stat(engine="arrow").to_pylist()
+    assert alone == ["orders-17"]
+    assert [row["partition"] for row in rows if row["problems"]] == [17]
+    assert {row["batches"] % 3 for row in rows} <= {
+        0,
+        rows[1]["batches"] % 3,
+        rows[2]["batches"] % 3,
+    }
+    assert sum(row["bytes"] for row in rows) == sum(row["batch_bytes"] for row in rows)
+
+
+def test_a_file_whose_name_is_no_offset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """More than 64 bits can hold: it is named, and all else is there."""
+    source = SAMPLES / "kafka-4.x" / "codecs-0" / f"{0:020d}.log"
+    (tmp_path / "orders-0").mkdir()
+    (tmp_path / "orders-1").mkdir()
+    for name in (source.name, "99999999999999999999.log"):
+        (tmp_path / "orders-0" / name).write_bytes(source.read_bytes())
+    (tmp_path / "orders-1" / source.name).write_bytes(source.read_bytes())
+    wrong = str(tmp_path / "orders-0" / "99999999999999999999.log")
+    for command in (["ls"], ["ls", "--segments"], ["stat"], ["check"]):
+        assert main([*command, str(tmp_path), "--output", "jsonl"]) == 1
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        assert wrong in (printed.out if command == ["check"] else printed.err)
+        if command != ["check"]:
+            rows = [json.loads(line) for line in printed.out.splitlines()]
+            assert [row["partition"] for row in rows] == [0, 1]
+    assert main(["ls", wrong]) == 2
+    assert "more than an offset can be" in capsys.readouterr().err
+    assert main(["txn", str(tmp_path)]) == 1
+    assert wrong in capsys.readouterr().err

@@ -73,10 +73,13 @@ class _OfBlock:
         times = numbers(rows, "timestamp")
         own = np.diff(self.starts) > 0
         begins = self.starts[:-1][own]
-        reduced = np.maximum.reduceat(times, begins)
-        if least:
+        if not least:
+            reduced = np.maximum.reduceat(times, begins)
+        elif times.min() >= 0:
+            reduced = np.minimum.reduceat(times, begins)
+        else:
             lowest = np.minimum.reduceat(np.where(times < 0, _NONE, times), begins)
-            reduced = np.where(reduced < 0, -1, lowest)
+            reduced = np.where(np.maximum.reduceat(times, begins) < 0, -1, lowest)
         out = found.copy()
         out[own] = np.where(self.read[own], reduced, found[own])
         return out
@@ -87,7 +90,10 @@ class _OfBlock:
         found = np.where(self.header("max_timestamp") > self.now, self.record_counts, 0)
         if not self.read.any():
             return found
-        after = np.append(0, np.cumsum(numbers(self.block.batch, "timestamp") > self.now))
+        times = numbers(self.block.batch, "timestamp")
+        if not len(times) or times.max() <= self.now:
+            return np.where(self.read, 0, found)
+        after = np.append(0, np.cumsum(times > self.now))
         return np.where(self.read, np.diff(after[self.starts]), found)
 
     @cached_property
