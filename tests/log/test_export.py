@@ -183,3 +183,24 @@ def test_what_salvage_loses_is_told(
     rows = pq.read_table(tmp_path / "out" / "codecs-1.parquet").num_rows
     whole = read_table(BROKER / "codecs-1").num_rows
     assert rows == whole - len(second.records)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_rows_of_damaged_batches_are_counted(
+    tmp_path: Path, again: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broker = tmp_path / "broker"
+    shutil.copytree(BROKER / "segments.small-0", broker / "segments.small-0")
+    segment = min((broker / "segments.small-0").glob("*.log"))
+    data = bytearray(segment.read_bytes())
+    _, second, *_ = SegmentReader(segment)
+    data[second.position + second.size - 2] ^= 1  # of its last value
+    segment.write_bytes(data)
+    command = ["export", str(broker), "--policy", "salvage", "--out", str(tmp_path / "out")]
+    for _ in range(1 + again):
+        assert main(command) == 1
+        assert f"{len(second.records)} of damaged batches" in capsys.readouterr().err
+    rows = pq.read_table(tmp_path / "out" / "segments.small-0.parquet")
+    assert rows.num_rows == read_table(BROKER / "segments.small-0").num_rows
+    assert rows["crc_ok"].to_pylist().count(False) == len(second.records)
+    assert rows["damage"].null_count == rows.num_rows - len(second.records)

@@ -93,7 +93,8 @@ def hold(path: Path, data: bytes, changed: bytes) -> None:
         b.position
         for b in before
         # One that only Kafka takes (a magic that no layout has) is not looked for after damage.
-        if b.is_valid and changed[b.position :][: b.size] == data[b.position :][: b.size]
+        if not (b.findings or b.problems)
+        and changed[b.position :][: b.size] == data[b.position :][: b.size]
     }
     starts = {b.position for b in before}
     kafka, salvaged = (batches(path, policy) for policy in ("kafka", "salvage"))

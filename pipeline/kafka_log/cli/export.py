@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     except ImportError as error:
         raise NeedsPackage("export", error) from None
     partitions = found(options)
-    done = made = rows = lost = 0
+    done = made = rows = bad = 0
     with Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -101,14 +101,19 @@ def run(options: argparse.Namespace) -> int:
                 selection=selection_of(options),
             ):
                 done, made, rows = done + 1, made + file.made, rows + file.rows
-                lost += len(file.lost)
+                bad += len(file.lost) + file.damaged
                 for line in file.lost:
                     progress.console.print(
                         f"kafka-log: {line}", highlight=False, soft_wrap=True, markup=False
                     )
                 kept = "" if file.made else " (was there)"
+                hurt = (
+                    f", {file.damaged:,} of damaged batches: see column damage"
+                    if file.damaged
+                    else ""
+                )
                 progress.console.print(
-                    f"{file.path}: {file.rows:,} rows{kept}", highlight=False, soft_wrap=True
+                    f"{file.path}: {file.rows:,} rows{hurt}{kept}", highlight=False, soft_wrap=True
                 )
         except KeyboardInterrupt:
             print(
@@ -129,7 +134,7 @@ def run(options: argparse.Namespace) -> int:
     print(
         f"{done} files, {rows:,} rows: {made} written, {done - made} as they were", file=sys.stderr
     )
-    return PROBLEMS if lost else GOOD
+    return PROBLEMS if bad else GOOD
 
 
 def _of_view(partitions: list[Partition], view: str | None) -> list[Partition]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from kafka_log.disk.directory import DirectoryError, Partition
 from kafka_log.report.table_output import csv_line, csv_lines, json_lines
 from kafka_log.segment.model import Lost, Policy
+from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.tables.scanning import scan
 from kafka_log.tables.selection import RowFilters, Selection, changed
 
@@ -33,13 +34,15 @@ class ExportError(DirectoryError):
 @dataclass(frozen=True, slots=True)
 class Exported:
     """A file. ``made`` is False when it was there already, made of the same segments in the same way. ``lost`` says what of the
-    segments could not be read, and is not in it."""
+    segments could not be read, and is not in it; ``damaged`` counts the rows that are, but of which the column ``damage`` says something.
+    """
 
     path: Path
     partition: Partition
     rows: int
     made: bool
     lost: tuple[str, ...] = ()
+    damaged: int = 0
 
 
 def export(
@@ -58,7 +61,8 @@ def export(
     """Write a file for each partition into a directory, one after the other: ``TOPIC-PARTITION.KIND``.
 
     ``columns``, ``view``, and the ``selection`` or its keywords are as in :func:`kafka_log.scan`; without columns, topic and partition
-    come before the others, so that the files can be read together. Each file is written beside and renamed when it is whole. What was made of segments of the same names and
+    come before the others, so that the files can be read together, and under ``salvage`` ``crc_ok`` and ``damage`` after them.
+    Each file is written beside and renamed when it is whole. What was made of segments of the same names and
     sizes, with the same options, is kept; any other file in its place is an error unless ``overwrite``. ``progress`` is told of the
     rows that are written so far. Memory holds one row group.
 
@@ -77,19 +81,22 @@ def export(
         }
         before = manifest.get(path.name)
         if path.exists() and before is not None and before["made_of"] == made_of:
-            yield Exported(path, partition, before["rows"], False, tuple(before["lost"]))
+            yield Exported(
+                path, partition, before["rows"], False, tuple(before["lost"]), before["damaged"]
+            )
             continue
         if path.exists() and not overwrite:
             reason = "is there, made of something else: choose another directory, or --overwrite"
             raise ExportError(path, reason)
-        rows = 0
+        counts = 0, 0
         lost: list[str] = []
         with _beside(path) as file:
-            for rows in _written(partition, file, kind, columns, view, selection, lost):
-                progress(partition, rows)
-        manifest[path.name] = {"rows": rows, "lost": lost, "made_of": made_of}
+            for counts in _written(partition, file, kind, columns, view, selection, lost):
+                progress(partition, counts[0])
+        rows, damaged = counts
+        manifest[path.name] = {"rows": rows, "lost": lost, "damaged": damaged, "made_of": made_of}
         _write_manifest(out, manifest)
-        yield Exported(path, partition, rows, True, tuple(lost))
+        yield Exported(path, partition, rows, True, tuple(lost), damaged)
 
 
 def _name(partition: Partition, kind: Format) -> str:
@@ -105,8 +112,8 @@ def _written(
     view: str | None,
     selection: Selection,
     lost: list[str],
-) -> Iterator[int]:
-    """The rows that are in the file, after each batch. What is passed over is added to ``lost``."""
+) -> Iterator[tuple[int, int]]:
+    """The rows that are in the file, and those of them that are damaged, after each batch. What is passed over is added to ``lost``."""
 
     def on_lost(path: Path, of: Lost) -> None:
         lost.append(f"{path}: bytes {of.start} to {of.end} are lost: {of.reason}")
@@ -115,52 +122,57 @@ def _written(
     # Which partitions and states, the caller has said.
     selection = selection.but(topics=None, partitions=None, include=())
     if not columns and view is None:
-        columns = ["topic", "partition", *_columns()]
+        columns = ["topic", "partition", *_columns(selection)]
     with scan(paths, columns, selection=selection, view=view, on_lost=on_lost) as batches:
-        done = 0
-        yield done
-        for rows in _WRITERS[kind](batches, file):
-            done += rows
-            yield done
+        done = damaged = 0
+        yield done, damaged
+        for batch in _WRITERS[kind](batches, file):
+            done += batch.num_rows
+            if "damage" in batch.schema.names:
+                damaged += batch.num_rows - batch.column("damage").null_count
+            yield done, damaged
 
 
-def _columns() -> list[str]:
+def _columns(selection: Selection) -> list[str]:
     from kafka_codecs.arrow.records import RECORDS
 
-    return [column.name for column in RECORDS.columns if not column.on_request]
+    columns = [column.name for column in RECORDS.columns if not column.on_request]
+    if selection.policy is Policy.SALVAGE:
+        columns += ROW_DAMAGE
+    return columns
 
 
-def _parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[int]:
+def _parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[pa.RecordBatch]:
     import pyarrow.parquet as pq
 
     with pq.ParquetWriter(file, batches.schema, compression="zstd", compression_level=1) as writer:
         for batch in batches:
             writer.write_batch(batch, row_group_size=ROW_GROUP)
-            yield batch.num_rows
+            yield batch
 
 
-def _arrow(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[int]:
+def _arrow(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[pa.RecordBatch]:
     with pa.ipc.new_file(file, batches.schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
-            yield batch.num_rows
+            yield batch
 
 
-def _jsonl(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[int]:
+def _jsonl(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         lines = json_lines(pa.Table.from_batches([batch]))
         file.writelines(line.encode("utf-8") + b"\n" for line in lines)
-        yield batch.num_rows
+        yield batch
 
 
-def _csv(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[int]:
+def _csv(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[pa.RecordBatch]:
     file.write(csv_line(batches.schema.names))
     for batch in batches:
         file.writelines(csv_lines(pa.Table.from_batches([batch])))
-        yield batch.num_rows
+        yield batch
 
 
-_WRITERS: Mapping[str, Callable[[pa.RecordBatchReader, BinaryIO], Iterator[int]]] = {
+_WRITERS: Mapping[str, Callable[[pa.RecordBatchReader, BinaryIO], Iterator[pa.RecordBatch]]] = {
     "parquet": _parquet,
     "arrow": _arrow,
     "jsonl": _jsonl,
@@ -192,7 +204,9 @@ def _read_manifest(out: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_bytes())
         return {
-            name: found[name] for name in found if {"rows", "lost", "made_of"} <= found[name].keys()
+            name: found[name]
+            for name in found
+            if {"rows", "lost", "damaged", "made_of"} <= found[name].keys()
         }
     except FileNotFoundError:
         return {}
