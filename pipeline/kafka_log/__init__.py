@@ -11,6 +11,7 @@ from kafka_log.segment.reader import SegmentReader
 if TYPE_CHECKING:
     from kafka_log.log_directory import LogDirectory
     from kafka_log.tables.scanning import read_table, scan, scan_batches
+    from kafka_log.tables.selection import Selection
     from kafka_log.write.encoding import encode, write_segment
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Record",
     "Segment",
     "SegmentReader",
+    "Selection",
     "discover",
     "encode",
     "read_table",
@@ -37,6 +39,7 @@ __all__ = [
 _LATER = {
     "LogDirectory": "kafka_log.log_directory",
     **dict.fromkeys(("read_table", "scan", "scan_batches"), "kafka_log.tables.scanning"),
+    "Selection": "kafka_log.tables.selection",
     **dict.fromkeys(("encode", "write_segment"), "kafka_log.write.encoding"),
 }
 """What needs pyarrow and numpy, or the codecs, which are imported when it is asked for."""

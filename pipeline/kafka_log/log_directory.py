@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kafka_log.report.stat_columns import By
     from kafka_log.segment.kernels import Engine
     from kafka_log.segment.ranges import Range
-    from kafka_log.tables.selection import RowFilters, Selection
+    from kafka_log.tables.selection import OtherFilters, RowFilters, Selection
 
 Place = str | os.PathLike[str]
 
@@ -162,27 +162,43 @@ class LogDirectory:
             **filters,
         )
 
-    def keys(self) -> pa.Table:
+    def keys(
+        self, *, selection: Selection | None = None, **filters: Unpack[RowFilters]
+    ) -> pa.Table:
         """What compaction would leave: a row for each partition with its records, keys, tombstones, and how many records are obsolete
         or live; bytes are those of keys and values, not compressed. ``problem`` is the first damage of a partition, whose other
-        records are counted. Memory: some 150 bytes for each key of a partition. See :mod:`kafka_log.report.keys`. Raises OSError."""
+        records are counted. The ``selection``, or its keywords, say which records there are, as of :func:`kafka_log.scan`. Memory: some 150
+        bytes for each key of a partition. See :mod:`kafka_log.report.keys`. Raises OSError."""
         from kafka_log.report.keys import key_table
+        from kafka_log.tables.selection import changed
 
-        return key_table(self.partitions)
+        return key_table(self.partitions, _of_rows(changed(selection, None, filters)))
 
-    def records_of_key(self, key: bytes, *, note: Callable[[str], None] | None = None) -> pa.Table:
-        """All records of a key: offset, timestamp (milliseconds), bytes of the value, whether it is a tombstone, whether it is the
-        latest of its partition, and the segment. Raises OSError, and CodecError for damage; with a ``note``, which takes the text
-        of the error, what lies around the damage is read."""
-        from kafka_log.report.keys import records_of_key
+    def records_of_key(
+        self,
+        keys: bytes | Iterable[bytes | None],
+        *,
+        note: Callable[[str], None] | None = None,
+        selection: Selection | None = None,
+        **filters: Unpack[OtherFilters],
+    ) -> pa.Table:
+        """All records of a key, or of several (None: those without one): offset, timestamp (milliseconds), bytes of the value, whether
+        it is a tombstone, whether it is the latest of its key in its partition, and the segment. The ``selection``, or its keywords, are
+        as in :meth:`keys`. Raises OSError, and CodecError for damage; with a ``note``, which takes the text of the error, what lies around the
+        damage is read."""
+        from kafka_log.report.keys import records_of_keys
+        from kafka_log.tables.selection import changed
 
-        return records_of_key(self.partitions, key, note)
+        wanted = changed(selection, None, {**filters, "keys": keys})
+        return records_of_keys(self.partitions, _of_rows(wanted), note)
 
     def txn(
         self,
         *,
         states: str | Iterable[str] = (),
-        producer_ids: int | Iterable[int] = (),
+        producers: int | Iterable[int] | None = None,
+        offsets: Range | None = None,
+        timestamps: Range | None = None,
         now: int | None = None,
         max_timeout_ms: int | None = None,
         on_damage: OnDamage | None = None,
@@ -196,7 +212,8 @@ class LogDirectory:
         timestamp to that of the marker, or for open ones to ``now``. ``hides`` is how many offsets of the partition lie
         behind its last stable offset. See :data:`kafka_log.report.transactions.TRANSACTIONS`.
 
-        ``states`` (also ``hanging``) and ``producer_ids`` choose; empty: all. ``now`` is the time at which the log stood as it is, in
+        ``states`` (also ``hanging``; empty: all) and ``producers`` choose, and the ranges ``offsets`` and ``timestamps``: those that lie in
+        them in part, from the first to the last. ``now`` is the time at which the log stood as it is, in
         milliseconds since 1970; None: the present, and no transaction hangs for its age alone. ``max_timeout_ms`` is the timeout of
         transactions whose own is not known; None: 15 minutes.
 
@@ -207,6 +224,7 @@ class LogDirectory:
         from kafka_log.report.partition_headers import raise_damage
         from kafka_log.report.transaction_states import coordinators
         from kafka_log.report.transactions import transaction_table
+        from kafka_log.tables.selection import Selection
 
         told = on_damage or raise_damage
         present = _present(now)
@@ -217,11 +235,16 @@ class LogDirectory:
             Clock(present, now is not None, limit),
             told,
             states={states} if isinstance(states, str) else set(states),
-            producer_ids=_numbers(producer_ids),
+            wanted=Selection(producers=producers, offsets=offsets, timestamps=timestamps),
         )
 
     def producers(
-        self, *, producer_ids: int | Iterable[int] = (), on_damage: OnDamage | None = None
+        self,
+        *,
+        producers: int | Iterable[int] | None = None,
+        offsets: Range | None = None,
+        timestamps: Range | None = None,
+        on_damage: OnDamage | None = None,
     ) -> pa.Table:
         """Idempotent and transactional producers: a row for each producer id and epoch of a partition.
 
@@ -230,13 +253,16 @@ class LogDirectory:
         the transaction markers with this epoch. ``snapshot_last_sequence`` is what the newest producer snapshot of the partition
         says; producers that only it knows have a row too. See :data:`kafka_log.report.producers.PRODUCERS`.
 
-        ``producer_ids`` choose; empty: all. ``on_damage`` is as in :meth:`txn`. Raises OSError.
+        ``producers`` choose, and the ranges ``offsets`` and ``timestamps``: then only batches count that may have records in them, as their
+        headers say. ``on_damage`` is as in :meth:`txn`. Raises OSError.
         """
         from kafka_log.report.partition_headers import raise_damage
         from kafka_log.report.producers import producer_table
+        from kafka_log.tables.selection import Selection
 
         told = on_damage or raise_damage
-        return producer_table(self.partitions, told, producer_ids=_numbers(producer_ids))
+        wanted = Selection(producers=producers, offsets=offsets, timestamps=timestamps)
+        return producer_table(self.partitions, told, wanted)
 
     def groups(
         self,
@@ -310,6 +336,7 @@ class LogDirectory:
         self,
         *,
         deep: bool = False,
+        offsets: Range | None = None,
         engine: Engine = "auto",
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
@@ -318,13 +345,19 @@ class LogDirectory:
         Columns: ``severity`` (error, warning, note), ``code``, ``topic``, ``partition``, ``file``, ``byte`` (position in the
         file), ``first_offset`` and ``last_offset`` that are concerned, ``records`` (lost or at risk at most), ``meaning`` and
         ``remedy``. Numbers are null where unknown. Headers, checksums and the files beside the segments are checked; with
-        ``deep`` every record is decoded too. ``advance`` is told of bytes of segments that are done. Memory holds the batch
+        ``deep`` every record is decoded too. ``offsets`` chooses findings that concern offsets of a range, or nobody knows which.
+        ``advance`` is told of bytes of segments that are done. Memory holds the batch
         headers of one segment. A file that cannot be read is a finding. See :mod:`kafka_log.report.check`.
         """
         from kafka_log.report.check import check_table
 
         return check_table(
-            self.found, self._broker_directories(), deep=deep, engine=engine, advance=advance
+            self.found,
+            self._broker_directories(),
+            deep=deep,
+            offsets=offsets,
+            engine=engine,
+            advance=advance,
         )
 
     def _broker_directories(self) -> list[Path]:
@@ -347,8 +380,9 @@ def _present(now: int | None) -> int:
     return int(time.time() * 1000) if now is None else now
 
 
-def _numbers(given: int | Iterable[int]) -> set[int]:
-    return {given} if isinstance(given, int) else set(given)
+def _of_rows(selection: Selection) -> Selection:
+    """A selection of rows in partitions that are chosen."""
+    return selection.but(topics=None, partitions=None, include=())
 
 
 def _set(chosen: Any) -> frozenset[Any] | None:

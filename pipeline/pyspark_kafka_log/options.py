@@ -45,10 +45,13 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from kafka_log import Policy
-from kafka_log.segment.kernels import ENGINES
+from kafka_log.segment.kernels import ENGINES, Engine
+from kafka_log.segment.model import OnDamage
 from kafka_log.tables.own_topics import VIEWS
-from kafka_log.tables.splits import METADATA_COLUMNS, OnDamage
+from kafka_log.tables.selection import ISOLATIONS, Selection
+from kafka_log.tables.splits import METADATA_COLUMNS
 
+S = TypeVar("S", bound=str)
 T = TypeVar("T")
 
 EARLIEST, LATEST = -2, -1
@@ -79,27 +82,23 @@ class Options:
     assign: frozenset[tuple[str, int]] | None = None
     starting_offsets: Offsets | None = None
     ending_offsets: Offsets | None = None
-    read_committed: bool = False
-    whole_transactions: bool = False
-    """Whether records of transactions that were aborted or are open are left out, and all others are there."""
+    selection: Selection = field(default_factory=lambda: Selection(on_damage="raise"))
+    """Which records are wanted, but for their offsets and topics, and what becomes of damage."""
     columns: tuple[str, ...] | None = None
     view: str | None = None
     include_headers: bool = False
     include_metadata: bool = False
-    control_records: bool = False
-    on_damage: OnDamage = OnDamage.RAISE
-    policy: Policy = Policy.KAFKA
     keep_replicas: bool = False
     split_bytes: int = 32 << 20
     batch_rows: int = 16_384
     max_decompressed: int | None = None
-    engine: str = "auto"
+    engine: Engine = "auto"
 
 
-MODES = {
-    "FAILFAST": (OnDamage.RAISE, Policy.KAFKA),
-    "PERMISSIVE": (OnDamage.KEEP, Policy.SALVAGE),
-    "DROPMALFORMED": (OnDamage.DROP, Policy.SALVAGE),
+MODES: Mapping[str, tuple[OnDamage, Policy]] = {
+    "FAILFAST": ("raise", Policy.KAFKA),
+    "PERMISSIVE": ("keep", Policy.SALVAGE),
+    "DROPMALFORMED": ("drop", Policy.SALVAGE),
 }
 
 KNOWN = (
@@ -165,11 +164,11 @@ def parse(given: Mapping[str, str]) -> Options:
     on_damage, policy = left.take("mode", _mode, MODES["FAILFAST"])
     policy = left.take("policy", _policy, policy)
     _check_policy(policy, on_damage)
-    isolation = _one_of("read_uncommitted", "read_committed")
+    isolation = _one_of(*ISOLATIONS)
     levels = {
-        left.take("isolationLevel", isolation, ""),
-        left.take("kafka.isolation.level", isolation, ""),
-    } - {""}
+        left.take("isolationLevel", isolation, None),
+        left.take("kafka.isolation.level", isolation, None),
+    } - {None}
     if len(levels) > 1:
         raise OptionError("isolationLevel", "kafka.isolation.level says something else")
     view = left.take("view", _one_of(*VIEWS), None)
@@ -200,15 +199,16 @@ def parse(given: Mapping[str, str]) -> Options:
         assign=assign,
         starting_offsets=left.take("startingOffsets", _starting, None),
         ending_offsets=left.take("endingOffsets", _ending, None),
-        read_committed="read_committed" in levels,
-        whole_transactions=view is not None and not levels,
+        selection=Selection(
+            isolation=next(iter(levels), None),
+            control_records=left.take("includeControlRecords", _boolean, False),
+            policy=policy,
+            on_damage=on_damage,
+        ),
         columns=columns,
         view=view,
         include_headers=headers,
         include_metadata=metadata,
-        control_records=left.take("includeControlRecords", _boolean, False),
-        on_damage=on_damage,
-        policy=policy,
         keep_replicas=left.take("replicas", _one_of("error", "keep"), "error") == "keep",
         split_bytes=left.take("splitBytes", _number, Options.split_bytes),
         batch_rows=left.take("batchRows", _number, Options.batch_rows),
@@ -249,11 +249,12 @@ def _number(name: str, value: str) -> int:
     return int(value)
 
 
-def _one_of(*allowed: str) -> Callable[[str, str], str]:
-    def read(name: str, value: str) -> str:
-        if value.lower() not in allowed:
-            raise OptionError(name, f"one of {', '.join(allowed)} is expected, not {value!r}")
-        return value.lower()
+def _one_of(*allowed: S) -> Callable[[str, str], S]:
+    def read(name: str, value: str) -> S:
+        for one in allowed:
+            if one == value.lower():
+                return one
+        raise OptionError(name, f"one of {', '.join(allowed)} is expected, not {value!r}")
 
     return read
 
@@ -269,9 +270,9 @@ def _policy(name: str, value: str) -> Policy:
 
 
 def _check_policy(policy: Policy, on_damage: OnDamage) -> None:
-    if policy is Policy.STRICT and on_damage is not OnDamage.RAISE:
+    if policy is Policy.STRICT and on_damage != "raise":
         raise OptionError("policy", "strict stops at the first problem: the mode must be FAILFAST")
-    if policy is Policy.SALVAGE and on_damage is OnDamage.RAISE:
+    if policy is Policy.SALVAGE and on_damage == "raise":
         raise OptionError(
             "policy", "salvage goes on after damage: the mode must be PERMISSIVE or DROPMALFORMED"
         )

@@ -9,24 +9,21 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 from codecgen.runtime.errors import CodecError
 from kafka_log import Partition, Segment, discover
-from kafka_log.disk.transactions import transactions
 from kafka_log.segment.batch_headers import Columns, entries
-from kafka_log.tables.splits import OnDamage, Split
+from kafka_log.tables.committed import PartitionRows
+from kafka_log.tables.selection import within_offsets
+from kafka_log.tables.splits import Split
 from pyspark_kafka_log.options import EARLIEST, LATEST, Offsets, OptionError, Options
-
-if TYPE_CHECKING:
-    from kafka_log.segment.kernels import Engine
 
 SMALL = 8
 """Splits are put together in one task until they have an eighth of ``splitBytes``."""
 
 BROKERS_MARK = "meta.properties"
-MAX_OFFSET = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +42,7 @@ class Log:
 
 def plan(options: Options) -> list[tuple[Split, ...]]:
     """The splits of each task, in the order of topics, partitions and offsets."""
-    raises = options.on_damage is OnDamage.RAISE
+    raises = options.selection.raises
     logs = chosen(find_logs(options.paths, unreadable_raises=raises), options)
     splits = [part for log in logs for part in _splits(log, options)]
     return list(_tasks(splits, max(1, options.split_bytes // SMALL)))
@@ -56,7 +53,7 @@ def _tasks(splits: Iterable[Split], enough: int) -> Iterator[tuple[Split, ...]]:
     size = 0
     for part in splits:
         held.append(part)
-        size += (part.segment.size if part.stop is None else part.stop) - part.start
+        size += part.size
         if size >= enough:
             yield tuple(held)
             held, size = [], 0
@@ -184,27 +181,18 @@ def _check_offsets(name: str, offsets: Offsets | None, logs: Sequence[Log]) -> N
 def _splits(log: Log, options: Options) -> Iterator[Split]:
     first = _offset(options.starting_offsets, log, EARLIEST)
     end = _offset(options.ending_offsets, log, LATEST)
-    aborted: list[tuple[int, int, int]] = []
-    if options.read_committed or options.whole_transactions:
-        raises = options.on_damage is OnDamage.RAISE
-        engine = cast("Engine", options.engine)
-        found = transactions(log.segments, options.policy, damage_raises=raises, engine=engine)
-        aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]
-        if options.whole_transactions:
-            aborted += [(producer, first, MAX_OFFSET) for producer, first in found.begun]
-        elif found.last_stable_offset is not None:
-            end = found.last_stable_offset if end is None else min(end, found.last_stable_offset)
-    for i, segment in enumerate(log.segments):
-        following = log.segments[i + 1] if i + 1 < len(log.segments) else None
-        if first is not None and following is not None and following.base_offset <= first:
-            continue
-        if end is not None and segment.base_offset >= end:
-            continue
+    if first is not None and end is not None:
+        first = min(first, end)  # nothing is wanted
+    wanted = options.selection.but(offsets=(first, end))
+    rows = PartitionRows(wanted, options.engine, of_view=options.view is not None).of(log)
+    first, end = rows.offsets
+    following = dict(pairwise(log.segments))
+    for segment in within_offsets(log.segments, rows.offsets):
         # Tasks carry only the transactions that have records in their segment.
-        after = following.base_offset if following is not None else 1 << 63
-        here = tuple(t for t in aborted if t[1] < after and t[2] >= segment.base_offset)
+        after = following[segment].base_offset if segment in following else 1 << 63
+        here = replace(rows, aborted=rows.aborted.between(segment.base_offset, after))
         for part in split(segment, options.split_bytes, first, end):
-            yield replace(part, first_offset=first, end_offset=end, aborted=here)
+            yield replace(part, rows=here)
 
 
 def _offset(offsets: Offsets | None, log: Log, none: int) -> int | None:

@@ -49,9 +49,8 @@ class KafkaLogReader(DataSourceReader):
         self.options = options
         self.scan = Scan(
             columns=columns,
-            policy=options.policy,
-            on_damage=options.on_damage,
-            control_records=options.control_records,
+            policy=options.selection.policy,
+            on_damage=options.selection.damage,
             batch_rows=options.batch_rows,
             limits=Limits(decompressed=options.max_decompressed),
             engine=options.engine,

@@ -80,8 +80,8 @@ def test_columns_that_are_not_there_are_refused(columns: list[str], reason: str)
         ({"offsets": (1, 2, 3)}, "it must be"),
         ({"timestamps": (0.5, None)}, "it must be"),
         ({"offsets": (1 << 63, None)}, "numbers of 64 bits"),
-        ({"engine": "java"}, "engine is 'java'; known: auto, arrow, construct"),
-        ({"on_damage": "lose"}, "on_damage is 'lose'; known: None, raise, keep, drop"),
+        ({"engine": "java"}, "engine is 'java'; known: auto, construct, arrow"),
+        ({"on_damage": "lose"}, "on_damage is 'lose'; known: raise, keep, drop"),
         ({"policy": "lax"}, "lax"),
         ({"chunk_bytes": 1}, "chunk_bytes is 1"),
     ],
@@ -188,7 +188,7 @@ def test_a_missing_file_is_an_error() -> None:
 def test_batches_of_the_reference_codecs_are_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafka_log.segment.columnar.BYTES", 1000)
+    monkeypatch.setattr(Scanner, "max_bytes", 1000)
     path = mixed(tmp_path)
     batches = list(Scanner(path, ["key", "value"], engine="construct"))
     assert len(batches) > 20
@@ -198,7 +198,7 @@ def test_batches_of_the_reference_codecs_are_bounded(
 
 
 def test_an_odd_batch_is_cut_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_log.segment.columnar.BYTES", 1000)
+    monkeypatch.setattr(Scanner, "max_bytes", 1000)
     path = tmp_path / "odd.log"
     magic, crc = 3, 17  # the kernels take only what they know; Kafka reads it as the newest version
     data = bytearray((VECTORS / "large" / "v2-zstd-100k-one-batch.log").read_bytes())

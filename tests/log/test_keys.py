@@ -199,12 +199,12 @@ def test_timestamps_of_a_key() -> None:
     assert len(found) == 3
 
 
-def test_the_key_can_be_given_in_two_ways(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_key_can_be_given_in_three_ways(capsys: pytest.CaptureFixture[str]) -> None:
     outputs = []
-    for argv in (["--key", "f0"], ["--key-hex", "66 30"]):
+    for argv in (["--key", "f0"], ["--key", "hex:66 30"], ["--key", "base64:ZjA="]):
         assert main(["keys", str(SAMPLES[0]), "--topic", "compacted", *argv]) == 0
         outputs.append(capsys.readouterr().out)
-    assert outputs[0] == outputs[1]
+    assert outputs[0] == outputs[1] == outputs[2]
     assert len(outputs[0].splitlines()) == 4
 
 
@@ -242,6 +242,6 @@ def test_nothing_to_count(tmp_path: Path) -> None:
 
 def test_bad_digits_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
-        main(["keys", str(SAMPLES[0]), "--key-hex", "6"])
+        main(["keys", str(SAMPLES[0]), "--key", "hex:6"])
     assert stopped.value.code == 2
     assert "hexadecimal" in capsys.readouterr().err

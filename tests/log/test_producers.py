@@ -190,8 +190,8 @@ def test_a_producer_that_only_the_snapshot_knows(tmp_path: Path) -> None:
     of_7, of_8 = rows(directory)
     assert (of_7["snapshot_last_sequence"], of_7["records"]) == (None, 3)
     assert (of_8["snapshot_last_sequence"], of_8["records"], of_8["last_sequence"]) == (5, 0, None)
-    assert rows(directory, producer_ids=8) == [of_8]
-    assert rows(directory, producer_ids=[7]) == [of_7]
+    assert rows(directory, producers=8) == [of_8]
+    assert rows(directory, producers=[7]) == [of_7]
 
 
 # ---------------------------------------------------------------- the command

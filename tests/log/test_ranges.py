@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_log.cli.ranges import milliseconds, offset_range, time_range
+from kafka_log.cli.ranges import milliseconds, offset_range, time_range, with_negative_values
 
 NOW = 1_800_000_000_000
 SOME = st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1), timezones=st.none())
@@ -80,6 +80,8 @@ def test_what_can_be_read_in_two_ways() -> None:
     assert time_range("2026-11-22:2026-11-23") == (1_795_305_600_000, 1_795_392_000_000)
     assert time_range("-2h:now", NOW) == (NOW - 7_200_000, NOW)
     assert time_range(":", NOW) == (None, None)
+    with pytest.raises(ValueError, match="can be read in two ways: write the seconds of both"):
+        time_range("1960-01-01:20261122:00")
     with pytest.raises(ValueError, match="is no range of times"):
         time_range("2026-11-22")
     with pytest.raises(ValueError, match="is no range of times"):
@@ -100,3 +102,31 @@ def test_ranges_of_offsets(a: int, b: int) -> None:
 def test_no_ranges_of_offsets(text: str) -> None:
     with pytest.raises(ValueError):
         offset_range(text)
+
+
+def test_values_that_begin_with_a_dash() -> None:
+    argv = [
+        "export",
+        "a-0",
+        "--time",
+        "-2h:",
+        "--offsets",
+        "-1:5",
+        "--partition",
+        "-7",
+        "--",
+        "--out",
+        "-2",
+    ]
+    joined = [
+        "export",
+        "a-0",
+        "--time=-2h:",
+        "--offsets=-1:5",
+        "--partition=-7",
+        "--",
+        "--out",
+        "-2",
+    ]
+    assert with_negative_values(argv) == joined
+    assert with_negative_values(["--time=-2h:", "-3", "-x"]) == ["--time=-2h:", "-3", "-x"]

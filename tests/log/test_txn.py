@@ -173,7 +173,7 @@ def test_open_ones_come_first_and_can_be_chosen() -> None:
             row | {"duration_ms": -row["first_timestamp"].timestamp() * 1000 if state == "open" else row["duration_ms"]}
             for row in of_state(whole, state)
         ]  # fmt: skip
-    both = rows(SAMPLES / "kafka-4.x", states=["aborted", "committed"], producer_ids=3)
+    both = rows(SAMPLES / "kafka-4.x", states=["aborted", "committed"], producers=3)
     assert both == [row for row in whole if row["producer_id"] == 3]
     assert both
     with pytest.raises(ValueError, match="known: open, aborted, committed, hanging"):

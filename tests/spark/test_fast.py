@@ -18,10 +18,10 @@ pa = pytest.importorskip("pyarrow")
 from kafka_log import Policy, discover  # noqa: E402
 from kafka_log.disk.transactions import transactions  # noqa: E402
 from kafka_log.segment import kernels  # noqa: E402
+from kafka_log.segment.row_selection import Aborted, RowSelection  # noqa: E402
 from kafka_log.tables.splits import (  # noqa: E402
     DEFAULT_COLUMNS,
     METADATA_COLUMNS,
-    OnDamage,
     Scan,
     Split,
     read_split,
@@ -43,7 +43,8 @@ def numbers(batch: Any) -> Any:
 def rows(path: Path, engine: str, **options: Any) -> tuple[list[dict[str, Any]], str | None]:
     """All rows, and the error after them."""
     (partition,) = discover(path)
-    part = Split(partition.segments[0], **options.pop("part", {}))
+    wanted = {"control_records": options.pop("control_records", False), **options.pop("part", {})}
+    part = Split(partition.segments[0], rows=RowSelection(**wanted))
     scan = Scan(**{"columns": WANTED, "engine": engine, **options})
     assert takes(part, scan) == (engine == "arrow")
     found: list[dict[str, Any]] = []
@@ -72,8 +73,6 @@ def agree(path: Path, options: dict[str, Any]) -> list[dict[str, Any]]:
     """That both engines give the same; what they give."""
     if "policy" in options:
         options = {**options, "policy": Policy(options["policy"])}
-    if "on_damage" in options:
-        options = {**options, "on_damage": OnDamage(options["on_damage"])}
     ours, error = rows(path, "arrow", **dict(options))
     theirs, expected = rows(path, "construct", **dict(options))
     assert error == expected
@@ -92,15 +91,14 @@ def test_the_same_rows(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES[::3], ids=lambda p: f"{p.parent.name}-{p.stem}"[-60:])
 def test_the_same_rows_of_a_range(path: Path) -> None:
-    everything, _ = rows(path, "construct", on_damage=OnDamage.KEEP, policy=Policy.SALVAGE)
+    everything, _ = rows(path, "construct", on_damage="keep", policy=Policy.SALVAGE)
     offsets = sorted(row["offset"] for row in everything if row["offset"] is not None)
     if not offsets:
         return
     first, end = offsets[len(offsets) // 3], offsets[2 * len(offsets) // 3]
     for options in MODES[1::2]:
         for bounds in ((first, None), (None, end), (first, end)):
-            part = dict(zip(("first_offset", "end_offset"), bounds, strict=True))
-            agree(path, {**options, "part": part})
+            agree(path, {**options, "part": {"offsets": bounds}})
 
 
 TRANSACTIONAL = sorted([*VECTORS.glob("control/*.log"), *SAMPLES.glob("*/transactions-*/*.log")])
@@ -111,13 +109,13 @@ def test_the_same_rows_without_transactions_that_were_aborted(path: Path) -> Non
     (partition,) = discover(path)
     found = transactions(partition.segments, damage_raises=False)
     real = tuple((t.producer_id, t.first_offset, t.last_offset) for t in found.aborted)
-    part = {"aborted": real, "end_offset": found.last_stable_offset}
-    everything, _ = rows(path, "construct", on_damage=OnDamage.KEEP, policy=Policy.SALVAGE)
+    part = {"aborted": Aborted(real), "offsets": (None, found.last_stable_offset)}
+    everything, _ = rows(path, "construct", on_damage="keep", policy=Policy.SALVAGE)
     data = [row for row in everything if row["isTransactional"]]
     made_up = tuple((row["producerId"], row["offset"], row["offset"] + 5) for row in data[::3])
     for options in (MODES[2], MODES[3], MODES[6]):
         agree(path, {**options, "part": part})
-        agree(path, {**options, "part": {"aborted": made_up}})
+        agree(path, {**options, "part": {"aborted": Aborted(made_up)}})
 
 
 def test_aborted_transactions_are_left_out() -> None:
@@ -128,7 +126,7 @@ def test_aborted_transactions_are_left_out() -> None:
         found = transactions(partition.segments, damage_raises=False)
         aborted = tuple((t.producer_id, t.first_offset, t.last_offset) for t in found.aborted)
         everything, _ = rows(path, "arrow")
-        left, _ = rows(path, "arrow", part={"aborted": aborted})
+        left, _ = rows(path, "arrow", part={"aborted": Aborted(aborted)})
         wrong = [row for row in left for producer, first, last in aborted
                  if row["producerId"] == producer and first <= row["offset"] <= last]  # fmt: skip
         assert not wrong
@@ -143,7 +141,7 @@ def test_from_an_offset_on(name: str) -> None:
     path = VECTORS / f"{name}.log"
     everything, _ = rows(path, "construct")
     first = everything[len(everything) // 2]["offset"]
-    ours, _ = rows(path, "arrow", part={"first_offset": first})
+    ours, _ = rows(path, "arrow", part={"offsets": (first, None)})
     assert ours == [row for row in everything if row["offset"] >= first]
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_log import Policy
-from kafka_log.tables.splits import COLUMNS, OnDamage
+from kafka_log.tables.selection import Selection
+from kafka_log.tables.splits import COLUMNS
 from pyspark_kafka_log import options
 from pyspark_kafka_log.options import (
     EARLIEST,
@@ -54,20 +54,32 @@ def test_names_are_taken_in_any_case() -> None:
             {"endingOffsets": '{"a":{"0":50,"1":-1}}'},
             {"ending_offsets": {("a", 0): 50, ("a", 1): LATEST}},
         ),
-        ({"isolationLevel": "read_committed"}, {"read_committed": True}),
-        ({"kafka.isolation.level": "read_committed"}, {"read_committed": True}),
-        ({"isolationLevel": "read_uncommitted"}, {"read_committed": False}),
+        (
+            {"isolationLevel": "read_committed"},
+            {"selection": Selection(on_damage="raise", isolation="read_committed")},
+        ),
+        (
+            {"kafka.isolation.level": "read_committed"},
+            {"selection": Selection(on_damage="raise", isolation="read_committed")},
+        ),
+        (
+            {"isolationLevel": "read_uncommitted"},
+            {"selection": Selection(on_damage="raise", isolation="read_uncommitted")},
+        ),
         ({"columns": "offset,magic"}, {"columns": ("offset", "magic")}),
         ({"engine": "Construct"}, {"engine": "construct"}),
-        ({"includeControlRecords": "true"}, {"control_records": True}),
-        ({"mode": "failfast"}, {"on_damage": OnDamage.RAISE, "policy": Policy.KAFKA}),
-        ({"mode": "PERMISSIVE"}, {"on_damage": OnDamage.KEEP, "policy": Policy.SALVAGE}),
-        ({"mode": "DropMalformed"}, {"on_damage": OnDamage.DROP, "policy": Policy.SALVAGE}),
+        (
+            {"includeControlRecords": "true"},
+            {"selection": Selection(on_damage="raise", control_records=True)},
+        ),
+        ({"mode": "failfast"}, {"selection": Selection(on_damage="raise", policy="kafka")}),
+        ({"mode": "PERMISSIVE"}, {"selection": Selection(on_damage="keep", policy="salvage")}),
+        ({"mode": "DropMalformed"}, {"selection": Selection(on_damage="drop", policy="salvage")}),
         (
             {"mode": "PERMISSIVE", "policy": "kafka"},
-            {"on_damage": OnDamage.KEEP, "policy": Policy.KAFKA},
+            {"selection": Selection(on_damage="keep", policy="kafka")},
         ),
-        ({"policy": "strict"}, {"policy": Policy.STRICT}),
+        ({"policy": "strict"}, {"selection": Selection(on_damage="raise", policy="strict")}),
         ({"replicas": "keep"}, {"keep_replicas": True}),
         ({"splitBytes": "1000"}, {"split_bytes": 1000}),
         ({"batchRows": "10"}, {"batch_rows": 10}),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kafka_log import DirectoryError, Policy, discover
 from kafka_log.disk.transactions import Transaction, transactions
+from kafka_log.segment.row_selection import Aborted, RowSelection
 from kafka_log.tables.splits import Scan, Split, read_split
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.plan import boundaries, expand, plan, split
@@ -232,9 +233,8 @@ def test_slices_together_are_the_segment(
     body = [Split(p.segment, p.start, min(p.stop or len(data), len(data))) for p in whole]
     assert offsets(body) == list(range(base))
     some = split(segment, split_bytes, first, end)
-    body = [
-        Split(p.segment, p.start, min(p.stop or len(data), len(data)), first, end) for p in some
-    ]
+    rows = RowSelection((first, end), control_records=False)
+    body = [Split(p.segment, p.start, min(p.stop or len(data), len(data)), rows) for p in some]
     wanted = range(max(first or 0, 0), base if end is None else min(end, base))
     assert offsets(body) == list(wanted)
 
@@ -278,12 +278,12 @@ def test_tasks_carry_the_transactions_of_their_segment(directory: Path) -> None:
     data = vector(directory, "t", "control/txn-flow").read_bytes()
     write(directory, "t", 0, 100, numbered(2, 1))
     found = slices(path=str(directory), isolationLevel="read_committed")
-    assert [part.aborted for part in found] == [((2, 3, 10),)]
+    assert [part.rows.aborted for part in found] == [Aborted([(2, 3, 10)])]
     cut = boundaries(directory / "t-0" / f"{0:020}.log", 1)[-1]
     write(directory, "t", 0, 0, data[: cut.position])
     both = slices(path=str(directory), isolationLevel="read_committed")
-    assert [part.aborted for part in both] == [((2, 3, 10),), ()]
-    assert [part.end_offset for part in both] == [None, None]
+    assert [part.rows.aborted for part in both] == [Aborted([(2, 3, 10)]), Aborted()]
+    assert [part.rows.offsets for part in both] == [(None, None)] * 2
 
 
 def test_a_marker_behind_damage(directory: Path) -> None:

@@ -62,10 +62,9 @@ def test_every_column_has_a_type_of_spark(view: str) -> None:
 def test_options() -> None:
     options = parse({"path": "x", "view": "offsets"})
     assert options.subscribe == ("__consumer_offsets",)
-    assert options.whole_transactions
-    assert not parse(
-        {"path": "x", "view": "offsets", "isolationLevel": "read_committed"}
-    ).whole_transactions
+    assert options.selection.isolation is None
+    both = {"path": "x", "view": "offsets", "isolationLevel": "read_committed"}
+    assert parse(both).selection.isolation == "read_committed"
     assert (
         parse({"path": "x", "view": "topics", "assign": '{"__cluster_metadata":[0]}'}).subscribe
         is None

@@ -19,6 +19,7 @@ from kafka_log.cli.common import (
     EngineError,
     NeedsPackage,
 )
+from kafka_log.cli.ranges import with_negative_values
 from kafka_log.disk.directory import DirectoryError, NotThere
 
 COMMANDS = (
@@ -76,7 +77,7 @@ def _epilog(examples: str) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command. Returns the exit code."""
-    options = parser().parse_args(argv)
+    options = parser().parse_args(with_negative_values(sys.argv[1:] if argv is None else argv))
     if sys.stdout.encoding.lower() != "utf-8" and hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8")  # keys and headers are any text
     try:

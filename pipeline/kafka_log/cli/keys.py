@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import PROBLEMS
+from kafka_log.cli.selection import BYTES, RECORDS, selection_of
 from kafka_log.cli.tables import add_table_arguments, show
 
 if TYPE_CHECKING:
@@ -24,35 +24,28 @@ EXAMPLES = """\
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    add_table_arguments(command)
-    one = command.add_mutually_exclusive_group()
-    one.add_argument("--key", metavar="TEXT", help="list the records of this key")
-    one.add_argument(
-        "--key-hex", type=_from_hex, metavar="HEX", help="the same, in hexadecimal digits"
-    )
-
-
-def _from_hex(text: str) -> bytes:
-    try:
-        return bytes.fromhex(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no bytes in hexadecimal digits") from None
+    lists = {"key": f"list the records with this key: {BYTES}, null: (none); may be repeated"}
+    add_table_arguments(command, [n for n in RECORDS if n != "control_records"], lists)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
     problems: list[str] = []
-    key = options.key_hex if options.key is None else os.fsencode(options.key)
+    selection = selection_of(options)
 
     def answer(log: LogDirectory) -> pa.Table:
-        if key is not None:
-            return log.records_of_key(key, note=problems.append)
-        table = log.keys()
+        if selection.keys is not None:
+            found = log.records_of_key(selection.keys, note=problems.append, selection=selection)
+            is_known = options.output == "text" and len(selection.keys) == 1
+            return found.drop_columns("key") if is_known else found
+        table = log.keys(selection=selection)
         problems.extend(filter(None, table.column("problem").to_pylist()))
         return _for_people(table) if options.output == "text" else table
 
-    code = show(options, answer, "no partitions" if key is None else "no record has this key")
-    for problem in problems if key is not None else ():
+    code = show(
+        options, answer, "no partitions" if selection.keys is None else "no record has this key"
+    )
+    for problem in problems if selection.keys is not None else ():
         print(f"kafka-log: {problem}", file=sys.stderr)
     return PROBLEMS if problems else code
 

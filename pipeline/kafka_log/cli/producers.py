@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import PROBLEMS
+from kafka_log.cli.selection import BATCHES
 from kafka_log.cli.tables import add_table_arguments, show
 
 if TYPE_CHECKING:
@@ -34,10 +35,7 @@ OF_TEXT = (
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    add_table_arguments(command)
-    command.add_argument(
-        "--producer", action="append", type=int, metavar="ID", help="of this producer id only"
-    )
+    add_table_arguments(command, BATCHES)
     command.add_argument("--wide", action="store_true", help="all columns, also as text")
 
 
@@ -47,7 +45,12 @@ def run(options: argparse.Namespace) -> int:
     is_narrow = options.output == "text" and not options.wide
 
     def answer(log: LogDirectory) -> pa.Table:
-        table = log.producers(producer_ids=options.producer or (), on_damage=damage.append)
+        table = log.producers(
+            producers=options.producer,
+            offsets=options.offsets,
+            timestamps=options.time,
+            on_damage=damage.append,
+        )
         return table.select(OF_TEXT) if is_narrow else table
 
     code = show(options, answer, "no producers")

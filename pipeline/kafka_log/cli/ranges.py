@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
@@ -15,6 +15,8 @@ T = TypeVar("T")
 
 _AGO = re.compile(r"-(\d{1,6})(s|m|h|d|w)\Z")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_NEGATIVE = re.compile(r"-\d")
+_OPTION = re.compile(r"--[a-z-]+\Z")
 _MILLISECONDS = re.compile(r"-?\d{1,19}\Z", re.ASCII)
 _MOST = (1 << 63) - 2
 """The largest time that has a later one."""
@@ -98,3 +100,15 @@ def argument(parse: Callable[[str], T]) -> Callable[[str], T]:
             raise argparse.ArgumentTypeError(str(error)) from None
 
     return parsed
+
+
+def with_negative_values(argv: Sequence[str]) -> list[str]:
+    """``--time -2h:`` as ``--time=-2h:``: argparse takes a value that begins with a dash, and is no number, for an option."""
+    out: list[str] = []
+    for text in argv:
+        before = out[-1] if out else ""
+        if _NEGATIVE.match(text) and _OPTION.match(before) and "--" not in out:
+            out[-1] = f"{before}={text}"
+        else:
+            out.append(text)
+    return out

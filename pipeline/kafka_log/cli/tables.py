@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import (
@@ -23,12 +23,16 @@ if TYPE_CHECKING:
 OUTPUTS = ("text", "jsonl", "csv", "parquet", "arrow")
 
 
-def add_table_arguments(command: argparse.ArgumentParser, choose: Sequence[str] = PLACES) -> None:
-    """Paths, what ``choose`` names of :func:`kafka_log.cli.selection.add_selection`, and output."""
+def add_table_arguments(
+    command: argparse.ArgumentParser,
+    choose: Sequence[str] = PLACES,
+    but: Mapping[str, str] | None = None,
+) -> None:
+    """Paths, what ``choose`` names of :func:`kafka_log.cli.selection.add_selection` (``but`` for other help), and output."""
     command.add_argument(
         "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
     )
-    add_selection(command, *choose)
+    add_selection(command, *choose, but=but)
     command.add_argument(
         "--output",
         choices=OUTPUTS,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import GOOD, PROBLEMS
 from kafka_log.cli.ranges import TIMES, argument, milliseconds
+from kafka_log.cli.selection import BATCHES
 from kafka_log.cli.tables import add_table_arguments, show
 
 if TYPE_CHECKING:
@@ -35,15 +36,17 @@ OF_TEXT = (
 )
 """Columns of text unless all are asked for."""
 
+_RANGES = {
+    "offsets": "with an offset from A up to, but not with, B; A: and :B are open",
+    "time": f"that lasted at some time from A up to, but not with, B; each is {TIMES}",
+}
+
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    add_table_arguments(command)
+    add_table_arguments(command, BATCHES, but=_RANGES)
     command.add_argument(
         "--state", action="append", choices=STATES, help="those only; may be repeated"
-    )
-    command.add_argument(
-        "--producer", action="append", type=int, metavar="ID", help="of this producer id only"
     )
     command.add_argument(
         "--now",
@@ -71,7 +74,9 @@ def run(options: argparse.Namespace) -> int:
     def answer(log: LogDirectory) -> pa.Table:
         table = log.txn(
             states=options.state or (),
-            producer_ids=options.producer or (),
+            producers=options.producer,
+            offsets=options.offsets,
+            timestamps=options.time,
             now=options.now,
             max_timeout_ms=options.max_transaction_timeout * 60_000,
             on_damage=damage.append,

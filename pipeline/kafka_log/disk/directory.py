@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from codecgen.runtime.errors import Where
+from kafka_log.segment.arrow_text import utf8 as utf8
 from kafka_log.segment.model import Tail
 from kafka_log.segment.positioned_reads import UnreadableError, unreadable
 
@@ -26,6 +27,8 @@ moves to another disk (``future``); a ``snapshot`` of the metadata, which has ba
 STATES: tuple[State, ...] = get_args(State)
 
 MAX_OFFSET = (1 << 63) - 1
+"""The names of files have room for larger ones."""
+
 _BEYOND = "its name says more than an offset can be: no broker starts with it"
 
 _OTHERS = {
@@ -56,11 +59,6 @@ class DirectoryError(Exception):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"
-
-
-def utf8(text: str) -> str:
-    """Text that Arrow can hold: file names may have bytes that are not UTF-8."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 @dataclass(frozen=True, slots=True)

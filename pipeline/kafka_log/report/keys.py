@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from codecgen.runtime.errors import CodecError
 from kafka_log.disk.directory import Partition, utf8
 from kafka_log.tables.scanning import scan
+from kafka_log.tables.selection import Selection
 
 KEYS = pa.schema(
     [
@@ -36,11 +37,19 @@ RECORDS_OF_KEY = pa.schema(
     [
         pa.field("topic", pa.string(), False),
         pa.field("partition", pa.int64(), False),
+        pa.field("key", pa.binary(), True),
         pa.field("offset", pa.int64(), False),
         pa.field("timestamp", pa.timestamp("ms", "UTC"), True, {"doc": "Null: it has none."}),
         pa.field("value_bytes", pa.int64(), True, {"doc": "Null: a tombstone."}),
         pa.field("tombstone", pa.bool_(), False),
-        pa.field("latest", pa.bool_(), False, {"doc": "Whether no newer one is in the partition."}),
+        pa.field(
+            "latest",
+            pa.bool_(),
+            False,
+            {
+                "doc": "Whether no newer one of the key is in the partition, of those that are chosen."
+            },
+        ),
         pa.field("segment", pa.string(), False),
     ]
 )
@@ -114,16 +123,16 @@ class _Sizes:
         return _Sizes(high[last], low[last], sizes)
 
 
-def key_table(partitions: Sequence[Partition]) -> pa.Table:
-    """A row for each partition, in the columns of :data:`KEYS`. What damaged bytes held is not counted; ``problem`` says where they
-    are. Raises OSError."""
-    return pa.Table.from_pylist([_row(partition) for partition in partitions], KEYS)
+def key_table(partitions: Sequence[Partition], selection: Selection) -> pa.Table:
+    """A row for each partition, in the columns of :data:`KEYS`, of the records that a selection wants. What damaged bytes held is not
+    counted; ``problem`` says where they are. Raises OSError."""
+    return pa.Table.from_pylist([_row(partition, selection) for partition in partitions], KEYS)
 
 
-def _row(partition: Partition) -> dict[str, Any]:
+def _row(partition: Partition, selection: Selection) -> dict[str, Any]:
     problems: list[str] = []
     newest, counts = Newest(), dict.fromkeys(("records", "no_key", "tombstones", "bytes"), 0)
-    for batch in _batches(partition, ["key", "value"], problems.append):
+    for batch in _batches(partition, ["key", "value"], selection, problems.append):
         if batch is None:  # read again, around the damage
             newest, counts = Newest(), dict.fromkeys(counts, 0)
             continue
@@ -156,33 +165,34 @@ def _lengths(column: Any) -> Any:
     return pc.fill_null(pc.binary_length(column).cast(pa.int64()), 0)
 
 
-def records_of_key(
-    partitions: Sequence[Partition], key: bytes, note: Note | None = None
+def records_of_keys(
+    partitions: Sequence[Partition], selection: Selection, note: Note | None = None
 ) -> pa.Table:
-    """A row for each record with the key, in the columns of :data:`RECORDS_OF_KEY`.
+    """A row for each record with the keys of a selection, in the columns of :data:`RECORDS_OF_KEY`.
 
     Raises :class:`CodecError` for damage, unless there is a ``note`` that takes its text: then what lies around it is read.
     Raises OSError.
     """
-    tables = [_of_key(partition, key, note) for partition in partitions]
+    tables = [_of_keys(partition, selection, note) for partition in partitions]
     return pa.concat_tables([RECORDS_OF_KEY.empty_table(), *tables])
 
 
-def _of_key(partition: Partition, key: bytes, note: Note | None) -> pa.Table:
+def _of_keys(partition: Partition, selection: Selection, note: Note | None) -> pa.Table:
     rows: list[dict[str, Any]] = []
     columns = ["offset", "timestamp", "key", "value", "segment"]
-    for batch in _batches(partition, columns, note):
+    for batch in _batches(partition, columns, selection, note):
         if batch is None:
             rows = []
             continue
-        found = batch.filter(pc.equal(batch.column("key"), pa.scalar(key, pa.binary())))
-        sizes = pc.binary_length(found.column("value")).to_pylist()
-        times = found.column("timestamp").view(pa.int64()).to_pylist()
-        segments, offsets = (found.column(name).to_pylist() for name in ("segment", "offset"))
+        sizes = pc.binary_length(batch.column("value")).to_pylist()
+        times = batch.column("timestamp").view(pa.int64()).to_pylist()
+        names = ("key", "segment", "offset")
+        keys, segments, offsets = (batch.column(name).to_pylist() for name in names)
         rows += [
             {
                 "topic": utf8(partition.topic),
                 "partition": partition.partition,
+                "key": key,
                 "offset": offset,
                 "timestamp": None if time == -1 else time,
                 "value_bytes": size,
@@ -190,15 +200,17 @@ def _of_key(partition: Partition, key: bytes, note: Note | None) -> pa.Table:
                 "latest": False,
                 "segment": segment,
             }
-            for offset, time, size, segment in zip(offsets, times, sizes, segments, strict=True)
+            for key, offset, time, size, segment in zip(
+                keys, offsets, times, sizes, segments, strict=True
+            )
         ]
-    if rows:
-        rows[-1]["latest"] = True
+    for row in {row["key"]: row for row in rows}.values():
+        row["latest"] = True
     return pa.Table.from_pylist(rows, RECORDS_OF_KEY)
 
 
 def _batches(
-    partition: Partition, columns: list[str], note: Note | None
+    partition: Partition, columns: list[str], selection: Selection, note: Note | None
 ) -> Iterator[pa.RecordBatch | None]:
     """The data records of a partition. At damage, which is noted, None comes, and all from the first record on again, without what
     the damage took."""
@@ -206,10 +218,10 @@ def _batches(
         return
     paths = [segment.path for segment in partition.segments]
     try:
-        yield from scan(paths, columns)
+        yield from scan(paths, columns, selection=selection)
     except CodecError as error:
         if note is None:
             raise
         note(str(error))
         yield None
-        yield from scan(paths, columns, "salvage", on_damage="drop")
+        yield from scan(paths, columns, "salvage", selection=selection, on_damage="drop")

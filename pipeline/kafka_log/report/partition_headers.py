@@ -11,6 +11,7 @@ from codecgen.runtime.errors import ParseError
 from kafka_log.disk.directory import Partition, Segment
 from kafka_log.segment.columnar import BatchScanner
 from kafka_log.segment.model import Policy
+from kafka_log.segment.row_selection import RowSelection
 
 OnDamage = Callable[[str], None]
 """What is told of damage: a line with file and bytes."""
@@ -22,14 +23,22 @@ def raise_damage(line: str) -> None:
 
 
 class PartitionHeaders:
-    """One pass over the batch headers of a partition, segment by segment, in columns of the view batches. No checksum is verified.
+    """One pass over the batch headers of a partition, segment by segment, in columns of the view batches: all, or those that are
+    ``wanted``. No checksum is verified.
 
     Bytes that are no batch are passed over, and ``on_damage`` is told. After the pass ``end_offset`` is the offset that follows the
-    last batch (None: there is none), and ``is_cut`` says whether bytes between batches were lost; at the very end of
+    last batch that came (None: there is none), and ``is_cut`` says whether bytes between batches were lost; at the very end of
     a partition they are not counted: a broker cuts them off.
     """
 
-    def __init__(self, partition: Partition, columns: Sequence[str], on_damage: OnDamage) -> None:
+    def __init__(
+        self,
+        partition: Partition,
+        columns: Sequence[str],
+        on_damage: OnDamage,
+        wanted: RowSelection | None = None,
+    ) -> None:
+        self.wanted = wanted
         self.partition = partition
         self.columns = tuple(dict.fromkeys((*columns, "next_offset")))
         self.on_damage = on_damage
@@ -42,6 +51,7 @@ class PartitionHeaders:
                 segment.path,
                 self.columns,
                 Policy.SALVAGE,
+                selection=self.wanted,
                 tail=segment.tail,
                 size=segment.size,
             )

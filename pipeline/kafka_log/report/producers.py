@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 from kafka_log.disk.directory import Partition, utf8
 from kafka_log.disk.producer_snapshots import newest
 from kafka_log.report.partition_headers import OnDamage, PartitionHeaders
+from kafka_log.segment.ranges import EVERYTHING
+from kafka_log.tables.selection import Selection
 
 SEQUENCES = 1 << 31
 """How many sequence numbers there are: 0 follows the last one."""
@@ -116,39 +118,34 @@ def distance(one: int, other: int) -> int:
 
 
 def producer_table(
-    partitions: Sequence[Partition],
-    on_damage: OnDamage,
-    *,
-    producer_ids: Collection[int] = (),
+    partitions: Sequence[Partition], on_damage: OnDamage, wanted: Selection
 ) -> pa.Table:
     """A row for each producer id and epoch of each partition, in the columns of :data:`PRODUCERS`, by id and epoch.
 
-    ``producer_ids`` are those that are wanted; empty: all. Memory holds the rows. Raises OSError.
+    ``wanted`` says which batches count; in a range of it are no producers that only a snapshot knows. Memory holds the rows. Raises
+    OSError.
     """
     rows = []
+    whole = wanted.offsets == wanted.timestamps == EVERYTHING
     for partition in partitions:
-        runs = _runs(partition, on_damage, producer_ids)
+        runs = _runs(partition, on_damage, wanted)
         known: dict[tuple[int, int], Any] = {}
         for entry in newest(partition.directory) or () if partition.segments else ():
-            if not producer_ids or entry.producer_id in producer_ids:
-                known[entry.producer_id, entry.producer_epoch] = entry
+            key = entry.producer_id, entry.producer_epoch
+            is_wanted = wanted.producers is None or entry.producer_id in wanted.producers
+            if is_wanted and (whole or key in runs):
+                known[key] = entry
         for key in sorted({*runs, *known}):
             rows.append(_row(partition, key, runs, known))
     return pa.Table.from_pylist(rows, PRODUCERS)
 
 
 def _runs(
-    partition: Partition, on_damage: OnDamage, producer_ids: Collection[int]
+    partition: Partition, on_damage: OnDamage, wanted: Selection
 ) -> dict[tuple[int, int], Run]:
     runs: dict[tuple[int, int], Run] = {}
-    for _, batch in PartitionHeaders(partition, _COLUMNS, on_damage):
-        producer = batch.column("producer_id")
-        mask = (
-            pc.is_in(producer, value_set=pa.array(producer_ids, pa.int64()))
-            if producer_ids
-            else pc.greater_equal(producer, 0)
-        )
-        rows = batch.filter(mask)
+    for _, batch in PartitionHeaders(partition, _COLUMNS, on_damage, wanted.batches()):
+        rows = batch.filter(pc.greater_equal(batch.column("producer_id"), 0))
         columns = (rows.column(name).to_pylist() for name in _COLUMNS)
         for number, epoch, control, transactional, *rest in zip(*columns, strict=True):
             base, last, first_offset, last_offset, time, count = rest

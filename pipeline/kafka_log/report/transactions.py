@@ -16,6 +16,8 @@ from kafka_log.disk.transactions import Header, Observed, State, Step, open_befo
 from kafka_log.report.hanging import Clock, verdict
 from kafka_log.report.partition_headers import OnDamage, PartitionHeaders
 from kafka_log.report.transaction_states import Coordinators
+from kafka_log.segment.ranges import EVERYTHING, Range
+from kafka_log.tables.selection import Selection
 
 Wanted = Literal["open", "aborted", "committed", "hanging"]
 WANTED: tuple[Wanted, ...] = ("open", "aborted", "committed", "hanging")
@@ -55,12 +57,13 @@ def transaction_table(
     on_damage: OnDamage,
     *,
     states: Collection[str] = (),
-    producer_ids: Collection[int] = (),
+    wanted: Selection,
 ) -> pa.Table:
     """A row for each transaction, in the columns of :data:`TRANSACTIONS`: open ones first, those that hang before the others, then
     the rest in the order of their markers.
 
-    ``states`` are those of :data:`WANTED` that are wanted, ``producer_ids`` the producers; empty: all. Memory holds the rows.
+    ``states`` are those of :data:`WANTED` that are wanted; empty: all. ``wanted`` has the producers, and the ranges that they lie in, if
+    in part. Memory holds the rows.
     Raises OSError, and ValueError for a state that there is not.
     """
     unknown = sorted(set(states) - set(WANTED))
@@ -70,9 +73,9 @@ def transaction_table(
     ended = _Rows()
     for partition in partitions:
         for row in _of_partition(partition, known, clock, on_damage):
-            state, is_hanging, producer = row[2], row[3], row[4]
-            wanted = state in states or (is_hanging and "hanging" in states)
-            if (states and not wanted) or (producer_ids and producer not in producer_ids):
+            state, is_hanging = row[2], row[3]
+            named = state in states or (is_hanging and "hanging" in states)
+            if (states and not named) or not _is_wanted(row, wanted):
                 continue
             if state == State.OPEN.value:
                 open_rows.append(row)
@@ -82,6 +85,37 @@ def transaction_table(
     for row in sorted(open_rows, key=lambda row: not row[3]):
         first.add(row)
     return pa.Table.from_batches([*first.batches(), *ended.batches()], TRANSACTIONS)
+
+
+def _is_wanted(row: tuple[Any, ...], wanted: Selection) -> bool:
+    """Whether a transaction is of a producer, and lies in ranges, that are wanted."""
+    producer, first, last, begin, end = (
+        row[TRANSACTIONS.get_field_index(name)]
+        for name in (
+            "producer_id",
+            "first_offset",
+            "last_offset",
+            "first_timestamp",
+            "last_timestamp",
+        )
+    )
+    of_producer = wanted.producers is None or producer in wanted.producers
+    return (
+        of_producer
+        and _meets(first, last, wanted.offsets)
+        and _meets(begin, end, wanted.timestamps)
+    )
+
+
+def _meets(first: int | None, last: int | None, bounds: Range) -> bool:
+    """Whether what goes from ``first`` to ``last``, as far as is known, lies in a range in part."""
+    if bounds == EVERYTHING:
+        return True
+    first, last = last if first is None else first, first if last is None else last
+    low, high = bounds
+    if first is None or last is None:
+        return False
+    return (low is None or last >= low) and (high is None or first < high)
 
 
 def _of_partition(

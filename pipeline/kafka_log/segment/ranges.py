@@ -25,9 +25,3 @@ def checked_range(name: str, bounds: Any) -> Range:
     if low is not None and high is not None and low > high:
         raise ValueError(f"{name} is {bounds!r}: the first is above the end")
     return low, high
-
-
-def within(number: int, bounds: Range) -> bool:
-    """Whether a number lies in a range."""
-    low, high = bounds
-    return (low is None or number >= low) and (high is None or number < high)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import utf8
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import Batch, Record, is_own_checksum
 from kafka_log.segment.reader import batch_damage
 

@@ -10,12 +10,11 @@ import pyarrow.compute as pc
 
 from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING
-from kafka_log.segment.row_selection import SKIPPABLE_MAGIC, Aborted, Header, RowSelection
+from kafka_log.segment.row_selection import Aborted, Header, RowSelection
 
 HEADERS = (
     "position",
     "size",
-    "magic",
     "base_offset",
     "last_offset",
     "base_timestamp",
@@ -71,8 +70,9 @@ class RowMasks:
         keep = np.ones(headers.num_rows, bool)
         (low, high), (begin, _) = self.selection.offsets, self.selection.timestamps
         producers, last = (numbers(headers, name) for name in ("producer_id", "last_offset"))
-        # Those of the older formats have no base offset: what stands there is not looked at.
-        first = numbers_of(headers.column("base_offset").fill_null(0))
+        bases = headers.column("base_offset")
+        says_little = numbers_of(bases.is_null())
+        first = numbers_of(bases.fill_null(0))
         if low is not None:
             keep &= last >= low
         if begin is not None:
@@ -83,9 +83,9 @@ class RowMasks:
             data = numbers(headers, "is_transactional") & ~numbers(headers, "is_control")
             gone = self._aborted.mask(producers, first) & self._aborted.mask(producers, last)
             keep &= ~(data & gone)
-        keep |= numbers(headers, "magic") != SKIPPABLE_MAGIC
+        keep |= says_little
         if high is not None:
-            after = np.flatnonzero((first >= high) & (numbers(headers, "magic") == SKIPPABLE_MAGIC))
+            after = np.flatnonzero((first >= high) & ~says_little)
             keep[after] = False
             keep[after[:1]] = True
         return keep
@@ -126,27 +126,31 @@ class HeaderMasks(RowMasks):
         if not self.selection.skips or not batch.num_rows:
             return batch, True
         (low, high), (begin, end) = self.selection.offsets, self.selection.timestamps
-        last, latest = (numbers(batch, name) for name in ("last_offset", "max_timestamp"))
-        bases = batch.column("base_offset")
-        first = np.where(bases.is_null(), last, numbers_of(bases.fill_null(0)))
         keep = np.ones(batch.num_rows, bool)
         more = True
         if low is not None:
-            keep &= last >= low
-        if high is not None:
-            keep &= first < high
-            if policy is Policy.KAFKA and (first >= high).any():
-                more = False
-                keep[int((first >= high).argmax()) :] = False
+            keep &= numbers(batch, "last_offset") >= low
         if begin is not None:
-            keep &= latest >= begin
+            keep &= numbers(batch, "max_timestamp") >= begin
+        if high is not None:
+            after = _is_from(batch.column("base_offset"), high)
+            keep &= ~after
+            if policy is Policy.KAFKA and after.any():
+                more = False
+                keep[int(after.argmax()) :] = False
         if end is not None:
             # No record of it is known to be earlier than the first one.
-            earliest = batch.column("base_timestamp").view(pa.int64())
-            keep &= np.where(earliest.is_null(), latest, numbers_of(earliest.fill_null(0))) < end
+            keep &= ~_is_from(batch.column("base_timestamp"), end)
         if self._producers is not None:
             keep &= np.isin(numbers(batch, "producer_id"), self._producers)
         return batch.filter(pa.array(keep)), more
+
+
+def _is_from(column: pa.Array, bound: int) -> Any:
+    """Which numbers are not below a bound. Null, which headers of compressed messages have, is not known to be."""
+    if pa.types.is_timestamp(column.type):
+        column = column.view(pa.int64())
+    return numbers_of(pc.fill_null(pc.greater_equal(column, bound), False))
 
 
 class _Spans:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.arrow.decoder import (
@@ -23,6 +25,9 @@ from kafka_log.segment.passes import Run
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.row_masks import HEADERS, RowMasks, numbers
 from kafka_log.segment.row_selection import RowSelection
+
+WORTH = 128 << 10
+"""Bytes of batches in a row from which on it pays not to decompress them: kernels that begin anew take as long as to read so many."""
 
 SLACK = 64
 """Bytes after their input that kernels may read."""
@@ -74,7 +79,8 @@ class SkippingDecoder:
                 continue
             starts = numbers(item.batch, "position")
             ends = starts + numbers(item.batch, "size")
-            for first, after, wanted in sections_of(self.masks.may_have(item.batch)):
+            wanted_ones = _with_few(self.masks.may_have(item.batch), starts, ends)
+            for first, after, wanted in sections_of(wanted_ones):
                 done = start = int(starts[first])
                 end = int(ends[after - 1])
                 part = part_of(chunk, start - position, end - position)
@@ -86,6 +92,15 @@ class SkippingDecoder:
                     yield found
                 if done != end:
                     return  # what is left is read anew
+
+
+def _with_few(wanted: Any, starts: Any, ends: Any) -> Any:
+    """The mask, with those that are not wanted where they are too few to be worth it: no row of theirs will be."""
+    cuts = np.flatnonzero(np.diff(wanted)) + 1
+    first = np.concatenate(([0], cuts))
+    after = np.concatenate((cuts, [len(wanted)]))
+    few = ends[after - 1] - starts[first] < WORTH
+    return np.repeat(wanted[first] | few, after - first)
 
 
 def part_of(chunk: Chunk, start: int, stop: int) -> Chunk:

@@ -6,14 +6,17 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.disk.directory import Segment, utf8
-from kafka_log.segment.model import Batch, Record, codec_label
+from kafka_log.segment.model import codec_label
 from kafka_log.segment.row_values import MORE_OF_RECORD, OF_RECORD, OF_RECORDS
+
+if TYPE_CHECKING:
+    from kafka_log.segment.columnar import Unread
 
 Unit = Literal["ms", "us"]
 """The unit of timestamps: ``ms`` is the format's own, ``us`` what Spark wants."""
@@ -23,24 +26,13 @@ MS_MAX = ((1 << 63) - 1) // 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One record in its batch, or (``record`` None) a place where no record could be read."""
-
-    position: int
-    batch: Batch | None = None
-    record: Record | None = None
-    problem: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Column:
-    """A column: what it is, and its values for rows. ``once`` are columns with one value for the whole split,
-    ``source`` is what they are called in the view records."""
+    """A column: what it is, and where its values come from. ``once`` are columns with one value for a whole segment,
+    ``source`` is what they are called in the view records; the others are made of these."""
 
     name: str
     type: Any
     doc: str
-    values: Callable[[Sequence[Row]], list[Any]] | None = None
     once: Callable[[Segment], Any] | None = None
     source: str | None = None
 
@@ -48,19 +40,7 @@ class Column:
 def _of_view(name: str, called: str, doc: str = "", kind: Any = None) -> Column:
     """A column of the view records under the name that it has here."""
     column = RECORDS.column(name)
-    value, of_record = OF_RECORDS[name], name in OF_RECORD + MORE_OF_RECORD
-
-    def values(rows: Sequence[Row]) -> list[Any]:
-        if name == "position":  # known also where no batch could be read
-            return [row.position for row in rows]
-        return [
-            None
-            if row.batch is None or (of_record and row.record is None)
-            else value(row.batch, row.record)
-            for row in rows
-        ]
-
-    return Column(called, kind or _TYPES[column.type](), doc or column.doc, values, source=name)
+    return Column(called, kind or _TYPES[column.type](), doc or column.doc, source=name)
 
 
 _TYPES: Mapping[str, Callable[[], Any]] = {
@@ -109,22 +89,9 @@ _COLUMNS = (
         for column in RECORDS.columns
         if column.on_request and column.type in _TYPES and column.name not in _LEFT_OUT
     ),
-    Column(
-        "controlType",
-        pa.string(),
-        "ABORT, COMMIT, ...; null for data.",
-        lambda rows: [
-            None if row.record is None or row.record.control is None else row.record.control.type
-            for row in rows
-        ],
-    ),
+    Column("controlType", pa.string(), "ABORT, COMMIT, ...; null for data."),
     Column("segment", pa.string(), "Path of the file.", once=lambda s: utf8(os.fspath(s.path))),
-    Column(
-        "problem",
-        pa.string(),
-        "What is wrong with the batch, or what was lost here.",
-        lambda rows: [None if row.problem is None else utf8(row.problem) for row in rows],
-    ),
+    Column("problem", pa.string(), "What is wrong with the batch, or what was lost here."),
 )
 
 COLUMNS: dict[str, Column] = {column.name: column for column in _COLUMNS}
@@ -148,51 +115,24 @@ def schema(columns: Iterable[str] = DEFAULT_COLUMNS, *, timestamp_unit: Unit = "
     return pa.schema(fields)
 
 
-def to_arrow(rows: Sequence[Row], wanted: pa.Schema, segment: Segment) -> pa.RecordBatch:
-    """Rows of one segment as Arrow, in the columns of a schema that :func:`schema` gave."""
-    arrays = [_array(COLUMNS[f.name], f.type, rows, segment) for f in wanted]
+def unread_row(place: Unread, wanted: pa.Schema, segment: Segment) -> pa.RecordBatch:
+    """A row for a place where no record could be read, in the columns of a schema that :func:`schema` gave: with what the header of
+    its batch says."""
+    arrays = [pa.array([_of_place(COLUMNS[f.name], place, segment)], f.type) for f in wanted]
     return pa.RecordBatch.from_arrays(arrays, schema=wanted)
 
 
-def fits(timestamp: int, unit: Unit) -> bool:
-    """Whether a timestamp in milliseconds has a place in a column of that unit."""
-    return unit == "ms" or -MS_MAX <= timestamp <= MS_MAX
-
-
-def _array(column: Column, kind: Any, rows: Sequence[Row], segment: Segment) -> Any:
+def _of_place(column: Column, place: Unread, segment: Segment) -> Any:
     if column.once is not None:
-        return pa.repeat(pa.scalar(column.once(segment), kind), len(rows))
-    assert column.values is not None
-    values = column.values(rows)
-    if pa.types.is_timestamp(kind):
-        values = _timestamps(values, kind.unit)
-    elif column.name == HEADERS:
-        return _headers([headers or None for headers in values])
-    elif column.source == "codec":
-        values = [None if value is None else codec_label(value) for value in values]
-    return pa.array(values, kind)
-
-
-def _timestamps(values: list[int | None], unit: Unit) -> list[int | None]:
-    if unit == "ms":
-        return values
-    return [None if v is None or not fits(v, unit) else v * 1000 for v in values]
-
-
-def _headers(values: list[tuple[tuple[str, bytes | None], ...] | None]) -> Any:
-    offsets: list[int | None] = []
-    keys: list[str] = []
-    contents: list[bytes | None] = []
-    for headers in values:
-        offsets.append(None if headers is None else len(keys))
-        for key, content in headers or ():
-            keys.append(key)
-            contents.append(content)
-    offsets.append(len(keys))
-    pairs = pa.StructArray.from_arrays(
-        [pa.array(keys, pa.string()), pa.array(contents, pa.binary())], fields=_HEADER_FIELDS
-    )
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pairs, type=HEADERS_TYPE)
+        return column.once(segment)
+    if column.name == "problem":
+        return utf8(place.problem)
+    if column.source == "position":  # known also where no batch could be read
+        return place.position
+    if place.batch is None or column.source is None or column.source in OF_RECORD + MORE_OF_RECORD:
+        return None
+    value = OF_RECORDS[column.source](place.batch, None)
+    return codec_label(value) if column.source == "codec" else value
 
 
 def check_columns(columns: Sequence[str], known: Sequence[str]) -> None:

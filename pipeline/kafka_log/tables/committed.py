@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
-from kafka_log.disk.directory import Partition
+from kafka_log.disk.directory import MAX_OFFSET, Segment
 from kafka_log.segment.row_selection import Aborted, RowSelection
 from kafka_log.tables.selection import Selection
 
 if TYPE_CHECKING:
     from kafka_log.segment.kernels import Engine
 
-MAX_OFFSET = (1 << 63) - 1
+
+class Log(Protocol):
+    """A partition, by its segments in the order of offsets."""
+
+    @property
+    def segments(self) -> Sequence[Segment]: ...
 
 
 class PartitionRows:
@@ -29,16 +35,16 @@ class PartitionRows:
         self._whole = of_view and selection.isolation is None
         self._committed = self._whole or selection.isolation == "read_committed"
         self._engine = engine
-        self._partition: Partition | None = None
+        self._partition: Log | None = None
         self._rows = selection.rows()
 
-    def of(self, partition: Partition) -> RowSelection:
+    def of(self, partition: Log) -> RowSelection:
         """What is wanted of its segments. Raises CodecError for damage, where that is an error."""
         if self._committed and partition is not self._partition:
             self._partition, self._rows = partition, self._find(partition)
         return self._rows
 
-    def _find(self, partition: Partition) -> RowSelection:
+    def _find(self, partition: Log) -> RowSelection:
         from kafka_log.disk.transactions import transactions  # the codecs: not for other scans
 
         found = transactions(

@@ -39,7 +39,7 @@ Open = Callable[[Partition, Segment, Sequence[str]], Scanner]
 
 
 class ScanOptions(Filters, total=False):
-    """The keywords of :func:`scan`: the filters of a :class:`~kafka_log.tables.selection.Selection`, and how files are read."""
+    """The keywords of :func:`scan`: the filters of a :class:`~kafka_log.Selection`, and how files are read."""
 
     view: str | None
     on_lost: OnLost | None
@@ -75,7 +75,7 @@ def scan(
     not be asked for, with topic and partition when more than one partition is read.
 
     Which records come, and what becomes of damage, a ``selection`` says, or the keywords of one
-    (:class:`~kafka_log.tables.selection.Selection` has them all): ``topics``, ``partitions``, ``offsets``, ``timestamps``, ``keys``,
+    (:class:`~kafka_log.Selection` has them all): ``topics``, ``partitions``, ``offsets``, ``timestamps``, ``keys``,
     ``headers``, ``producers``, ``isolation``, ``control_records``, ``include``, ``policy``, ``on_damage``. Those that are given beside a
     selection take the place of its own. Of segments that ``include`` takes in, records may be there twice; the column ``state`` says
     which they are.

@@ -22,17 +22,22 @@ OF_RECORDS = ("keys", "headers", "isolation")
 """What only records have, and batches have not."""
 
 
-class RowFilters(TypedDict, total=False):
-    """The keywords of a :class:`Selection` that choose rows. None is what it is without."""
+class OtherFilters(TypedDict, total=False):
+    """The keywords of a :class:`Selection` that choose rows, but for keys. None is what it is without."""
 
     offsets: Range | None
     timestamps: Range | None
-    keys: bytes | Iterable[bytes | None] | None
     headers: Header | Iterable[Header] | None
     producers: int | Iterable[int] | None
     isolation: Isolation | None
     control_records: bool
     on_damage: OnDamage | None
+
+
+class RowFilters(OtherFilters, total=False):
+    """The keywords that choose rows."""
+
+    keys: bytes | Iterable[bytes | None] | None
 
 
 class Filters(RowFilters, total=False):
@@ -92,11 +97,14 @@ class Selection:
         return Selection(**{f.name: getattr(self, f.name) for f in fields(self)} | dict(filters))
 
     @property
+    def damage(self) -> OnDamage:
+        """What becomes of damage."""
+        return self.on_damage or ("keep" if self.policy is Policy.SALVAGE else "raise")
+
+    @property
     def raises(self) -> bool:
         """Whether damage is an error."""
-        return self.on_damage == "raise" or (
-            self.on_damage is None and self.policy is not Policy.SALVAGE
-        )
+        return self.damage == "raise"
 
     def rows(self, end: int | None = None, aborted: Aborted | None = None) -> RowSelection:
         """What it wants of one file. ``end`` is an offset from which on nothing is read, ``aborted`` are the transactions to leave

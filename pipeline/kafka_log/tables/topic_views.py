@@ -19,6 +19,7 @@ from codecgen.runtime.errors import ValueRefused, Where
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.disk.directory import Partition, Segment
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES
+from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.segment.row_masks import numbers_of
 from kafka_log.tables.columns import MS_MAX, Unit, check_columns
 from kafka_log.tables.own_topics import VIEWS
@@ -32,6 +33,13 @@ _OF_RECORD: Mapping[str, tuple[Any, Callable[[Segment], Any] | None, str]] = {
 """Columns that say which record a row is from, on request: what each is, and where it comes from."""
 
 RECORD_COLUMNS = tuple(_OF_RECORD)
+
+_TOLD: Mapping[str, tuple[Any, Callable[[Segment], Any] | None, str]] = {
+    name: (told.field.type, None, name) for name, told in ROW_DAMAGE.items()
+}
+"""Columns that say what is wrong with the record, on request."""
+
+_MORE = {**_OF_RECORD, **_TOLD}
 
 
 @dataclass(frozen=True)
@@ -49,19 +57,19 @@ class TopicView:
     @property
     def own(self) -> tuple[str, ...]:
         """The columns that come from what records say."""
-        return tuple(name for name in self.columns if name not in _OF_RECORD)
+        return tuple(name for name in self.columns if name not in _MORE)
 
     @property
     def needed(self) -> tuple[str, ...]:
         """The columns of the view records that this takes."""
-        of_record = (_OF_RECORD[name][2] for name in self.columns if name in _OF_RECORD)
+        of_record = (_MORE[name][2] for name in self.columns if name in _MORE)
         return tuple(dict.fromkeys(("offset", *self.view.parts, *filter(None, of_record))))
 
     @property
     def schema(self) -> pa.Schema:
         own = {f.name: f for f in schema_of(choose(self.view, self.own))} if self.own else {}
         fields = [
-            own[n] if n in own else pa.field(n, _OF_RECORD[n][0], False) for n in self.columns
+            own[n] if n in own else pa.field(n, _MORE[n][0], n in _TOLD) for n in self.columns
         ]
         return pa.schema(fields)
 
@@ -112,10 +120,10 @@ def _rows(
 ) -> pa.RecordBatch:
     arrays = []
     for field in schema:
-        if field.name not in _OF_RECORD:
+        if field.name not in _MORE:
             arrays.append(_cast(own.column(field.name), field.type))
             continue
-        _, of_segment, column = _OF_RECORD[field.name]
+        _, of_segment, column = _MORE[field.name]
         if of_segment is None:
             arrays.append(_cast(of.column(column), field.type))
         else:
@@ -164,7 +172,7 @@ def topic_view(name: str, columns: Sequence[str] | None) -> TopicView:
     view: PayloadView = getattr(module, name.upper())
     if columns is None:
         columns = [column.name for column in view.columns if not column.on_request]
-    check_columns(columns, (*(column.name for column in view.columns), *_OF_RECORD))
+    check_columns(columns, (*(column.name for column in view.columns), *_MORE))
     return TopicView(name, tuple(columns), view)
 
 

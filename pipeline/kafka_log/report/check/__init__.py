@@ -31,6 +31,7 @@ from kafka_log.report.check.transaction_index import TransactionIndexCheck
 from kafka_log.report.check.walk import Advance, Reading, walk
 from kafka_log.report.header_pass import Piece
 from kafka_log.segment.kernels import Engine
+from kafka_log.segment.ranges import Range, checked_range
 
 __all__ = ["CHECKS", "FINDINGS", "Finding", "check_table", "findings"]
 
@@ -55,14 +56,24 @@ def check_table(
     directories: Sequence[Path] = (),
     *,
     deep: bool = False,
+    offsets: Range | None = None,
     engine: Engine = "auto",
     advance: Advance = lambda _: None,
 ) -> pa.Table:
     """What is wrong, in the columns of :data:`FINDINGS`: the worst first. ``directories`` are brokers' log directories of which
-    the files beside the partitions are checked too. With ``deep`` every record is decoded. ``advance`` is told of bytes of segments that are done. Raises OSError."""
-    return finding_table(
-        findings(partitions, directories, deep=deep, engine=engine, advance=advance)
-    )
+    the files beside the partitions are checked too. With ``deep`` every record is decoded. ``offsets`` chooses findings that concern
+    some of these, or nobody knows which. ``advance`` is told of bytes of segments that are done. Raises ValueError for what is no
+    range."""
+    wanted = checked_range("offsets", offsets)
+    found = findings(partitions, directories, deep=deep, engine=engine, advance=advance)
+    return finding_table(finding for finding in found if _concerns(finding, wanted))
+
+
+def _concerns(finding: Finding, offsets: Range) -> bool:
+    low, high = offsets
+    if low is not None and finding.last_offset is not None and finding.last_offset < low:
+        return False
+    return high is None or finding.first_offset is None or finding.first_offset < high
 
 
 def findings(
