@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from kafka_log import LogDirectory
 from kafka_log.cli import main
 from kafka_log.report.check import FINDINGS
 from tests.log.check_plants import FIRST, PLAIN, TX, change, flip

@@ -78,8 +78,10 @@ def columns(reader: Any, deep: bool) -> dict[str, list[Any]]:
     parts = []
     with suppress(CodecError):  # a strict reader's first error, which is in its end too
         for part in reader.parts(TIMED, sizes=True) if isinstance(reader, BlockReader) else reader:
-            is_block = isinstance(part, Block)
-            parts.append(wanted.of_block(part) if is_block else wanted.of_rows([wanted.row(part)]))
+            if isinstance(part, Block):
+                parts.append(wanted.of_block(part))
+            else:
+                parts.append(wanted.of_rows([wanted.row(part)]))
     return {name: array.tolist() for name, array in wanted.joined(parts).items()}
 
 

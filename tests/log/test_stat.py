@@ -43,7 +43,8 @@ def plain(table: pa.Table) -> list[dict[str, Any]]:
     for i, f in enumerate(table.schema):
         if pa.types.is_timestamp(f.type):
             table = table.set_column(i, f.name, table.column(i).cast(pa.int64()))
-    return table.to_pylist()
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
 
 
 def same(

@@ -7,42 +7,24 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 from codecgen.runtime.errors import Where
+from kafka_log.disk.names import (
+    BEYOND,
+    OTHERS,
+    SEGMENT,
+    SNAPSHOT,
+    parse_any,
+    state_of,
+)
+from kafka_log.disk.names import MAX_OFFSET as MAX_OFFSET
+from kafka_log.disk.names import STATES as STATES
+from kafka_log.disk.names import State as State
+from kafka_log.disk.names import parse_name as parse_name
 from kafka_log.segment.arrow_text import utf8 as utf8
 from kafka_log.segment.model import Tail
 from kafka_log.segment.positioned_reads import UnreadableError, unreadable
-
-_PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)\Z", re.S)
-_SPECIAL = re.compile(r"(?P<name>.+)\.[0-9a-f]{32,}-(?P<state>delete|stray|future)\Z", re.S)
-_SEGMENT = re.compile(r"(?P<base>\d{20})\.log(?:\.(?P<state>deleted|cleaned|swap))?\Z")
-_SNAPSHOT = re.compile(r"(?P<base>\d{20})-\d{10}\.checkpoint(?:\.deleted)?\Z")
-
-State = Literal["live", "deleted", "cleaned", "swap", "delete", "stray", "future", "snapshot"]
-"""What a segment is to its broker: ``live``; a file that is about to be deleted, or that a cleaner writes (``cleaned``) or puts into
-the place of others (``swap``); of a directory that is about to be deleted (``delete``), that no broker knows (``stray``), or that
-moves to another disk (``future``); a ``snapshot`` of the metadata, which has batches as well."""
-
-STATES: tuple[State, ...] = get_args(State)
-
-MAX_OFFSET = (1 << 63) - 1
-"""The names of files have room for larger ones."""
-
-_BEYOND = "its name says more than an offset can be: no broker starts with it"
-
-_OTHERS = {
-    ".index": "an offset index",
-    ".timeindex": "a time index",
-    ".txnindex": "a transaction index",
-    ".snapshot": "a producer snapshot",
-    "leader-epoch-checkpoint": "a leader epoch checkpoint",
-    "-offset-checkpoint": "an offset checkpoint",
-    "meta.properties": "the properties of a log directory",
-    "partition.metadata": "the metadata of a partition",
-    "quorum-state": "the state of a quorum",
-}
-"""Files that brokers keep beside segments, by the ends of their names."""
 
 
 class NotThere(ValueError):
@@ -107,23 +89,6 @@ def by_state(
         for state in STATES:
             if state in found:
                 yield partition, state, tuple(s for s in partition.segments if s.state == state)
-
-
-def parse_name(directory: Path) -> tuple[str, int] | None:
-    """Topic and partition of a directory's name, None for other names (also those that a broker is about to
-    delete, holds as stray, or has not swapped in yet)."""
-    found = _parse_any(directory)
-    return None if found is None or found[2] != "live" else found[:2]
-
-
-def _parse_any(directory: Path) -> tuple[str, int, State] | None:
-    """Topic, partition and state of a directory's name, None for other names."""
-    special = _SPECIAL.match(directory.name)
-    found = _PARTITION.match(special["name"] if special else directory.name)
-    if found is None:
-        return None
-    state: State = special["state"] if special else "live"  # type: ignore[assignment]
-    return found["topic"], int(found["partition"]), state
 
 
 Paths = Iterable[str | os.PathLike[str]] | str | os.PathLike[str]
@@ -235,9 +200,9 @@ def _below(path: Path, unreadable_raises: bool) -> Iterator[Partition]:
     if any(_segments(path)):
         yield _partition(path)
         return
-    inner = [child for child in sorted(path.iterdir()) if child.is_dir() and _parse_any(child)]
+    inner = [child for child in sorted(path.iterdir()) if child.is_dir() and parse_any(child)]
     if not any(parse_name(child) for child in inner) and not any(map(_segments, inner)):
-        if _parse_any(path):
+        if parse_any(path):
             yield _partition(path)
             return
         raise DirectoryError(
@@ -267,11 +232,11 @@ def _files(directory: Path) -> tuple[list[_File], list[Path]]:
     beyond: list[Path] = []
     with os.scandir(directory) as children:
         for child in children:
-            found = _SEGMENT.match(child.name)
-            snapshot = None if found else _SNAPSHOT.match(child.name)
+            found = SEGMENT.match(child.name)
+            snapshot = None if found else SNAPSHOT.match(child.name)
             state: State = "snapshot"
             if found:
-                base, state = int(found["base"]), _state_of(found)
+                base, state = int(found["base"]), state_of(found)
             elif snapshot:
                 base = int(snapshot["base"])
             else:
@@ -309,11 +274,6 @@ def is_partition(directory: Path) -> bool:
     return parse_name(directory.resolve()) is not None or any(_segments(directory))
 
 
-def _state_of(name: re.Match[str]) -> State:
-    state: State = name["state"] or "live"  # type: ignore[assignment]
-    return state
-
-
 def _in_order(segments: Iterable[Segment]) -> tuple[Segment, ...]:
     """Segments of one partition, lowest offsets first. Where a name says no offset nobody knows what follows."""
     ordered = sorted(segments, key=lambda s: (s.base_offset, STATES.index(s.state)))
@@ -340,11 +300,11 @@ def _says_offset(segment: Segment) -> bool:
 
 
 def _named(directory: Path) -> tuple[str, int, State]:
-    found = _parse_any(directory)
+    found = parse_any(directory)
     if found is not None and not directory.is_symlink():
         return found
     resolved = directory.resolve()
-    return _parse_any(resolved) or (resolved.name, 0, "live")
+    return parse_any(resolved) or (resolved.name, 0, "live")
 
 
 def _partition(directory: Path) -> Partition:
@@ -354,24 +314,24 @@ def _partition(directory: Path) -> Partition:
         Segment(path, topic, partition, base, size, of_file if state == "live" else state)
         for base, of_file, path, size in files
     )
-    error = UnreadableError(_BEYOND, Where(file=os.fspath(beyond[0]))) if beyond else None
+    error = UnreadableError(BEYOND, Where(file=os.fspath(beyond[0]))) if beyond else None
     return Partition(topic, partition, directory, segments, state, error)
 
 
 def _single(path: Path) -> Partition:
     """A file by itself. Topic and partition come from its directory, if that is named like one."""
-    found = _SEGMENT.match(path.name) or _SNAPSHOT.match(path.name)
+    found = SEGMENT.match(path.name) or SNAPSHOT.match(path.name)
     if found is None:
         plain = re.sub(r"\.(deleted|cleaned|swap)\Z", "", path.name)
-        for end, what in _OTHERS.items():
+        for end, what in OTHERS.items():
             if plain.endswith(end):
                 reason = f"this is {what}, not a segment: docs/log-directory.md says what reads it"
                 raise DirectoryError(path, reason)
-    topic, partition, state = _parse_any(path.resolve().parent) or (path.stem, 0, "live")
+    topic, partition, state = parse_any(path.resolve().parent) or (path.stem, 0, "live")
     base = int(found["base"]) if found else 0
     if base > MAX_OFFSET:
-        raise DirectoryError(path, _BEYOND)
+        raise DirectoryError(path, BEYOND)
     segment = Segment(path, topic, partition, base, path.stat().st_size, state)
     if found is not None and state == "live":
-        segment = replace(segment, state=_state_of(found) if found.re is _SEGMENT else "snapshot")
+        segment = replace(segment, state=state_of(found) if found.re is SEGMENT else "snapshot")
     return Partition(topic, partition, path.parent, _in_order([segment]), state)

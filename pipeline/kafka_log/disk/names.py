@@ -1,0 +1,60 @@
+"""What the names of directories and files say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal, get_args
+
+_PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)\Z", re.S)
+_SPECIAL = re.compile(r"(?P<name>.+)\.[0-9a-f]{32,}-(?P<state>delete|stray|future)\Z", re.S)
+SEGMENT = re.compile(r"(?P<base>\d{20})\.log(?:\.(?P<state>deleted|cleaned|swap))?\Z")
+SNAPSHOT = re.compile(r"(?P<base>\d{20})-\d{10}\.checkpoint(?:\.deleted)?\Z")
+
+State = Literal["live", "deleted", "cleaned", "swap", "delete", "stray", "future", "snapshot"]
+"""What a segment is to its broker: ``live``; a file that is about to be deleted, or that a cleaner writes (``cleaned``) or puts into
+the place of others (``swap``); of a directory that is about to be deleted (``delete``), that no broker knows (``stray``), or that
+moves to another disk (``future``); a ``snapshot`` of the metadata, which has batches as well."""
+
+STATES: tuple[State, ...] = get_args(State)
+
+MAX_OFFSET = (1 << 63) - 1
+"""The names of files have room for larger ones."""
+
+BEYOND = "its name says more than an offset can be: no broker starts with it"
+
+OTHERS = {
+    ".index": "an offset index",
+    ".timeindex": "a time index",
+    ".txnindex": "a transaction index",
+    ".snapshot": "a producer snapshot",
+    "leader-epoch-checkpoint": "a leader epoch checkpoint",
+    "-offset-checkpoint": "an offset checkpoint",
+    "meta.properties": "the properties of a log directory",
+    "partition.metadata": "the metadata of a partition",
+    "quorum-state": "the state of a quorum",
+}
+"""Files that brokers keep beside segments, by the ends of their names."""
+
+
+def parse_name(directory: Path) -> tuple[str, int] | None:
+    """Topic and partition of a directory's name, None for other names (also those that a broker is about to
+    delete, holds as stray, or has not swapped in yet)."""
+    found = parse_any(directory)
+    return None if found is None or found[2] != "live" else found[:2]
+
+
+def parse_any(directory: Path) -> tuple[str, int, State] | None:
+    """Topic, partition and state of a directory's name, None for other names."""
+    special = _SPECIAL.match(directory.name)
+    found = _PARTITION.match(special["name"] if special else directory.name)
+    if found is None:
+        return None
+    state: State = special["state"] if special else "live"  # type: ignore[assignment]
+    return found["topic"], int(found["partition"]), state
+
+
+def state_of(name: re.Match[str]) -> State:
+    """The state of a file by its name, which :data:`SEGMENT` has matched."""
+    state: State = name["state"] or "live"  # type: ignore[assignment]
+    return state
