@@ -204,15 +204,24 @@ def test_no_number_is_cut(
     tables = [table.splitlines() for table in capsys.readouterr().out.split("\n\n")]
     assert all(len(line) <= width for table in tables for line in table)
     rows = LogDirectory(broker).stat(by=by, deep=True)  # type: ignore[arg-type]
-    for name in ("batches", "records", "smallest_batch", "largest_batch", "stored_bytes"):
+
+    def shown(name: str) -> list[str]:
         ((header, *lines),) = (table for table in tables if name in table[0].split())
         end = header.index(name) + len(name)
-        cells = [line[:end].split()[-1] for line in lines if line[end - 1 : end].strip()]
+        return [line[:end].split()[-1] for line in lines if line[end - 1 : end].strip()]
+
+    for name in ("batches", "records", "stored_bytes"):
         values = rows.column(name).to_pylist()
-        if by != "hour":
-            how = {"smallest_batch": min, "largest_batch": max}.get(name, sum)
-            values.append(how(value for value in values if value is not None))
-        assert cells == ["-" if value is None else str(value) for value in values], name
+        assert list(map(int, shown(name))) == [*values, *([sum(values)] if by != "hour" else [])]
+    joined = {"batch_sizes": ("smallest_batch", "mean_batch", "largest_batch")}
+    if by == "partition":
+        joined |= {"offsets": ("first_offset", "last_offset")}
+        joined |= {"epochs": ("first_epoch", "last_epoch")}
+    for name, parts in joined.items():
+        mark = "/" if name == "batch_sizes" else ".."
+        values = list(zip(*(rows.column(part).to_pylist() for part in parts), strict=True))
+        cells = ["-" if None in row else mark.join(map(str, map(round, row))) for row in values]
+        assert shown(name)[: len(cells)] == cells
 
 
 def test_largest(capsys: pytest.CaptureFixture[str]) -> None:

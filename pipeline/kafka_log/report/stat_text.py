@@ -6,7 +6,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_log.report.stat_columns import BY, keys_of
-from kafka_log.report.text_tables import as_text
+from kafka_log.report.text_layout import TextColumn, lay_out, text_column
+from kafka_log.report.text_tables import text_columns
 
 _KEYS = frozenset(f.name for f in keys_of(BY))
 _SELDOM = (
@@ -23,6 +24,13 @@ _SELDOM = (
 )
 """Columns that people see only where there is something in them, if at all."""
 
+_JOINED = (
+    ("offsets", "..", ("first_offset", "last_offset")),
+    ("epochs", "..", ("first_epoch", "last_epoch")),
+    ("batch_sizes", "/", ("smallest_batch", "mean_batch", "largest_batch")),
+)
+"""Columns that are one for people."""
+
 
 def stat_text(table: pa.Table, total: pa.Table | None, width: int | None) -> str:
     """A table in columns; where there are several rows that are summed up, with a last one for ``total``. Columns in which there is
@@ -30,15 +38,32 @@ def stat_text(table: pa.Table, total: pa.Table | None, width: int | None) -> str
     if total is not None and table.num_rows > 1:
         table = _with_total(table, total)
     shown = [name for name in table.column_names if _says_something(table, name)]
-    if "mean_batch" in shown:
-        at = table.column_names.index("mean_batch")
-        rounded = pc.round(table.column("mean_batch")).cast(pa.int64())
-        table = table.set_column(at, "mean_batch", rounded)
     if "ratio" in shown:
         at = table.column_names.index("ratio")
         table = table.set_column(at, "ratio", pc.round(table.column("ratio"), 2))
     keys = sum(name in _KEYS for name in shown)
-    return as_text(table.select(shown), width, keys)
+    columns = text_columns(table.select(shown), keys)
+    if total is not None:
+        for name, mark, parts in _JOINED:
+            columns = _joined(columns, table, name, mark, parts)
+    return lay_out(columns, width, keys)
+
+
+def _joined(
+    columns: list[TextColumn], table: pa.Table, name: str, mark: str, parts: tuple[str, ...]
+) -> list[TextColumn]:
+    """Several columns of numbers as one, in the place of the first."""
+    names = [column.name for column in columns]
+    if parts[0] not in names:
+        return columns
+    values = [table.column(part).to_pylist() for part in parts]
+    cells = [
+        "-" if None in row else mark.join(str(round(value)) for value in row)
+        for row in zip(*values, strict=True)
+    ]
+    at = names.index(parts[0])
+    rest = [column for column in columns if column.name not in parts]
+    return [*rest[:at], text_column(name, cells, right=True, whole=True), *rest[at:]]
 
 
 def _with_total(table: pa.Table, total: pa.Table) -> pa.Table:

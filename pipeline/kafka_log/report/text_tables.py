@@ -25,9 +25,14 @@ def as_text(table: pa.Table, width: int | None = None, keys: int = 0) -> str:
     Null is ``-``, empty text ``""``, an empty list ``[]``; text that could be taken for one of these is in quotes. What cannot be
     printed is escaped. Where there are several tables, ``keys`` columns stand in each.
     """
+    return lay_out(text_columns(table, keys), width, keys)
+
+
+def text_columns(table: pa.Table, keys: int = 0) -> list[TextColumn]:
+    """The columns of a table as text. The first ``keys`` say what a row is, and are not made narrow."""
     columns = [_column(f, table.column(i)) for i, f in enumerate(table.schema)]
     columns[:keys] = [replace(c, least=max(c.least, min(c.width, WIDE))) for c in columns[:keys]]
-    return lay_out(columns, width, keys)
+    return columns
 
 
 def _column(field: Any, values: Any) -> TextColumn:
