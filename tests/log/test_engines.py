@@ -82,7 +82,9 @@ def columns(reader: Any, deep: bool) -> dict[str, list[Any]]:
                 parts.append(wanted.of_block(part))
             else:
                 parts.append(wanted.of_rows([wanted.row(part)]))
-    return {name: array.tolist() for name, array in wanted.joined(parts).items()}
+    found = wanted.joined(parts)
+    of_sections = () if deep else ("stored", "plain")  # not known where nothing is decompressed
+    return {name: array.tolist() for name, array in found.items() if name not in of_sections}
 
 
 def compare(path: Path, policy: str, **options: Any) -> None:

@@ -204,9 +204,10 @@ class Stat:
         columns["mean_batch"] = mean
         ratio = pc.divide(columns["record_bytes"].cast(pa.float64()), columns["stored_bytes"])
         columns["ratio"] = pc.if_else(pc.equal(columns["stored_bytes"], 0), None, ratio)
+        for name in ("record_bytes", "stored_bytes"):
+            columns[name] = columns[name].fill_null(0) if self.asked.deep else pa.nulls(rows)
         if not self.asked.deep:
-            none = pa.nulls(rows)
-            columns |= {"ratio": none, "record_bytes": none, "stored_bytes": none}
+            columns["ratio"] = pa.nulls(rows)
         schema = stat_schema(by)
         if not by:
             schema = pa.schema(

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.arrow.decoder import (
@@ -31,6 +31,7 @@ from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.cursor import CHUNK_BYTES
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Policy, Tail
+from kafka_log.segment.row_masks import numbers
 from kafka_log.segment.skipping import part_of
 
 
@@ -89,7 +90,8 @@ class HeadDecoder(BlockDecoder):
     def _joined(
         self, held: Sequence[Rows], chunk: Chunk, position: int
     ) -> Iterator[Rows | Rejected]:
-        """What follows each other as one block, also where codecs and formats take turns."""
+        """What follows each other as one block, also where codecs and formats take turns: the headers, as a reader of headers gives
+        them. It reads messages of the older formats with their records."""
         if not held:
             return
         start, end, entries = held[0].start, held[-1].end, sum(rows.entries for rows in held)
@@ -100,10 +102,14 @@ class HeadDecoder(BlockDecoder):
         if len(heads) < len(found) or sum(rows.entries for rows in heads) != entries:
             yield Rejected(start, None)
             return
-        batches = [_one(rows) for rows in (held, heads)]
-        yield _without_records(
-            Block(batches[0], start, held[-1].last, end, entries, batch_headers=batches[1])
-        )
+        headers = _one(heads)
+        starts = [rows.start for rows in held]
+        at = np.searchsorted(numbers(headers, "position"), starts)
+        unsaid = headers.column("record_count").is_null().take(pa.array(at)).to_pylist()
+        # Those of a run have one format.
+        records = [rows for rows, is_read in zip(held, unsaid, strict=True) if is_read]
+        batch = _one(records) if records else held[0].batch.slice(0, 0)
+        yield Block(batch, start, held[-1].last, end, entries, batch_headers=headers)
 
 
 def _one(parts: Sequence[Rows]) -> pa.RecordBatch:
@@ -112,12 +118,6 @@ def _one(parts: Sequence[Rows]) -> pa.RecordBatch:
     if len(some) < 2:
         return some[0] if some else parts[0].batch
     return pa.Table.from_batches(some).combine_chunks().to_batches()[0]
-
-
-def _without_records(block: Block) -> Block:
-    """The headers alone, as a reader of headers gives them. It reads messages of the older formats with their records."""
-    counted = block.batch_headers.column("record_count").null_count == 0
-    return replace(block, batch=block.batch.slice(0, 0)) if counted else block
 
 
 class BlockScanner(Scanner):

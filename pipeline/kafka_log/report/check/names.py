@@ -73,7 +73,7 @@ class NameCheck(Check):
 
     def _of_segment(self, path: Path, base: int, suffix: str) -> Iterator[Finding]:
         """Names that no segment can have, and indexes of one that is not there. Snapshots lie where a segment ends, too."""
-        if base > MAX_OFFSET:
+        if suffix == "log" and base > MAX_OFFSET:
             yield self.context.finding(
                 "error",
                 "segment_name",
