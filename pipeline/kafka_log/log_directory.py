@@ -162,6 +162,70 @@ class LogDirectory:
             **filters,
         )
 
+    def salvage(
+        self,
+        out: Place,
+        *,
+        flatten: bool = False,
+        keep_damaged: bool = False,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """Write what can be read of the partitions below another directory, each as a partition's directory that a broker loads.
+
+        Batches that are good keep their bytes, in segments that begin where they did. Of others the records that can be read are
+        written anew; those whose checksum is wrong are lost, unless ``keep_damaged``. With ``flatten`` only committed data is
+        written: no markers, no producers, nothing of transactions that were aborted or have not ended. What is lost or left out is
+        said: a row of :data:`kafka_log.write.said.SAID` for each. What the same call has written is kept.
+
+        ``advance`` is told of bytes of segments that are done. Raises :class:`~kafka_log.write.beside.OutError` (a DirectoryError)
+        for a place that is inside of what is read or holds anything else, OSError.
+        """
+        from kafka_log.write import jobs
+
+        options: dict[str, Any] = {
+            "flatten": flatten,
+            "keep_damaged": keep_damaged,
+            "advance": advance,
+        }
+        return jobs.salvage(self.partitions, Path(out), self._paths, **options)
+
+    def cut(
+        self,
+        out: Place,
+        *,
+        offsets: Range = (None, None),
+        timestamps: Range = (None, None),
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """Write a part of the partitions below another directory, as :meth:`salvage` does: the batches of which an offset is in
+        ``offsets`` and a timestamp (milliseconds) in ``timestamps``. The first of a range is in, the end is not, None is open.
+        Raises ValueError for what is no range, and as salvage."""
+        from kafka_log.segment.ranges import checked_range
+        from kafka_log.write import jobs
+        from kafka_log.write.choice import Wanted
+
+        wanted = Wanted(checked_range("offsets", offsets), checked_range("timestamps", timestamps))
+        return jobs.cut(self.partitions, Path(out), self._paths, wanted, advance)
+
+    def reindex(
+        self,
+        out: Place,
+        *,
+        interval_bytes: int = 4096,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """Write the files that a broker keeps beside segments below another directory: offset, time and transaction indexes, producer
+        snapshots. ``interval_bytes`` is the ``index.interval.bytes`` of the topics. A row of :data:`kafka_log.write.said.SAID` for
+        each segment, and for what could not be read and has no entry. Raises as :meth:`salvage`."""
+        from kafka_log.write import jobs
+
+        options: dict[str, Any] = {"interval_bytes": interval_bytes, "advance": advance}
+        return jobs.reindex(self.partitions, Path(out), self._paths, **options)
+
+    @property
+    def _paths(self) -> list[Path]:
+        return list(map(Path, self.path))
+
     def keys(
         self, *, selection: Selection | None = None, **filters: Unpack[RowFilters]
     ) -> pa.Table:
@@ -364,7 +428,7 @@ class LogDirectory:
         """The paths that are brokers' log directories; none when partitions were chosen."""
         if self._topics is not None or self._numbers is not None:
             return []
-        paths = dict.fromkeys(map(Path, self.path))
+        paths = dict.fromkeys(self._paths)
         return [path for path in paths if path.is_dir() and not is_partition(path)]
 
 

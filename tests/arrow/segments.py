@@ -75,7 +75,9 @@ def messages(draw: st.DrawFn) -> bytes:
     if draw(st.booleans()):
         return layout.build(plain(draw(I64)))
     inner = [plain(draw(SMALL | I64)) for _ in range(draw(st.integers(1, 6)))]
-    wrapper = one(draw(st.just(0) | I64), draw(st.sampled_from(codecs)))
+    least = inner[-1]["offset"] if version else -(1 << 63)  # lower ones are refused, but for 0
+    offsets = st.just(0) | st.integers(least, (1 << 63) - 1)
+    wrapper = one(draw(offsets), draw(st.sampled_from(codecs)))
     return layout.build(wrapper | {"key": None, "messages": inner})
 
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codecgen.runtime.arrow.casts import RowRefused
 from kafka_codecs import LOG_ENTRY, MESSAGE_V0, MESSAGE_V1, RECORD_BATCH, Compression
 from kafka_log import SegmentReader
 from kafka_log.write.encoding import CODECS, encode
@@ -253,8 +254,14 @@ def test_offsets_of_any_kind_are_read_back(offsets: list[int], magic: int) -> No
     """Also those around 0, which mean something of their own in the wrappers of version 1."""
     whole = pa.table({"offset": pa.array(offsets, pa.int64())})
     for codec in ("none", "gzip"):
-        again = decoded(written(whole, magic=magic, codec=codec), ["offset"])
-        assert again.column("offset").to_pylist() == offsets
+        try:
+            data = written(whole, magic=magic, codec=codec)
+        except RowRefused as error:
+            # There is no wrapper whose first offset is negative.
+            assert (magic, codec) == (1, "gzip") and min(offsets) < 0
+            assert "would not be read back" in str(error) or "messages" in str(error)
+            continue
+        assert decoded(data, ["offset"]).column("offset").to_pylist() == offsets
 
 
 def test_versions_of_rows_stand_one_behind_the_other() -> None:

@@ -16,11 +16,14 @@ KEPT = "partition.metadata"
 
 
 @contextmanager
-def load_into_broker(directory: Path, partitions: Mapping[str, Path]) -> Iterator[KraftBroker]:
+def load_into_broker(
+    directory: Path, partitions: Mapping[str, Path], *, recover: bool = True
+) -> Iterator[KraftBroker]:
     """A running KRaft broker whose partitions ("topic-0") hold the *.log files of the given folders.
 
     The broker goes through them as after a crash: it checks every batch, cuts the log at the first that it does not
-    accept, and writes the indexes and producer snapshots anew.
+    accept, and writes the indexes and producer snapshots anew. Without ``recover`` it takes all files of the folders as
+    they are, as after a clean stop.
     """
     topics: dict[str, int] = defaultdict(int)
     for name in partitions:
@@ -32,15 +35,18 @@ def load_into_broker(directory: Path, partitions: Mapping[str, Path]) -> Iterato
                 client.ask("create_topic", topic=topic, partitions=count, config={})
         broker.stop()
         for name, source in partitions.items():
-            _replace(broker.log_dir / name, source)
-        (broker.log_dir / CLEAN_MARK).unlink()
+            _replace(broker.log_dir / name, source, "*.log" if recover else "*")
+        if recover:
+            (broker.log_dir / CLEAN_MARK).unlink()
         broker.start()
         yield broker
 
 
-def _replace(target: Path, source: Path) -> None:
+def _replace(target: Path, source: Path, which: str) -> None:
     for path in target.iterdir():
         if path.name != KEPT:
             path.unlink()
-    for path in source.glob("*.log"):
+    for path in source.glob(which):
+        if path.name == KEPT:
+            continue
         shutil.copyfile(path, target / path.name)

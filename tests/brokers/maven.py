@@ -41,6 +41,7 @@ KAFKA_2_8 = Build("kafka_2.13", "2.8.2", "2.10.5.1", "Driver")
 CLIENT_0_9 = Build("kafka-clients", "0.9.0.1", "2.21.7", "OldProducer")
 CLIENT_0_10 = Build("kafka-clients", "0.10.2.2", "2.21.7", "OldProducer")
 READ_BACK = Build("kafka-clients", "4.4.0", "2.21.7", "ReadBack")
+JUDGE = Build("kafka-clients", "4.4.0", "2.21.7", "Judge")
 INTERNAL_TOPICS = Build("kafka_2.13", "4.4.0", "2.21.7", "InternalTopics")
 MESSAGES = Build("kafka_2.13", "4.4.0", "2.21.7", "Messages")
 

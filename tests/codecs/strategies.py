@@ -75,7 +75,10 @@ def messages(draw: Any) -> dict[str, Any]:
         message["attributes"]["compression"] = codec
         message["key"] = None
         del message["value"]
-        message["messages"] = draw(st.lists(plain_messages(magic), min_size=1, max_size=4))
+        inner = draw(st.lists(plain_messages(magic), min_size=1, max_size=4))
+        message["messages"] = inner
+        if magic and message["offset"]:
+            message["offset"] = max(message["offset"], inner[-1]["offset"])
     return message
 
 

@@ -210,8 +210,9 @@ def test_offsets_in_a_wrapper() -> None:
     assert [message.messages_offset(found, m) for m in found.messages] == [7, 8, 9]
     found = wrapper(0, [7, 8, 9], 30)
     assert [message.messages_offset(found, m) for m in found.messages] == [7, 8, 9]
-    found = wrapper(1, [5, 6], 1)
-    assert [message.messages_offset(found, m) for m in found.messages] == [0, 1]
+    for offset in (1, 5, -1):
+        with pytest.raises(BuildError, match="an array of 2 is refused"):
+            wrapper(1, [5, 6], offset)
     far = 1 << 40
     found = wrapper(1, [0, 1], far)
     assert [message.messages_offset(found, m) for m in found.messages] == [far - 1, far]

@@ -18,10 +18,10 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_log import Batch, Policy, SegmentReader
 from kafka_log.cli import main
 from kafka_log.report import json_dump, text_dump
-from kafka_log.report.header_columns import TIMED, Wanted
 from kafka_log.report.stat_columns import NEEDED
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
+from kafka_log.segment.header_columns import TIMED, Wanted
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
 from tests.arrow.segments import entries, mutated, mutated_inside, sources
 from tests.paths import SAMPLES, VECTORS

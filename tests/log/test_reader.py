@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codecgen.runtime.errors import ParseError, TrailingError
+from codecgen.runtime.errors import CodecError, ParseError, TrailingError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_log import SegmentReader
@@ -177,8 +177,8 @@ def test_salvage_steps_over_a_long_tail_of_zeros(path: Path) -> None:
 def test_more_records_than_the_limit(path: Path) -> None:
     path.write_bytes(batch(0, records=50))
     (found,) = SegmentReader(path, limits=Limits(elements=20))
-    assert found.records == []
-    assert "more than the limit of 20" in str(found.problems[0].error)
+    assert len(found.records) == 20
+    assert "more than 20 elements" in str(found.problems[0].error)
 
 
 def test_more_oddities_than_the_limit(path: Path) -> None:
@@ -195,7 +195,7 @@ def test_more_oddities_than_the_limit(path: Path) -> None:
 
 
 def test_magic_bytes_that_no_version_has(path: Path) -> None:
-    """Above the newest one an entry is read as the newest, as Kafka's file reader does; below 0 the file ends."""
+    """Above the newest one an entry is read as the newest, and below 0 as version 1, as Kafka's file reader does."""
     data = bytearray(batch(0))
     data[16] = 9
     path.write_bytes(bytes(data))
@@ -204,12 +204,12 @@ def test_magic_bytes_that_no_version_has(path: Path) -> None:
     assert [f.where.path for f in found.findings] == ["magic"]
     data[16] = 0xFF
     path.write_bytes(bytes(data) + batch(10))
-    reader = SegmentReader(path)
-    assert list(reader) == []
-    assert reader.end is not None
-    assert reader.end.error is not None
-    assert reader.end.error.where.path == "magic"
+    odd, good = SegmentReader(path)
+    assert (odd.magic, odd.records, good.base_offset) == (-1, [], 10)
+    assert odd.findings[0].where.path == "crc"
     assert [b.base_offset for b in SegmentReader(path, policy="salvage")] == [10]
+    with pytest.raises(CodecError):
+        list(SegmentReader(path, policy="strict"))
 
 
 def test_what_follows_in_a_message_is_refused_by_a_strict_reader() -> None:

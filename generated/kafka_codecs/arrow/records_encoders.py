@@ -924,20 +924,23 @@ def plan_message_v1_messages(
         if row == start:
             first_offset = item_offset
             before_last_offset = last_offset
+        if entry_offset != 0 and entry_offset < last_offset:
+            blamed = 18  # offset, messages
+            break
         if offset_given:
             if entry_offset == 0:
                 back = item_offset
             else:
                 back = wrap_64(entry_offset - last_offset + item_offset)
             if back != row_offset:
-                blamed = 18  # offset
+                blamed = 19  # offset
                 break
             if before_entry_offset == 0:
                 back = item_offset
             else:
                 back = wrap_64(before_entry_offset - before_last_offset + item_offset)
             if back != row_offset:
-                blamed = 18  # offset
+                blamed = 19  # offset
                 break
         if timestamp_given:
             if (entry_attributes >> 3 & 1) == 1:
@@ -1377,9 +1380,9 @@ def plan_record_batch_records(
     entry_base_offset = first_row_base_offset
     entry_partition_leader_epoch = first_row_leader_epoch
     if first_row_codec < 0 or first_row_codec > 4:
-        return 0, 19  # codec, attributes
+        return 0, 20  # codec, attributes
     if first_row_timestamp_type < 0 or first_row_timestamp_type > 1:
-        return 0, 20  # timestamp_type, attributes
+        return 0, 21  # timestamp_type, attributes
     entry_attributes = (
         first_row_codec
         | first_row_timestamp_type << 3
@@ -1402,7 +1405,7 @@ def plan_record_batch_records(
             first_row_sequence - (first_row_offset - entry_base_offset) + 2147483648
         )
     if entry_base_sequence < -2147483648 or entry_base_sequence > 2147483647:
-        return 0, 21  # sequence, base_sequence
+        return 0, 22  # sequence, base_sequence
     entry_last_offset_delta = wrap_64(row_offset - entry_base_offset)
     entry_max_timestamp = max_timestamp
     size = 0
@@ -1427,16 +1430,16 @@ def plan_record_batch_records(
         item_timestamp_delta = wrap_64(row_timestamp - entry_base_timestamp)
         item_offset_delta = wrap_64(row_offset - entry_base_offset)
         if item_offset_delta < -2147483648 or item_offset_delta > 2147483647:
-            blamed = 22  # offset, offset_delta
+            blamed = 23  # offset, offset_delta
             break
         max_timestamp = max(max_timestamp, row_timestamp)
         entry_last_offset_delta = wrap_64(row_offset - entry_base_offset)
         if entry_last_offset_delta < -2147483648 or entry_last_offset_delta > 2147483647:
-            blamed = 23  # offset, last_offset_delta
+            blamed = 24  # offset, last_offset_delta
             break
         entry_max_timestamp = max_timestamp
         if row_headers > most:
-            blamed = 24  # headers, headers
+            blamed = 25  # headers, headers
             break
         headers_size = 0
         for part in range(headers_at, headers_at + row_headers):
@@ -1445,7 +1448,7 @@ def plan_record_batch_records(
             if not is_utf8_within(
                 headers_key_data + headers_key_at, part_headers_key, headers_key_end
             ):
-                blamed = 25  # headers_key, key
+                blamed = 26  # headers_key, key
                 break
             headers_size += size_varint(part_headers_key) + part_headers_key
             headers_value_at = load_i32_le(headers_value_offsets + 4 * part)
@@ -1458,7 +1461,7 @@ def plan_record_batch_records(
         if blamed >= 0:
             break
         if offset_given and wrap_64(entry_base_offset + item_offset_delta) != row_offset:
-            blamed = 18  # offset
+            blamed = 19  # offset
             break
         if timestamp_given:
             if (entry_attributes >> 3 & 1) == 1:

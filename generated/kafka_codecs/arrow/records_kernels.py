@@ -1024,6 +1024,8 @@ def rows_message_v1_messages(
     p = start
     store_64(row + FIRST_OFFSET, first_offset)
     store_64(row + LAST_OFFSET, last_offset)
+    if entry_offset != 0 and entry_offset < last_offset:
+        return fail(row, 6, p)  # messages
     first = at
     while p < end:
         if at >= rows_room:

@@ -207,6 +207,7 @@ ROWS_MESSAGE_V1_MESSAGES = Case(
     prefix=LengthPrefix(">i4", 8, 12),
     at_least=1,
     ends=True,
+    refuse=lambda row: (row.entry.offset != 0) & (row.entry.offset < row.last.offset),
     shared={
         "timestamp_type": lambda row: row.entry.attributes >> 3 & 1,
         "position": lambda row: row.position,

@@ -101,6 +101,7 @@ RECORDS_WRITER = Writer(
         Check(11, Place("when", "views/records.yaml", 105)),
         Check(11, None),
         Check(2, Place("attributes", "records/message.yaml", 26)),
+        Check(0, Place("messages", "records/message.yaml", 48)),
         Check(0, None),
         Check(11, Place("attributes", "records/record_batch.yaml", 16)),
         Check(2, Place("attributes", "records/record_batch.yaml", 16)),

@@ -17,6 +17,7 @@ from codecgen.runtime.construct import (
     Lazy,
     Rule,
     end_of,
+    ordered,
     wrap,
 )
 from kafka_codecs.records.enums import Compression, TimestampType
@@ -93,6 +94,10 @@ MESSAGE_V0 = Layout(
         ),
         line=48,
         when=lambda this: this.attributes.compression != Compression.NONE,
+        refuse=Rule(
+            "magic > 0 and offset != 0 and offset < last(messages).offset",
+            lambda this: this.magic > 0,
+        ),
         spelled="value",
     ),
     source="records/message.yaml",
@@ -168,6 +173,10 @@ MESSAGE_V1 = Layout(
         ),
         line=48,
         when=lambda this: this.attributes.compression != Compression.NONE,
+        refuse=Rule(
+            "magic > 0 and offset != 0 and offset < last(messages).offset",
+            lambda this: this.magic > 0 and this.offset != 0 and ordered(this.offset, "<", end_of(this.messages, -1, "offset")),
+        ),
         spelled="value",
     ),
     source="records/message.yaml",
@@ -188,7 +197,7 @@ def messages_offset(message: Container, item: Container) -> int:
     wrapper's; a wrapper offset of 0 means that the inner offsets are to be taken as they are
     (old librdkafka).
 
-    int64; sums wrap. From records/message.yaml:67.
+    int64; sums wrap. From records/message.yaml:70.
     """
     if message.magic == 0:
         return item.offset
@@ -198,15 +207,15 @@ def messages_offset(message: Container, item: Container) -> int:
 
 
 def messages_timestamp(message: Container, item: Container) -> int:
-    """Timestamp of an inner message. LogAppendTime in the wrapper overrides what the inner
-    messages say.
+    """Timestamp of an inner message. LogAppendTime in the wrapper overrides what inner messages of
+    version 1 say.
 
-    int64, in ms; sums wrap. From records/message.yaml:76.
+    int64, in ms; sums wrap. From records/message.yaml:79.
     """
-    if message.magic > 0 and message.attributes.timestamp_type == TimestampType.LOG_APPEND_TIME:
-        return message.timestamp
     if item.magic == 0:
         return -1
+    if message.magic > 0 and item.magic == 1 and message.attributes.timestamp_type == TimestampType.LOG_APPEND_TIME:
+        return message.timestamp
     return item.timestamp
 
 

@@ -201,6 +201,12 @@ def _read_one(plan: Plan, layout: LayoutPlan, fp: FieldPlan, after: int | None) 
             return Tags(fp, tuple(known), layout.other_tags)
 
 
+def refused_arrays(fp: FieldPlan) -> list[nodes.Value]:
+    """When an array is refused, by what its field says of it."""
+    found = [] if fp.refuse is None else [fold(fp.refuse)]
+    return found if fp.valid is None else [*found, negated(fold(fp.valid))]
+
+
 def _rules(plan: Plan, layout: LayoutPlan, fp: FieldPlan) -> Iterator[Require]:
     f = fp.field
     if f.const is not None and isinstance(f.type, ScalarType | BytesType):

@@ -178,8 +178,8 @@ class Array(Codec):
         )  # compressed elements may take less
         if plain and number * least > source.left:
             raise source.lacking(f"count is {number}, but {source.left} bytes are left", start)
-        if number > source.session.limits.elements:
-            limit = source.session.limits.elements
+        limit = source.session.limits.elements
+        if number > limit and (source.session.strict or not self.closes):
             raise LimitError(
                 f"count is {number}, more than the limit of {limit}", source.where(start)
             )
@@ -197,6 +197,10 @@ class Array(Codec):
                 raise LengthError(
                     f"length is {n}: there must be a compressed section here", source.where(start)
                 )
+            if n > source.left and source.session.torn:
+                reason = f"length is {n}, but {source.left} bytes are left"
+                source.session.tolerate(LengthError(reason, source.where(start)))
+                n = source.left
             source = source.window(n, "length")
         if self.too_deep(source.session) and (number is None or number) and source.left:
             raise ValueRefused(_TOO_DEEP, source.where(start))
@@ -213,15 +217,17 @@ class Array(Codec):
         ended = False
         while not ended and (i != number if number is not None else self.more(section)):
             try:
+                noticed = len(session.findings)
                 if self.nesting is not None:
                     session.nesting += 1
                 if session.trace is not None:
                     session.prefix.append(f"[{i}]")
-                noticed = len(session.findings)
                 item = self.element.read(section, this)
                 for finding in session.findings[noticed:]:
                     prefixed(finding, f"[{i}]")
             except CodecError as error:
+                for finding in session.findings[noticed:]:
+                    prefixed(finding, f"[{i}]")
                 raise prefixed(error, f"[{i}]") from None
             finally:
                 if self.nesting is not None:

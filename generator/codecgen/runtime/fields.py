@@ -25,11 +25,15 @@ class Rule:
 
     def broken(self, value: Any) -> str:
         """What to say when the rule says what may not be."""
-        return f"{value!r} is refused, since {self.text}"
+        return f"{_told(value)} is refused, since {self.text}"
 
     def missed(self, value: Any) -> str:
         """What to say when the rule says what must be."""
-        return f"{value!r} is not valid: {self.text}"
+        return f"{_told(value)} is not valid: {self.text}"
+
+
+def _told(value: Any) -> str:
+    return f"an array of {len(value)}" if isinstance(value, list) else repr(value)
 
 
 class Field:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import construct
 
-from codecgen.runtime.arrays import Array
+from codecgen.runtime.arrays import Array, prefixed
 from codecgen.runtime.errors import (
     ChecksumError,
     CodecError,
@@ -36,13 +37,17 @@ class Opened:
     """A layout whose last array is not parsed yet.
 
     ``fields`` are those before the array; when ``error`` is set, those before the error. ``items`` parses
-    the array's elements as they are asked for; a layout that ends with no array has none.
+    the array's elements as they are asked for; a layout that ends with no array has none. Who takes the elements apart in
+    another way asks ``section`` for their bytes (None: there are none), once and instead, and ``element`` for their path.
     """
 
     fields: construct.Container
     items: Iterator[Any]
     error: CodecError | None = None
     array: LastArray | None = None
+    section: Callable[[], Source | None] | None = None
+    element: Callable[[CodecError, int | None], CodecError] | None = None
+    """Gives an error the path of an element with this number; None: that of the array."""
 
 
 class Parse:
@@ -94,7 +99,13 @@ class Parse:
             if isinstance(last.codec, Array):
                 self.begin(last)
                 array = LastArray(last.name)
-                return Opened(self.obj, self.elements(last, last.codec, array), array=array)
+                return Opened(
+                    self.obj,
+                    self.elements(last, last.codec, array),
+                    array=array,
+                    section=partial(self.section, last, last.codec),
+                    element=partial(self.in_element, last),
+                )
             self.field(last)
             self.finish()
         except CodecError as error:
@@ -106,8 +117,26 @@ class Parse:
         """Whether the current window is the layout to its end."""
         return any(last is None for _, last in self.windows)
 
+    def section(self, f: Field, codec: Array) -> Source | None:
+        """The bytes that elements lie in, decompressed. Raises what is wrong with what stands before them."""
+        try:
+            return codec.section(self.source, self.obj, codec.number(self.source, self.obj))
+        except CodecError as error:
+            raise self.fields.at(error, f, self.source) from None
+
+    def in_element(self, f: Field, error: CodecError, i: int | None) -> CodecError:
+        return self.fields.at(error if i is None else prefixed(error, f"[{i}]"), f, self.source)
+
     def elements(self, f: Field, codec: Array, array: LastArray) -> Iterator[Any]:
         findings = self.source.session.findings
+        if f.refuse is not None or f.valid is not None:
+            # What the field says holds for all of the array: its elements come when they are known.
+            self.value(f)
+            found = self.obj[f.name]
+            array.there = found is not None
+            self.finish()
+            yield from found or ()
+            return
         if f.when is None or f.when(self.obj):
             noticed = len(findings)
             try:
@@ -119,6 +148,8 @@ class Parse:
                 for finding in findings[noticed:]:
                     self.fields.at(finding, f)
             except CodecError as error:
+                for finding in findings[noticed:]:
+                    self.fields.at(finding, f)
                 raise self.fields.at(error, f, self.source) from None
         self.finish()
 
@@ -126,6 +157,10 @@ class Parse:
         if f.tag is not None:  # in the section of tagged fields
             return
         self.begin(f)
+        self.value(f)
+
+    def value(self, f: Field) -> None:
+        """A field, once the windows that begin with it are open."""
         source, obj = self.source, self.obj
         if f.in_layout and isinstance(f.codec, Tags):
             start = source.pos
@@ -153,7 +188,7 @@ class Parse:
             if f.const is not None and value != f.const:
                 reason = f"{shown(value)} stands where only {shown(f.const)} may"
                 wrong = ValueRefused(reason, source.where(start))
-                if f.is_version:
+                if f.is_version and not session.any_version:
                     raise wrong
                 session.tolerate(wrong)
             if f.refuse is not None and f.refuse.holds(obj):
@@ -163,6 +198,8 @@ class Parse:
             for finding in session.findings[noticed:]:
                 self.fields.at(finding, f)
         except CodecError as error:
+            for finding in session.findings[noticed:]:
+                self.fields.at(finding, f)
             raise self.fields.at(error, f, source) from None
         finally:
             if session.trace is not None:

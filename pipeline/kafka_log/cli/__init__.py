@@ -36,6 +36,9 @@ COMMANDS = (
     "metadata",
     "keys",
     "export",
+    "salvage",
+    "cut",
+    "reindex",
 )
 """The commands in the order of the help. Each is a module of its name with HELP, EXAMPLES, ``arguments`` and ``run``."""
 

@@ -109,9 +109,13 @@ def _by_kernels(
 
 
 def _tuples(batch: pa.RecordBatch, columns: Sequence[str], where: str) -> Iterator[tuple[Any, ...]]:
+    return tuples(batch.select([*columns]).filter(batch.column(where)))
+
+
+def tuples(rows: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+    """Rows of Arrow as tuples of plain values."""
     import pyarrow as pa
 
-    rows = batch.select([*columns]).filter(batch.column(where))
     found = []
     for column in rows.columns:
         # Timestamps as numbers: some are more than a datetime can hold.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from kafka_codecs import ControlRecordType
 from kafka_log.disk.directory import Segment
@@ -19,7 +19,15 @@ BODY_BYTES = 64
 BODIES = 4096
 """How many of them are remembered: markers of one kind differ in the epoch of the coordinator alone."""
 
-MarkerBodies = dict[tuple[int, int, int, bytes], ControlRecordType | None]
+
+class Marker(NamedTuple):
+    """What a control batch says about a transaction."""
+
+    kind: ControlRecordType
+    coordinator_epoch: int
+
+
+MarkerBodies = dict[tuple[int, int, int, bytes], Marker | None]
 """What control batches say, by magic, codec, number of records and the bytes after the header."""
 
 
@@ -49,7 +57,14 @@ class Markers:
     def kind(
         self, position: int, size: int, magic: int, codec: int, record_count: int
     ) -> ControlRecordType | None:
-        """What a control batch with these columns of the view batches says about a transaction; None when it says nothing of one."""
+        """Whether a control batch with these columns of the view batches commits or aborts; None when it does neither."""
+        found = self.marker(position, size, magic, codec, record_count)
+        return None if found is None else found.kind
+
+    def marker(
+        self, position: int, size: int, magic: int, codec: int, record_count: int
+    ) -> Marker | None:
+        """The same, with the epoch of the coordinator: -1 where the value cannot be read."""
         head = framing.layout_of(magic).head_size
         if not 0 <= size - head <= BODY_BYTES:
             return self._read(position)
@@ -62,7 +77,7 @@ class Markers:
             self._known[body] = found
         return self._known[body]
 
-    def _read(self, position: int) -> ControlRecordType | None:
+    def _read(self, position: int) -> Marker | None:
         segment, end = self._segment, position + 1
         reader = SegmentReader(segment.path, start=position, stop=end, size=segment.size)
         for batch in reader:
@@ -71,7 +86,8 @@ class Markers:
                     continue
                 for kind in _KINDS:
                     if record.control.type_id == kind:
-                        return kind
+                        value = record.control.value or {}
+                        return Marker(kind, value.get("coordinatorEpoch", -1))
         error = None if reader.end is None else reader.end.error
         if isinstance(error, UnreadableError):
             raise error

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Unpack
@@ -18,6 +16,7 @@ from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.tables.scanning import scan
 from kafka_log.tables.selection import RowFilters, Selection, changed
+from kafka_log.write.beside import whole_file
 
 Format = Literal["parquet", "arrow", "jsonl", "csv"]
 MANIFEST = "kafka-log-export.json"
@@ -90,7 +89,7 @@ def export(
             raise ExportError(path, reason)
         counts = 0, 0
         lost: list[str] = []
-        with _beside(path) as file:
+        with whole_file(path) as file:
             for counts in _written(partition, file, kind, columns, view, selection, lost):
                 progress(partition, counts[0])
         rows, damaged = counts
@@ -184,21 +183,6 @@ FORMATS: tuple[str, ...] = tuple(_WRITERS)
 # ---------------------------------------------------------------- files
 
 
-@contextmanager
-def _beside(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes its name when it is whole, and is gone when it does not become so."""
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        with partial.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
-
-
 def _read_manifest(out: Path) -> dict[str, Any]:
     path = out / MANIFEST
     try:
@@ -215,7 +199,7 @@ def _read_manifest(out: Path) -> dict[str, Any]:
 
 
 def _write_manifest(out: Path, manifest: Mapping[str, Any]) -> None:
-    with _beside(out / MANIFEST) as file:
+    with whole_file(out / MANIFEST) as file:
         file.write(json.dumps(manifest, indent=1, sort_keys=True).encode("utf-8"))
 
 

@@ -15,9 +15,9 @@ import numpy as np
 from codecgen.runtime.arrow.decoder import Chunk
 from codecgen.runtime.errors import CodecError
 from kafka_log.disk.directory import Segment
-from kafka_log.report.header_columns import TIMED, Arrays, Wanted, sliced
 from kafka_log.segment.block_reader import BlockDecoder, BlockReader
 from kafka_log.segment.blocks import Block
+from kafka_log.segment.header_columns import TIMED, Arrays, Wanted, sliced
 from kafka_log.segment.kernels import (
     KERNEL_MIN_BYTES,
     KERNEL_MIN_BYTES_OF_HEADERS,

@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.disk.directory import Partition, Segment, State, by_state, utf8
-from kafka_log.report.header_columns import Arrays, Wanted
 from kafka_log.report.header_pass import HeaderPass, Piece, Read, pays
 from kafka_log.report.stat_columns import (
     NEEDED,
@@ -25,6 +24,7 @@ from kafka_log.report.stat_columns import (
 )
 from kafka_log.report.stat_sums import Sums, codec_name
 from kafka_log.segment.block_reader import BlockReader
+from kafka_log.segment.header_columns import Arrays, Wanted
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, is_own_checksum
 from kafka_log.segment.reader import SegmentReader

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pyarrow as pa
 
-from kafka_log.report.header_columns import Arrays
+from kafka_log.segment.header_columns import Arrays
 
 By = Literal["topic", "partition", "producer", "codec", "hour"]
 BY: tuple[By, ...] = get_args(By)
@@ -83,7 +83,7 @@ NEEDED = (
     "plain",
     "is_invalid",
 )
-"""What that takes of :data:`kafka_log.report.header_columns.COLUMNS`."""
+"""What that takes of :data:`kafka_log.segment.header_columns.COLUMNS`."""
 
 
 def _numbers(*names: str, nullable: bool = False) -> list[pa.Field]:

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_log.report.header_columns import Arrays
 from kafka_log.report.stat_columns import HOUR, MEASURES, By
+from kafka_log.segment.header_columns import Arrays
 from kafka_log.segment.model import codec_label
 
 ROWS = 1 << 16

@@ -27,7 +27,7 @@ COLUMNS = (*OF_RECORD, *MORE_OF_RECORD, "position", "base_offset")
 """What makes :class:`Record` objects."""
 
 COUNTED = ("position", "base_offset")
-"""What sums of a block need (:mod:`kafka_log.report.block_summary`)."""
+"""What sums of a block need (:mod:`kafka_log.segment.header_columns`)."""
 
 
 @dataclass(frozen=True, slots=True)

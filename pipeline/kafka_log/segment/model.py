@@ -38,7 +38,8 @@ class Tail(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong with a batch. ``at`` is ``records``, ``crc``, or the name of a value that cannot be had."""
+    """Something wrong with a batch. ``at`` is ``records``, ``crc``, or the name of a value that cannot be had; ``header`` where the batch ends
+    in it, ``size`` where it is torn, ``offsets`` where these were worked out from the batch before."""
 
     at: str
     error: CodecError

@@ -13,6 +13,7 @@ from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_check
 from kafka_log.segment.positioned_reads import UnreadableError, read_exactly, read_what_there_is
 
 if TYPE_CHECKING:
+    from kafka_log.segment.framing import Frame
     from kafka_log.segment.reader import SegmentReader
 
 UNKNOWN = 0xFF
@@ -88,6 +89,7 @@ class Run:
                 batch = rescued
             else:
                 if salvage:
+                    self.settle_offsets(batch)
                     wrong = next(filter(is_own_checksum, batch.findings), None)
                     if wrong is not None:
                         rescued = self.rescue(wrong, batch)
@@ -149,6 +151,13 @@ class Run:
             data, self.position, self.name, reader.policy, reader.limits, reader.records
         )
 
+    def settle_offsets(self, batch: Batch) -> None:
+        """Give the records of a damaged wrapper their offsets, as far as what was read before it tells them."""
+        if any(problem.at == "offsets" for problem in batch.problems):
+            from kafka_log.segment import rescue
+
+            rescue.settle_offsets(batch, self.offset_before())
+
     def rescue(self, error: CodecError, batch: Batch | None) -> Batch | None:
         """What can be read of an entry that is not good. ``batch`` is what it holds if all of its bytes are there. None when
         that is nothing: then it is skipped, and listed as lost."""
@@ -168,6 +177,8 @@ class Run:
             if whole or not (fits or rescue.fills(batch)):
                 batch, says = cut, place
         elif batch is None and not fits:
+            if frame is not None and place < self.size and self.goes_past(place, frame, error):
+                place, offset = self.size, None
             says = min(says, place) if frame is not None else place
         end = says
         following = offset if end == place else None
@@ -179,8 +190,12 @@ class Run:
         if batch is None:
             batch = rescue.torn(self.beginning(min(end + 1, says)), frame, error, self.parse)
             after = self.offset_before()
-            if batch is not None and after is not None and batch.records[0].offset <= after:
-                batch = None  # not trusted either where entries are searched
+            if batch is not None:
+                self.settle_offsets(batch)
+                if after is not None and any(r.offset <= after for r in batch.records[:1]):
+                    batch = None  # not trusted either where entries are searched
+        else:
+            self.settle_offsets(batch)
         if batch is None or not (batch.records if self.reader.records else batch.record_count):
             self.skip(str(error), end, following)
             return None
@@ -188,6 +203,16 @@ class Run:
         if not rescue.has_all(batch):
             self.note_lost_records(batch, following)
         return batch
+
+    def goes_past(self, place: int, frame: Frame, error: CodecError) -> bool:
+        """Whether what looks like a good entry is a message of the torn wrapper at this place: one that the compressor
+        left as it was."""
+        from kafka_log.segment import rescue
+
+        short, long = (
+            rescue.torn(self.beginning(end), frame, error, self.parse) for end in (place, self.size)
+        )
+        return long is not None and rescue.has_more(long, short)
 
     def begins_at(self, position: int) -> bool:
         """Whether a good entry begins at a place."""

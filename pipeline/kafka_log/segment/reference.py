@@ -17,6 +17,7 @@ from codecgen.runtime.rows import Case, Place, whole
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.rows.batches import BATCHES
 from kafka_codecs.rows.records import RECORDS
+from kafka_log.segment import inner_messages
 from kafka_log.segment.control import read_control
 from kafka_log.segment.framing import layout_of
 from kafka_log.segment.model import Batch, Policy, Problem, Record, is_own_checksum
@@ -40,22 +41,35 @@ def construct_engine(
     Under ``strict`` the first problem is raised; otherwise problems are in the batch, with the records before them.
     Without ``with_records`` batches that say how many records they have are not decompressed, and have no records.
     """
-    session = Session(strict=policy is Policy.STRICT, limits=limits, file=file)
+    session = Session(
+        strict=policy is Policy.STRICT,
+        limits=limits,
+        file=file,
+        any_version=True,
+        torn=policy is Policy.SALVAGE,
+    )
     source = Source(data, session, origin=position)
     layout = layout_of(LOG_ENTRY.peek(source))
     opened = layout.open(source)
     if opened.error is not None and session.strict:
         raise opened.error
     place = Place(position, len(data))
+    if opened.error is not None and len(data) < _header_size(layout):
+        if policy is Policy.KAFKA:
+            return _cut_off(layout, data, place, opened.error, session)
+        raise opened.error
     head = BATCHES.case(layout, opened.fields) if opened.error is None else _head(layout, opened)
     if head is None:
         raise ValueRefused(f"{layout.layout_name} is no batch", source.where(0))
     batch = _batch(head, opened.fields, place)
     problems = _unknown_codec(batch, head, session)
     if opened.error is not None:
+        problems += _no_base_offset(batch, opened.error)
         problems.append(Problem("records", opened.error))
     elif with_records or batch.record_count is None:
         problems = _read_records(batch, layout, opened, session, place, problems)
+        if problems and problems[-1].at == "compression":  # there are no records to look for
+            problems.append(Problem("records", problems[-1].error))
     batch.is_valid = not any(map(is_own_checksum, session.findings))
     batch.problems = tuple(problems)
     batch.section = session.section
@@ -74,8 +88,12 @@ def header_of(data: bytes, position: int, size: int, file: str) -> Batch | None:
     magic = LOG_ENTRY.peek(source)
     if magic not in LOG_ENTRY.cases:
         return None
+    return _header(LOG_ENTRY.cases[magic], source, Place(position, size))
+
+
+def _header(layout: Layout, source: Source, place: Place) -> Batch | None:
     try:
-        row = _HEADER.row(LOG_ENTRY.cases[magic], source, Place(position, size))
+        row = _HEADER.row(layout, source, place)
     except TruncatedError:
         return None
     if row is None:
@@ -83,6 +101,33 @@ def header_of(data: bytes, position: int, size: int, file: str) -> Batch | None:
     batch = Batch(**dict(zip(OF_BATCH, row, strict=False)))
     batch.says_base_offset = batch.base_offset is not None
     batch.more = row[len(OF_BATCH) :]
+    return batch
+
+
+def _header_size(layout: Layout) -> int:
+    """Bytes of the fields at fixed places, with which all entries of a layout begin."""
+    return max(end for _, end in _header_places(layout))
+
+
+def _header_places(layout: Layout) -> list[tuple[int, int]]:
+    names = [f.name for f in layout.fields if layout.is_fixed(f.name)]
+    return [(layout.offset_of(n), layout.offset_of(n) + layout.size_of(n)) for n in names]
+
+
+def _cut_off(
+    layout: Layout, data: bytes, place: Place, error: CodecError, session: Session
+) -> Batch:
+    """An entry that ends within its header: Apache Kafka's reader goes on after it. Values that are not there are -1."""
+    whole = max(end for _, end in _header_places(layout) if end <= len(data))
+    padded = data[:whole].ljust(_header_size(layout), b"\xff")
+    quiet = Session(strict=False, file=session.file)
+    batch = _header(layout, Source(padded, quiet, origin=place.position), place)
+    if batch is None:
+        raise error
+    batch.record_count = None
+    batch.is_valid = False
+    batch.problems = (Problem("header", error),)
+    batch.findings = tuple(session.findings)
     return batch
 
 
@@ -135,21 +180,34 @@ def _read_records(
         return problems
     entry = opened.fields
     items: Iterable[tuple[Any, CodecError | None]] = _verified(opened.items, session)
+    lost: CodecError | None = None
     try:
         if case.each is None:
             whole(opened)
             items = [(entry, _first_wrong(session.findings, 0))]
-        if case.whole:  # values depend on the first or the last of them
+        elif case.whole and session.strict:  # values depend on the first or the last of them
             items = list(items)
-            if case.each is not None:
-                entry[case.each] = [item for item, _ in items]
+            entry[case.each] = [item for item, _ in items]
+        elif case.whole:
+            found, lost = inner_messages.find(case, opened, session)
+            if not found[0].is_wrapper:
+                first = found[0].head
+                batch.base_offset = case.columns["base_offset"].value(entry, first, place)
+            if lost is not None and inner_messages.has_relative_offsets(case, entry):
+                problems = [*problems, Problem("offsets", lost)]
+            items = _verified(inner_messages.read(case, opened, found, session), session)
         _add_records(batch, case, entry, items, session, place)
+        if lost is not None:
+            raise lost
     except CodecError as error:
         if session.strict:
             raise
-        unknown = [Problem("baseOffset", error)] if batch.base_offset is None else []
-        return [*unknown, *problems, Problem("records", error)]
+        return [*_no_base_offset(batch, error), *problems, Problem("records", error)]
     return problems
+
+
+def _no_base_offset(batch: Batch, error: CodecError) -> list[Problem]:
+    return [Problem("baseOffset", error)] if batch.base_offset is None else []
 
 
 def _add_records(

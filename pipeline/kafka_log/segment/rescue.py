@@ -60,3 +60,22 @@ def has_all(batch: Batch) -> bool:
 def fills(batch: Batch) -> bool:
     """Whether records fill a batch to its last byte, and nothing but its checksum is wrong: its length is right."""
     return bool(batch.records) and not batch.problems and all(map(is_own_checksum, batch.findings))
+
+
+def has_more(long: Batch, short: Batch | None) -> bool:
+    """Whether a wrapper with more of its bytes has more messages, with right checksums."""
+    more = long.records[0 if short is None else len(short.records) :]
+    return not long.says_base_offset and bool(more) and more[0].crc_error is None
+
+
+def settle_offsets(batch: Batch, after: int | None) -> None:
+    """Count the offsets of a batch that has lost the message that they are relative to from the last one before it, ``after``.
+    Where that cannot be, the batch has no records."""
+    if not batch.records or all(problem.at != "offsets" for problem in batch.problems):
+        return
+    shift = 0 if after is None else after + 1 - batch.records[0].offset
+    if after is None or batch.records[-1].offset + shift > batch.last_offset:
+        batch.records = []
+        return
+    batch.records = [r._replace(offset=r.offset + shift) for r in batch.records]
+    batch.base_offset = batch.records[0].offset

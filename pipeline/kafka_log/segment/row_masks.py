@@ -31,7 +31,7 @@ class RowMasks:
 
     def __init__(self, selection: RowSelection) -> None:
         self.selection = selection
-        self._aborted = _Spans(selection.aborted) if selection.aborted else None
+        self._aborted = AbortedSpans(selection.aborted) if selection.aborted else None
         keys = selection.keys
         self._keys = None if keys is None else _keys(keys)
         self._producers = (
@@ -153,7 +153,7 @@ def _is_from(column: pa.Array, bound: int) -> Any:
     return numbers_of(pc.fill_null(pc.greater_equal(column, bound), False))
 
 
-class _Spans:
+class AbortedSpans:
     """Aborted transactions as arrays: those of each producer lie apart."""
 
     def __init__(self, aborted: Aborted) -> None:

@@ -63,7 +63,7 @@ Columns = Mapping[str, Callable[[Any], Any]]
 class Case:
     """How rows of one kind are read. ``open`` reads entries up to their elements (None: entries are rows themselves),
     ``read`` reads what becomes rows. ``shared`` columns are worked out once for each entry, the others for each row.
-    ``ends``: some need fields of an entry's first or last element."""
+    ``ends``: some need fields of an entry's first or last element. ``refuse`` says of which entries there are to be no rows."""
 
     name: str
     read: Callable[[Walk], Fields]
@@ -73,6 +73,7 @@ class Case:
     prefix: LengthPrefix | None = None
     at_least: int = 0
     ends: bool = False
+    refuse: Callable[[Any], Vector] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -342,6 +342,9 @@ class NumpyDecoder:
         read at once."""
         case, counts = entries.case, np.diff(entries.first)
         ends = self._ends(entries, counts) if case.ends else Fields()
+        refused = self._refused(entries, ends, counts)
+        if refused.any():
+            return None, refused
         owners = np.repeat(np.arange(len(counts)), counts)
         row_ends = entries.row_ends()
         batches = []
@@ -373,6 +376,15 @@ class NumpyDecoder:
             walk = Walk(entries.memory, entries.rows[at], end[at], self.limits.elements)
             found[name] = entries.case.read(walk)
         return Fields(**found)
+
+    def _refused(self, entries: _Entries, ends: Fields, counts: Vector) -> Vector:
+        """Which entries have elements that, all together, are not as they should be."""
+        bad = np.zeros(len(counts), np.bool_)
+        some = counts > 0
+        if entries.case.refuse is not None and some.any():
+            own = {name: value[some] for name, value in vars(entries.section.fields).items()}
+            bad[some] = entries.case.refuse(Fields(entry=Fields(**own), **vars(ends)))
+        return bad
 
     def _columns(
         self, entries: _Entries, item: Fields, ends: Fields, counts: Vector

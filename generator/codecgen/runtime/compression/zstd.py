@@ -31,6 +31,10 @@ _CUT_OFF = "the frame is cut off"
 _ONE_CALL, _ONE_CALL_RATIO = 4 << 20, 32
 
 
+# What others read of a stream at a time. Where a frame ends in the last step, they do not notice that one after it is cut off.
+_STEP = (128 << 10) + 3
+
+
 class _Header(NamedTuple):
     blocks_at: int
     block_size: int
@@ -70,7 +74,9 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
     out = BytesIO()
     at, end = 0, len(data)
     error: CompressionError | LimitError | None = None
+    whole = 0
     while at < end and error is None:
+        whole = at
         if _is_skippable(data, at):
             at += 8 + int.from_bytes(data[at + 4 : at + 8], "little")
             if at > end:
@@ -94,6 +100,9 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
                 at = frame_end
                 continue
         at, error = _by_blocks(decompressor, data, at, header, out, limit)
+    if error is not None and "cut off" in error.reason and whole > (end - 1) // _STEP * _STEP:
+        note = f"zstd: {error.reason}, which is passed over: a whole one is before it"
+        return Decompressed(out.getvalue(), None, 0, (note,))
     return Decompressed(out.getvalue(), error)
 
 

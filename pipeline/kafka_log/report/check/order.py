@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from kafka_log.disk.placement import MAX_RELATIVE
 from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.finding import Finding
-from kafka_log.report.check.placement import MAX_RELATIVE
 from kafka_log.report.check.walk import Walked
 
 OF_ONE_SEGMENT = 100

@@ -3,47 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from kafka_log.disk.directory import Segment
-from kafka_log.report.check.placement import in_order, outside
-from kafka_log.report.header_columns import Arrays, Wanted
+from kafka_log.disk.placement import in_order, outside
 from kafka_log.report.header_pass import HeaderPass, Piece, pays
 from kafka_log.segment.block_reader import BlockReader
+from kafka_log.segment.header_arrays import WANTED, Headers
+from kafka_log.segment.header_columns import Arrays
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, Lost, Policy, Problem
 from kafka_log.segment.reader import SegmentReader
 
 Advance = Callable[[int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Headers:
-    """Columns of the headers of batches that are whole, as arrays, in the order of the file.
-
-    ``first`` is the base offset, or the first offset in a compressed message of the older formats. ``count`` is -1 where
-    the header does not say it. Timestamps are in milliseconds, -1 for none.
-    """
-
-    position: Any
-    size: Any
-    magic: Any
-    first: Any
-    last: Any
-    max_timestamp: Any
-    producer_id: Any
-    leader_epoch: Any
-    is_transactional: Any
-    is_control: Any
-    count: Any
-
-    def __len__(self) -> int:
-        return len(self.position)
-
-    def those(self, rows: Any) -> Headers:
-        """Some of them."""
-        return Headers(*(getattr(self, name)[rows] for name in _NAMES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +74,7 @@ class Reading:
                 return BlockReader(segment.path, engine=self.engine, **options)
             return SegmentReader(segment.path, **options)
 
-        return HeaderPass(_WANTED, opened, _refused)(segments)
+        return HeaderPass(WANTED, opened, _refused)(segments)
 
 
 def walk(
@@ -122,7 +95,7 @@ def walk(
     lost = () if piece.end is None else piece.end.lost
     end_of_file = max([segment.size, *(run.end for run in lost)])  # a broker may be writing to it
     runs = tuple(run for run in lost if run.start not in bad)
-    headers = Headers(**_WANTED.joined(parts))
+    headers = Headers(**WANTED.joined(parts))
     base = segment.base_offset if segment.is_named else None
     out = outside(headers.first, headers.last, base, next_base)
     placed = in_order(headers.first, headers.last, out)
@@ -139,7 +112,3 @@ def _refused(batch: Batch) -> list[Refused]:
     return [
         Refused(batch.position, first, batch.last_offset, batch.record_count, read, problems[-1])
     ]
-
-
-_NAMES = tuple(field.name for field in fields(Headers))
-_WANTED = Wanted(_NAMES)

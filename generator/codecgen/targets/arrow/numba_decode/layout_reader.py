@@ -154,7 +154,7 @@ class Reader(TaggedReader):
         self.covered = 0
         loose = self.loose
         with self.code.when(test):
-            for op in then:
+            for op in then[:1] if _never_in_rows(then[0]) else then:
                 self.one(op, fields, end, wanted)
         self.covered = 0
         self.loose = max(loose, self.loose)
@@ -289,3 +289,8 @@ class Reader(TaggedReader):
                     break
         self.fits(total, end, fp.field)
         self.covered = total
+
+
+def _never_in_rows(op: ReadOp) -> bool:
+    """Whether a row that has this is refused, so that nothing else can be asked of it."""
+    return isinstance(op, read_ops.Elements) and op.type.compression is not None

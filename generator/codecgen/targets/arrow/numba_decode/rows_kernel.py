@@ -120,6 +120,8 @@ class RowsKernel:
             place = self.noted(ENTRY, f"start of {c.name}")
             reader.verify(c, ENTRY, place, self.end - place, (unchecked,))
         self.find_ends(array)
+        for refused in self.kernels.refused(self.kernels.fields(case, self.variables), case):
+            reader.fail(refused, array.field)
         start, end = self.loaded(self.row, "START"), self.loaded(self.row, "END")
         code.assign(self.variables.of("place", "position"), start + self.bias)
         code.assign(self.variables.of("place", "size"), end - start)

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, nodes
 from codecgen.plan.column_sources import SourceError, Sources, blamed, sources
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
+from codecgen.plan.read_program import refused_arrays
+from codecgen.schema.model import Field
 from codecgen.targets.arrow.arithmetic import Refused, Term
 from codecgen.targets.arrow.checks import Unsupported, integer_of
-from codecgen.targets.arrow.code_tree import Global
+from codecgen.targets.arrow.code_tree import FALSE, Expr, Global
 from codecgen.targets.arrow.module import KernelModule
 from codecgen.targets.arrow.numba_decode.column_outputs import Slots
 from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, ITEM, Fields, Variables
@@ -96,7 +98,24 @@ class Kernels:
         fields = self.fields(case, Variables())
         for leaf, value in self.sources[case.number].numbers:
             self.term(fields, case, value, leaf)
+        self.refused(fields, case)
         return fields
+
+    def refused(self, fields: Fields, case: CasePlan) -> list[Expr]:
+        """When the rows of an entry are refused, by what the array that holds them has to meet."""
+        if case.array is None:
+            return []
+        return [
+            condition
+            for value in refused_arrays(case.array)
+            if (condition := self.condition(fields, value, case.array.field)) != FALSE
+        ]
+
+    def condition(self, fields: Fields, value: nodes.Value, f: Field) -> Expr:
+        try:
+            return fields.arithmetic().condition(fields.folded(value))
+        except Refused as error:
+            raise Unsupported(error.reason, f) from None
 
     def term(self, fields: Fields, case: CasePlan, value: nodes.Value, leaf: Leaf) -> Term:
         """A column of numbers in terms of fields."""

@@ -12,6 +12,7 @@ from codecgen.plan.write_ops import (
     Elements,
     Limits,
     Number,
+    Rows,
     WriteOp,
     leaf_of,
 )
@@ -76,7 +77,7 @@ class RangeChecks:
     def rules(self, ops: tuple[WriteOp, ...], part: str) -> None:
         """What the format says of its values holds for those that are written."""
         for op in ops:
-            if isinstance(op, Number | Bits | Constant | Bytes | Elements):
+            if isinstance(op, Number | Bits | Constant | Bytes | Elements | Rows):
                 for rule, wanted in ((op.field.valid, True), (op.field.refuse, False)):
                     if rule is not None:
                         self.rule(op, rule, wanted, part)

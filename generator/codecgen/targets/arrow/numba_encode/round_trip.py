@@ -5,6 +5,7 @@ from __future__ import annotations
 from codecgen.plan import nodes
 from codecgen.plan.columns import Leaf
 from codecgen.plan.nodes import Value
+from codecgen.plan.read_program import refused_arrays
 from codecgen.plan.value_ranges import exact_range, wrapped_range
 from codecgen.plan.write_ops import Bits, Number, leaf_of
 from codecgen.targets.arrow.arithmetic import Term
@@ -44,6 +45,9 @@ class RoundTrip:
         """The fields of the first and the last element that readers ask for: which end, and the field."""
         for value in self.numbers:
             self.frame.read(value)
+        array = self.frame.case.array
+        for rule in [] if array is None else refused_arrays(array):
+            self.frame.condition(self.program.rule(rule, "entry"), "entry", array.field)
         return sorted(self.frame.values.ends)
 
     def moving(self) -> dict[Var, Var]:

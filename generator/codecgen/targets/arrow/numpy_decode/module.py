@@ -7,6 +7,7 @@ from codecgen.plan.column_sources import SourceError, blamed, only_kernels_read,
 from codecgen.plan.columns import CasePlan, ViewPlan
 from codecgen.plan.constant_folding import fold
 from codecgen.plan.nodes import Value
+from codecgen.plan.read_program import refused_arrays
 from codecgen.schema.model import Field
 from codecgen.schema.types import ArrayType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused, Term
@@ -35,7 +36,7 @@ from codecgen.targets.arrow.function_printer import Names, Printer, function_tex
 from codecgen.targets.arrow.numba_decode.array_opener import base_type, bytes_to_fixed
 from codecgen.targets.arrow.numba_decode.field_reader import null_of
 from codecgen.targets.arrow.numba_decode.framing import Framing, framing_of
-from codecgen.targets.arrow.numpy_decode.arithmetic import opposite
+from codecgen.targets.arrow.numpy_decode.arithmetic import either, opposite
 from codecgen.targets.arrow.numpy_decode.field_variables import Locals, NumpyFields
 from codecgen.targets.arrow.numpy_decode.layout_reader import (
     ElementReader,
@@ -79,6 +80,16 @@ class Readers(ElementReader):
             for case in view.cases
         }
         self.columns = {case.number: self.columns_of(case) for case in view.cases}
+        self.refused = {case.number: self.refused_of(case) for case in view.cases}
+
+    def refused_of(self, case: CasePlan) -> Expr | None:
+        """When the rows of an entry are refused, by what the array that holds them has to meet."""
+        if case.array is None:
+            return None
+        fields, f = self.fields[case.number], case.array.field
+        found = [self.condition(fields, value, f) for value in refused_arrays(case.array)]
+        found = [condition for condition in found if condition != FALSE]
+        return either(found) if found else None
 
     # ------------------------------------------------------------ columns
 
@@ -312,6 +323,9 @@ class Readers(ElementReader):
                 named.append(("at_least", Num(type_.at_least)))
             if any(part == "ends" for part, _ in self.fields[case.number].used):
                 named.append(("ends", TRUE))
+            refused = self.refused[case.number]
+            if refused is not None:
+                named.append(("refuse", Lambda(self.row, refused)))
         shared, columns = self.lambdas(case)
         if shared.items:
             named.append(("shared", shared))

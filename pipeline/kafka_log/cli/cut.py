@@ -1,0 +1,46 @@
+"""``kafka-log cut``: write a part of a log as a log of its own, in whole batches."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from kafka_log.cli.common import COULD_NOT_RUN
+from kafka_log.cli.ranges import TIMES
+from kafka_log.cli.selection import add_selection, selection_of
+from kafka_log.cli.writing import add_writing_arguments, run_writing
+
+HELP = "write a part of a log, by offsets or times, as a log of its own"
+EXAMPLES = """\
+  kafka-log cut /var/lib/kafka --topic orders --partition 3 --offsets 1000:2000 --out part
+  kafka-log cut /var/lib/kafka --topic orders --time 2026-11-21T10:00:00:2026-11-21T11:00:00 --out hour
+"""
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_writing_arguments(command)
+    add_selection(
+        command,
+        "offsets",
+        "time",
+        but={
+            "offsets": "batches with an offset from A up to, but not with, B",
+            "time": f"batches with a record from time A up to, but not with, B; each is {TIMES}",
+        },
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command. Returns the exit code."""
+    if options.offsets is None and options.time is None:
+        print("kafka-log: cut where? --offsets A:B or --time A:B says it", file=sys.stderr)
+        return COULD_NOT_RUN
+    wanted = selection_of(options)
+    return run_writing(
+        options,
+        "cutting",
+        lambda log, advance: log.cut(
+            options.out, offsets=wanted.offsets, timestamps=wanted.timestamps, advance=advance
+        ),
+    )

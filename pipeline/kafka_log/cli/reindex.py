@@ -1,0 +1,42 @@
+"""``kafka-log reindex``: make the index files of segments anew, beside what is there."""
+
+from __future__ import annotations
+
+import argparse
+
+from kafka_log.cli.writing import add_writing_arguments, run_writing
+
+HELP = "make .index, .timeindex, .txnindex and .snapshot of segments anew"
+EXAMPLES = """\
+  kafka-log reindex /var/lib/kafka --topic orders --out indexes
+"""
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_writing_arguments(command)
+    command.add_argument(
+        "--index-interval",
+        type=_positive,
+        default=4096,
+        metavar="BYTES",
+        help="the topic's index.interval.bytes (default %(default)s)",
+    )
+
+
+def _positive(text: str) -> int:
+    found = int(text)
+    if found < 0:
+        raise argparse.ArgumentTypeError("it must not be below 0")
+    return found
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command. Returns the exit code."""
+    return run_writing(
+        options,
+        "indexing",
+        lambda log, advance: log.reindex(
+            options.out, interval_bytes=options.index_interval, advance=advance
+        ),
+    )

@@ -1,0 +1,60 @@
+"""Commands that write logs: what they share."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, progress_of
+from kafka_log.cli.tables import add_table_arguments, show
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_log.log_directory import LogDirectory
+
+Job = Callable[["LogDirectory", Callable[[int], None]], "pa.Table"]
+
+
+def add_writing_arguments(command: argparse.ArgumentParser) -> None:
+    """Paths, where to write, which partitions, and the output of what is said."""
+    add_table_arguments(command)
+    command.add_argument(
+        "--out",
+        required=True,
+        type=Path,
+        metavar="DIR",
+        help="where the partitions' directories go: a new directory, or that of the same command before",
+    )
+
+
+def run_writing(options: argparse.Namespace, what: str, job: Job) -> int:
+    """Run a job with a bar, print what it says. 1 when something is lost."""
+    lost = 0
+
+    def answer(log: LogDirectory) -> pa.Table:
+        nonlocal lost
+        total = sum(segment.size for p in log.partitions for segment in p.segments)
+        with progress_of(what, total) as advance:
+            table = job(log, advance)
+        lost = table.column("what").to_pylist().count("lost")
+        return table
+
+    try:
+        code = show(options, answer, "no partitions", _text)
+    except KeyboardInterrupt:
+        print(
+            f"kafka-log: interrupted: the partitions in {options.out} are whole, the same command goes on",
+            file=sys.stderr,
+        )
+        return COULD_NOT_RUN
+    return PROBLEMS if lost else code
+
+
+def _text(table: pa.Table, width: int | None) -> str:
+    from kafka_log.report.said_text import said_text
+
+    return said_text(table, width)

@@ -1,0 +1,77 @@
+"""What was written, for people: a line for each partition, and below it what was not kept as it was."""
+
+from __future__ import annotations
+
+import textwrap
+from itertools import groupby
+from typing import Any
+
+import pyarrow as pa
+
+_INDENT = "  "
+_WORDS = {"rewritten": "written anew", "open": "left open", "twice": "there twice"}
+
+
+def said_text(table: pa.Table, width: int | None) -> str:
+    """The rows of a table of :data:`kafka_log.write.said.SAID`. ``width`` is that of the screen; None: lines are as long as they are."""
+    lines: list[str] = []
+    rows = table.to_pylist()
+    for (topic, partition), group in groupby(rows, lambda r: (r["topic"], r["partition"])):
+        of_partition = list(group)
+        lines += _folded(f"{topic}-{partition}: {_sum(of_partition)}", "", width)
+        for row in of_partition:
+            if row["what"] not in ("kept", "indexed"):
+                lines += _folded(_line(row), _INDENT, width)
+    lost = sum(row["what"] == "lost" for row in rows)
+    lines.append(f"{lost} times something is lost" if lost > 1 else _ONCE[lost])
+    return "\n".join(lines) + "\n"
+
+
+_ONCE = ("nothing is lost", "once something is lost")
+
+
+def _sum(rows: list[dict[str, Any]]) -> str:
+    indexed = [row for row in rows if row["what"] == "indexed"]
+    if indexed:
+        return f"{_are(len(indexed), 'segment')} indexed"
+    there = [row for row in rows if row["what"] in ("kept", "rewritten")]
+    batches, records = (sum(row[name] for row in there) for name in ("batches", "records"))
+    segments = {row["file"] for row in there if row["batches"]}
+    text = f"{_are(records, 'record')} in {_are(batches, 'batch', 'batches')}"
+    return f"{text} of {_are(len(segments), 'segment')}" if segments else text
+
+
+def _line(row: dict[str, Any]) -> str:
+    parts = [f"{_WORDS.get(row['what'], row['what'])}: {row['file']}"]
+    if row["byte"] is not None:
+        parts[0] += f" byte {row['byte']}"
+    if row["bytes"] is not None:
+        parts.append(_are(row["bytes"], "byte"))
+    first, last = row["first_offset"], row["last_offset"]
+    if first is not None and last is not None:
+        parts.append(f"offset {first}" if first == last else f"offsets {first} to {last}")
+    elif first is not None:
+        parts.append(f"from offset {first} on")
+    elif last is not None:
+        parts.append(f"up to offset {last}")
+    if row["records"] is not None:
+        parts.append(_are(row["records"], "record"))
+    reason = f": {row['reason']}" if row["reason"] else ""
+    return ", ".join(parts) + reason
+
+
+def _are(count: int, one: str, more: str | None = None) -> str:
+    return f"{count:,} {one if count == 1 else more or one + 's'}"
+
+
+def _folded(text: str, indent: str, width: int | None) -> list[str]:
+    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    if width is None:
+        return [indent + plain]
+    return textwrap.wrap(
+        plain,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent + _INDENT,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,162 @@
+"""The messages in a wrapper, as Apache Kafka's reader takes them.
+
+It first finds where each of them begins and ends, to the end of the stream: the offsets of all are relative to the last one.
+What is wrong there, or in the stream, leaves none. Then it reads one after the other, and gives those before one that it cannot
+read. It has one layout for each message, and does not ask which version the wrapper has.
+
+Of a wrapper that is damaged the messages before the damage can be had too. Where offsets are relative to a last one that is lost,
+only what stands before the wrapper tells what they may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from construct import Container, ListContainer
+
+from codecgen.runtime.arrays import Array
+from codecgen.runtime.construct import Layout
+from codecgen.runtime.errors import (
+    CodecError,
+    LengthError,
+    LimitError,
+    TrailingError,
+    ValueRefused,
+)
+from codecgen.runtime.located_bytes import Session, Source
+from codecgen.runtime.parsing import Opened
+from codecgen.runtime.rows import Case
+from kafka_codecs.rows.records import RECORDS
+
+LARGEST = (1 << 31) - 9
+"""The most bytes that a message may say it has: the longest array that Java makes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A message in the stream: its layout, its bytes, and its fields at fixed places."""
+
+    layout: Layout
+    source: Source
+    head: Container
+
+    @property
+    def is_wrapper(self) -> bool:
+        case = RECORDS.case(self.layout, self.head)
+        return case is None or case.each is not None
+
+
+def find(case: Case, opened: Opened, session: Session) -> tuple[list[Found], CodecError | None]:
+    """Find the messages of a wrapper, and put what stands at their heads into its fields. Raises CodecError.
+
+    In a session that takes what is ``torn``, those before an error are found; then comes the error.
+    """
+    assert case.each is not None and opened.section is not None and opened.element is not None
+    section = opened.section()
+    assert section is not None
+    found: list[Found] = []
+    wrong: CodecError | None = None
+    try:
+        if _version(case, opened.fields) != _array(case).version:
+            raise ValueRefused("no wrapper has this magic byte", section.where(0))
+        try:
+            for source in _sources(case.layout, section, session):
+                found.append(_found(_array(case), source))
+                if len(found) > session.limits.elements:
+                    more = f"more than {session.limits.elements} elements"
+                    raise LimitError(more, source.where())
+            if section.pending is not None:
+                raise section.pending
+        except CodecError as error:
+            if not session.torn or not found:
+                raise
+            wrong = opened.element(error, None)
+        if not found:
+            raise LengthError("there are no messages in it", section.where())
+        heads = opened.fields[case.each] = ListContainer(one.head for one in found)
+        rule = case.layout.by_name[case.each].refuse
+        if rule is not None and rule.holds(opened.fields):
+            raise ValueRefused(rule.broken(heads), section.where(0))
+    except CodecError as error:
+        raise opened.element(error, None) from None
+    return found, wrong
+
+
+def has_relative_offsets(case: Case, entry: Container) -> bool:
+    """Whether offsets of messages are counted from that of the wrapper."""
+    name = "offset"
+    return name in case.columns[name].paths and bool(entry[name])
+
+
+def read(case: Case, opened: Opened, found: list[Found], session: Session) -> Iterator[Container]:
+    """The messages that were found, one after the other. Raises CodecError at the first that cannot be read."""
+    assert opened.element is not None
+    session.depth += 1
+    session.nesting += 1
+    try:
+        for i, one in enumerate(found):
+            noticed = len(session.findings)
+            try:
+                if one.is_wrapper:
+                    reason = "messages in a wrapper must not be compressed themselves"
+                    raise ValueRefused(reason, one.source.where())
+                item = one.layout.read(one.source, opened.fields)
+                _same_version(case, item, one.source)
+            except CodecError as error:
+                raise opened.element(error, i) from None
+            finally:
+                for finding in session.findings[noticed:]:
+                    opened.element(finding, i)
+            yield item
+    finally:
+        session.nesting -= 1
+        session.depth -= 1
+
+
+def _array(case: Case) -> Array:
+    assert case.each is not None
+    codec = case.layout.by_name[case.each].codec
+    assert isinstance(codec, Array)
+    return codec
+
+
+def _version(case: Case, fields: Container) -> Any:
+    """What a message says which version it is."""
+    return fields.get(getattr(_array(case).element, "by", ""))
+
+
+def _sources(layout: Layout, section: Source, session: Session) -> Iterator[Source]:
+    """The bytes of each message. The last one is left out when the stream ends before it does. Raises CodecError."""
+    assert layout.length is not None
+    while section.left:
+        size = layout.frame(section)
+        if size is not None and size - layout.length.before > LARGEST:
+            raise LengthError(f"a message of {size} bytes, more than Kafka reads", section.where())
+        if size is None or size > section.left:
+            if section.pending is None:
+                reason = f"the last element is cut off after {section.left} bytes"
+                session.tolerate(TrailingError(reason, section.where()))
+            return
+        yield section.window(size, "message")
+
+
+def _found(array: Array, source: Source) -> Found:
+    choice: Any = array.element
+    cases = choice.cases
+    layout = cases.get(choice.peek(source), cases[max(cases)])
+    quiet = Session(strict=False)  # what is odd is noticed when the message is read
+    head = Container()
+    for f in layout.fields:
+        if layout.is_fixed(f.name):
+            at = source.pos + layout.offset_of(f.name)
+            head[f.name] = f.codec.read(Source(source.data, quiet, pos=at, end=source.end), head)
+    return Found(layout, source, head)
+
+
+def _same_version(case: Case, item: Container, source: Source) -> None:
+    version, around = _version(case, item), _array(case).version
+    if version != around:
+        reason = f"element of version {version} inside version {around}"
+        source.session.tolerate(ValueRefused(reason, source.where()))

@@ -1,0 +1,123 @@
+"""What is said of a partition that is written again: what is kept, and what became of the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kafka_log.disk.directory import utf8
+from kafka_log.segment.header_arrays import Headers
+from kafka_log.segment.model import Lost
+from kafka_log.write.contents import Contents
+from kafka_log.write.said import Said
+from kafka_log.write.segments import Anew
+
+MISPLACED = "its offsets are lower than those before, or belong to another segment"
+
+
+class Account:
+    """Rows about a partition, segment by segment."""
+
+    def __init__(self) -> None:
+        self.said: list[Said] = []
+        self._untaken: list[Said] = []
+        self._firsts: list[Any] = [np.empty(0, np.int64)]
+        self._lasts: list[Any] = [np.empty(0, np.int64)]
+
+    def rows(self) -> list[Said]:
+        """All of them, by files. What was not taken is lost, unless its offsets are there."""
+        begin, end = self._runs()
+        for one in self._untaken:
+            if one.first_offset is None or one.last_offset is None:
+                continue
+            at = int(np.searchsorted(begin, one.first_offset, side="right")) - 1
+            if at >= 0 and one.first_offset <= one.last_offset <= end[at]:
+                one.what, one.reason = "twice", f"batches with these offsets are kept: {one.reason}"
+        return sorted([*self.said, *self._untaken], key=lambda one: one.file)
+
+    def _runs(self) -> tuple[Any, Any]:
+        """Runs of offsets that are kept without a gap between batches: first and last."""
+        firsts, lasts = np.concatenate(self._firsts), np.concatenate(self._lasts)
+        if not len(firsts):
+            return firsts, lasts
+        new = np.flatnonzero(np.append(True, firsts[1:] > lasts[:-1] + 1))
+        return firsts[new], lasts[np.append(new[1:] - 1, len(lasts) - 1)]
+
+    def taken(self, name: str, found: Contents, taken: Any, rewritten: Any) -> None:
+        """Batches that are taken as they are, and those that are ``rewritten`` though they are good."""
+        headers = found.headers
+        self._firsts.append(headers.first[taken])
+        self._lasts.append(headers.last[taken])
+        good = taken & found.is_good
+        kept, without = good & ~rewritten, good & rewritten
+        if kept.any() or not without.any():
+            self.said.append(_sum(name, "kept", headers, kept, found.rows))
+        if without.any():
+            one = _sum(name, "rewritten", headers, without, found.rows)
+            one.reason = "without producer and transaction"
+            self.said.append(one)
+
+    def left_out(self, name: str, found: Contents, which: Any, reason: str) -> None:
+        """Batches that are not asked for."""
+        if which.any():
+            one = _sum(name, "left out", found.headers, which, found.rows)
+            one.reason = reason
+            self.said.append(one)
+
+    def anew(self, name: str, found: Contents, one: Anew) -> None:
+        """A batch that is not good, and is written anew as far as it goes."""
+        row = _batch(name, "rewritten", found, one.index)
+        if one.written:
+            row.records = one.written
+            self.said.append(row)
+        if one.left_out:
+            row = _batch(name, "lost", found, one.index)
+            row.records = one.left_out
+            if one.error is not None:
+                row.reason = f"it cannot be written: {utf8(one.error)}"
+            self.said.append(row)
+
+    def untaken(self, name: str, found: Contents, which: Any) -> None:
+        """Batches that are not taken though they are asked for."""
+        good = np.flatnonzero(which & found.is_good)
+        for run in np.split(good, np.flatnonzero(np.diff(good) > 1) + 1):
+            if len(run):
+                one = _sum(name, "lost", found.headers, run, found.rows)
+                one.reason = MISPLACED
+                self._untaken.append(one)
+        for i in found.troubles:
+            if which[i] and found.rows[i]:
+                self._untaken.append(_batch(name, "lost", found, i))
+
+    def lost(self, name: str, lost: Lost) -> None:
+        """A run of bytes of which not all can be read."""
+        row = Said(name, "lost", byte=lost.start, bytes=lost.end - lost.start)
+        if lost.after_offset is not None:
+            row.first_offset = lost.after_offset + 1
+        if lost.before_offset is not None:
+            row.last_offset = lost.before_offset - 1
+        row.reason = utf8(lost.reason)
+        self.said.append(row)
+
+
+def _sum(name: str, what: str, headers: Headers, which: Any, rows: Any) -> Said:
+    """Some batches, by a mask or by their numbers, in one row. It says where they lie if that is one place."""
+    which = np.flatnonzero(which) if which.dtype == np.bool_ else which
+    count = len(which)
+    found = Said(name, what, count, int(rows[which].sum()))
+    if count:
+        start, size = headers.position[which], headers.size[which]
+        found.bytes = int(size.sum())
+        if start[0] + found.bytes == start[-1] + size[-1]:
+            found.byte = int(start[0])
+        found.first_offset = int(headers.first[which].min())
+        found.last_offset = int(headers.last[which].max())
+    return found
+
+
+def _batch(name: str, what: str, found: Contents, i: int) -> Said:
+    """A batch that is not good."""
+    row = _sum(name, what, found.headers, np.array([i]), found.rows)
+    row.reason = utf8(found.troubles[i].reason)
+    return row

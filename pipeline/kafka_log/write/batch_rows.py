@@ -1,0 +1,40 @@
+"""The headers of a segment's batches whose checksums are right, as rows, and what else the segment holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kafka_log.disk.directory import Segment
+from kafka_log.disk.header_rows import tuples
+from kafka_log.segment.block_reader import BlockReader
+from kafka_log.segment.blocks import Block
+from kafka_log.segment.model import Lost, Policy
+from kafka_log.segment.row_values import OF_BATCHES
+
+
+class BatchRows:
+    """Iterate for ``columns`` of the view batches, a tuple for each batch; timestamps are in milliseconds, -1 for none. What lies
+    between them is passed over; then ``lost`` says what it was."""
+
+    def __init__(self, segment: Segment, columns: Sequence[str]) -> None:
+        self.columns = tuple(columns)
+        self.lost: tuple[Lost, ...] = ()
+        self._reader = BlockReader(
+            segment.path,
+            policy=Policy.SALVAGE,
+            records=False,
+            rescue=False,
+            tail=segment.tail,
+            size=segment.size,
+        )
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        values = [OF_BATCHES[name] for name in self.columns]
+        for part in self._reader.parts():
+            if isinstance(part, Block):
+                yield from tuples(part.batch_headers.select(self.columns))
+            else:
+                yield tuple([value(part, None) for value in values])
+        end = self._reader.end
+        self.lost = () if end is None else end.lost

@@ -1,0 +1,156 @@
+"""Directories of partitions that are written beside what they are made of, and take their names when they are whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from kafka_log.disk.directory import DirectoryError, Partition, parse_name
+
+
+class OutError(DirectoryError):
+    """A directory in which nothing may be written. ``path`` is where."""
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes its name when it is whole, and is gone when it does not become so."""
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        with partial.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+class OutDirectory:
+    """Where a job writes a directory for each partition. A file beside them says what each was made of, so that the same job goes on
+    where it ended, and no other one writes there.
+
+    Raises :class:`OutError` for a place that is inside of what is read, or holds anything else; OSError.
+    """
+
+    def __init__(self, out: Path, job: str, inputs: Sequence[Path]) -> None:
+        self.path = out
+        self.job = job
+        self._manifest_path = out / f"kafka-log-{job}.json"
+        _refuse_inside(out, inputs)
+        out.mkdir(parents=True, exist_ok=True)
+        self._manifest = _read_manifest(self._manifest_path)
+        known = {self._manifest_path.name, *self._manifest}
+        for child in sorted(out.iterdir()):
+            if child.name in known or _is_partial(child.name):
+                continue
+            raise OutError(
+                out,
+                f"{child.name!r} is in it, and not of this job: choose a directory that is empty",
+            )
+        for name in self._manifest:
+            shutil.rmtree(self._partial(name), ignore_errors=True)
+
+    def finished(self, name: str, made_of: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+        """What was said of a partition that is there, made of the same in the same way; None when it is not there. Raises OutError
+        when it is there, and made of something else."""
+        if not (self.path / name).exists():
+            return None
+        before = self._manifest[name]
+        if before["made_of"] != made_of:
+            raise OutError(
+                self.path / name,
+                "it is there, made of something else: choose another directory",
+            )
+        said: list[dict[str, Any]] = before["rows"]
+        return said
+
+    @contextmanager
+    def partition(
+        self, name: str, made_of: Mapping[str, Any], rows: list[dict[str, Any]]
+    ) -> Iterator[Path]:
+        """An empty directory for a partition, which takes its name in the end. ``rows`` are what is said of it then."""
+        partial = self._partial(name)
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
+        try:
+            yield partial
+            for child in partial.iterdir():
+                _sync(child)
+            _sync(partial)
+            # Said before it is there: what is there is always known.
+            self._manifest[name] = {"made_of": dict(made_of), "rows": rows}
+            with whole_file(self._manifest_path) as file:
+                text = json.dumps(self._manifest, indent=1, sort_keys=True)
+                file.write(text.encode("ascii"))
+            partial.rename(self.path / name)
+            _sync(self.path)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+
+    def _partial(self, name: str) -> Path:
+        return self.path / f".{name}.partial"
+
+
+def names_of(partitions: Sequence[Partition]) -> list[str]:
+    """The directories that partitions are written to: as brokers call them. Raises OutError where two are the same."""
+    seen: dict[str, Partition] = {}
+    for partition in partitions:
+        name = f"{partition.topic}-{partition.partition}"
+        if name in seen:
+            raise OutError(
+                partition.directory,
+                f"this and {seen[name].directory} are the same partition: read one of them at a time",
+            )
+        seen[name] = partition
+    return list(seen)
+
+
+def made_of(partition: Partition, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What a partition is made of: its segments, by names and sizes, and how."""
+    segments = [[os.fspath(s.path.name), s.size] for s in partition.segments]
+    wanted = {name: value for name, value in options.items() if value is not None}
+    found: dict[str, Any] = json.loads(json.dumps({"segments": segments, "options": wanted}))
+    return found
+
+
+def _refuse_inside(out: Path, inputs: Sequence[Path]) -> None:
+    place = out.resolve()
+    for given in inputs:
+        path = given.resolve()
+        if not path.is_dir():
+            path = path.parent
+            if parse_name(path) is None:
+                continue  # a file by itself: it may lie anywhere
+        if place == path or path in place.parents:
+            raise OutError(out, f"it is inside of {given}, which is read: choose another directory")
+
+
+def _is_partial(name: str) -> bool:
+    return name.startswith(".") and name.endswith(".partial")
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+        whole = {"made_of", "rows"}
+        return {name: found[name] for name in found if whole <= found[name].keys()}
+    except FileNotFoundError:
+        return {}
+    except (ValueError, AttributeError):
+        return {}  # not ours, or cut: what stands there is of something else
+
+
+def _sync(path: Path) -> None:
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

@@ -1,0 +1,71 @@
+"""The small files of a partition that a broker wants beside its segments."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from codecgen.runtime.errors import CodecError
+from kafka_codecs import LEADER_EPOCH_CHECKPOINT
+from kafka_log.disk.topic_ids import topic_id
+
+LEADER_EPOCHS = "leader-epoch-checkpoint"
+PARTITION_METADATA = "partition.metadata"
+MAX_BYTES = 16 << 20
+
+Epochs = Sequence[tuple[int, int]]
+"""Leader epochs and their first offsets, both rising."""
+
+
+def copy_partition_metadata(source: Path, out: Path) -> None:
+    """Copy the file that says which topic a partition belongs to, if it is there and can be read. Raises OSError."""
+    if topic_id(source) is not None:
+        data = (source / PARTITION_METADATA).read_bytes()
+        (out / PARTITION_METADATA).write_bytes(data)
+
+
+def write_leader_epochs(source: Path, out: Path, batches: Epochs, first: int, end: int) -> None:
+    """Write the leader epochs of a log that begins at the offset ``first`` and ends before ``end``, from what the broker wrote. Where
+    that is missing, or does not agree with the ``batches``, it is made from these: an epoch and the first offset of its first batch.
+
+    Raises OSError.
+    """
+    said = _read(source / LEADER_EPOCHS)
+    if said is None and not batches:
+        return
+    epochs = list(said or batches)
+    start = epochs[0][1] if epochs else end  # the log start offset may lie inside of the log
+    if not all(_epoch_at(epochs, offset) == epoch for epoch, offset in batches if offset >= start):
+        epochs = list(batches)
+    entries = [{"epoch": epoch, "start_offset": start} for epoch, start in _cut(epochs, first, end)]
+    built = LEADER_EPOCH_CHECKPOINT.build({"epochs": entries})
+    (out / LEADER_EPOCHS).write_bytes(bytes(built))
+
+
+def _cut(epochs: Epochs, first: int, end: int) -> list[tuple[int, int]]:
+    """As a broker cuts them: the epoch of the first offset begins there; one may begin where the log ends."""
+    after = [(epoch, start) for epoch, start in epochs if first < start <= end]
+    before = [epoch for epoch, start in epochs if start <= first]
+    return [(before[-1], first), *after] if before else after
+
+
+def _epoch_at(epochs: Epochs, offset: int) -> int | None:
+    found = [epoch for epoch, start in epochs if start <= offset]
+    return found[-1] if found else None
+
+
+def _read(path: Path) -> list[tuple[int, int]] | None:
+    """What a file says; None when it is missing, or is not what it should be."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            return None
+        parsed = LEADER_EPOCH_CHECKPOINT.parse(data, file=os.fspath(path), strict=False)
+        found = [(e.epoch, e.start_offset) for e in parsed.epochs or ()]
+    except (OSError, CodecError):
+        return None
+    rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in itertools.pairwise(found))
+    return found if rising else None

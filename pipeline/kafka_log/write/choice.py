@@ -1,0 +1,97 @@
+"""What of a log is to be written again: a range, committed data only, also what is damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kafka_log.disk.directory import Segment
+from kafka_log.disk.transactions import transactions
+from kafka_log.segment.columnar import Scanner
+from kafka_log.segment.header_arrays import Headers
+from kafka_log.segment.model import Lost, Policy
+from kafka_log.segment.ranges import EVERYTHING, Range
+from kafka_log.segment.row_masks import AbortedSpans
+from kafka_log.segment.row_selection import Aborted, RowSelection
+from kafka_log.write.contents import Contents
+
+_NEVER = int(np.iinfo(np.int64).max)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What of a log is written. Batches are taken whole: those of which an offset, and those of which a timestamp (milliseconds) is
+    in a range. With ``flatten`` only committed data is, and nothing that says who wrote it; with ``keep_damaged`` also records whose
+    checksum is wrong are."""
+
+    offsets: Range = EVERYTHING
+    timestamps: Range = EVERYTHING
+    flatten: bool = False
+    keep_damaged: bool = False
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing is left out for where it lies or when it was written."""
+        return self.offsets == EVERYTHING and self.timestamps == EVERYTHING
+
+    def needs(self, base: int | None, next_base: int | None) -> bool:
+        """Whether a segment may have some of it, by its first offset and that of the next one."""
+        low, high = self.offsets
+        before = low is not None and next_base is not None and next_base <= low
+        after = high is not None and base is not None and base >= high
+        return not (before or after)
+
+    def inside(self, found: Contents) -> Any:
+        """Which batches are in the ranges."""
+        headers, (low, high) = found.headers, self.offsets
+        inside = np.ones(len(headers), np.bool_)
+        if low is not None:
+            inside &= headers.last >= low
+        if high is not None:
+            inside &= headers.first < high
+        if self.timestamps != EVERYTHING:
+            inside &= np.isin(headers.position, self._positions(found.segment))
+        return inside
+
+    def _positions(self, segment: Segment) -> Any:
+        """Where the batches lie that have a record in the range of timestamps."""
+        scanner = Scanner(
+            segment.path,
+            ["position"],
+            Policy.SALVAGE,
+            selection=RowSelection(timestamps=self.timestamps),
+            tail=segment.tail,
+            size=segment.size,
+        )
+        found = [np.unique(rows.column("position").to_numpy()) for rows in scanner]
+        return np.concatenate([*found, np.empty(0, np.int64)])
+
+    def concerns(self, lost: Lost) -> bool:
+        """Whether lost bytes may have had offsets in the range."""
+        low, high = self.offsets
+        first, end = lost.after_offset, lost.before_offset
+        before = low is not None and end is not None and end <= low
+        after = high is not None and first is not None and first >= high - 1
+        return not (before or after)
+
+
+def not_committed(segments: Sequence[Segment]) -> Aborted:
+    """The records of transactions that were aborted, or have not ended."""
+    found = transactions(segments, Policy.SALVAGE, damage_raises=False)
+    undecided = [(producer, first, _NEVER) for producer, first in found.begun]
+    aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]
+    return Aborted([*aborted, *undecided])
+
+
+def is_hidden(headers: Headers, hidden: Aborted) -> Any:
+    """Which batches have records of such transactions."""
+    data = headers.is_transactional & ~headers.is_control
+    return data & AbortedSpans(hidden).mask(headers.producer_id, headers.first)
+
+
+def has_producer(headers: Headers) -> Any:
+    """Which batches say who wrote them."""
+    return (headers.producer_id >= 0) | headers.is_transactional

@@ -1,0 +1,163 @@
+"""The files that a broker keeps beside segments, from the segments: offset, time and transaction indexes, producer snapshots.
+
+They are what a broker writes when it recovers a segment. A running broker may have left other entries in its own: it counts the bytes
+up to the next entry from zero when it starts, up to Kafka 4.0 it has an entry for what was appended at once at most, and the log
+cleaner writes the entries of what it kept in one piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from codecgen.runtime.arrow.structured_dtype import structured
+from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
+from kafka_log.disk.directory import Segment
+from kafka_log.disk.markers import MarkerBodies, Markers
+from kafka_log.disk.placement import MAX_RELATIVE
+from kafka_log.disk.producer_snapshots import producers_of
+from kafka_log.segment.model import Lost
+from kafka_log.segment.positioned_reads import UnreadableError
+from kafka_log.write.batch_rows import BatchRows
+from kafka_log.write.producer_states import ProducerBatch, ProducerStates
+
+INTERVAL_BYTES = 4096
+"""Kafka's ``index.interval.bytes``: more than these lie between the batches of two entries."""
+
+_OFFSETS = structured(OFFSET_INDEX_ENTRY)
+_TIMES = structured(TIME_INDEX_ENTRY)
+
+_COLUMNS = (
+    *("position", "size", "magic", "codec", "is_control", "record_count"),
+    *ProducerBatch._fields,
+)
+_OF_PRODUCER = len(_COLUMNS) - len(ProducerBatch._fields)
+
+
+@dataclass(slots=True)
+class EntryRule:
+    """Which batches of a segment have entries in its offset index and its time index: Kafka's rule. Offsets are absolute, timestamps
+    in milliseconds, -1 for none."""
+
+    base_offset: int
+    interval_bytes: int = INTERVAL_BYTES
+    offsets: list[tuple[int, int]] = field(default_factory=list)
+    times: list[tuple[int, int]] = field(default_factory=list)
+    _since: int = 0
+    _largest: tuple[int, int] = (-1, -1)
+
+    def add(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
+        """The next batch."""
+        if max_timestamp > self._largest[0]:
+            self._largest = max_timestamp, last_offset
+        if self._since > self.interval_bytes and self._fits(last_offset):
+            self.offsets.append((last_offset - self.base_offset, position))
+            self._add_time()
+            self._since = 0
+        self._since += size
+
+    def close(self) -> None:
+        """The largest timestamp is the last entry of the time index, as when a segment is rolled."""
+        self._add_time()
+
+    def _fits(self, offset: int) -> bool:
+        """Offsets rise in an index, and lie near the one in the segment's name. A broker refuses to load what does not."""
+        relative = offset - self.base_offset
+        return 0 <= relative <= MAX_RELATIVE and (
+            not self.offsets or relative > self.offsets[-1][0]
+        )
+
+    def _add_time(self) -> None:
+        timestamp, offset = self._largest
+        relative = offset - self.base_offset
+        last = self.times[-1] if self.times else (-1, 0)
+        if timestamp > last[0] and last[1] <= relative <= MAX_RELATIVE:
+            self.times.append((timestamp, relative))
+
+    def files(self) -> dict[str, bytes]:
+        """The bytes of the two indexes, by the ends of their names."""
+        return {
+            ".index": np.array(self.offsets, _OFFSETS).tobytes(),
+            ".timeindex": np.array(self.times, _TIMES).tobytes(),
+        }
+
+
+def write_indexes(
+    segments: Sequence[Segment],
+    out: Path,
+    *,
+    interval_bytes: int = INTERVAL_BYTES,
+    advance: Callable[[int], None] = lambda _: None,
+) -> dict[Path, tuple[Lost, ...]]:
+    """Write the indexes of the segments of one partition, and its producer snapshots, into a directory. They are named like the
+    segments, which are given lowest offsets first, and each called after its base offset.
+
+    A snapshot is written where each segment but the first begins, and where the log ends; that where the log begins is copied from
+    beside the first segment, as it knows of producers whose batches are gone. Batches with a wrong checksum, and what is no batch,
+    are passed over: the answer has them by the path of their segment. ``interval_bytes`` is as of the topic. Memory holds the entries of
+    one segment.
+
+    Raises OSError.
+    """
+    lost: dict[Path, tuple[Lost, ...]] = {}
+    producers, at_start = _at_start(segments)
+    known: MarkerBodies = {}
+    next_offset = segments[0].base_offset if segments else 0
+    for i, segment in enumerate(segments):
+        name = f"{segment.base_offset:020d}"
+        if i == 0 and at_start is not None:
+            _write(out / f"{name}.snapshot", at_start)
+        if i:
+            _write(out / f"{name}.snapshot", producers.snapshot())
+        rule = EntryRule(segment.base_offset, interval_bytes)
+        aborted: list[bytes] = []
+        rows = BatchRows(segment, _COLUMNS)
+        try:
+            markers = Markers(segment, known)
+        except UnreadableError as error:
+            lost[segment.path] = (Lost(0, segment.size, str(error)),)
+            continue
+        with markers:
+            for position, size, magic, codec, is_control, count, *values in rows:
+                batch = ProducerBatch(*values)
+                rule.add(position, size, batch.last_offset, batch.max_timestamp)
+                next_offset = max(next_offset, batch.last_offset + 1)
+                if batch.producer_id < 0:
+                    continue
+                if not is_control:
+                    producers.add(batch)
+                    continue
+                marker = markers.marker(position, size, magic, codec, count)
+                if marker is not None:
+                    aborted.append(producers.end(batch, marker))
+        rule.close()
+        for end, data in rule.files().items():
+            _write(out / f"{name}{end}", data)
+        if any(aborted):
+            _write(out / f"{name}.txnindex", b"".join(aborted))
+        if rows.lost:
+            lost[segment.path] = rows.lost
+        advance(segment.size)
+        next_offset = max(next_offset, segment.base_offset)
+    if segments:
+        _write(out / f"{next_offset:020d}.snapshot", producers.snapshot())
+    return lost
+
+
+def _at_start(segments: Sequence[Segment]) -> tuple[ProducerStates, bytes | None]:
+    """What is known of producers where the log begins, and the snapshot that says it."""
+    if segments and segments[0].base_offset > 0:
+        path = segments[0].path.with_name(f"{segments[0].base_offset:020d}.snapshot")
+        entries = producers_of(path)
+        if entries is not None:
+            return ProducerStates(entries), path.read_bytes()
+    return ProducerStates(), None
+
+
+def _write(path: Path, data: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()

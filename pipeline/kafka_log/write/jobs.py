@@ -1,0 +1,130 @@
+"""The jobs that write logs beside others: salvage, cut, reindex. Inputs are never changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from kafka_log.disk.directory import Partition, Segment, utf8
+from kafka_log.write.account import Account
+from kafka_log.write.beside import OutDirectory, made_of, names_of
+from kafka_log.write.choice import Wanted
+from kafka_log.write.indexes import INTERVAL_BYTES, write_indexes
+from kafka_log.write.partitions import Advance, write_partition
+from kafka_log.write.said import Said, as_rows, said_table
+
+Work = Callable[[Partition, Path, Advance], list[Said]]
+
+
+def run_job(
+    job: str,
+    partitions: Sequence[Partition],
+    out: Path,
+    inputs: Sequence[Path],
+    options: dict[str, Any],
+    work: Work,
+    advance: Advance = lambda _: None,
+) -> pa.Table:
+    """Do the ``work`` for each partition, in a directory of its own below ``out``. What is there from the same job, with the same
+    ``options`` and made of segments of the same names and sizes, is kept. ``inputs`` are the paths that are read; ``advance`` is told of
+    bytes of segments that are done. What was said of all of them: :data:`~kafka_log.write.said.SAID`.
+
+    Raises :class:`~kafka_log.write.beside.OutError` for a place where nothing may be written, OSError. Partitions that are whole stay.
+    """
+    partitions = [_of_log(partition) for partition in partitions]
+    names = names_of(partitions)
+    place = OutDirectory(out, job, inputs)
+    sources = [made_of(partition, options) for partition in partitions]
+    finished = [place.finished(name, of) for name, of in zip(names, sources, strict=True)]
+    rows: list[dict[str, Any]] = []
+    for partition, name, of, before in zip(partitions, names, sources, finished, strict=True):
+        where = utf8(partition.topic), partition.partition
+        if before is not None:
+            rows += before
+            advance(sum(segment.size for segment in partition.segments))
+        elif partition.error is not None:
+            directory = utf8(os.fspath(partition.directory))
+            reason = utf8(str(partition.error))
+            rows += as_rows(*where, [Said(directory, "lost", reason=reason)])
+        else:
+            said: list[dict[str, Any]] = []
+            with place.partition(name, of, said) as directory_of:
+                said += as_rows(*where, work(partition, directory_of, advance))
+            rows += said
+    return said_table(rows)
+
+
+def _of_log(partition: Partition) -> Partition:
+    """A partition without snapshots of the metadata: these are no part of its log."""
+    segments = tuple(s for s in partition.segments if s.state != "snapshot")
+    return replace(partition, segments=segments)
+
+
+def salvage(
+    partitions: Sequence[Partition],
+    out: Path,
+    inputs: Sequence[Path],
+    *,
+    flatten: bool = False,
+    keep_damaged: bool = False,
+    advance: Advance = lambda _: None,
+) -> pa.Table:
+    """What can be read of partitions, as a broker loads it. See :meth:`kafka_log.log_directory.LogDirectory.salvage`."""
+    wanted = Wanted(flatten=flatten, keep_damaged=keep_damaged)
+    return run_job("salvage", partitions, out, inputs, asdict(wanted), _writes(wanted), advance)
+
+
+def cut(
+    partitions: Sequence[Partition],
+    out: Path,
+    inputs: Sequence[Path],
+    wanted: Wanted,
+    advance: Advance = lambda _: None,
+) -> pa.Table:
+    """A part of partitions. See :meth:`kafka_log.log_directory.LogDirectory.cut`."""
+    return run_job("cut", partitions, out, inputs, asdict(wanted), _writes(wanted), advance)
+
+
+def _writes(wanted: Wanted) -> Work:
+    return lambda partition, out, advance: write_partition(partition, out, wanted, advance)
+
+
+def reindex(
+    partitions: Sequence[Partition],
+    out: Path,
+    inputs: Sequence[Path],
+    *,
+    interval_bytes: int = INTERVAL_BYTES,
+    advance: Advance = lambda _: None,
+) -> pa.Table:
+    """The indexes of partitions. See :meth:`kafka_log.log_directory.LogDirectory.reindex`."""
+
+    def work(partition: Partition, directory: Path, told: Advance) -> list[Said]:
+        return _reindexed(partition, directory, interval_bytes, told)
+
+    options = {"interval_bytes": interval_bytes}
+    return run_job("reindex", partitions, out, inputs, options, work, advance)
+
+
+def _reindexed(partition: Partition, out: Path, interval: int, advance: Advance) -> list[Said]:
+    account = Account()
+    named = [s for s in partition.segments if s.is_named]
+    for segment in partition.segments:
+        if not segment.is_named:
+            reason = "the name does not say the first offset in 20 digits: no index can be made"
+            account.said.append(Said(_name(segment), "lost", reason=reason))
+    lost = write_indexes(named, out, interval_bytes=interval, advance=advance)
+    for segment in named:
+        account.said.append(Said(_name(segment), "indexed", bytes=segment.size))
+        for run in lost.get(segment.path, ()):
+            account.lost(_name(segment), run)
+    return account.said
+
+
+def _name(segment: Segment) -> str:
+    return utf8(segment.path.name)

@@ -1,0 +1,206 @@
+"""A partition written again: what is taken of its segments, and what a broker keeps beside them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kafka_log.disk.directory import Partition, Segment, utf8
+from kafka_log.disk.placement import MAX_RELATIVE
+from kafka_log.disk.producer_snapshots import producers_of
+from kafka_log.disk.transactions import transactions
+from kafka_log.segment.header_arrays import Headers
+from kafka_log.segment.row_selection import Aborted
+from kafka_log.write.account import Account
+from kafka_log.write.checkpoints import copy_partition_metadata, write_leader_epochs
+from kafka_log.write.choice import Wanted, has_producer, is_hidden, not_committed
+from kafka_log.write.contents import Contents, base_of, contents, placed
+from kafka_log.write.indexes import write_indexes
+from kafka_log.write.said import Said
+from kafka_log.write.segments import NO_PRODUCER, Anew, LogWriter, without_records, write_batches
+
+Advance = Callable[[int], None]
+
+
+def write_partition(
+    partition: Partition, out: Path, wanted: Wanted, advance: Advance = lambda _: None
+) -> list[Said]:
+    """Write what is wanted of a partition into a directory that is empty, with all that a broker wants there. What is to be said of
+    it. Memory holds the batch headers of one segment, and the offsets of all batches. Raises OSError."""
+    job = _Job(wanted, not_committed(partition.segments) if wanted.flatten else Aborted())
+    with LogWriter(out) as log:
+        for i, segment in enumerate(partition.segments):
+            job.segment(log, segment, _next_base(partition.segments, i))
+            advance(segment.size)
+        job.end(log)
+    whose = not wanted.flatten
+    segments = finish(partition, out, log.segments, job.epochs, job.last + 1, producers=whose)
+    return [*job.account.rows(), *open_transactions(segments)]
+
+
+def finish(
+    source: Partition,
+    out: Path,
+    written: Sequence[tuple[Path, int]],
+    epochs: Sequence[tuple[int, int]],
+    end: int,
+    *,
+    producers: bool = True,
+) -> list[Segment]:
+    """Write what belongs beside segments that are there: indexes, producer snapshots, leader epochs, the topic's id. ``written`` are
+    the paths of the segments and their base offsets, ``epochs`` the leader epochs of their batches (see
+    :func:`~kafka_log.write.checkpoints.write_leader_epochs`), ``end`` the offset after the last batch. Without ``producers`` nobody's
+    transactions go on where the log begins. Raises OSError."""
+    last = len(written) - 1
+    segments = [
+        Segment(
+            path, source.topic, source.partition, base, path.stat().st_size, "live", rolled=i < last
+        )
+        for i, (path, base) in enumerate(written)
+    ]
+    if segments:
+        if producers:
+            _copy_first_snapshot(source, segments[0], out)
+        if write_indexes(segments, out):
+            raise OSError(f"{out}: what was written there cannot be read again")
+        write_leader_epochs(source.directory, out, epochs, segments[0].base_offset, end)
+    copy_partition_metadata(source.directory, out)
+    return segments
+
+
+def open_transactions(segments: Sequence[Segment]) -> list[Said]:
+    """What is to be said of transactions that have not ended: from the first of them on, consumers that read committed records get
+    nothing."""
+    found = transactions(segments) if segments else None
+    if found is None:
+        return []
+    return [
+        Said(
+            _file_of(first, segments),
+            "open",
+            first_offset=first,
+            reason=f"the transaction of producer {producer} has not ended: read_committed gives nothing from here on",
+        )
+        for producer, first in found.begun
+    ]
+
+
+def _file_of(offset: int, segments: Sequence[Segment]) -> str:
+    """The segment that an offset lies in."""
+    before = [segment.path.name for segment in segments if segment.base_offset <= offset]
+    return before[-1] if before else segments[0].path.name
+
+
+def _next_base(segments: Sequence[Segment], i: int) -> int | None:
+    """The first offset that belongs to the segment after one, as far as names say."""
+    state = segments[i].state
+    found = (base_of(s) for s in segments[i + 1 :] if s.state == state)
+    return next((base for base in found if base is not None), None)
+
+
+def _copy_first_snapshot(source: Partition, first: Segment, out: Path) -> None:
+    """What the broker knew of producers where the log begins: their batches may be gone."""
+    name = f"{first.base_offset:020d}.snapshot"
+    if first.base_offset and producers_of(source.directory / name) is not None:
+        shutil.copyfile(source.directory / name, out / name)
+
+
+class _Job:
+    """What is done, segment by segment."""
+
+    def __init__(self, wanted: Wanted, hidden: Aborted) -> None:
+        self.account = Account()
+        self.epochs: list[tuple[int, int]] = []
+        self.last = -1
+        """The last offset that is written."""
+        self._wanted = wanted
+        self._hidden = hidden
+        self._end = 0  # the offset after the last one that was there, and belongs to the log
+        self._empty: int | None = (
+            None  # the base offset of the last segment, if nothing of it is written
+        )
+
+    def segment(self, log: LogWriter, segment: Segment, next_base: int | None) -> None:
+        """Write what is wanted of one."""
+        wanted, base = self._wanted, base_of(segment)
+        if not wanted.needs(base, next_base):
+            return
+        name = utf8(segment.path.name)
+        found = contents(segment)
+        headers = found.headers
+        there = placed(found, next_base, self.last, wanted.keep_damaged)
+        inside = wanted.inside(found)
+        taken = there & inside
+        rewritten = np.zeros(len(headers), np.bool_)
+        if wanted.flatten:
+            taken &= ~self._uncommitted(name, found, taken)
+            rewritten = taken & has_producer(headers)
+        begins = wanted.is_all or taken.argmax() == there.argmax()
+        anew: list[Anew] = []
+        is_new = base is not None and base > max(self.last, log.base_offset)
+        if base is not None and is_new and wanted.is_all and not len(headers) and not found.lost:
+            log.begin(base)
+        if taken.any():
+            anew = write_batches(
+                log,
+                found,
+                taken,
+                rewritten,
+                base if begins and is_new else None,
+                keep_damaged=wanted.keep_damaged,
+                constants=NO_PRODUCER if wanted.flatten else {},
+            )
+        self.account.taken(name, found, taken, rewritten)
+        for one in anew:
+            self.account.anew(name, found, one)
+        self._say_lost(name, found, inside)
+        self.account.untaken(name, found, inside & ~there)
+        self._note(headers, there, taken, base)
+
+    def end(self, log: LogWriter) -> None:
+        """The log ends where it did, also where its last batches are not taken, with a batch without records, as compaction leaves them.
+        Consumers may have seen the offsets that new records would have otherwise, and go on from there."""
+        if not self._wanted.is_all:
+            return
+        if not log.segments:
+            log.begin(self._end)
+        first, last = self.last + 1, self._end - 1
+        if first <= last and log.base_offset < first:
+            if last - log.base_offset > MAX_RELATIVE:
+                log.begin(max(first, last - MAX_RELATIVE))
+                first = log.base_offset
+            epoch = self.epochs[-1][0] if self.epochs else -1
+            log.write(without_records(first, last, epoch))
+            self.last = last
+
+    def _uncommitted(self, name: str, found: Contents, taken: Any) -> Any:
+        """Which batches hold no committed data."""
+        control = found.headers.is_control
+        hidden = is_hidden(found.headers, self._hidden)
+        self.account.left_out(name, found, taken & control, "transaction markers and the like")
+        why = "transactions that were aborted, or have not ended"
+        self.account.left_out(name, found, taken & hidden, why)
+        return control | hidden
+
+    def _say_lost(self, name: str, found: Contents, inside: Any) -> None:
+        troubled = {int(found.headers.position[i]): i for i in found.troubles}
+        for lost in found.lost:
+            i = troubled.get(lost.start)
+            if self._wanted.concerns(lost) if i is None else inside[i]:
+                self.account.lost(name, lost)
+
+    def _note(self, headers: Headers, there: Any, taken: Any, base: int | None) -> None:
+        if taken.any():
+            self.last = int(headers.last[taken][-1])
+        self._end = max(self._end, base or 0, self.last + 1)
+        if there.any():
+            self._end = max(self._end, int(headers.last[there][-1]) + 1)
+        rows = np.flatnonzero(taken & (headers.magic >= 2) & (headers.leader_epoch >= 0))
+        for epoch in np.unique(headers.leader_epoch[rows]).tolist():
+            if not self.epochs or epoch > self.epochs[-1][0]:
+                first = headers.first[rows[headers.leader_epoch[rows] == epoch][0]]
+                self.epochs.append((epoch, int(first)))

@@ -1,0 +1,106 @@
+"""What a broker knows of the producers of a partition, from its batches: for transaction indexes and producer snapshots.
+
+The rules are those of Kafka's ProducerStateManager when it goes through a log that is there already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kafka_codecs import PRODUCER_SNAPSHOT, TRANSACTION_INDEX_ENTRY, ControlRecordType
+from kafka_log.disk.markers import Marker
+
+
+class ProducerBatch(NamedTuple):
+    """What counts of a batch with a producer id: columns of the view batches, timestamps in milliseconds."""
+
+    base_offset: int
+    last_offset: int
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    is_transactional: bool
+    max_timestamp: int
+
+
+@dataclass(slots=True)
+class _Producer:
+    """An entry of a producer snapshot."""
+
+    producer_epoch: int
+    last_sequence: int = -1
+    last_offset: int = -1
+    offset_delta: int = 0
+    timestamp: int = -1
+    coordinator_epoch: int = -1
+    current_txn_first_offset: int = -1
+
+    def move_to(self, epoch: int) -> None:
+        """A new epoch forgets the batches of the one before."""
+        if epoch != self.producer_epoch:
+            self.producer_epoch = epoch
+            self.last_sequence = self.last_offset = -1
+            self.offset_delta = 0
+
+
+_NAMES = tuple(_Producer.__slots__)
+
+
+class ProducerStates:
+    """The producers of one partition. ``before`` are the entries of the producer snapshot where its log begins."""
+
+    def __init__(self, before: Iterable[Any] = ()) -> None:
+        self._producers = {
+            entry.producer_id: _Producer(*(getattr(entry, name) for name in _NAMES))
+            for entry in before
+        }
+        self._open = {
+            producer: one.current_txn_first_offset
+            for producer, one in self._producers.items()
+            if one.current_txn_first_offset >= 0
+        }
+
+    def add(self, batch: ProducerBatch) -> None:
+        """A batch of data that has a producer id."""
+        one = self._producers.get(batch.producer_id)
+        if one is None:
+            one = self._producers[batch.producer_id] = _Producer(batch.producer_epoch)
+        one.move_to(batch.producer_epoch)
+        one.last_sequence = batch.last_sequence
+        one.last_offset = batch.last_offset
+        one.offset_delta = batch.last_offset - batch.base_offset
+        one.timestamp = batch.max_timestamp
+        if batch.is_transactional and one.current_txn_first_offset < 0:
+            one.current_txn_first_offset = batch.base_offset
+            self._open[batch.producer_id] = batch.base_offset
+
+    def end(self, batch: ProducerBatch, marker: Marker) -> bytes:
+        """A marker. What it adds to the transaction index: nothing, unless it aborts a transaction that has records."""
+        one = self._producers.get(batch.producer_id)
+        if one is None:
+            one = self._producers[batch.producer_id] = _Producer(batch.producer_epoch)
+        one.move_to(batch.producer_epoch)
+        one.coordinator_epoch = marker.coordinator_epoch
+        one.timestamp = batch.max_timestamp
+        one.current_txn_first_offset = -1
+        first = self._open.pop(batch.producer_id, None)
+        if first is None or marker.kind is not ControlRecordType.ABORT:
+            return b""
+        entry = {
+            "version": 0,
+            "producer_id": batch.producer_id,
+            "first_offset": first,
+            "last_offset": batch.base_offset,
+            "last_stable_offset": min(self._open.values(), default=batch.base_offset + 1),
+        }
+        return bytes(TRANSACTION_INDEX_ENTRY.build(entry))
+
+    def snapshot(self) -> bytes:
+        """The producer snapshot at this place."""
+        entries = [
+            {"producer_id": producer} | {name: getattr(one, name) for name in _NAMES}
+            for producer, one in self._producers.items()
+        ]
+        return bytes(PRODUCER_SNAPSHOT.build({"version": 1, "entries": entries}))

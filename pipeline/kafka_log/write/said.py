@@ -1,0 +1,72 @@
+"""What the commands that write logs say of what they did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+
+SAID = pa.schema(
+    [
+        pa.field("topic", pa.string(), False),
+        pa.field("partition", pa.int64(), False),
+        pa.field(
+            "file",
+            pa.string(),
+            False,
+            {"doc": "The segment that was read; for open the one that was written."},
+        ),
+        pa.field(
+            "what",
+            pa.string(),
+            False,
+            {
+                "doc": "kept: as it was. rewritten: written anew. left out: not asked for. twice: its offsets are there from elsewhere. "
+                "lost: not there any more. open: a transaction that has not ended. indexed: has indexes."
+            },
+        ),
+        pa.field("batches", pa.int64()),
+        pa.field("records", pa.int64()),
+        pa.field(
+            "byte",
+            pa.int64(),
+            metadata={"doc": "Where in the file it begins; null where batches lie apart."},
+        ),
+        pa.field("bytes", pa.int64(), metadata={"doc": "How many it has in the file."}),
+        pa.field("first_offset", pa.int64()),
+        pa.field("last_offset", pa.int64()),
+        pa.field("reason", pa.string()),
+    ]
+)
+
+
+@dataclass(slots=True)
+class Said:
+    """A row of :data:`SAID`, of one partition."""
+
+    file: str
+    what: str
+    batches: int | None = None
+    records: int | None = None
+    byte: int | None = None
+    bytes: int | None = None
+    first_offset: int | None = None
+    last_offset: int | None = None
+    reason: str | None = None
+
+
+def as_rows(topic: str, partition: int, said: Iterable[Said]) -> list[dict[str, Any]]:
+    """The rows of a partition, as plain values."""
+    return [{"topic": topic, "partition": partition, **asdict(one)} for one in said]
+
+
+def said_table(rows: list[dict[str, Any]]) -> pa.Table:
+    """All rows as a table."""
+    return pa.Table.from_pylist(rows, schema=SAID)
+
+
+def is_lost(table: pa.Table) -> bool:
+    """Whether a table says that something was lost."""
+    return "lost" in table.column("what").to_pylist()

@@ -1,0 +1,266 @@
+"""Segments written again: good batches byte for byte, others from their records."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import FileIO
+from itertools import chain
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+import numpy as np
+import pyarrow as pa
+
+from codecgen.runtime.errors import CodecError
+from kafka_codecs import LOG_ENTRY, RECORD_BATCH
+from kafka_codecs.arrow.records import RECORDS
+from kafka_log.disk.directory import Segment
+from kafka_log.disk.placement import MAX_RELATIVE
+from kafka_log.segment.columnar import Scanner
+from kafka_log.segment.framing import layout_of
+from kafka_log.segment.model import Policy
+from kafka_log.segment.positioned_reads import open_segment, read_exactly
+from kafka_log.write.contents import Contents
+from kafka_log.write.encoding import encode
+
+CHUNK = 8 << 20
+BATCH_BYTES = 1 << 28
+"""Batches that are written anew are not cut: they end where they did."""
+
+MAX_SEGMENT = (1 << 31) - 1
+"""Brokers have no larger segments."""
+
+NO_PRODUCER = {"producer_id": -1, "producer_epoch": -1, "sequence": -1, "is_transactional": False}
+"""Columns of records that belong to no transaction."""
+
+_TOLD = ("position", "crc_ok")
+_COLUMNS = [*(column.name for column in RECORDS.columns), "crc_ok"]
+
+
+class LogWriter:
+    """The segments of one partition, written one after the other into a directory. Files are named after their first offset, and are
+    on the disk when it is closed."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.segments: list[tuple[Path, int]] = []
+        """Paths and base offsets."""
+        self.size = 0
+        """Bytes of the last segment."""
+        self._file: BinaryIO | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._close(whole=kind is None)
+
+    @property
+    def base_offset(self) -> int:
+        """That of the last segment, -1 before there is one."""
+        return self.segments[-1][1] if self.segments else -1
+
+    def begin(self, base_offset: int) -> None:
+        """End the segment before, and begin one."""
+        self._close(whole=True)
+        path = self.directory / f"{base_offset:020d}.log"
+        self._file = path.open("xb")
+        self.segments.append((path, base_offset))
+        self.size = 0
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Whole batches."""
+        if self._file is None:
+            raise ValueError("no segment was begun")
+        self.size += len(data)
+        self._file.write(data)
+
+    def copy(self, file: FileIO, start: int, end: int) -> None:
+        """Bytes of another file. Raises UnreadableError."""
+        for position in range(start, end, CHUNK):
+            self.write(read_exactly(file, position, min(CHUNK, end - position)))
+
+    def _close(self, whole: bool) -> None:
+        if self._file is not None:
+            with self._file as file:
+                if whole:
+                    file.flush()
+                    os.fsync(file.fileno())
+            self._file = None
+
+
+class Rows:
+    """The records of a segment as rows, for batches that are written anew; these are asked for in the order of the file."""
+
+    def __init__(self, segment: Segment) -> None:
+        scanner = Scanner(
+            segment.path, _COLUMNS, Policy.SALVAGE, tail=segment.tail, size=segment.size
+        )
+        self._batches = iter(scanner)
+        self._rest: pa.RecordBatch | None = None
+
+    def of(self, positions: Any) -> Iterator[pa.RecordBatch]:
+        """The rows of the batches at some places, which rise."""
+        last = int(positions[-1])
+        while (rows := self._rest or next(self._batches, None)) is not None:
+            at = rows.column("position").to_numpy()
+            end = int(np.searchsorted(at, last, side="right"))
+            self._rest = rows.slice(end) if end < len(at) else None
+            here = np.isin(at[:end], positions)
+            if here.any():
+                yield rows.slice(0, end).filter(pa.array(here))
+            if self._rest is not None:
+                return
+
+
+@dataclass(frozen=True, slots=True)
+class Anew:
+    """A batch that was not good, written anew: how many of its records are written, and how many that can be read are not; ``error``
+    says why where it is not for their checksums."""
+
+    index: int
+    written: int
+    left_out: int
+    error: str | None = None
+
+
+def without_records(first: int, last: int, leader_epoch: int) -> bytes:
+    """A batch with some offsets and no records."""
+    batch = {
+        "base_offset": first,
+        "last_offset_delta": last - first,
+        "partition_leader_epoch": leader_epoch,
+        "records": [],
+    }
+    return bytes(RECORD_BATCH.build(batch))
+
+
+def write_batches(
+    log: LogWriter,
+    found: Contents,
+    taken: Any,
+    rewritten: Any,
+    name: int | None,
+    *,
+    keep_damaged: bool,
+    constants: dict[str, Any],
+) -> list[Anew]:
+    """Write the batches of a segment that are ``taken``. Those that are good are copied, but for those that are to be ``rewritten`` with
+    ``constants`` in the place of columns. Of those that are not good the records are written without those whose checksum is wrong,
+    unless ``keep_damaged``.
+
+    The segment is called ``name``, or after the first offset that is written in it where that is None. Raises OSError.
+    """
+    anew: list[Anew] = []
+    rows = Rows(found.segment) if found.troubles or bool(rewritten.any()) else None
+    with open_segment(found.segment.path) as file:
+        for run in _runs(found, taken, rewritten, name):
+            if run.base is not None:
+                log.begin(run.base)
+            if run.kind == _COPY:
+                log.copy(file, run.start, run.end)
+                continue
+            assert rows is not None
+            given = rows.of(found.headers.position[list(run.batches)])
+            if run.kind == _REWRITE:
+                for piece in _encoded(given, constants):
+                    log.write(piece)
+            else:
+                (index,) = run.batches
+                version = {"magic": _version(int(found.headers.magic[index]))}
+                anew.append(_write_anew(log, index, list(given), keep_damaged, constants | version))
+    if log.size > MAX_SEGMENT:
+        raise OSError(f"{found.segment.path}: what is written of it is too large for a segment")
+    return anew
+
+
+def _version(magic: int) -> int:
+    """The version of the format that a batch is read as."""
+    layout = layout_of(magic)
+    return next(version for version, known in LOG_ENTRY.cases.items() if known is layout)
+
+
+def _write_anew(
+    log: LogWriter,
+    index: int,
+    given: list[pa.RecordBatch],
+    keep_damaged: bool,
+    constants: dict[str, Any],
+) -> Anew:
+    there = sum(rows.num_rows for rows in given)
+    if not keep_damaged:
+        given = [rows.filter(_not_false(rows.column("crc_ok"))) for rows in given]
+    written = sum(rows.num_rows for rows in given)
+    try:
+        pieces = list(_encoded(iter(given), constants))
+    except CodecError as error:  # damage has made values that no batch can hold
+        return Anew(index, 0, there, str(error))
+    for piece in pieces:
+        log.write(piece)
+    return Anew(index, written, there - written)
+
+
+def _not_false(column: pa.Array) -> pa.Array:
+    return column.fill_null(True)
+
+
+def _encoded(given: Iterator[pa.RecordBatch], constants: dict[str, Any]) -> Iterator[memoryview]:
+    columns = [name for name in _COLUMNS if name not in _TOLD and name not in constants]
+    first = next(given, None)
+    if first is None:
+        return iter(())
+    batches = (rows.select(columns) for rows in chain([first], given))
+    stream = pa.RecordBatchReader.from_batches(first.select(columns).schema, batches)
+    return encode(stream, batch_bytes=BATCH_BYTES, **constants)
+
+
+_COPY, _REWRITE, _ANEW = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Batches that are written in one go. ``base`` begins a segment."""
+
+    kind: int
+    batches: range | list[int]
+    start: int
+    end: int
+    base: int | None
+
+
+def _runs(found: Contents, taken: Any, rewritten: Any, name: int | None) -> Iterator[_Run]:
+    headers = found.headers
+    base: int | None = None
+    begins = True
+    size = 0
+    run: list[int] = []
+    kind, start, end = _COPY, 0, 0
+    new_base: int | None = None
+    for i in np.flatnonzero(taken).tolist():
+        position, length = int(headers.position[i]), int(headers.size[i])
+        first, last = int(headers.first[i]), int(headers.last[i])
+        of = _ANEW if i in found.troubles else _REWRITE if rewritten[i] else _COPY
+        if not begins and base is not None:
+            begins = last - base > MAX_RELATIVE or size + length > MAX_SEGMENT
+        goes_on = of == kind and kind != _ANEW and (kind == _REWRITE or position == end)
+        if run and (begins or not goes_on):
+            yield _Run(kind, run, start, end, new_base)
+            run, new_base = [], None
+        if begins:
+            base = new_base = first if name is None or base is not None else name
+            begins, size = False, 0
+        if not run:
+            kind, start = of, position
+        run.append(i)
+        end = position + length
+        size += length
+    if run:
+        yield _Run(kind, run, start, end, new_base)

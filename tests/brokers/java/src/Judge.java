@@ -1,0 +1,195 @@
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.record.internal.FileRecords;
+import org.apache.kafka.common.record.internal.Record;
+import org.apache.kafka.common.record.internal.RecordBatch;
+import org.apache.kafka.common.utils.internals.BufferSupplier;
+import org.apache.kafka.common.utils.internals.CloseableIterator;
+
+import java.io.BufferedOutputStream;
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+
+/**
+ * Prints what Kafka's own reader makes of the segment files named on standard input, one path a line: JSON lines with the
+ * names of the reference vectors, and an "end" line for each file.
+ *
+ * <p>Unlike ReadBack it goes on where it can: a checksum that is wrong is told, a value that cannot be had is null, and the
+ * records before an error are given. Errors are told by where they were met; their classes and texts are not compared.
+ */
+public final class Judge {
+    private interface Value {
+        Object get() throws Exception;
+    }
+
+    private final PrintStream out;
+
+    private Judge(PrintStream out) {
+        this.out = out;
+    }
+
+    public static void main(String[] args) throws Exception {
+        FileOutputStream raw = new FileOutputStream(FileDescriptor.out);
+        PrintStream out = new PrintStream(new BufferedOutputStream(raw, 1 << 16), false, StandardCharsets.UTF_8);
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String path = in.readLine(); path != null; path = in.readLine()) {
+            new Judge(out).file(new File(path));
+            out.flush();
+        }
+    }
+
+    private void print(ObjectNode row) throws Exception {
+        out.println(Lines.JSON.writeValueAsString(row));
+    }
+
+    private static ObjectNode row(String type) {
+        return Lines.JSON.createObjectNode().put("type", type);
+    }
+
+    /** Records of damaged batches may ask for any memory: an Error is an answer too. */
+    private void file(File path) throws Exception {
+        long size = path.length();
+        long position = 0;
+        long valid = 0;
+        boolean stillValid = true;
+        long batches = 0;
+        long records = 0;
+        Throwable error = null;
+        try (FileRecords file = FileRecords.open(path, false)) {
+            Iterator<? extends RecordBatch> it = file.batchIterator();
+            while (true) {
+                RecordBatch batch;
+                try {
+                    if (!it.hasNext()) {
+                        break;
+                    }
+                    batch = it.next();
+                } catch (Throwable e) {
+                    error = e;
+                    break;
+                }
+                ObjectNode row = row("batch").put("position", position).put("sizeInBytes", batch.sizeInBytes());
+                ArrayNode errors = Lines.JSON.createArrayNode();
+                header(batch, row, errors);
+                stillValid &= row.get("ensureValid").asBoolean();
+                position += batch.sizeInBytes();
+                valid = stillValid ? position : valid;
+                List<ObjectNode> found = new ArrayList<>();
+                records(batch, found, errors);
+                if (!errors.isEmpty()) {
+                    row.set("errors", errors);
+                }
+                print(row);
+                for (ObjectNode record : found) {
+                    print(record);
+                }
+                records += found.size();
+                batches++;
+            }
+        }
+        String stop = error != null ? "error" : position == size ? "eof" : "partial";
+        print(row("end").put("batches", batches).put("records", records).put("validBytes", valid)
+            .put("iteratedBytes", position).put("trailingBytes", size - position).put("stop", stop)
+            .put("exception", error == null ? null : error.toString()));
+    }
+
+    private static void header(RecordBatch batch, ObjectNode row, ArrayNode errors) {
+        value(row, errors, "baseOffset", batch::baseOffset);
+        value(row, errors, "lastOffset", batch::lastOffset);
+        value(row, errors, "nextOffset", batch::nextOffset);
+        value(row, errors, "magic", batch::magic);
+        value(row, errors, "crc", batch::checksum);
+        value(row, errors, "isValid", batch::isValid);
+        boolean valid = true;
+        try {
+            batch.ensureValid();
+        } catch (Throwable e) {
+            valid = false;
+        }
+        row.put("ensureValid", valid);
+        value(row, errors, "compression", () -> batch.compressionType().name);
+        value(row, errors, "timestampType", () -> batch.timestampType().name);
+        value(row, errors, "maxTimestamp", batch::maxTimestamp);
+        value(row, errors, "producerId", batch::producerId);
+        value(row, errors, "producerEpoch", batch::producerEpoch);
+        value(row, errors, "baseSequence", batch::baseSequence);
+        value(row, errors, "lastSequence", batch::lastSequence);
+        value(row, errors, "isTransactional", batch::isTransactional);
+        value(row, errors, "isControl", batch::isControlBatch);
+        value(row, errors, "partitionLeaderEpoch", batch::partitionLeaderEpoch);
+        value(row, errors, "deleteHorizonMs", () -> {
+            boolean there = batch.deleteHorizonMs().isPresent();
+            return there ? (Object) batch.deleteHorizonMs().getAsLong() : null;
+        });
+        value(row, errors, "count", batch::countOrNull);
+    }
+
+    private static void value(ObjectNode row, ArrayNode errors, String name, Value value) {
+        try {
+            row.set(name, Lines.JSON.valueToTree(value.get()));
+        } catch (Throwable e) {
+            row.putNull(name);
+            error(errors, name, e);
+        }
+    }
+
+    private static void error(ArrayNode errors, String at, Throwable e) {
+        Throwable cause = e.getCause();
+        errors.addObject().put("at", at).put("error", cause == null ? e.toString() : e + ", from " + cause);
+    }
+
+    private static void records(RecordBatch batch, List<ObjectNode> found, ArrayNode errors) {
+        CloseableIterator<Record> it = null;
+        try {
+            it = batch.streamingIterator(BufferSupplier.create());
+            while (it.hasNext()) {
+                found.add(record(it.next()));
+            }
+        } catch (Throwable e) {
+            error(errors, "records", e);
+        } finally {
+            if (it != null) {
+                it.close();
+            }
+        }
+    }
+
+    private static ObjectNode record(Record record) {
+        ObjectNode row = row("record").put("offset", record.offset())
+            .put("timestamp", record.timestamp())
+            .put("sequence", record.sequence())
+            .put("key", array(record.key()))
+            .put("value", array(record.value()));
+        ArrayNode headers = row.putArray("headers");
+        for (Header header : record.headers()) {
+            headers.addArray().add(header.key()).add(header.value());
+        }
+        boolean valid = true;
+        try {
+            record.ensureValid();
+        } catch (Throwable e) {
+            valid = false;
+        }
+        return row.put("isValid", valid);
+    }
+
+    private static byte[] array(ByteBuffer buffer) {
+        if (buffer == null) {
+            return null;
+        }
+        byte[] bytes = new byte[buffer.remaining()];
+        buffer.duplicate().get(bytes);
+        return bytes;
+    }
+}

@@ -1,0 +1,144 @@
+"""What salvage, cut and reindex write, under a real broker: it takes the files as they are, and makes the same indexes of them."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_log import LogDirectory, SegmentReader, discover, read_table
+from tests.log.sums import blob
+from tests.paths import SAMPLES
+
+from .brokers import KraftBroker
+from .expected import consume
+from .load import CLEAN_MARK, load_into_broker
+
+pytestmark = pytest.mark.broker
+
+INDEXES = (".index", ".timeindex", ".txnindex")
+RECOVERY_POINT = "recovery-point-offset-checkpoint"
+
+
+def flip(path: Path, at: float) -> None:
+    """Change a byte inside of the batch that lies about there in a segment, and none of its first."""
+    batches = list(SegmentReader(path))
+    batch = batches[int(at * len(batches))]
+    data = bytearray(path.read_bytes())
+    data[batch.position + batch.size - 5] ^= 4
+    path.write_bytes(data)
+
+
+def damaged(source: Path, target: Path, at: float) -> Path:
+    """A copy of a partition with a damaged batch in each segment."""
+    shutil.copytree(source, target)
+    for path in target.glob("*.log"):
+        if path.stat().st_size:
+            flip(path, at)
+    return target
+
+
+def written(tmp: Path) -> dict[str, Path]:
+    """Partitions that were written, by a word for each."""
+    found: dict[str, Path] = {}
+
+    def add(word: str, out: Path) -> None:
+        for partition in discover(out):
+            name = f"{partition.topic}-{partition.partition}"
+            if not name.startswith("__"):
+                found[f"{word}: {name}"] = partition.directory
+
+    for version in ("kafka-2.8", "kafka-4.x"):
+        LogDirectory(SAMPLES / version).salvage(tmp / version)
+        add(version, tmp / version)
+    four, old = SAMPLES / "kafka-4.x", SAMPLES / "kafka-2.8"
+    hurt = [four / "codecs-1", four / "transactions-1", four / "segments.small-1"]
+    hurt += [four / "idempotent-0", old / "v1-1", old / "v0-0", old / "mixed-0"]
+    for i, source in enumerate(hurt):
+        copy = damaged(source, tmp / "hurt" / f"{i}" / source.name, 0.3)
+        for word, options in (("damaged", {}), ("all", {"keep_damaged": True})):
+            LogDirectory(copy).salvage(tmp / word / f"{i}", **options)
+            add(f"{word} {i}", tmp / word / f"{i}")
+        LogDirectory(copy).salvage(tmp / "flat" / f"{i}", flatten=True)
+        add(f"flat {i}", tmp / "flat" / f"{i}")
+    LogDirectory(four, topics=["transactions", "segments.small"]).salvage(tmp / "f", flatten=True)
+    add("flat", tmp / "f")
+    small = LogDirectory(four / "segments.small-1")
+    small.cut(tmp / "cut", offsets=(50, 90))
+    add("cut", tmp / "cut")
+    first = read_table(four / "segments.small-1", ["timestamp"])["timestamp"].cast("int64")
+    middle = sorted(first.to_pylist())[len(first) // 2]
+    small.cut(tmp / "late", timestamps=(middle, None))
+    add("late", tmp / "late")
+    LogDirectory(four, topics="segments.small").reindex(tmp / "indexes")
+    for made in sorted((tmp / "indexes").glob("segments*")):
+        for path in (four / made.name).glob("*.log"):
+            shutil.copyfile(path, made / path.name)
+        found[f"reindexed: {made.name}"] = made
+    return found
+
+
+def digest(path: Path, isolation: str) -> dict[str, Any]:
+    """What a consumer says of a partition, from our rows."""
+    table = read_table(
+        path, ["offset", "timestamp", "key", "value", "headers"], isolation=isolation
+    )
+    table = table.set_column(1, "timestamp", table["timestamp"].cast("int64"))
+    out = hashlib.sha256()
+    for row in table.to_pylist():
+        out.update(struct.pack(">qq", row["offset"], row["timestamp"]))
+        out.update(blob(row["key"]) + blob(row["value"]))
+        out.update(struct.pack(">i", len(row["headers"])))
+        for header in row["headers"]:
+            out.update(blob(header["key"].encode()) + blob(header["value"]))
+    return {"count": table.num_rows, "sha256": out.hexdigest()}
+
+
+def same_rows(broker: KraftBroker, names: dict[str, str], sources: dict[str, Path]) -> None:
+    found = consume(broker)
+    for name, word in names.items():
+        for isolation in ("read_uncommitted", "read_committed"):
+            theirs, ours = found[name][isolation], digest(sources[name], isolation)
+            assert {key: theirs[key] for key in ours} == ours, (word, isolation)
+
+
+def no_errors(broker: KraftBroker) -> None:
+    lines = broker.log_text().splitlines()
+    wrong = ("ERROR", "orrupt", "Exception")
+    assert [line for line in lines if any(word in line for word in wrong)] == []
+
+
+def test_a_broker_takes_what_is_written(tmp_path: Path) -> None:
+    made = written(tmp_path)
+    assert len(made) > 60
+    sources = {f"written-{i}": path for i, path in enumerate(made.values())}
+    names = dict(zip(sources, made, strict=True))
+    before = {
+        name: {p.name: p.read_bytes() for p in path.iterdir() if p.suffix in (*INDEXES, ".log")}
+        for name, path in sources.items()
+    }
+    with load_into_broker(tmp_path / "broker", sources, recover=False) as broker:
+        no_errors(broker)
+        same_rows(broker, names, sources)
+        broker.stop()
+        # Now as after a crash: it makes all indexes anew, and cuts what it does not take.
+        for name in sources:
+            for path in (broker.log_dir / name).iterdir():
+                if path.suffix in (*INDEXES, ".snapshot"):
+                    path.unlink()
+        (broker.log_dir / CLEAN_MARK).unlink()
+        (broker.log_dir / RECOVERY_POINT).unlink()
+        broker.start()
+        no_errors(broker)
+        same_rows(broker, names, sources)
+        broker.stop()
+        for name, files in before.items():
+            for file, data in files.items():
+                path = broker.log_dir / name / file
+                theirs = path.read_bytes() if path.exists() else b""
+                assert theirs == data, (names[name], file)
+        broker.start()

@@ -1,0 +1,284 @@
+"""kafka-log salvage: what was good is as it was, what is written is good, and what is lost is said."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_codecs import PRODUCER_SNAPSHOT
+from kafka_log import LogDirectory, SegmentReader, discover
+from kafka_log.cli import main
+from tests.log.histories import History, history
+from tests.log.salvage_rows import GAPS, files, problems, rows, said, sound_rows
+from tests.log.test_reader import batch, message
+from tests.log.test_salvage_laws import MADE, VECTOR_FILES, hurt
+from tests.log.test_unreadable import bad
+from tests.paths import SAMPLES, VECTORS
+
+KEPT = (".log", "leader-epoch-checkpoint", "partition.metadata")
+BROKERS = ["kafka-2.8", "kafka-4.x"]
+
+
+def put(directory: Path, *segments: tuple[int, bytes]) -> Path:
+    """A partition's directory with segments."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for base, data in segments:
+        (directory / f"{base:020d}.log").write_bytes(data)
+    return directory
+
+
+@pytest.mark.parametrize("broker", BROKERS)
+def test_what_is_not_damaged_keeps_its_bytes(broker: str, tmp_path: Path) -> None:
+    before = files(SAMPLES / broker, "")
+    table = LogDirectory(SAMPLES / broker).salvage(tmp_path / "out")
+    assert files(tmp_path / "out", *KEPT) == files(SAMPLES / broker, *KEPT)
+    assert set(table.column("what").to_pylist()) <= {"kept", "open"}
+    assert problems(tmp_path / "out") == []
+    assert files(SAMPLES / broker, "") == before
+
+
+@pytest.mark.parametrize("broker", BROKERS)
+def test_snapshots_at_the_end_of_a_log_are_the_brokers(broker: str, tmp_path: Path) -> None:
+    LogDirectory(SAMPLES / broker).salvage(tmp_path)
+    there = 0
+    for name, ours in files(tmp_path, ".snapshot").items():
+        theirs = SAMPLES / broker / name
+        if theirs.exists() and not name.startswith("compacted-again"):  # an emptied marker
+            there += 1
+            read = [PRODUCER_SNAPSHOT.parse(data).entries for data in (ours, theirs.read_bytes())]
+            by_producer = [sorted(entries, key=lambda e: e.producer_id) for entries in read]
+            assert by_producer[0] == by_producer[1], name
+    assert there > 30
+
+
+def of_damage(tmp: Path, changed: bytes, base: int = 0) -> None:
+    """What salvage makes of a damaged segment is good, and has its sound records."""
+    source, out = tmp / "t-0", tmp / "out"
+    for old in (source, out):
+        shutil.rmtree(old, ignore_errors=True)
+    put(source, (base, changed))
+    table = LogDirectory(source).salvage(out)
+    assert problems(out, GAPS) == []
+    wanted, found = sound_rows(source), rows(out)
+    # Nothing is made up, nothing comes twice, and what is not there is said to be lost.
+    assert not Counter(found) - Counter(wanted)
+    if not said(table, "lost") and not said(table, "twice"):
+        assert found == wanted
+    if all(int(a[0]) < int(b[0]) for a, b in pairwise(wanted)) and not misplaced(table):
+        assert found == wanted
+
+
+def misplaced(table: pa.Table) -> bool:
+    """Whether whole batches are not taken for where they lie."""
+    return any("belong to another segment" in (row["reason"] or "") for row in table.to_pylist())
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("salvage")
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_of_damaged_batches(scratch: Path, data: st.DataObject) -> None:
+    first = data.draw(st.integers(0, len(MADE) - 6))
+    parts = MADE[first : first + 6]
+    ends = list(accumulate(map(len, parts), initial=0))
+    of_damage(scratch, data.draw(hurt(b"".join(parts), list(pairwise(ends)))))
+
+
+@given(st.data())
+@settings(max_examples=30, deadline=None)
+def test_all_that_can_be_read_is_kept_if_asked_for(scratch: Path, data: st.DataObject) -> None:
+    first = data.draw(st.integers(0, len(MADE) - 6))
+    parts = MADE[first : first + 6]
+    ends = list(accumulate(map(len, parts), initial=0))
+    source, out = scratch / "k" / "t-0", scratch / "kept"
+    for old in (source, out):
+        shutil.rmtree(old, ignore_errors=True)
+    put(source, (0, data.draw(hurt(b"".join(parts), list(pairwise(ends))))))
+    table = LogDirectory(source).salvage(out, keep_damaged=True)
+    assert problems(out, GAPS) == []
+    wanted, found = rows(source, policy="salvage"), rows(out)
+    assert not Counter(found) - Counter(wanted)
+    said_why = misplaced(table) or any("written" in (r["reason"] or "") for r in table.to_pylist())
+    if all(int(a[0]) < int(b[0]) for a, b in pairwise(wanted)) and not said_why:
+        assert found == wanted
+
+
+@pytest.mark.parametrize("file", VECTOR_FILES)
+def test_of_every_vector(scratch: Path, file: str) -> None:
+    whole = (VECTORS / file).read_bytes()
+    of_damage(scratch, whole)
+    of_damage(scratch, whole[: len(whole) * 2 // 3])
+
+
+def test_a_damaged_batch_is_lost_or_kept_as_asked(tmp_path: Path) -> None:
+    parts = [batch(0), batch(10, "none", 5, 40), batch(20)]
+    data = bytearray(b"".join(parts))
+    data[len(parts[0]) + len(parts[1]) - 10] ^= 1  # in a value
+    source = put(tmp_path / "t-0", (0, bytes(data)))
+    table = LogDirectory(source).salvage(tmp_path / "a")
+    (lost,) = said(table, "lost")
+    assert (lost["byte"], lost["bytes"]) == (len(parts[0]), len(parts[1]))
+    assert (lost["first_offset"], lost["last_offset"], lost["records"]) == (10, 14, 5)
+    assert "crc" in lost["reason"]
+    assert (tmp_path / "a/t-0" / f"{0:020d}.log").read_bytes() == parts[0] + parts[2]
+
+    table = LogDirectory(source).salvage(tmp_path / "b", keep_damaged=True)
+    assert said(table, "lost") == []
+    (row,) = said(table, "rewritten")
+    assert row["records"] == 5
+    assert rows(tmp_path / "b") == rows(source, policy="salvage")
+    assert problems(tmp_path / "b", GAPS) == []
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "lz4"])
+def test_what_is_whole_of_a_torn_batch(tmp_path: Path, codec: str) -> None:
+    whole = batch(0, codec, 20, 60)
+    source = put(tmp_path / "t-0", (0, whole[: len(whole) * 3 // 4]))
+    LogDirectory(source).salvage(tmp_path / "out")
+    found = rows(tmp_path / "out")
+    assert found == sound_rows(source)
+    assert len(found) < 20
+    if codec == "none":
+        assert found
+
+
+def test_bad_sectors(tmp_path: Path) -> None:
+    parts = [batch(i * 10, size=300) for i in range(30)]
+    source = put(tmp_path / "t-0", (0, b"".join(parts)))
+    ends = list(accumulate(map(len, parts), initial=0))
+    sector = ends[12] // 512 * 512
+    with bad(source / f"{0:020d}.log", [(sector, sector + 512)]):
+        table = LogDirectory(source).salvage(tmp_path / "out")
+        wanted = sound_rows(source)
+    assert rows(tmp_path / "out") == wanted
+    assert len(wanted) >= 84
+    assert any("cannot be read" in row["reason"] for row in said(table, "lost"))
+    assert problems(tmp_path / "out", GAPS) == []
+
+
+def committed(made: History) -> list[int]:
+    """What was written outside of transactions, or in one that was committed, and is there still."""
+    open_: dict[int, set[int]] = {}
+    for written in made.batches:
+        if written.kind == "data":
+            new = range(written.offset, written.offset + written.count)
+            open_.setdefault(written.producer, set()).update(new)
+        elif written.kind != "plain":
+            open_.pop(written.producer, None)
+    undecided = set().union(*open_.values())
+    return [o for o in made.uncommitted() if o not in made.aborted | undecided]
+
+
+def test_flatten_leaves_committed_data(tmp_path: Path) -> None:
+    for seed in range(40):
+        made = history(tmp_path / f"t-{seed}", seed)
+        table = LogDirectory(made.directory).salvage(tmp_path / f"out-{seed}", flatten=True)
+        out = tmp_path / f"out-{seed}"
+        found = rows(out, isolation="read_committed")
+        assert [int(row[0]) for row in found] == committed(made), seed
+        assert problems(out, GAPS) == [], seed
+        for partition in discover(out):
+            for segment in partition.segments:
+                for b in SegmentReader(segment.path):
+                    assert b.producer_id == -1
+                    assert not b.is_transactional and not b.is_control
+        assert not said(table, "lost")
+        ends = [LogDirectory(path).stat().to_pylist()[0] for path in (made.directory, out)]
+        assert ends[1]["segments"] >= 1
+
+
+def test_histories_are_as_they_were(tmp_path: Path) -> None:
+    """Also those whose first segments were deleted: the snapshot says which transactions began there."""
+    for seed in range(40):
+        made = history(tmp_path / f"t-{seed}", seed)
+        out = tmp_path / f"out-{seed}"
+        table = LogDirectory(made.directory).salvage(out)
+        assert rows(out) == rows(made.directory)
+        for isolation in ("read_committed", "read_uncommitted"):
+            ours, theirs = (rows(p, isolation=isolation) for p in (out, made.directory))
+            assert ours == theirs, seed
+        firsts = [row["first_offset"] for row in said(table, "open")]
+        assert min(firsts, default=None) == made.last_stable_offset, seed
+
+
+def test_a_lost_marker_leaves_a_transaction_open_unless_flat(tmp_path: Path) -> None:
+    source = tmp_path / "transactions-1"
+    shutil.copytree(SAMPLES / "kafka-4.x" / "transactions-1", source)
+    path = source / f"{0:020d}.log"
+    marker = [b for b in SegmentReader(path) if b.is_control][-1]
+    data = bytearray(path.read_bytes())
+    data[marker.position + marker.size - 1] ^= 1
+    path.write_bytes(data)
+    table = LogDirectory(source).salvage(tmp_path / "a")
+    (row,) = said(table, "open")
+    assert said(table, "lost")
+    out = tmp_path / "a"
+    assert max(int(r[0]) for r in rows(out, isolation="read_committed")) < row["first_offset"]
+    table = LogDirectory(source).salvage(tmp_path / "b", flatten=True)
+    assert said(table, "open") == []
+    flat = rows(tmp_path / "b")
+    assert rows(tmp_path / "b", isolation="read_committed") == flat
+    assert max(int(r[0]) for r in flat) > row["first_offset"]  # others go on behind it
+
+
+def test_the_log_ends_where_it_did(tmp_path: Path) -> None:
+    """New records must not have offsets that consumers have seen; and consumers must come to the end."""
+    source = SAMPLES / "kafka-4.x" / "transactions-0"
+    LogDirectory(source).salvage(tmp_path, flatten=True)
+    (partition,) = discover(tmp_path)
+    (segment,) = partition.segments
+    *_, last = SegmentReader(segment.path)
+    assert (last.base_offset, last.last_offset, last.records) == (48, 49, [])
+
+
+def test_segments_that_overlap(tmp_path: Path) -> None:
+    """As after a crash while a cleaned segment takes the place of two."""
+    parts = [batch(i * 3) for i in range(10)]
+    source = put(tmp_path / "t-0", (0, b"".join(parts)), (15, b"".join(parts[5:])))
+    table = LogDirectory(source).salvage(tmp_path / "out")
+    assert [int(row[0]) for row in rows(tmp_path / "out")] == list(range(30))
+    assert said(table, "lost") == []
+    (row,) = said(table, "twice")
+    assert (row["first_offset"], row["last_offset"], row["batches"]) == (15, 29, 5)
+    assert problems(tmp_path / "out") == []
+
+
+def test_batches_in_the_wrong_place(tmp_path: Path) -> None:
+    data = batch(0) + batch(30) + batch(10) + batch(20) + message(40)
+    source = put(tmp_path / "t-0", (0, data))
+    assert main(["salvage", str(source), "--out", str(tmp_path / "out")]) == 1
+    assert [int(row[0]) for row in rows(tmp_path / "out")] == [0, 1, 2, 10, 11, 12, 20, 21, 22, 40]
+    assert problems(tmp_path / "out", GAPS) == []
+
+
+def test_nothing_is_left(tmp_path: Path) -> None:
+    source = put(tmp_path / "t-0", (500, b"what is this?" * 99))
+    table = LogDirectory(source).salvage(tmp_path / "out")
+    assert said(table, "lost")
+    (partition,) = discover(tmp_path / "out")
+    assert [(s.base_offset, s.size) for s in partition.segments] == [(500, 0)]
+    assert problems(tmp_path / "out", GAPS) == []
+
+
+def test_zeros_that_nobody_wrote_are_no_loss(tmp_path: Path) -> None:
+    source = put(tmp_path / "t-0", (0, batch(0) + bytes(5000)))
+    assert main(["salvage", str(source), "--out", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out/t-0" / f"{0:020d}.log").read_bytes() == batch(0)
+
+
+def test_a_file_by_itself(tmp_path: Path) -> None:
+    path = tmp_path / "found.bin"
+    path.write_bytes(b"junk" + batch(70) + batch(80))
+    LogDirectory(path).salvage(tmp_path / "out")
+    assert [p.name for p in sorted((tmp_path / "out/found-0").glob("*.log"))] == [f"{70:020d}.log"]
+    assert [int(row[0]) for row in rows(tmp_path / "out")] == [70, 71, 72, 80, 81, 82]

@@ -1,0 +1,202 @@
+"""What is written is whole or not there, never over anything, and the same command goes on where it ended."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kafka_log import LogDirectory, discover
+from kafka_log.cli import main
+from kafka_log.write.beside import OutError
+from tests.log.salvage_rows import files, rows, said
+from tests.log.test_reader import batch
+from tests.log.test_salvage_verb import put
+from tests.paths import SAMPLES
+
+BROKER = SAMPLES / "kafka-4.x"
+COMMANDS = {
+    "salvage": [],
+    "cut": ["--offsets", "0:"],
+    "reindex": [],
+}
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_what_is_there_is_kept(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = [
+        verb,
+        str(BROKER),
+        "--topic",
+        "transactions",
+        *COMMANDS[verb],
+        "--out",
+        str(tmp_path),
+    ]
+    assert main(command) == 0
+    said_first = capsys.readouterr().out
+    times = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*")}
+    assert main(command) == 0
+    assert capsys.readouterr().out == said_first
+    assert {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*")} == times
+    # What is missing is made again, and more partitions may come.
+    before = files(tmp_path, "")
+    shutil.rmtree(tmp_path / "transactions-1")
+    assert main(command) == 0
+    assert files(tmp_path, "") == before
+    assert main([*command, "--topic", "codecs"]) == 0
+    assert len(discover(BROKER, ())) > len(list(tmp_path.glob("*-*"))) > 3
+
+
+def test_other_jobs_do_not_write_there(tmp_path: Path) -> None:
+    log = LogDirectory(BROKER, topics="transactions")
+    log.salvage(tmp_path / "out")
+    before = files(tmp_path, "")
+    with pytest.raises(OutError, match="not of this job"):
+        log.reindex(tmp_path / "out")
+    with pytest.raises(OutError, match="made of something else"):
+        log.salvage(tmp_path / "out", flatten=True)
+    grown = put(tmp_path / "transactions-0", (0, batch(0)))
+    with pytest.raises(OutError, match="made of something else"):
+        LogDirectory(grown).salvage(tmp_path / "out")
+    shutil.rmtree(grown)
+    assert files(tmp_path, "") == before
+
+
+def test_a_directory_that_is_not_empty(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(OutError, match=r"notes\.txt"):
+        LogDirectory(BROKER).salvage(tmp_path)
+    assert files(tmp_path, "") == {"notes.txt": b"mine"}
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_nothing_is_written_inside_of_what_is_read(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "logs"
+    source = put(root / "t-0", (0, batch(0)))
+    link = tmp_path / "link"
+    link.symlink_to(source)
+    before = files(tmp_path, "")
+    segment = source / f"{0:020d}.log"
+    for given, out in (
+        (root, root),
+        (root, root / "new"),
+        (source, source / "a" / "b"),
+        (segment, source / "new"),
+        (source, link / "new"),
+        (link, source / "new"),
+        (source, tmp_path / "elsewhere" / ".." / "logs" / "t-0" / "x"),
+    ):
+        assert main([verb, str(given), *COMMANDS[verb], "--out", str(out)]) == 2
+        assert "inside of" in capsys.readouterr().err
+    assert files(tmp_path, "") == before
+
+
+def many(root: Path) -> Path:
+    """Partitions that take a while."""
+    for i in range(12):
+        put(root / f"t-{i}", (0, b"".join(batch(j * 3, "gzip", size=900) for j in range(800))))
+    return root
+
+
+def started(source: Path, out: Path, verb: str = "salvage") -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "kafka_log", verb, str(source), "--out", str(out)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def wait_for_some(out: Path) -> None:
+    end = time.monotonic() + 60
+    while not (out / "t-1").exists() and time.monotonic() < end:
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_job_that_is_ended_in_the_middle_goes_on(tmp_path: Path, number: int) -> None:
+    source = many(tmp_path / "logs")
+    LogDirectory(source).salvage(tmp_path / "whole")
+    wanted = files(tmp_path / "whole", "")
+    out = tmp_path / "out"
+    with started(source, out) as process:
+        wait_for_some(out)
+        process.send_signal(number)
+        _, said_last = process.communicate(timeout=60)
+    if number == signal.SIGINT:
+        assert process.returncode == 2
+        assert b"the same command goes on" in said_last
+    there = {name for partition in discover(out) for name in [partition.directory.name]}
+    assert 0 < len(there) < 12
+    for name in there:
+        assert files(out / name, "") == files(tmp_path / "whole" / name, "")
+    LogDirectory(source).salvage(out)
+    assert files(out, "") == wanted
+
+
+def test_a_disk_that_is_full(tmp_path: Path) -> None:
+    """No file may have more bytes than this: writing fails as it does on a full disk."""
+    source = tmp_path / "logs"
+    put(source / "a-0", (0, batch(0)))
+    put(source / "b-0", (0, b"".join(batch(i * 3, size=3000) for i in range(40))))
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "kafka_log", "salvage", str(source), "--out", str(out)]
+
+    def little_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    done = subprocess.run(
+        command, capture_output=True, timeout=60, check=False, preexec_fn=little_room
+    )
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stderr
+    assert sorted(p.name for p in out.iterdir()) == ["a-0", "kafka-log-salvage.json"]
+    assert main(["salvage", str(source), "--out", str(out)]) == 0
+    assert files(out, ".log") == files(source, ".log")
+
+
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9-0")
+    source = put(tmp_path / "logs" / name, (0, batch(0)))
+    for _ in range(2):
+        assert main(["salvage", str(source), "--out", str(tmp_path / "out")]) == 0
+    assert files(tmp_path / "out" / name, ".log") == files(source, ".log")
+
+
+def test_the_same_partition_twice(tmp_path: Path) -> None:
+    for broker in ("1", "2"):
+        put(tmp_path / broker / "t-0", (0, batch(0)))
+    with pytest.raises(OutError, match="the same partition"):
+        LogDirectory([tmp_path / "1", tmp_path / "2"]).salvage(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_not_live_comes_when_asked_for(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    source = put(logs / "t-0", (6, batch(6)))
+    (source / f"{0:020d}.log.deleted").write_bytes(batch(0) + batch(3))
+    put(logs / f"gone-0.{'a' * 32}-delete", (0, batch(0)))
+    put(logs / f"t-1.{'b' * 32}-future", (0, batch(0)))
+    LogDirectory(logs).salvage(tmp_path / "live")
+    assert sorted(p.name for p in (tmp_path / "live").glob("*-*/")) == ["t-0"]
+    LogDirectory(logs, include=["deleted", "delete", "future"]).salvage(tmp_path / "all")
+    found = {p.directory.name: rows(p.directory) for p in discover(tmp_path / "all")}
+    assert {name: len(there) for name, there in found.items()} == {"t-0": 9, "gone-0": 3, "t-1": 3}
+    assert [int(row[0]) for row in found["t-0"]] == list(range(9))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
+def test_a_segment_that_may_not_be_read(tmp_path: Path) -> None:
+    source = put(tmp_path / "t-0", (0, batch(0)), (3, batch(3)))
+    (source / f"{0:020d}.log").chmod(0)
+    table = LogDirectory(source).salvage(tmp_path / "out")
+    assert [int(row[0]) for row in rows(tmp_path / "out")] == [3, 4, 5]
+    assert said(table, "lost")
