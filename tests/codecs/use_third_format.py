@@ -29,7 +29,8 @@ from kafka_log.cli import main as kafka_log
 from kafka_log.disk.transactions import Transaction, transactions
 from kafka_log.report.json_dump import objects
 from kafka_log.segment.block_reader import BlockReader
-from kafka_log.segment.columnar import BatchScanner, Engine, Scanner
+from kafka_log.segment.columnar import BatchScanner, Scanner
+from kafka_log.segment.kernels import Engine
 from kafka_log.tables.splits import record_batches
 from tests.arrow.rows import unpacked
 from tests.codecs.third_format import MAGIC

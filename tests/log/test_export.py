@@ -108,6 +108,18 @@ def test_what_is_whole_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert [e.made for e in export(discover(broker), out, overwrite=True)].count(True) == 1
 
 
+def test_what_is_whole_is_kept_when_others_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file is made of its own partition, whichever are exported with it; and of the records that were asked for."""
+    command = ["export", str(BROKER), "--out", str(tmp_path), "--key", "k1", "--key", "hex:00"]
+    assert main([*command, "--topic", "codecs", "--partition", "0"]) == 0
+    assert main([*command, "--topic", "codecs"]) == 0
+    assert "4 written, 1 as they were" in capsys.readouterr().err
+    assert main([*command, "--topic", "codecs", "--producer", "7"]) == 2
+    assert "made of something else" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"codecs-1.parquet": 5}'])
 def test_a_manifest_that_is_cut(tmp_path: Path, text: str) -> None:
     where = discover(BROKER / "codecs-1")

@@ -81,7 +81,7 @@ def until_error(path: Path, engine: Any, **options: Any) -> tuple[list[int], Cod
 @example(len(WHOLE), 3 << 20)
 @settings(max_examples=60, deadline=None)
 def test_an_active_segment_may_end_anywhere(
-    directory: Path, engine: str, policy: str, cut: int, zeros: int
+    directory: Path, engine: Any, policy: str, cut: int, zeros: int
 ) -> None:
     """Cut after any byte, and made longer in advance, or not. A cut by a few bytes inside of what is longer looks like damage:
     where zeros are, values might have been."""
@@ -156,7 +156,7 @@ def test_a_torn_batch_is_noted_and_salvage_lists_it(
     "tail",
     [bytes(17), bytes(18), bytes(9000), PARTS[0][:-1], PARTS[0][:5], PARTS[4][:60] + bytes(99)],
 )
-def test_the_same_in_a_rolled_segment_is_damage(alone: Path, engine: str, tail: bytes) -> None:
+def test_the_same_in_a_rolled_segment_is_damage(alone: Path, engine: Any, tail: bytes) -> None:
     alone.write_bytes(WHOLE + tail)
     alone.with_name(f"{30:020d}.log").write_bytes(batch(30) + bytes(4096))
     found, error = until_error(alone.parent, engine)

@@ -111,7 +111,7 @@ sectors = st.lists(
 @given(sectors, st.booleans(), st.sampled_from((100, 5000, 8 << 20)))
 @settings(max_examples=60, deadline=None)
 def test_only_batches_with_bad_sectors_are_lost(
-    log: Path, engine: str, ranges: list[Range], partial: bool, chunk_bytes: int
+    log: Path, engine: Any, ranges: list[Range], partial: bool, chunk_bytes: int
 ) -> None:
     path, _last = (segment.path for segment in discover(log)[0].segments)
     good = untouched(ranges)

@@ -343,7 +343,7 @@ def test_an_unfinished_batch_at_the_end_is_no_damage(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("policy", "on_damage"), [("strict", "keep"), ("strict", "drop"), ("salvage", "raise")]
 )
-def test_policies_that_do_not_go_with_it(policy: str, on_damage: str) -> None:
+def test_policies_that_do_not_go_with_it(policy: str, on_damage: Any) -> None:
     with pytest.raises(ValueError, match=f"the policy {policy}"):
         list(record_batches([], policy=policy, on_damage=on_damage))
 

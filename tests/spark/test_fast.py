@@ -201,7 +201,7 @@ def test_an_unknown_engine_is_refused() -> None:
     with pytest.raises(
         ValueError, match="no engine is called 'rust'; known: auto, construct, arrow"
     ):
-        Scan(engine="rust")
+        Scan(engine="rust")  # type: ignore[arg-type]
 
 
 @pytest.mark.spark

@@ -70,6 +70,8 @@ def export(
     out.mkdir(parents=True, exist_ok=True)
     manifest = _read_manifest(out)
     selection = changed(selection, policy, filters)
+    # Which partitions and states, the caller has said.
+    selection = selection.but(topics=None, partitions=None, include=())
     asked = {"columns": columns and list(columns), "view": view} | selection.plain()
     wanted = _plain({name: value for name, value in asked.items() if value is not None})
     for partition in partitions:
@@ -118,8 +120,6 @@ def _written(
         lost.append(f"{path}: bytes {of.start} to {of.end} are lost: {of.reason}")
 
     paths = [s.path for s in partition.segments]
-    # Which partitions and states, the caller has said.
-    selection = selection.but(topics=None, partitions=None, include=())
     if not columns and view is None:
         columns = ["topic", "partition", *_columns(selection)]
     with scan(paths, columns, selection=selection, view=view, on_lost=on_lost) as batches:

@@ -292,4 +292,4 @@ def checked_by(by: By | Iterable[By]) -> tuple[By, ...]:
             raise ValueError(f"there is no sum by {name!r}; known: {', '.join(BY)}")
     if not wanted:
         raise ValueError(f"by is empty; known: {', '.join(BY)}")
-    return wanted  # type: ignore[return-value]
+    return wanted
