@@ -1,7 +1,7 @@
 """The project's chores, on a machine that has Python 3.11 or newer and nothing else.
 
-    python demo/run.py demo [LOG_DIRECTORY ...]   read log directories with Spark (the samples, unless told);
-                                                  --engine construct reads with the reference codecs
+    python demo/run.py demo [LOG_DIRECTORY ...]   a few answers about log directories (the samples, unless told), and their
+                                                  records as a Spark table; --engine construct: by the reference codecs
     python demo/run.py test [PYTEST_ARGUMENT ...] the tests that need no broker, on all cores; with arguments: pytest's
     python demo/run.py generate                   write generated/ from schemas/
     python demo/run.py check                      formatting, types, imports, and that generated/ is current
@@ -143,7 +143,7 @@ def demo(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     demo_venv()
     java()
-    say("Generating the codecs from schemas/*.yaml")
+    say("The codecs, from schemas/*.yaml:")
     generate()
     logs = [path.absolute() for path in options.logs] or sample_logs()
     engine = ["--engine", options.engine] if options.engine else []
@@ -183,6 +183,7 @@ def check() -> None:
         "mypy": [PYTHON, "-m", "mypy"],
         "imports": [PYTHON.with_name("lint-imports" + PYTHON.suffix)],
         "schemas": [PYTHON, "-m", "codecgen", "check", "schemas"],
+        "docs/api is current": [PYTHON, "-m", "tests.api_pages", "--check"],
     }
     failed = [name for name, command in commands.items() if not succeeds(name, command)]
     say("== generated/ is current")

@@ -1,6 +1,6 @@
-"""Kafka log directories through Spark: what is in them, a few answers, and all records as Parquet.
+"""Kafka log directories without a broker: a few answers, all records as a Spark table, and as Parquet.
 
-Run by ``demo/run.py`` with the Python of ``.venv``. No broker runs, nothing leaves the machine.
+Run by ``demo/run.py`` with the Python of ``.venv``. Nothing leaves the machine.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from importlib.util import find_spec
 from pathlib import Path
 
+from next_steps import next_steps
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -31,6 +31,14 @@ ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "demo-output"
 OURS = "made-by-make-demo.txt"
 """A file that says that a directory is the demo's own and may be replaced."""
+QUESTIONS = (
+    ("Which transactions are open, and do they hang?", ("txn", "--state", "open")),
+    ("Is anything wrong?", ("check",)),
+    ("How far are the groups?", ("groups", "--states")),
+)
+"""What is asked, and the command that answers it."""
+LINES = 10
+"""Of an answer; the rest is counted."""
 
 
 class DemoError(Exception):
@@ -41,17 +49,34 @@ def say(text: str = "") -> None:
     print(text, flush=True)
 
 
-@contextmanager
-def step(text: str) -> Iterator[None]:
-    """Say what is being done, and how long it took."""
-    say(f"  {text} ...")
-    begun = time.monotonic()
-    yield
-    say(f"  ... {time.monotonic() - begun:.1f} s")
-
-
 def title(text: str) -> None:
     say(f"\n== {text}")
+
+
+# ---------------------------------------------------------------- the command line
+
+
+def ask(question: str, command: Sequence[str], paths: Sequence[Path]) -> None:
+    """Run ``kafka-log``, and show the first lines of what it says."""
+    verb, *options = command
+    shown = [os.path.relpath(p) if p.is_relative_to(Path.cwd()) else str(p) for p in paths]
+    arguments = [verb, *shown, *options]
+    title(question)
+    say(f"$ kafka-log {' '.join(arguments)}")
+    done = subprocess.run(
+        [sys.executable, "-m", "kafka_log", *arguments],
+        env={**os.environ, "COLUMNS": "100", "PYTHONUTF8": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+    )
+    lines = done.stdout.splitlines()
+    for line in lines[:LINES]:
+        say(line)
+    if len(lines) > LINES:
+        say(f"... and {len(lines) - LINES} more lines")
+    if done.returncode not in (0, 1):
+        raise DemoError(f"kafka-log {verb} ended with {done.returncode}")
 
 
 # ---------------------------------------------------------------- Spark
@@ -79,6 +104,26 @@ def start_spark(scratch: Path) -> SparkSession:
         .config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
         .getOrCreate()
     )
+
+
+@contextmanager
+def quietly(kept: Path) -> Iterator[None]:
+    """What programs that are started here say on stderr goes to a file: the JVM warns of what Spark does to it.
+
+    Raises what was raised, after it has shown the file.
+    """
+    sys.stderr.flush()
+    real = os.dup(2)
+    try:
+        with kept.open("wb") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    except BaseException:
+        os.write(real, kept.read_bytes())
+        raise
+    finally:
+        os.dup2(real, 2)
+        os.close(real)
 
 
 # ---------------------------------------------------------------- reading
@@ -116,74 +161,21 @@ def sizes(names: dict[Path, str]) -> None:
         topics = len({p.topic for p in partitions})
         size = sum(s.size for s in segments)
         say(
-            f"  {name}: {topics} topics, {len(partitions)} partitions,"
+            f"{name}: {topics} topics, {len(partitions)} partitions,"
             f" {len(segments)} segments, {size:,} bytes"
         )
 
 
-# ---------------------------------------------------------------- answers
-
-
-def answers(records: DataFrame) -> None:
+def largest_topics(records: DataFrame) -> None:
+    title("The same logs as a table in Spark: the topics with the most records")
     data = records.where(~F.col("isControl"))
-
-    title("All records have these columns")
-    records.printSchema()
-
-    title("A few records")
-    data.orderBy("log", "topic", "partition", "offset").selectExpr(
-        "log",
-        "topic",
-        "partition",
-        "offset",
-        "timestamp",
-        "make_valid_utf8(CAST(key AS STRING)) AS key",
-        "make_valid_utf8(CAST(substring(value, 1, 24) AS STRING)) AS value",
-        "transform(headers, h -> h.key) AS headers",
-        "compression",
-    ).where("topic NOT LIKE '\\\\_\\\\_%'").show(12, truncate=28)
-
-    title("How many, where, and from when to when")
-    data.groupBy("log", "topic", "partition").agg(
+    data.groupBy("log", "topic").agg(
         F.count(F.lit(1)).alias("records"),
         F.countDistinct("segment", "position").alias("batches"),
-        F.min("offset").alias("first"),
-        F.max("offset").alias("last"),
+        F.array_join(F.array_sort(F.collect_set("compression")), " ").alias("codecs"),
         F.min("timestamp").alias("from"),
         F.max("timestamp").alias("to"),
-    ).orderBy("log", "topic", "partition").show(100, truncate=False)
-
-    title("Formats and codecs")
-    data.groupBy("log", "magic", "compression").agg(
-        F.count(F.lit(1)).alias("records"),
-        F.countDistinct("segment", "position").alias("batches"),
-        F.sum(F.coalesce(F.length("value"), F.lit(0))).alias("value bytes"),
-    ).orderBy("log", "magic", "compression").show(100, truncate=False)
-
-    title("Producers that give their records sequence numbers")
-    data.where("producerId >= 0").groupBy("log", "topic", "producerId", "producerEpoch").agg(
-        F.count(F.lit(1)).alias("records"),
-        F.min("sequence").alias("first sequence"),
-        F.max("sequence").alias("last sequence"),
-        F.bool_or("isTransactional").alias("transactional"),
-    ).orderBy("log", "topic", "producerId", "producerEpoch").show(100, truncate=False)
-
-    title("Records that brokers wrote themselves")
-    records.where("isControl").groupBy("log", "topic", "controlType").count().orderBy(
-        "log", "topic", "controlType"
-    ).show(100, truncate=False)
-
-
-def show_transactions(found: DataFrame) -> None:
-    title("Transactions")
-    found.groupBy("log", "topic", "outcome").agg(
-        F.count(F.lit(1)).alias("transactions"), F.sum("records").alias("records")
-    ).orderBy("log", "topic", "outcome").show(100, truncate=False)
-
-    title("Transactions that were aborted, and those that never ended (OPEN)")
-    found.where("outcome != 'COMMIT'").orderBy("log", "topic", "partition", "firstOffset").show(
-        100, truncate=False
-    )
+    ).orderBy(F.desc("records"), "log", "topic").limit(6).show(truncate=False)
 
 
 def union(frames: Iterable[DataFrame]) -> DataFrame:
@@ -208,10 +200,8 @@ def check_output(output: Path) -> None:
 
 def write(records: DataFrame, found: DataFrame, beside: Path, output: Path) -> None:
     """Write beside the place, and only when all is there put it into the place."""
-    with step("records as Parquet"):
-        records.write.parquet(str(beside / "records"))
-    with step("transactions as Parquet"):
-        found.write.parquet(str(beside / "transactions"))
+    records.write.parquet(str(beside / "records"))
+    found.write.parquet(str(beside / "transactions"))
     (beside / OURS).write_text("Written by `make demo`, which may replace this directory.\n")
     old = beside.with_name("replaced")
     if output.exists():
@@ -226,7 +216,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--engine",
         choices=ENGINES,
-        default="arrow" if find_spec("numba") else "auto",
+        default="auto",
         help="the codecs that decode (default %(default)s)",
     )
     options = parser.parse_args(arguments)
@@ -234,12 +224,19 @@ def main(arguments: list[str]) -> int:
     scratch = Path(tempfile.mkdtemp(prefix=".demo-", dir=output.parent))
     try:
         check_output(output)
-        names = names_of(logs_of([path.absolute() for path in options.logs]))
+        paths = logs_of([path.absolute() for path in options.logs])
+        say("Kafka's log directories, read without a broker:")
+        sizes(names_of(paths))
+        own = [path for path in paths if not path.is_relative_to(ROOT / "samples")]
+        for question, command in QUESTIONS:
+            ask(question, command, own or paths[-1:])  # the samples are of two clusters
         java = find_java(os.environ, Path(sys.prefix) / "java")
         os.environ["JAVA_HOME"] = str(java.home)
-        say(f"Reading log directories with Spark on {java}")
-        sizes(names)
-        run(names, scratch, output, options.engine)
+        as_table(names_of(paths), scratch, output, options.engine)
+        shell = os.environ.get("SHELL", "")
+        say()
+        for line in next_steps(Path(sys.prefix), Path.cwd(), own, shell=shell):
+            say(line)
     except (DemoError, JavaNotFound) as error:
         print(f"\ndemo: {error}", file=sys.stderr)
         return 1
@@ -248,25 +245,19 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def run(names: dict[Path, str], scratch: Path, output: Path, engine: str) -> None:
-    with step("starting Spark"):
+def as_table(names: dict[Path, str], scratch: Path, output: Path, engine: str) -> None:
+    with quietly(scratch / "spark.txt"):
         session = start_spark(scratch)
     try:
-        with step(f"decoding every record (engine {engine})"):
-            frames = (read(session, path, name, engine) for path, name in names.items())
-            records = union(frames).cache()
-            total = records.count()
-        say(f"  {total:,} records")
-        answers(records)
-        found = all_transactions(records, names.values()).cache()
-        show_transactions(found)
-        title(f"Parquet in {output.name}/")
-        write(records, found, scratch / "new", output)
-        with step("reading it again"):
-            again = session.read.parquet(str(output / "records")).count()
+        frames = (read(session, path, name, engine) for path, name in names.items())
+        records = union(frames).cache()
+        largest_topics(records)
+        total = records.count()
+        write(records, all_transactions(records, names.values()), scratch / "new", output)
+        again = session.read.parquet(str(output / "records")).count()
         if again != total:
             raise DemoError(f"{again} records were read again from Parquet, not {total}")
-        say(f"  {again:,} records, the same number as in the logs")
+        say(f"{total:,} records and their transactions are in {output.name}/, as Parquet.")
     finally:
         session.stop()
 

@@ -25,6 +25,18 @@ def no_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
 
 
+TWICE = "large/"
+"""Reference files of many records: tests that go through all files read these in the slow run. What the reader gives of them is
+compared with Kafka's classes in every run."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    name = item.nodeid.partition("[")[2]
+    if TWICE in name.replace("large-", TWICE) and "test_vectors.py" not in item.nodeid:
+        item.add_marker(pytest.mark.slow)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In a process of pytest-xdist: bring the groups into the order in which they should begin."""

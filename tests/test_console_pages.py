@@ -17,9 +17,18 @@ TOOL = ROOT / "docs" / "tool"
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="commands are run by bash")
-@pytest.mark.parametrize("page", console_pages.PAGES, ids=lambda page: page.stem)
-def test_what_the_commands_print(page: Path) -> None:
-    assert page.read_text(encoding="utf-8") == console_pages.current(page)
+@pytest.mark.parametrize(
+    ("page", "processes"),
+    [
+        pytest.param(page, processes, id=f"{page.stem}{'-processes' * processes}", marks=marks)
+        for page in console_pages.PAGES
+        for processes in (False, True)
+        # Each command of that page loads all schemas.
+        for marks in [[pytest.mark.slow] * (processes or page == console_pages.VALUES)]
+    ],
+)
+def test_what_the_commands_print(page: Path, processes: bool) -> None:
+    assert page.read_text(encoding="utf-8") == console_pages.current(page, processes=processes)
 
 
 WITH_PYTHON = [

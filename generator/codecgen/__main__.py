@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from codecgen.runtime.extras import missing
+
 
 def main() -> int:
     """Run a command. Without PyYAML and Jinja2, which reading Kafka's bytes does not need, say what to install."""
@@ -12,11 +14,10 @@ def main() -> int:
 
         return run()
     except ModuleNotFoundError as error:
-        if error.name not in ("yaml", "jinja2"):
+        advice = missing("codecgen", error)
+        if advice is None:
             raise
-        sys.stderr.write(
-            f"codecgen: {error.name} is not installed: pip install 'kafka-codecs[generate]'\n"
-        )
+        sys.stderr.write(f"{advice}\n")
         return 2
 
 

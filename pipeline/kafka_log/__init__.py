@@ -45,14 +45,23 @@ _LATER = {
 """What needs pyarrow and numpy, or the codecs, which are imported when it is asked for."""
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:
 
-    found = globals()[name] = getattr(import_module(_LATER[name]), name)
-    return found
+    def __getattr__(name: str) -> Any:
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
 
+        from codecgen.runtime.extras import missing
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+        try:
+            found = globals()[name] = getattr(import_module(_LATER[name]), name)
+        except ModuleNotFoundError as error:
+            advice = missing(f"kafka_log.{name}", error)
+            if advice is None:
+                raise
+            raise ModuleNotFoundError(advice, name=error.name) from None
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -147,7 +148,8 @@ class LogDirectory:
         overwrite: bool = False,
         **filters: Unpack[RowFilters],
     ) -> Iterator[Exported]:
-        """Write a file for each partition, one after the other as this is iterated. See :func:`kafka_log.report.export.export`."""
+        """Write a file for each partition, one after the other as this is iterated. ``kind`` is ``parquet``, ``arrow``, ``jsonl`` or
+        ``csv``. Raises ExportError, and what :func:`~kafka_log.scan` raises; files that are whole stay. See :func:`kafka_log.report.export.export`."""
         from kafka_log.report.export import export
 
         return export(
@@ -192,13 +194,14 @@ class LogDirectory:
     def cut(
         self,
         out: Place,
+        offsets: Range | None = None,
+        timestamps: Range | None = None,
         *,
-        offsets: Range = (None, None),
-        timestamps: Range = (None, None),
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Write a part of the partitions below another directory, as :meth:`salvage` does: the batches of which an offset is in
-        ``offsets`` and a timestamp (milliseconds) in ``timestamps``. The first of a range is in, the end is not, None is open.
+        ``offsets`` and a timestamp (milliseconds) in ``timestamps``. The first of a range is in, the end is not, None is open; None for a
+        range is everything.
         Raises ValueError for what is no range, and as salvage."""
         from kafka_log.segment.ranges import checked_range
         from kafka_log.write import jobs
@@ -206,6 +209,27 @@ class LogDirectory:
 
         wanted = Wanted(checked_range("offsets", offsets), checked_range("timestamps", timestamps))
         return jobs.cut(self.partitions, Path(out), self._paths, wanted, advance)
+
+    def convert(
+        self,
+        out: Place,
+        *,
+        codec: str | None = None,
+        level: int | None = None,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """Write the partitions below another directory, as directories that a broker loads: messages of the formats before 0.11 as
+        record batches, and all compressed with ``codec`` (none, gzip, snappy, lz4, zstd; None: as they are) at a ``level`` of it
+        (None: the usual one; with one, what has the codec already is compressed anew). Records keep all that they have. Headers of
+        record batches too, but for what says how they are compressed; those that stay as they are keep their bytes.
+
+        A row of :data:`kafka_log.write.conversion.CONVERTED` for each segment, with its bytes before and after. What the same call has
+        written is kept. Raises CodecError for damage, ValueError for a codec or a level that there is not, and as :meth:`salvage`.
+        """
+        from kafka_log.write import jobs
+        from kafka_log.write.recompression import target
+
+        return jobs.convert(self.partitions, Path(out), self._paths, target(codec, level), advance)
 
     def reindex(
         self,
@@ -366,10 +390,16 @@ class LogDirectory:
         return state_table(found, what, as_of, topics=topics, numbers=numbers, salvage=salvage)
 
     def metadata_changes(
-        self, first: int, last: int, what: str = "topics", *, salvage: bool = False
+        self,
+        first: int | None = None,
+        last: int | None = None,
+        what: str = "topics",
+        *,
+        salvage: bool = False,
     ) -> pa.Table:
         """What is not the same after the records at two offsets: a row for each thing that was added, removed or changed, with the
-        columns that differ and what they said, as JSON. Raises as :meth:`metadata`."""
+        columns that differ and what they said, as JSON. ``first`` None is the earliest that can be told (with a log that begins at
+        offset 0: before its first record), ``last`` None the end. Raises as :meth:`metadata`."""
         from kafka_log.report.metadata_changes import change_table
 
         topics, numbers = _set(self._topics), _set(self._numbers)
@@ -410,8 +440,8 @@ class LogDirectory:
         file), ``first_offset`` and ``last_offset`` that are concerned, ``records`` (lost or at risk at most), ``meaning`` and
         ``remedy``. Numbers are null where unknown. Headers, checksums and the files beside the segments are checked; with
         ``deep`` every record is decoded too. ``offsets`` chooses findings that concern offsets of a range, or nobody knows which.
-        ``advance`` is told of bytes of segments that are done. Memory holds the batch
-        headers of one segment. A file that cannot be read is a finding. See :mod:`kafka_log.report.check`.
+        ``advance`` is told of bytes of segments that are done. Memory holds the batch headers of one segment. A file that cannot be read
+        is a finding; nothing is raised for damage. See :mod:`kafka_log.report.check`.
         """
         from kafka_log.report.check import check_table
 
@@ -422,6 +452,33 @@ class LogDirectory:
             offsets=offsets,
             engine=engine,
             advance=advance,
+        )
+
+    def diff(
+        self, other: Place | LogDirectory, *, advance: Callable[[int], None] = lambda _: None
+    ) -> pa.Table:
+        """Two replicas of partitions (this is A, the other one B): a row for each partition.
+
+        ``verdict`` is the worst of ``findings``: ``parted`` (other records at the same offsets), ``missing`` (records inside the other
+        log that no cleaner removes), ``damaged``; the rest is no difference: ``only_in``, ``behind``, ``trimmed``, ``cleaned``,
+        ``batches``, ``segments``, ``same``. ``first_offset`` is where it begins. Counts are of records, markers too. See
+        :data:`kafka_log.report.diff.answer.DIFFERENCES`. Segments that are not live are left out. Partitions are paired by their names; a path of one partition with
+        another such path whatever their names are. ``advance`` is told of bytes that are done. Memory: a chunk of each log, and
+        a few hundred bytes for each key of records that one side has not. Raises OSError.
+        """
+        from kafka_log.report.diff import diff_table, pairs_of
+
+        there = other if isinstance(other, LogDirectory) else LogDirectory(other)
+        a, b = map(_as_they_are, self.partitions), map(_as_they_are, there.partitions)
+        by_path = not self._broker_directories() and not there._broker_directories()
+        chosen_of_b = [p for p in b if self._chooses(p)]
+        pairs = pairs_of(list(a), chosen_of_b, whatever_their_names=by_path)
+        return diff_table(pairs, advance)
+
+    def _chooses(self, partition: Partition) -> bool:
+        topics, numbers = _set(self._topics), _set(self._numbers)
+        return (topics is None or partition.topic in topics) and (
+            numbers is None or partition.partition in numbers
         )
 
     def _broker_directories(self) -> list[Path]:
@@ -454,3 +511,9 @@ def _set(chosen: Any) -> frozenset[Any] | None:
     if chosen is None:
         return None
     return frozenset([chosen] if isinstance(chosen, str | int) else chosen)
+
+
+def _as_they_are(partition: Partition) -> Partition:
+    """A partition without segments in another state than its own: these have offsets that others have too."""
+    kept = tuple(s for s in partition.segments if s.state == partition.state)
+    return replace(partition, segments=kept)

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.paths import ROOT
 
 READ = """
@@ -74,6 +76,7 @@ assert rows == [row for b in read_split(part, Scan(engine="construct")) for row 
     run(WITHOUT + program)
 
 
+@pytest.mark.slow
 def test_without_a_place_for_a_cache_the_kernels_are_compiled_each_time() -> None:
     run(NO_CACHE + READ + "assert scanner.kernels.JIT and scanner.fallbacks == 0\n")
 

@@ -104,6 +104,7 @@ def test_a_change_in_a_file_that_the_kernel_does_not_name_is_noticed(tree: Tree)
     assert tree.run(CALL) == [7, 0]
 
 
+@pytest.mark.slow
 def test_generated_kernels_are_kept_and_dropped_alike(tree: Tree) -> None:
     path = str(VECTORS / "matrix" / "v2-none-create.log")
     rows, hits = tree.run(SCAN, path)

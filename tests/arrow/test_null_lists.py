@@ -59,7 +59,7 @@ def shown(row: dict[str, Any]) -> dict[str, Any]:
     return {"id": row["id"], "parts": parts, "more": more, "plain": plain or []}
 
 
-@pytest.mark.parametrize("by", ["kernels", "numpy"])
+@pytest.mark.parametrize("by", [pytest.param("kernels", marks=pytest.mark.slow), "numpy"])
 def test_null_is_not_empty(codecs: ModuleType, by: str) -> None:
     entries = [
         codecs.ENTRY.build({"rows": ROWS}),

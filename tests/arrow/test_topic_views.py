@@ -252,9 +252,21 @@ CASES: list[tuple[str, list[Payload], Rows]] = [
 ]
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize(("view", "payloads", "expected"), CASES, ids=[c[0] for c in CASES])
-def test_rows(view: str, payloads: list[Payload], expected: Rows, compiled: bool) -> None:
+LONG_TO_COMPILE = ("groups", "share_states", "partitions", "brokers")
+"""Views whose kernels take the compiler many seconds."""
+
+
+def engines(*views: str) -> list[Any]:
+    """Each view with the reference codecs (False) and with the kernels (True)."""
+    slow = {view: [pytest.mark.slow] if view in LONG_TO_COMPILE else [] for view in views}
+    return [pytest.param(view, False) for view in views] + [
+        pytest.param(view, True, marks=slow[view]) for view in views
+    ]
+
+
+@pytest.mark.parametrize(("view", "compiled"), engines(*(case[0] for case in CASES)))
+def test_rows(view: str, compiled: bool) -> None:
+    ((payloads, expected),) = [case[1:] for case in CASES if case[0] == view]
     found = rows(view, payloads, compiled=compiled)
     for ours, wanted in zip(found, expected, strict=True):
         assert ours == wanted
@@ -463,8 +475,7 @@ SHOWN: dict[str, Rows] = {
 }
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize("view", RECORDS)
+@pytest.mark.parametrize(("view", "compiled"), engines(*RECORDS))
 def test_rows_of_framed_records(view: str, compiled: bool) -> None:
     remote = view == "remote_segments"
     frame = getattr(kafka_codecs, "REMOTE_LOG_METADATA_RECORD" if remote else "METADATA_RECORD")

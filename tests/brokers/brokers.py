@@ -54,6 +54,7 @@ class Broker(ABC):
         self.bootstrap_servers = ""
         self._config = dict(config or {})
         self._servers: list[Server] = []
+        self._last: Server | None = None
 
     @abstractmethod
     def _launch(self) -> None:
@@ -86,8 +87,13 @@ class Broker(ABC):
         if not (self.log_dir / ".kafka_cleanshutdown").is_file():
             raise BrokerError(f"the broker left no mark of a clean stop; see {self.log_file}")
 
+    def last_log(self) -> str:
+        """The same of a start that failed, too."""
+        return self._last.log_text() if self._last else ""
+
     def kill(self) -> None:
         while self._servers:
+            self._last = self._servers[-1]
             self._servers.pop().kill()
 
     def log_text(self) -> str:
@@ -119,18 +125,42 @@ class Broker(ABC):
 
 
 class KraftBroker(Broker):
-    """The newest Kafka 4: one node that is broker and controller."""
+    """The newest Kafka 4: one node that is broker and controller, or (``controller``) a broker of the cluster that this address
+    is the controller of. The loggers in ``say`` log at the level info."""
 
-    build = KAFKA_4
+    def __init__(
+        self,
+        directory: Path,
+        config: Mapping[str, object] | None = None,
+        *,
+        node: int = 1,
+        controller: str = "",
+        build: Build = KAFKA_4,
+        heap_mb: int = 512,
+        say: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(directory, config)
+        self.build = build
+        self.node = node
+        self.controller = controller
+        self._joins = bool(controller)
+        self._flags = (
+            f"-Xmx{heap_mb}m",
+            *(f"-Dorg.slf4j.simpleLogger.log.{name}=info" for name in say),
+        )
 
     def _launch(self) -> None:
-        port, controller = free_port(), free_port()
+        port = free_port()
+        listeners = f"PLAINTEXT://127.0.0.1:{port}"
+        if not self._joins:
+            self.controller = f"127.0.0.1:{free_port()}"
+            listeners += f",CONTROLLER://{self.controller}"
         config = {
             **COMMON,
-            "process.roles": "broker,controller",
-            "node.id": 1,
-            "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller}",
-            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+            "process.roles": "broker" if self._joins else "broker,controller",
+            "node.id": self.node,
+            "controller.quorum.bootstrap.servers": self.controller,
+            "listeners": listeners,
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
             "controller.listener.names": "CONTROLLER",
             "log.dirs": self.log_dir,
@@ -144,7 +174,7 @@ class KraftBroker(Broker):
         path = self._write("server.properties", config)
         if not (self.log_dir / "meta.properties").is_file():
             self._format(path)
-        flags = (QUIET, SAY_STARTED, SAY_STARTED_4)
+        flags = (QUIET, SAY_STARTED, SAY_STARTED_4, *self._flags)
         server = Server(
             f"Kafka {self.build.version}", self.build, "kafka.Kafka", [path], self.log_file, flags
         )
@@ -153,7 +183,9 @@ class KraftBroker(Broker):
         self.bootstrap_servers = f"127.0.0.1:{port}"
 
     def _format(self, config: str) -> None:
-        args = ("format", "--standalone", "-t", CLUSTER_ID, "-c", config)
+        args = ["format", "-t", CLUSTER_ID, "-c", config]
+        if not self._joins:
+            args.append("--standalone")
         with self.log_file.open("ab") as out:
             done = subprocess.run(
                 java_command(self.build, "kafka.tools.StorageTool", *args, flags=(QUIET,)),

@@ -23,12 +23,14 @@ class BrokerError(Exception):
 
 @dataclass(frozen=True)
 class Build:
-    """Which artifact of Kafka, in which version, and the main class that is compiled with it."""
+    """Which artifact of Kafka, in which version, and the main class that is compiled with it. ``storage_tests`` is the version of
+    the test classes of Kafka's storage that are there too."""
 
     artifact: str
     version: str
     jackson: str
     main: str
+    storage_tests: str = ""
 
     @property
     def name(self) -> str:
@@ -37,13 +39,20 @@ class Build:
 
 # Jackson follows the one that the broker itself brings: jackson-module-scala accepts no other minor version.
 KAFKA_4 = Build("kafka_2.13", "4.4.0", "2.21.7", "Driver")
+# The newest version whose test classes Maven Central has.
+KAFKA_4_TIERED = Build("kafka_2.13", "4.3.0", "2.21.2", "Driver", storage_tests="4.3.0")
 KAFKA_2_8 = Build("kafka_2.13", "2.8.2", "2.10.5.1", "Driver")
 CLIENT_0_9 = Build("kafka-clients", "0.9.0.1", "2.21.7", "OldProducer")
 CLIENT_0_10 = Build("kafka-clients", "0.10.2.2", "2.21.7", "OldProducer")
 READ_BACK = Build("kafka-clients", "4.4.0", "2.21.7", "ReadBack")
 JUDGE = Build("kafka-clients", "4.4.0", "2.21.7", "Judge")
 INTERNAL_TOPICS = Build("kafka_2.13", "4.4.0", "2.21.7", "InternalTopics")
+# The newest release of which Maven Central has the tools; its decoders are an artifact of their own.
+DUMP_TOOL = Build("kafka-tools", "4.3.1", "2.21.7", "DumpTool")
+DUMP_TOOL_API = Build("kafka-tools-api", "4.3.1", "2.21.7", "DumpTool")
 MESSAGES = Build("kafka_2.13", "4.4.0", "2.21.7", "Messages")
+ADMINISTRATOR = Build("kafka-clients", "4.4.0", "2.21.7", "Administrator")
+STREAMS_MEMBER = Build("kafka-clients", "4.4.0", "2.21.7", "StreamsMember")
 
 
 def cache_dir() -> Path:
@@ -125,6 +134,8 @@ def _run_maven(build: Build, target: Path) -> None:
         f"-Dmain={build.main}",
         f"-Dbuild.dir={target}",
     ]
+    if build.storage_tests:
+        command.append(f"-Dkafka.storage.tests={build.storage_tests}")
     with log.open("wb") as out:
         try:
             done = subprocess.run(

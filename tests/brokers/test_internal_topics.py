@@ -30,6 +30,9 @@ KINDS = {
         *("SHARE_GROUP_METADATA", "SHARE_GROUP_MEMBER_METADATA"),
         *("SHARE_GROUP_TARGET_ASSIGNMENT_METADATA", "SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER"),
         *("SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT", "SHARE_GROUP_STATE_PARTITION_METADATA"),
+        *("STREAMS_GROUP_METADATA", "STREAMS_GROUP_MEMBER_METADATA", "STREAMS_GROUP_TOPOLOGY"),
+        *("STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA", "STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER"),
+        "STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT",
     },
     "__transaction_state": {"TRANSACTION_LOG"},
     "__share_group_state": {"SHARE_SNAPSHOT", "SHARE_UPDATE"},
@@ -46,7 +49,7 @@ KINDS = {
 """What the broker is made to write."""
 
 
-UNUSED = {"task_assignments", "topologies", "delegation_tokens"}
+UNUSED = {"delegation_tokens"}
 """Views of which the broker writes no record."""
 
 STATUS = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead", "PrepareEpochFence")  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from codecgen.check import run
 from codecgen.diagnostics import render
 from codecgen.schema import loader
@@ -22,6 +24,7 @@ def checked(files: dict[str, str]) -> Model:
     return model
 
 
+@cache
 def our_model() -> Model:
     """The model of this repository's schemas."""
     return checked(loader.read_files(SCHEMAS))

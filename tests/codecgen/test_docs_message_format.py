@@ -189,7 +189,13 @@ def misprints(schemas: Model) -> dict[str, Misprint]:
     return {where: misprint for where, misprint in out.items() if misprint is not None}
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize(
+    "release",
+    [
+        pytest.param(r, marks=[pytest.mark.slow] * (0 < i < len(RELEASES) - 1))
+        for i, r in enumerate(RELEASES)
+    ],
+)
 def test_the_page_of_a_release(release: str) -> None:
     found = compare(plan_of(model(), release), page(release))
     wrong = [f"{d.where}: the page has {d.shown}" for d in found if not d.excused(release)]

@@ -26,6 +26,19 @@ def our_plan() -> Plan:
     return make_plan(our_model())
 
 
+@cache
+def small_plan() -> Plan:
+    """Of one layout: what is wrong in a template is wrong on every page."""
+    model, _ = load(
+        {
+            "codecgen.yaml": "language: 1\npackage: small\ntitle: Small\n",
+            "case.yaml": "layout: thing\nfields: {size: u8, other: u8}\n",
+        }
+    )
+    assert model is not None
+    return make_plan(model)
+
+
 def pages_with(templates: dict[str, str], doc: str = "One byte.") -> dict[str, str]:
     """The pages of a small schema whose layout has that ``doc``."""
     files = {
@@ -49,7 +62,7 @@ def quoted(text: str) -> str:
 
 
 def refused(templates: dict[str, str]) -> tuple[str, str, int, str]:
-    emitted = docs.emit(our_plan(), templates)
+    emitted = docs.emit(small_plan(), templates)
     assert not emitted.files
     (found,) = emitted.diagnostics
     return found.code, found.span.file, found.span.line, found.message

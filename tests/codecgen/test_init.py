@@ -22,7 +22,13 @@ def begun(*arguments: str, cwd: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     return main(["init", *arguments])
 
 
-@pytest.mark.parametrize("uses", [[], ["--uses", "kafka_codecs"]], ids=["alone", "kafka"])
+@pytest.mark.parametrize(
+    "uses",
+    [
+        pytest.param([], id="alone"),
+        pytest.param(["--uses", "kafka_codecs"], id="kafka", marks=pytest.mark.slow),
+    ],
+)
 def test_the_steps_that_it_prints_work(
     uses: list[str],
     tmp_path: Path,
@@ -48,6 +54,7 @@ def test_the_steps_that_it_prints_work(
     assert "3 passed" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_first_layout_shows_what_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

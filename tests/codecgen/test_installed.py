@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -89,6 +90,68 @@ def test_the_wheel_has_all_schemas(installed: Path) -> None:
     (package,) = installed.parent.glob("[Ll]ib/**/site-packages/kafka_codecs")
     inside = {p.relative_to(package / "schemas") for p in (package / "schemas").rglob("*.yaml")}
     assert inside == {p.relative_to(SCHEMAS) for p in SCHEMAS.rglob("*.yaml")}
+
+
+USED = """
+from datetime import datetime
+
+import kafka_log
+from codecgen.runtime.errors import CodecError
+from kafka_codecs import RECORD_BATCH, Compression
+from kafka_log import Batch, LogDirectory, Policy, Record, SegmentReader
+
+
+def first(path: str) -> Record | None:
+    reader = SegmentReader(path, policy=Policy.SALVAGE)
+    batches: list[Batch] = list(reader)
+    try:
+        RECORD_BATCH.parse(b"", strict=False).records[0].offset
+    except CodecError as error:
+        print(error.reason, error.where.position or 0)
+    codec: Compression | None = Compression.of("zstd")
+    print(codec, LogDirectory(path, topics="orders").ls(segments=True))
+    return batches[0].records[0] if batches else None
+
+
+def when(record: Record) -> datetime | None:
+    return record.time
+
+
+print(kafka_log.scan("x", offsets=(0, 10)).read_all())
+"""
+WRONG = {
+    "kafka_log.scam('x')": "attr-defined",
+    "kafka_log.scan(5)": "arg-type",
+    "kafka_log.scan('x', isolation='serial')": "arg-type",
+    "kafka_log.LogDirectory('x').lss()": "attr-defined",
+    "kafka_log.Record(1, 2, 3, None, 'text')": "arg-type",
+    "next(iter(kafka_log.SegmentReader('x'))).ofset": "attr-defined",
+    "kafka_codecs.RECORD_BATCH.parse(b'', strikt=True)": "call-arg",
+    "kafka_codecs.RECORD_BACH": "attr-defined",
+}
+"""Uses that are wrong, and what mypy calls the mistake."""
+
+
+@pytest.mark.slow
+def test_mypy_sees_the_types_that_are_installed(installed: Path, tmp_path: Path) -> None:
+    """The packages say that they have types: README's code is right under ``--strict``, and mistakes are found."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    snippets = re.findall(r"^```python\n(.*?)^```$", readme, re.M | re.S)
+    assert len(snippets) > 4
+    for i, code in enumerate([*snippets, USED]):
+        (tmp_path / f"snippet_{i}.py").write_text(code, "utf-8")
+    wrong = "".join(f"{code}\n" for code in WRONG)
+    (tmp_path / "wrong.py").write_text(f"import kafka_codecs\nimport kafka_log\n{wrong}", "utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--no-error-summary"]
+    command += ["--config-file", os.devnull, "--python-executable", str(installed / "python"), "."]
+    env = {
+        key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "MYPY"))
+    }
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    found = re.findall(r"^(\S+?):(\d+): error: .*\[([\w-]+)\]$", done.stdout, re.M)
+    assert found == [("wrong.py", str(3 + i), code) for i, code in enumerate(WRONG.values())], (
+        done.stdout + done.stderr
+    )
 
 
 def test_in_a_source_tree_they_are_those_of_the_tree() -> None:

@@ -126,7 +126,9 @@ def test_a_place_that_cannot_be_followed_is_where_the_expression_begins() -> Non
     assert expression_span(model, parse("x", "gone.yaml", 1, 1)).line == 1
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in ("arrow", "docs"))) for n in TARGETS]
+)
 def test_targets_write_where_no_schema_can(name: str) -> None:
     """Beside the modules of YAML files a target writes only to places whose names `check` refuses."""
     plan = make_plan(our_model())

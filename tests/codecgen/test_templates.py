@@ -22,9 +22,9 @@ from codecgen.targets.template.build import build
 from codecgen.targets.template.schema_text import Words
 from codecgen.targets.template.view import REFERENCE, Root
 from tests.codecgen import templates_page
+from tests.codecgen.goldens import MANIFEST
 from tests.codecgen.schemas import checked, our_model
 from tests.codecgen.test_docs_text import hostile
-from tests.paths import SCHEMAS
 
 
 @cache
@@ -316,10 +316,20 @@ def test_warnings_name_their_place_once() -> None:
 # ---------------------------------------------------------------- the command line
 
 
+def small(tmp_path: Path) -> Path:
+    """A schema directory with one layout."""
+    root = tmp_path / "schemas"
+    root.mkdir()
+    (root / "codecgen.yaml").write_text(MANIFEST, "utf-8")
+    (root / "case.yaml").write_text("layout: a\nfields: {x: u8}\n", "utf-8")
+    return root
+
+
 def test_the_command_line_wants_a_directory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["generate", str(SCHEMAS), "--targets", "template", "--out", str(tmp_path / "out")]
+    arguments = ["generate", str(small(tmp_path)), "--targets", "template"]
+    arguments += ["--out", str(tmp_path / "out")]
     assert main(arguments) == COULD_NOT_RUN
     assert "needs --templates" in capsys.readouterr().err
     (tmp_path / "t").mkdir()
@@ -334,5 +344,6 @@ def test_the_command_line_wants_a_directory(
 
 
 def test_targets_on_request_are_not_made_unasked(tmp_path: Path) -> None:
-    assert main(["generate", str(SCHEMAS), "--out", str(tmp_path)]) == GOOD
-    assert {p.name for p in tmp_path.iterdir()} == {"docs", "kafka_codecs", ".codecgen-files"}
+    assert main(["generate", str(small(tmp_path)), "--out", str(tmp_path / "out")]) == GOOD
+    there = {p.name for p in (tmp_path / "out").iterdir()}
+    assert there == {"docs", "example_codecs", ".codecgen-files"}

@@ -18,7 +18,5 @@ def test_the_command_says_what_to_install(module: str, tmp_path: Path) -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 2
-    assert run.stderr == (
-        f"codecgen: {module} is not installed: pip install 'kafka-codecs[generate]'\n"
-    )
+    assert run.stderr == f'codecgen needs {module}: pip install "kafka-codecs[generate]"\n'
     assert not (tmp_path / "out").exists()

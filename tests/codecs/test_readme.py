@@ -71,6 +71,7 @@ def test_parse_and_build_in_five_lines(tmp_path: Path) -> None:
     )
     assert done.stdout.split()[0] == "1"
     assert done.stdout.split()[2] == "b'k'"
+    assert "\n  base_offset: 7\n" in done.stdout
 
 
 def test_arrow_in_three_lines(tmp_path: Path) -> None:
@@ -108,5 +109,7 @@ def test_arrow_in_three_lines(tmp_path: Path) -> None:
     ["README.md", *sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / "docs").rglob("*.md"))],
 )
 def test_links_lead_somewhere(page: str) -> None:
-    for target, _ in LINK.findall((ROOT / page).read_text("utf-8")):
+    text = (ROOT / page).read_text("utf-8")
+    pictures = re.findall(r'src="([^":]+)"', text)
+    for target in [*(target for target, _ in LINK.findall(text)), *pictures]:
         assert ((ROOT / page).parent / target).exists(), f"{page}: {target}"

@@ -20,6 +20,7 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new), "utf-8")
 
 
+@pytest.mark.slow
 def test_a_field_a_version_and_a_layout(tree: Tree) -> None:
     records = tree.root / "schemas" / "records"
     edit(

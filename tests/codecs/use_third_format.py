@@ -145,7 +145,7 @@ def prints(path: Path) -> None:
     for command in (
         ["stat", "--output", "jsonl"],
         ["stat", "--deep"],
-        ["dump", "--output", "jsonl"],
+        ["dump", "--output", "vectors"],
     ):
         found = []
         for engine in ENGINES:

@@ -72,7 +72,15 @@ OF_FILES = [
         0,
     ),
     Plant("txnindex version", put(ABORTED, 34, 36, b"\0\7"), "txnindex_entry", ABORTED, 34),
-    Plant("txnindex cut", put(ABORTED, 60, 68, b""), "txnindex_length", ABORTED, 34, "warning"),
+    Plant(
+        "txnindex cut",
+        put(ABORTED, 60, 68, b""),
+        "txnindex_length",
+        ABORTED,
+        34,
+        "warning",
+        ("txnindex_missing_entry",),
+    ),
     # ------------------------------------------------ snapshots and checkpoints
     Plant(
         "snapshot bit", lambda r: flip(r / SNAPSHOT, 30), "snapshot_damaged", SNAPSHOT, 2, "warning"
@@ -156,7 +164,6 @@ OF_FILES = [
         "leader_epoch_checkpoint",
         EPOCHS,
         0,
-        "warning",
     ),
     # ------------------------------------------------ names
     Plant(
@@ -205,6 +212,5 @@ OF_FILES = [
         "index_without_segment",
         INDEX,
         None,
-        "note",
     ),
 ]

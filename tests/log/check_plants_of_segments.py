@@ -67,7 +67,7 @@ OF_SEGMENTS = [
         "torn_tail",
         LAST,
         778,
-        "note",
+        "error",
         ("recovery_point_beyond_end", "high_watermark_beyond_end"),
     ),
     Plant(
@@ -76,7 +76,7 @@ OF_SEGMENTS = [
         "torn_tail",
         LAST,
         778,
-        "note",
+        "error",
         ("recovery_point_beyond_end", "high_watermark_beyond_end"),
     ),
     Plant(
@@ -85,7 +85,6 @@ OF_SEGMENTS = [
         "zero_tail",
         LAST,
         ACTIVE_END,
-        "note",
     ),
     # ------------------------------------------------ order
     Plant(

@@ -74,7 +74,9 @@ def test_the_pages_are_bad(log: Path) -> None:
         assert os.pread(file.fileno(), 10, BAD[0] + PAGE) == b"".join(PARTS)[BAD[0] + PAGE :][:10]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "engine", [pytest.param(e, marks=[pytest.mark.slow] * (e == "construct")) for e in ENGINES]
+)
 def test_all_else_is_read(log: Path, engine: str) -> None:
     path = log / f"{0:020d}.log"
     found = read_table(log, ["offset"], "salvage", on_damage="drop", engine=engine)  # type: ignore[arg-type]
@@ -103,7 +105,7 @@ def test_headers_by_the_function_of_the_system(log: Path, engine: str) -> None:
 
 
 def test_the_command_goes_on(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["dump", str(log), "--policy", "salvage", "--output", "jsonl"]) == 1
+    assert main(["dump", str(log), "--policy", "salvage", "--output", "vectors"]) == 1
     text = capsys.readouterr().out
     more = read_table(log, ["offset"], "salvage").num_rows
     assert text.count('"type":"record"') == more > 3 * (len(GOOD) + 1)

@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from codecgen.runtime.arrow.view import Column
+from kafka_codecs import CONSUMER_OFFSETS_KEY, CONSUMER_OFFSETS_VALUE
+from kafka_log import read_table
 from kafka_log.tables.topic_views import topic_view
+from tests.log.made_topics import entry, log
 
 COLUMNS = {
     "brokers": [
@@ -274,3 +279,34 @@ def shown(column: Column) -> str:
 @pytest.mark.parametrize("name", COLUMNS)
 def test_columns(name: str) -> None:
     assert [shown(column) for column in topic_view(name, None).view.columns] == COLUMNS[name]
+
+
+TASKS = [
+    *("active_tasks", "standby_tasks", "warmup_tasks"),
+    *("active_tasks_pending_revocation", "standby_tasks_pending_revocation"),
+    "warmup_tasks_pending_revocation",
+]
+
+
+def tasks(name: str) -> list[dict[str, object]]:
+    """Tasks that no other column has."""
+    number = TASKS.index(name)
+    return [{"subtopology_id": f"of-{name}", "partitions": [number, 10 + number]}]
+
+
+@pytest.mark.parametrize(("kind", "names"), [(21, TASKS[:3]), (22, TASKS)])
+def test_each_column_of_tasks_holds_its_own(tmp_path: Path, kind: int, names: list[str]) -> None:
+    """A broker's assignor gives a member one sort of task at a time, which says little of the others."""
+    key = CONSUMER_OFFSETS_KEY.build({"type": kind, "group_id": "g", "member_id": "m"})
+    epochs = {"member_epoch": 5, "previous_member_epoch": 4, "state": 1} if kind == 22 else {}
+    fields = {"version": 0, **epochs, **{name: tasks(name) for name in names}}
+    (layout,) = {CONSUMER_OFFSETS_VALUE[k] for k in CONSUMER_OFFSETS_VALUE if int(k) == kind}
+    value = layout.build(fields)
+    path = log(tmp_path, "__consumer_offsets-0", entry(0, key, value))
+    (row,) = read_table(path, view="task_assignments").to_pylist()
+    assert {name: row[name] for name in TASKS} == {
+        name: tasks(name) if name in names else None for name in TASKS
+    }
+    said = {"member_epoch": None, "previous_member_epoch": None, "state": None, **epochs}
+    assert {name: row[name] for name in said} == said
+    assert (row["group"], row["member_id"], row["is_target"]) == ("g", "m", kind == 21)

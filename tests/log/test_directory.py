@@ -60,6 +60,8 @@ def test_the_same_file_twice_is_one(tmp_path: Path) -> None:
 
 
 ID = "00112233445566778899aabbccddeeff"
+REMOTE_ID = "WTscIl6vTOe-sFdJ50q2_w"
+"""A segment's or a topic's, as LocalTieredStorage writes it."""
 
 
 def special(root: Path) -> None:
@@ -74,6 +76,8 @@ def special(root: Path) -> None:
         f"moved-2.{ID}-future/00000000000000000000.log",
         f"moved-2.{ID}-future/00000000000000000000.log.deleted",
         f"a.b-3.{ID}-stray/00000000000000000007.log",
+        f"a-b-2-{REMOTE_ID}/00000000000000000007-{REMOTE_ID}.log",
+        f"kafka-tiered-storage/remote-4-{REMOTE_ID}/00000000000000000000-{REMOTE_ID}.log",
     )
 
 
@@ -107,6 +111,11 @@ def test_what_is_not_live_is_taken_in_under_its_own_name(tmp_path: Path) -> None
         ("moved", 2, "future", [(0, "future"), (0, "future")]),
         ("t", 0, "live", [(0, "live"), (3, "snapshot"), (5, "cleaned")]),
     ]
+    assert found_in(tmp_path, "remote") == [
+        ("a-b", 2, "remote", [(7, "remote")]),
+        ("remote", 4, "remote", [(0, "remote")]),
+        ("t", 0, "live", [(0, "live")]),
+    ]
     assert survey(tmp_path, STATES)[1] == []
     with pytest.raises(ValueError, match="no state is called 'gone'; known: live, deleted"):
         discover(tmp_path, ["gone"])  # type: ignore[list-item]
@@ -121,6 +130,32 @@ def test_what_is_asked_for_by_its_name_is_read(tmp_path: Path) -> None:
     assert found_in(tmp_path / "t-0" / "00000000000000000003-0000000002.checkpoint") == [
         ("t", 0, "live", [(3, "snapshot")])
     ]
+
+
+def test_remote_segments(tmp_path: Path) -> None:
+    """Two copies of one segment, files beside them, and a name that only looks like one of a tier: it ends in a number."""
+    other, tier = "R-a1-F-rRk-AtkXcQWlAaQ", tmp_path / "tier"
+    make(
+        tier,
+        f"kafka-tiered-storage/t-1-{REMOTE_ID}/00000000000000000009-{REMOTE_ID}.log",
+        f"kafka-tiered-storage/t-1-{REMOTE_ID}/00000000000000000009-{other}.log",
+        f"kafka-tiered-storage/t-1-{REMOTE_ID}/00000000000000000000-{other}.log",
+        f"kafka-tiered-storage/t-1-{REMOTE_ID}/00000000000000000000-{other}.leader_epoch_checkpoint",
+        f"kafka-tiered-storage/t-1-{REMOTE_ID}/00000000000000000000-{REMOTE_ID[:-1]}3.log",
+        "logs/t-1-AAAAAAAAAAAAAAAAAAA-12/00000000000000000000.log",
+    )
+    remote = ("t", 1, "remote", [(0, "remote"), (9, "remote"), (9, "remote")])
+    directory = tier / "kafka-tiered-storage" / f"t-1-{REMOTE_ID}"
+    live = ("t-1-AAAAAAAAAAAAAAAAAAA", 12, "live", [(0, "live")])
+    assert found_in(directory) == [remote]
+    assert found_in(tier, "remote") == found_in(directory.parent, "remote") == [remote]
+    assert found_in(tier) == []
+    assert [s.state for s in survey([tier / "logs", tier])[1]] == ["remote"] * 3
+    assert found_in(tier / "logs", "remote") == [live]
+    (partition,) = discover(directory / f"00000000000000000009-{other}.log")
+    assert [(s.base_offset, s.state, s.rolled) for s in partition.segments] == [(9, "remote", True)]
+    with pytest.raises(DirectoryError, match="this is a leader epoch checkpoint, not a segment"):
+        discover(directory / f"00000000000000000000-{other}.leader_epoch_checkpoint")
 
 
 def test_only_what_is_to_be_deleted(tmp_path: Path) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from codecgen.runtime.errors import CodecError
+from kafka_log import SegmentReader, read_table
 from kafka_log.cli import main
 from kafka_log.disk.directory import DirectoryError, NotThere
 from kafka_log.disk.snapshots import is_whole, snapshots
@@ -37,8 +39,6 @@ def test_a_log_that_begins_at_a_snapshot(sample: Path) -> None:
     """What the log has after the snapshot, without what it had before."""
     expected = LogDirectory(sample).metadata("partitions")
     first = sample / f"{0:020}.log"
-    from kafka_log import SegmentReader
-
     start = next(b.position for b in SegmentReader(first) if b.base_offset == NEWEST.end_offset)
     (sample / f"{NEWEST.end_offset:020}.log").write_bytes(first.read_bytes()[start:])
     first.unlink()
@@ -139,6 +139,10 @@ def test_records_that_are_not_known(
     assert names(path, 0) == ["t0"]
     with pytest.raises(CodecError, match=f"the record at offset 1: .*{reason}"):
         names(path)
+    for view in ("topics", "brokers"):
+        with pytest.raises(CodecError, match=f"the record at offset 1: .*{reason}"):
+            read_table(path, view=view)
+        assert read_table(path, view=view, on_damage="keep").num_rows == 2 * (view == "topics")
     assert main(["metadata", str(path), "--salvage", "--output", "csv"]) == 1
     out, err = capsys.readouterr()
     assert [line.split(",")[0] for line in out.splitlines()] == ["topic", "t0", "t2"]
@@ -187,7 +191,7 @@ def test_changes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         metadata(3, "REMOVE_TOPIC_RECORD", topic_id=uuid(0)),
     )
 
-    def changes(first: int, last: int) -> list[dict[str, object]]:
+    def changes(first: int | str, last: int | str) -> list[dict[str, object]]:
         assert main(["metadata", str(path), "--what", "partitions", f"--changes={first}:{last}", "--output", "jsonl"]) == 0  # fmt: skip
         return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
@@ -199,11 +203,27 @@ def test_changes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert json.loads(str(row["after"])) == {"leader": 2, "leader_epoch": 5, "partition_epoch": 10}
     [row] = changes(2, 3)
     assert (row["change"], row["topic"], row["after"]) == ("removed", "t0", None)
+    assert changes("", 2) == changes(-1, 2) != []
+    assert changes(2, "") == changes(2, 3)
+    assert changes("", "") == changes(-1, 3) == []
+
+
+def test_changes_since_the_oldest_snapshot(sample: Path) -> None:
+    """Of a log whose first segment is gone nothing earlier can be told."""
+    expected = LogDirectory(sample).metadata_changes(NEWEST.end_offset - 1, None, "partitions")
+    first = sample / f"{0:020}.log"
+    start = next(b.position for b in SegmentReader(first) if b.base_offset == NEWEST.end_offset)
+    (sample / f"{NEWEST.end_offset:020}.log").write_bytes(first.read_bytes()[start:])
+    first.unlink()
+    found = LogDirectory(sample).metadata_changes(what="partitions")
+    assert found.num_rows
+    assert found.equals(expected)
+    assert LogDirectory(NEWEST.path).metadata_changes().num_rows == 0
 
 
 def test_changes_for_people(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     def setting(offset: int, name: str, value: str | None) -> bytes:
-        whose = {"resource_type": 4, "resource_name": "", "name": name}
+        whose: dict[str, Any] = {"resource_type": 4, "resource_name": "", "name": name}
         return metadata(offset, "CONFIG_RECORD", **whose, value=value)
 
     path = log(tmp_path, "__cluster_metadata-0", setting(0, "a", "1"), setting(1, "b", "2"), setting(2, "a", "3"), setting(3, "b", None), setting(4, "c", "4"))  # fmt: skip

@@ -71,13 +71,17 @@ def of_damage(tmp: Path, changed: bytes, base: int = 0) -> None:
     assert not Counter(found) - Counter(wanted)
     if not said(table, "lost") and not said(table, "twice"):
         assert found == wanted
-    if all(int(a[0]) < int(b[0]) for a, b in pairwise(wanted)) and not misplaced(table):
+    if all(int(a[0]) < int(b[0]) for a, b in pairwise(wanted)) and not not_taken(table):
         assert found == wanted
 
 
-def misplaced(table: pa.Table) -> bool:
-    """Whether whole batches are not taken for where they lie."""
-    return any("belong to another segment" in (row["reason"] or "") for row in table.to_pylist())
+NOT_TAKEN = ("belong to another segment", "it cannot be written")
+
+
+def not_taken(table: pa.Table) -> bool:
+    """Whether records that can be read are not written: batches lie in the wrong place, or no batch can hold what damage made."""
+    reasons = [row["reason"] or "" for row in table.to_pylist()]
+    return any(why in reason for why in NOT_TAKEN for reason in reasons)
 
 
 @pytest.fixture(scope="module")
@@ -108,16 +112,20 @@ def test_all_that_can_be_read_is_kept_if_asked_for(scratch: Path, data: st.DataO
     assert problems(out, GAPS) == []
     wanted, found = rows(source, policy="salvage"), rows(out)
     assert not Counter(found) - Counter(wanted)
-    said_why = misplaced(table) or any("written" in (r["reason"] or "") for r in table.to_pylist())
-    if all(int(a[0]) < int(b[0]) for a, b in pairwise(wanted)) and not said_why:
+    if all(int(a[0]) < int(b[0]) for a, b in pairwise(wanted)) and not not_taken(table):
         assert found == wanted
 
 
-@pytest.mark.parametrize("file", VECTOR_FILES)
-def test_of_every_vector(scratch: Path, file: str) -> None:
-    whole = (VECTORS / file).read_bytes()
-    of_damage(scratch, whole)
-    of_damage(scratch, whole[: len(whole) * 2 // 3])
+def test_of_every_vector(scratch: Path) -> None:
+    for file in VECTOR_FILES:
+        of_damage(scratch, (VECTORS / file).read_bytes())
+
+
+@pytest.mark.slow
+def test_of_every_torn_vector(scratch: Path) -> None:
+    for file in VECTOR_FILES:
+        whole = (VECTORS / file).read_bytes()
+        of_damage(scratch, whole[: len(whole) * 2 // 3])
 
 
 def test_a_damaged_batch_is_lost_or_kept_as_asked(tmp_path: Path) -> None:
@@ -180,7 +188,7 @@ def committed(made: History) -> list[int]:
 
 
 def test_flatten_leaves_committed_data(tmp_path: Path) -> None:
-    for seed in range(40):
+    for seed in range(20):
         made = history(tmp_path / f"t-{seed}", seed)
         table = LogDirectory(made.directory).salvage(tmp_path / f"out-{seed}", flatten=True)
         out = tmp_path / f"out-{seed}"
@@ -199,7 +207,7 @@ def test_flatten_leaves_committed_data(tmp_path: Path) -> None:
 
 def test_histories_are_as_they_were(tmp_path: Path) -> None:
     """Also those whose first segments were deleted: the snapshot says which transactions began there."""
-    for seed in range(40):
+    for seed in range(20):
         made = history(tmp_path / f"t-{seed}", seed)
         out = tmp_path / f"out-{seed}"
         table = LogDirectory(made.directory).salvage(out)

@@ -31,9 +31,12 @@ def plain(kind: Any, value: Any) -> Any:
         return base64.b64encode(value, b"-_").decode().rstrip("=")
     if pa.types.is_binary(kind):
         try:
-            return str(value, "utf-8")
+            text = str(value, "utf-8")
         except UnicodeDecodeError:
-            return {"base64": base64.b64encode(value).decode()}
+            text = "\0"
+        if all(c in "\t\r\n" or (c >= " " and c != "\x7f") for c in text):
+            return text
+        return {"base64": base64.b64encode(value).decode()}
     if pa.types.is_list(kind):
         return [plain(kind.value_type, item) for item in value]
     if pa.types.is_struct(kind):

@@ -121,7 +121,7 @@ def test_zeros_are_noted_and_nothing_is_lost(
         code, text = printed(capsys, "dump", str(alone.parent), *options)
         assert code == 0 and "!!" not in text
         assert f"-- {zeros} bytes at the end are zeros" in text
-        code, text = printed(capsys, "dump", str(alone), "--output", "jsonl", *options)
+        code, text = printed(capsys, "dump", str(alone), "--output", "vectors", *options)
         end = json.loads(text.splitlines()[-1])
         assert code == 0 and end["stop"] == "zeros" and end["trailingBytes"] == zeros
         assert "lost" not in end and "exception" not in end

@@ -255,7 +255,7 @@ def test_bounds() -> None:
     ids=["count", "blanks", "returns", "feeds", "letters"],
 )  # fmt: skip
 def test_odd_texts_end_soon(data: bytes) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(ParseError):
         STOPS.parse(data, strict=False)
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2

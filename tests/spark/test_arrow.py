@@ -48,7 +48,7 @@ def table(
 ) -> Any:
     """All rows of a file, or of splits."""
     columns = tuple(columns)
-    slices: list[Any] = [Split(segment(source))] if isinstance(source, Path) else []
+    slices: list[Any] = [segment(source)] if isinstance(source, Path) else []
     slices = slices or (source if isinstance(source, list) else [source])
     unit = options.get("timestamp_unit", "us")
     found = list(record_batches(slices, columns, **options))

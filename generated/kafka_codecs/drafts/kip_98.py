@@ -10,6 +10,7 @@ from codecgen.runtime.construct import (
     Bits,
     Bytes,
     Compressed,
+    Derived,
     Enumeration,
     EnumField,
     Field,
@@ -151,6 +152,12 @@ def messages_offset(kip_98_message_set: Container, item: Container) -> int:
     int64; sums wrap. From drafts/kip_98.yaml:46.
     """
     return wrap(kip_98_message_set.offset + item.offset_delta, 64)
+
+
+KIP_98_MESSAGE_SET.derives(
+    Derived("next_offset", next_offset),
+    Derived("offset", messages_offset, each="messages"),
+)
 
 
 # The key of a control message of the draft.

@@ -11,6 +11,7 @@ from codecgen.runtime.construct import (
     Bytes,
     Choice,
     Compressed,
+    Derived,
     Field,
     Integer,
     Layout,
@@ -175,7 +176,11 @@ MESSAGE_V1 = Layout(
         when=lambda this: this.attributes.compression != Compression.NONE,
         refuse=Rule(
             "magic > 0 and offset != 0 and offset < last(messages).offset",
-            lambda this: this.magic > 0 and this.offset != 0 and ordered(this.offset, "<", end_of(this.messages, -1, "offset")),
+            lambda this: (
+                this.magic > 0
+                and this.offset != 0
+                and ordered(this.offset, "<", end_of(this.messages, -1, "offset"))
+            ),
         ),
         spelled="value",
     ),
@@ -214,9 +219,25 @@ def messages_timestamp(message: Container, item: Container) -> int:
     """
     if item.magic == 0:
         return -1
-    if message.magic > 0 and item.magic == 1 and message.attributes.timestamp_type == TimestampType.LOG_APPEND_TIME:
+    if (
+        message.magic > 0
+        and item.magic == 1
+        and message.attributes.timestamp_type == TimestampType.LOG_APPEND_TIME
+    ):
         return message.timestamp
     return item.timestamp
+
+
+MESSAGE_V0.derives(
+    Derived("offset", messages_offset, each="messages"),
+    Derived("timestamp", messages_timestamp, each="messages", unit="ms"),
+)
+
+
+MESSAGE_V1.derives(
+    Derived("offset", messages_offset, each="messages"),
+    Derived("timestamp", messages_timestamp, each="messages", unit="ms"),
+)
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -9,6 +9,7 @@ from codecgen.runtime.construct import (
     Bit,
     Bits,
     Compressed,
+    Derived,
     Field,
     Integer,
     Layout,
@@ -160,6 +161,17 @@ def records_sequence(record_batch: Container, item: Container) -> int:
     if record_batch.base_sequence > wrap(2147483647 - item.offset_delta, 32):
         return wrap(item.offset_delta - (2147483647 - record_batch.base_sequence) - 1, 32)
     return wrap(record_batch.base_sequence + item.offset_delta, 32)
+
+
+RECORD_BATCH.derives(
+    Derived("last_offset", last_offset),
+    Derived("next_offset", next_offset),
+    Derived("last_sequence", last_sequence),
+    Derived("delete_horizon", delete_horizon, unit="ms"),
+    Derived("offset", records_offset, each="records"),
+    Derived("timestamp", records_timestamp, each="records", unit="ms"),
+    Derived("sequence", records_sequence, each="records"),
+)
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -54,6 +54,7 @@ RUNTIME = frozenset(
         "compressed",
         "container",
         "decimal",
+        "derived",
         "each_line",
         "enum_field",
         "enumeration",

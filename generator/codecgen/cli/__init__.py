@@ -1,4 +1,4 @@
-"""The command line: check, generate, explain, diff, parse, build, init, import, json-schema."""
+"""The command line: check, generate, explain, diff, parse, build, init, import, json-schema, completion."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from typing import NoReturn
 from codecgen import directories, output
 from codecgen.cli import explaining, generating, importing, values
 from codecgen.cli.loading import COULD_NOT_RUN, FINDINGS, GOOD, UsageError, say
+from codecgen.runtime import completion
+from codecgen.runtime.version import RELEASE
 from codecgen.template_files import TemplateFilesError
 
 __all__ = ["COULD_NOT_RUN", "FINDINGS", "GOOD", "UsageError", "main"]
@@ -42,6 +44,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return COULD_NOT_RUN
 
 
+def _complete(arguments: argparse.Namespace) -> int:
+    print(completion.script(_parser(), arguments.shell))
+    return GOOD
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}; see {self.prog} --help")
@@ -62,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"codecgen {RELEASE}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     def add(
@@ -239,6 +247,9 @@ def _parser() -> argparse.ArgumentParser:
         "print a JSON Schema of the schema language, for editors",
         "json-schema > schemas/codecgen.schema.json",
     )
+    shells = add("completion", _complete, completion.ABOUT, "completion bash")
+    shells.add_argument("shell", choices=completion.SHELLS)
+    shells.epilog = completion.note("codecgen")
     return parser
 
 

@@ -9,6 +9,7 @@ import construct
 from codecgen.runtime.enums import Enumeration
 from codecgen.runtime.errors import BuildError, ValueRefused
 from codecgen.runtime.located_bytes import Condition, Session, Source
+from codecgen.runtime.parsed import Parsed
 from codecgen.runtime.primitives import Codec, EnumField, Integer, whole_number
 
 
@@ -52,7 +53,7 @@ class Bit:
 
 
 class Bits(Codec):
-    """Named bits of an integer, as a Container."""
+    """Named bits of an integer."""
 
     def __init__(self, base: Integer, *bits: Bit) -> None:
         super().__init__()
@@ -62,10 +63,10 @@ class Bits(Codec):
         self.all = (1 << 8 * base.size) - 1
         self.by_name = {bit.name: bit for bit in bits}
 
-    def read(self, source: Source, this: Any) -> construct.Container:
+    def read(self, source: Source, this: Any) -> Parsed:
         pos = source.pos
         raw = self.base.read(source, this) & self.all
-        out = construct.Container()
+        out = Parsed()
         for bit in self.bits:
             part = raw >> bit.low & bit.mask
             if bit.flag:

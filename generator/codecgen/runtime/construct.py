@@ -10,6 +10,7 @@ from codecgen.runtime.fields import Field, Rule, end_of, minus, ordered, plus, v
 from codecgen.runtime.layout import Choice, Layout, Lazy
 from codecgen.runtime.lines_file import EachLine, LinesFile, LineValue, TextLine
 from codecgen.runtime.nullable import Nullable
+from codecgen.runtime.parsed import Derived
 from codecgen.runtime.primitives import (
     Boolean,
     Codec,
@@ -38,6 +39,7 @@ __all__ = [
     "Codec",
     "Compressed",
     "Decimal",
+    "Derived",
     "EachLine",
     "EnumField",
     "Enumeration",

@@ -13,6 +13,7 @@ from codecgen.runtime.byte_strings import Bytes
 from codecgen.runtime.checksums import checksum as checksum_function
 from codecgen.runtime.checksums import masked
 from codecgen.runtime.located_bytes import Condition, Source
+from codecgen.runtime.parsed import Derived
 from codecgen.runtime.primitives import Codec
 
 
@@ -96,6 +97,8 @@ class Field:
         self.opened_by: tuple[Field, ...] = ()
         self.checked_by: tuple[Field, ...] = ()
         self.tail: tuple[Field, ...] | None = None
+        # What the layout derives for each element of the array.
+        self.of_each: dict[str, Derived] = {}
 
 
 class Fields:

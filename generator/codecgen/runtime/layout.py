@@ -24,6 +24,7 @@ from codecgen.runtime.errors import (
 from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.located_bytes import Limits, Session, Source
 from codecgen.runtime.nullable import Nullable
+from codecgen.runtime.parsed import Derived, Parsed, class_of
 from codecgen.runtime.parsing import Opened, Parse
 from codecgen.runtime.primitives import Codec, EnumField, Integer, Varint
 from codecgen.runtime.zero_bytes import Padding
@@ -51,7 +52,7 @@ class Length:
 
 
 class Layout(Codec):
-    """Fields in the order of the bytes. Parses to a Container, builds from any mapping.
+    """Fields in the order of the bytes. Parses to a :class:`~codecgen.runtime.parsed.Parsed`, builds from any mapping.
 
     ``source`` is the YAML file that describes it. With ``trailing`` lenient readers pass over bytes after the
     last field.
@@ -88,6 +89,15 @@ class Layout(Codec):
         fixed = all(f.codec.size is not None and f.when is None for f in in_order)
         self.size = sum(f.codec.size or 0 for f in in_order) if fixed else None
         self.least = sum(_least(f.codec) for f in in_order if f.when is None)
+        self.parsed_class = class_of(name)
+
+    def derives(self, *derived: Derived) -> None:
+        """Say which values the schema derives: what is parsed has them as attributes."""
+        own = {d.name: d for d in derived if d.each is None}
+        self.parsed_class._derived = own
+        for d in derived:
+            if d.each is not None:
+                self.by_name[d.each].of_each[d.name] = d
 
     # ------------------------------------------------------------ places
 
@@ -172,7 +182,7 @@ class Layout(Codec):
         limits: Limits | None = None,
         findings: list[ParseError] | None = None,
         trace: list[tuple[str, int, int, bool]] | None = None,
-    ) -> construct.Container:
+    ) -> Parsed:
         """Parse bytes that are one whole layout.
 
         ``position`` is where they lie in ``file``; both are for errors. A lenient parse (``strict=False``)
@@ -193,16 +203,19 @@ class Layout(Codec):
             session.tolerate(error)
         return obj
 
-    def read(self, source: Source, this: Any) -> construct.Container:
+    def read(self, source: Source, this: Any) -> Parsed:
         source.deeper()
         try:
-            return Parse(self.layout_name, self.related, self.trailing, source).whole()
+            return self._parse_of(source).whole()
         finally:
             source.session.depth -= 1
 
     def open(self, source: Source) -> Opened:
         """Parse all but the array that ends the layout, so that what stands before an error can be had."""
-        return Parse(self.layout_name, self.related, self.trailing, source).open()
+        return self._parse_of(source).open()
+
+    def _parse_of(self, source: Source) -> Parse:
+        return Parse(self.layout_name, self.related, self.trailing, source, self.parsed_class())
 
     # ------------------------------------------------------------ building
 
@@ -335,10 +348,10 @@ class Choice(Codec):
         layout = self.cases.get(number) or next(iter(self.cases.values()))
         return layout.frame(source)
 
-    def read(self, source: Source, this: Any) -> construct.Container:
+    def read(self, source: Source, this: Any) -> Parsed:
         return self.case(source).read(source, this)
 
-    def parse(self, data: Any, **options: Any) -> construct.Container:
+    def parse(self, data: Any, **options: Any) -> Parsed:
         """See :meth:`Layout.parse`."""
         session = Session(strict=options.get("strict", True), file=options.get("file"))
         layout = self.case(Source(data, session, origin=options.get("position", 0)))

@@ -20,6 +20,7 @@ from codecgen.runtime.errors import (
 )
 from codecgen.runtime.fields import Rule, contain
 from codecgen.runtime.located_bytes import Condition
+from codecgen.runtime.parsed import Parsed
 from codecgen.runtime.text_file import TextFile
 from codecgen.runtime.text_source import Line, Span, TextSource, judge, written
 from codecgen.runtime.text_values import BLANKS, RestOfLine, TextValue
@@ -68,7 +69,7 @@ class EachLine:
 
 
 class LinesFile(TextFile):
-    """A text of lines. Parses to a Container, builds from any mapping.
+    """A text of lines. Parses to a :class:`~codecgen.runtime.parsed.Parsed`, builds from any mapping.
 
     ``accepts`` are the freedoms of lenient readers. With ``may_be_empty`` there may be no byte at all: every value is None
     then. ``final_newline``: whether a line feed ends the last line too.
@@ -88,7 +89,7 @@ class LinesFile(TextFile):
         self.may_be_empty = may_be_empty
         self.final_newline = final_newline
 
-    def read(self, source: TextSource) -> construct.Container:
+    def read(self, source: TextSource) -> Parsed:
         return _Reading(self, source).whole()
 
     def build(self, obj: Any) -> bytes:
@@ -129,11 +130,11 @@ class _Reading:
         self.source = source
         self.lines = source.lines()
         self.last: Line | None = None
-        self.obj = construct.Container()
+        self.obj = text.parsed_class()
 
-    def whole(self) -> construct.Container:
+    def whole(self) -> Parsed:
         if not self.source.end and self.text.may_be_empty:
-            return construct.Container({line.name: None for line in self.text.lines})
+            return self.text.parsed_class({line.name: None for line in self.text.lines})
         for line in self.text.lines:
             if isinstance(line, TextLine):
                 self.one(line)
@@ -200,9 +201,9 @@ class _Reading:
             self.last = line
             items.append(self.item(f, line, path))
 
-    def item(self, f: EachLine, line: Line, path: str) -> construct.Container:
+    def item(self, f: EachLine, line: Line, path: str) -> Parsed:
         """The values of a line."""
-        item = construct.Container()
+        item = Parsed()
         pieces = [Span(line, 0, line.text)]
         if len(f.values) > 1:
             pieces = self.pieces(f, line, len(f.values), path)

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import construct
-
 from codecgen.runtime.arrays import Array, prefixed
 from codecgen.runtime.errors import (
     ChecksumError,
@@ -20,6 +18,7 @@ from codecgen.runtime.errors import (
 )
 from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.located_bytes import Source
+from codecgen.runtime.parsed import Parsed, tell_elements
 from codecgen.runtime.tags import SectionReader, Tags
 from codecgen.runtime.zero_bytes import Padding
 
@@ -41,7 +40,7 @@ class Opened:
     another way asks ``section`` for their bytes (None: there are none), once and instead, and ``element`` for their path.
     """
 
-    fields: construct.Container
+    fields: Parsed
     items: Iterator[Any]
     error: CodecError | None = None
     array: LastArray | None = None
@@ -53,7 +52,7 @@ class Opened:
 class Parse:
     """The state of one parse: the values so far, windows that are open, where fields begin and end.
 
-    With ``trailing`` lenient readers pass over bytes after the last field of the layout called ``name``.
+    With ``trailing`` lenient readers pass over bytes after the last field of the layout called ``name``. ``obj`` takes the values.
     """
 
     __slots__ = (
@@ -68,13 +67,15 @@ class Parse:
         "windows",
     )
 
-    def __init__(self, name: str, fields: Fields, trailing: bool, source: Source) -> None:
+    def __init__(
+        self, name: str, fields: Fields, trailing: bool, source: Source, obj: Parsed
+    ) -> None:
         self.name = name
         self.fields = fields
         self.trailing = trailing
         self.source = source
         self.start = source.pos
-        self.obj = construct.Container()
+        self.obj = obj
         self.windows: list[
             tuple[Source, str | None]
         ] = []  # (what is around, the last field if not that of all)
@@ -83,7 +84,7 @@ class Parse:
         if source.session.begun is not None:
             source.session.begun[source.session.path] = self.obj
 
-    def whole(self) -> construct.Container:
+    def whole(self) -> Parsed:
         """All fields."""
         for f in self.fields.all:
             self.field(f)
@@ -184,6 +185,8 @@ class Parse:
             else:
                 value = f.codec.read(source, obj) if f.tail is None else self.rest(f)
             obj[f.name] = value
+            if f.of_each:
+                tell_elements(value, obj, f.of_each)
             self.starts[f.name] = (start, source.pos)
             if f.const is not None and value != f.const:
                 reason = f"{shown(value)} stands where only {shown(f.const)} may"

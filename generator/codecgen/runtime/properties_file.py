@@ -13,6 +13,7 @@ from codecgen.runtime.errors import BuildError, LimitError, ValueRefused
 from codecgen.runtime.fields import Rule, contain
 from codecgen.runtime.lines_file import refuse_others
 from codecgen.runtime.located_bytes import Condition
+from codecgen.runtime.parsed import Parsed
 from codecgen.runtime.text_file import TextFile
 from codecgen.runtime.text_source import Line, Span, TextSource, judge, written
 from codecgen.runtime.text_values import RestOfLine, TextValue
@@ -45,7 +46,7 @@ class Property:
 
 
 class PropertiesFile(TextFile):
-    """A text of properties. Parses to a Container, builds from any mapping.
+    """A text of properties. Parses to a :class:`~codecgen.runtime.parsed.Parsed`, builds from any mapping.
 
     Keys that are not there are None. ``unknown``, ``comments`` and ``order`` of what was parsed keep the rest of the text, so
     that it is built as it was; each may be left out.
@@ -64,7 +65,7 @@ class PropertiesFile(TextFile):
         self.by_key = {p.key: p for p in properties}
         self.keep_unknown = keep_unknown
 
-    def read(self, source: TextSource) -> construct.Container:
+    def read(self, source: TextSource) -> Parsed:
         return _Reading(self, source).whole()
 
     def build(self, obj: Any) -> bytes:
@@ -152,10 +153,10 @@ class _Reading:
         self.unknown = construct.Container()
         self.comments = construct.ListContainer()
         self.order = construct.ListContainer()
-        self.obj = construct.Container({p.name: None for p in text.properties})
-        self.obj |= {UNKNOWN: self.unknown, COMMENTS: self.comments, ORDER: self.order}
+        self.obj = text.parsed_class({p.name: None for p in text.properties})
+        self.obj.update({UNKNOWN: self.unknown, COMMENTS: self.comments, ORDER: self.order})
 
-    def whole(self) -> construct.Container:
+    def whole(self) -> Parsed:
         last: Line | None = None
         for line in self.lines:
             last = line

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-import construct
-
 from codecgen.runtime.errors import ParseError
 from codecgen.runtime.located_bytes import Limits, Session
+from codecgen.runtime.parsed import Parsed, class_of
 from codecgen.runtime.text_source import TextSource
 
 
@@ -19,6 +18,7 @@ class TextFile:
         self.text_name = name
         self.source_file = source
         self.accepts = frozenset(accepts)
+        self.parsed_class = class_of(name)
 
     def parse(
         self,
@@ -30,7 +30,7 @@ class TextFile:
         limits: Limits | None = None,
         findings: list[ParseError] | None = None,
         trace: list[tuple[str, int, int, bool]] | None = None,
-    ) -> construct.Container:
+    ) -> Parsed:
         """Parse bytes that are one whole text, as :meth:`codecgen.runtime.layout.Layout.parse` does those of a layout.
 
         Raises :class:`~codecgen.runtime.errors.ParseError`.
@@ -43,7 +43,7 @@ class TextFile:
         )
         return self.read(source)
 
-    def read(self, source: TextSource) -> construct.Container:
+    def read(self, source: TextSource) -> Parsed:
         """The values of a whole text."""
         raise NotImplementedError
 

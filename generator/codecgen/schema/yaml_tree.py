@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -50,6 +52,12 @@ def load(
     file: str, text: str, *, most: int = MAX_BYTES, deepest: int = MAX_DEPTH
 ) -> tuple[list[Mapping], list[Diagnostic]]:
     """The documents of one YAML file of ``most`` bytes. ``file`` is the name that diagnostics show."""
+    documents, found = _load(file, text, most, deepest)
+    return list(documents), list(found)
+
+
+@lru_cache(maxsize=256)  # nodes are frozen: who loads again what has not changed has it at once
+def _load(file: str, text: str, most: int, deepest: int) -> tuple[list[Mapping], list[Diagnostic]]:
     if len(text.encode("utf-8", "surrogateescape")) > most:
         message = f"the file is larger than {most} bytes"
         return [], [Diagnostic("C026", message, Span(file, 1, 1, 2))]
@@ -58,13 +66,15 @@ def load(
         return [], [bad]
     reader = _Reader(file, deepest)
     try:
+        events = []
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            events.append(event)
             reader.check(event)
             if reader.depth > deepest:
                 break
         if reader.diagnostics:
             return [], reader.diagnostics
-        roots = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
+        roots = _Composer(events).roots()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
@@ -94,6 +104,33 @@ def _not_utf8(file: str, text: str) -> Diagnostic | None:
             at = error.start + 1
             return Diagnostic("C001", "the file is not UTF-8 text", Span(file, number, at, at + 1))
     return None
+
+
+class _Composer(yaml.composer.Composer, yaml.resolver.Resolver):
+    """Makes nodes of events that are there already: parsing is what takes long."""
+
+    def __init__(self, events: list[yaml.Event]) -> None:
+        yaml.composer.Composer.__init__(self)
+        yaml.resolver.Resolver.__init__(self)
+        self._events = deque(events)
+
+    def check_event(self, *kinds: type) -> bool:
+        return bool(self._events) and (not kinds or isinstance(self._events[0], kinds))
+
+    def peek_event(self) -> yaml.Event:
+        return self._events[0]
+
+    def get_event(self) -> yaml.Event:
+        return self._events.popleft()
+
+    def roots(self) -> list[yaml.Node]:
+        """The node of each document."""
+        found: list[yaml.Node] = []
+        while self.check_node():
+            node = self.get_node()
+            assert node is not None  # check_node said so
+            found.append(node)
+        return found
 
 
 class _Reader:

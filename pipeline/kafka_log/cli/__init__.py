@@ -10,7 +10,9 @@ from importlib import import_module
 from importlib.abc import MetaPathFinder
 from typing import Any
 
+from codecgen.runtime import completion
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.extras import missing
 from codecgen.runtime.version import RELEASE
 from kafka_log.cli.common import (
     COULD_NOT_RUN,
@@ -18,7 +20,6 @@ from kafka_log.cli.common import (
     GOOD,
     PROBLEMS,
     EngineError,
-    NeedsPackage,
 )
 from kafka_log.cli.ranges import with_negative_values
 from kafka_log.disk.directory import DirectoryError, NotThere
@@ -27,6 +28,7 @@ COMMANDS = (
     "ls",
     "stat",
     "check",
+    "diff",
     "dump",
     "hexdump",
     "txn",
@@ -39,6 +41,7 @@ COMMANDS = (
     "salvage",
     "cut",
     "reindex",
+    "convert",
 )
 """The commands in the order of the help. Each is a module of its name with HELP, EXAMPLES, ``arguments`` and ``run``."""
 
@@ -72,6 +75,13 @@ def parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.arguments(command)
+    shells = commands.add_parser(
+        "completion",
+        help=completion.ABOUT,
+        epilog=completion.note("kafka-log"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    shells.add_argument("shell", choices=completion.SHELLS)
     return main_parser
 
 
@@ -96,6 +106,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.stdout.encoding.lower() != "utf-8" and hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8")  # keys and headers are any text
     try:
+        if options.command == "completion":
+            print(completion.script(parser(), options.shell))
+            return GOOD
         return int(_module(options.command).run(options))
     except BrokenPipeError:
         # The reader of our output has seen enough.
@@ -107,6 +120,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except CodecError as error:
         print(f"kafka-log: {error}", file=sys.stderr)
         return PROBLEMS
-    except (DirectoryError, EngineError, NeedsPackage, NotThere, OSError) as error:
+    except ModuleNotFoundError as error:
+        advice = missing(options.command, error)
+        if advice is None:
+            raise
+        print(f"kafka-log: {advice}", file=sys.stderr)
+        return COULD_NOT_RUN
+    except (DirectoryError, EngineError, NotThere, OSError) as error:
         print(f"kafka-log: {error}", file=sys.stderr)
         return COULD_NOT_RUN

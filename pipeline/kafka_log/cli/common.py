@@ -34,13 +34,6 @@ class EngineError(Exception):
     """The engine that was asked for is not there."""
 
 
-class NeedsPackage(Exception):
-    """A command needs a package that is not installed."""
-
-    def __init__(self, what: str, error: ImportError, extra: str = "arrow") -> None:
-        super().__init__(f'{what} needs more ({error}): pip install "kafka-codecs[{extra}]"')
-
-
 def say_left_out(segments: Sequence[Segment]) -> None:
     """One line on stderr that says what was not read; nothing when there is nothing."""
     if not segments:
@@ -65,11 +58,16 @@ def found(options: argparse.Namespace) -> list[Partition]:
     return there
 
 
-def add_common(command: argparse.ArgumentParser, output: str, outputs: list[str]) -> None:
+def add_common(
+    command: argparse.ArgumentParser,
+    output: str,
+    outputs: list[str],
+    choose: Sequence[str] = PLACES,
+) -> None:
     command.add_argument(
         "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
     )
-    add_selection(command, *PLACES)
+    add_selection(command, *choose)
     command.add_argument("--output", choices=outputs, default=output, help="default %(default)s")
     add_reading(command)
 
@@ -146,9 +144,10 @@ QUIET_SECONDS = 1.0
 
 
 @contextmanager
-def progress_of(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr for so many bytes, after a second; none where nobody looks. What it gives is told of bytes that are done."""
-    if not sys.stderr.isatty():
+def progress_of(what: str, total: int, *, shown: bool = True) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr for so many bytes, after a second; none where nobody looks, or it is not to be ``shown``. What it gives is told of
+    bytes that are done."""
+    if not (shown and sys.stderr.isatty()):
         yield lambda n: None
         return
     progress = Progress(

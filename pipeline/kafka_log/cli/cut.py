@@ -7,7 +7,7 @@ import sys
 
 from kafka_log.cli.common import COULD_NOT_RUN
 from kafka_log.cli.ranges import TIMES
-from kafka_log.cli.selection import add_selection, selection_of
+from kafka_log.cli.selection import PLACES
 from kafka_log.cli.writing import add_writing_arguments, run_writing
 
 HELP = "write a part of a log, by offsets or times, as a log of its own"
@@ -19,16 +19,11 @@ EXAMPLES = """\
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    add_writing_arguments(command)
-    add_selection(
-        command,
-        "offsets",
-        "time",
-        but={
-            "offsets": "batches with an offset from A up to, but not with, B",
-            "time": f"batches with a record from time A up to, but not with, B; each is {TIMES}",
-        },
-    )
+    helps = {
+        "offsets": "batches with an offset from A up to, but not with, B; A: and :B are open",
+        "time": f"batches with a record from time A up to, but not with, B; each is {TIMES}",
+    }
+    add_writing_arguments(command, (*PLACES, *helps), helps)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -36,11 +31,8 @@ def run(options: argparse.Namespace) -> int:
     if options.offsets is None and options.time is None:
         print("kafka-log: cut where? --offsets A:B or --time A:B says it", file=sys.stderr)
         return COULD_NOT_RUN
-    wanted = selection_of(options)
     return run_writing(
         options,
         "cutting",
-        lambda log, advance: log.cut(
-            options.out, offsets=wanted.offsets, timestamps=wanted.timestamps, advance=advance
-        ),
+        lambda log, advance: log.cut(options.out, options.offsets, options.time, advance=advance),
     )

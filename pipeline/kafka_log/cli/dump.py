@@ -1,4 +1,4 @@
-"""``kafka-log dump``: every batch and record."""
+"""``kafka-log dump``: the records, a row each; or the batches."""
 
 from __future__ import annotations
 
@@ -6,68 +6,114 @@ import argparse
 import sys
 from collections.abc import Iterator
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import GOOD, PROBLEMS, add_common, found, opener
-from kafka_log.report import json_dump, text_dump
+from kafka_log.cli.common import (
+    COULD_NOT_RUN,
+    GOOD,
+    PROBLEMS,
+    add_common,
+    found,
+    opener,
+)
+from kafka_log.cli.selection import RECORDS, selection_of
 from kafka_log.segment.model import Batch, End
 from kafka_log.segment.reader import Batches
-from kafka_log.tables.own_topics import OWN_TOPICS, own_topic
 
-HELP = "show every batch and record"
+if TYPE_CHECKING:
+    from kafka_log.disk.directory import Partition
+
+HELP = "show the records, or the batches"
 EXAMPLES = """\
-  kafka-log dump 00000000000000000000.log
-  kafka-log dump /var/lib/kafka/orders-0 --output jsonl --policy salvage > orders.jsonl
-  kafka-log dump /var/lib/kafka/__consumer_offsets-7
+  kafka-log dump /var/lib/kafka/orders-0
+  kafka-log dump /var/lib/kafka --topic orders --output jsonl > orders.jsonl
+  kafka-log dump /var/lib/kafka/orders-0 --decode key=utf8,value=json --columns offset,key,value
+  kafka-log dump 00000000000000000000.log --batches
 """
 
 LINES = 500
 """Lines that are written at a time: each write costs as much as a line."""
 
+WIDTH = 200
+"""Bytes of a key or a value that are shown, unless told otherwise."""
+
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    add_common(command, "text", ["text", "jsonl"])
+    add_common(command, "text", ["text", "jsonl", "csv", "parquet", "arrow", "vectors"], RECORDS)
     command.add_argument(
-        "--digest", action="store_true", help="batches only, with digests of their records"
+        "--batches",
+        action="store_true",
+        help="a row for each batch, from its header: nothing is decompressed, checksums are verified",
+    )
+    command.add_argument(
+        "--columns",
+        metavar="NAME,...",
+        help="these only (default: topic, partition, offset, timestamp, key, value, headers)",
     )
     command.add_argument(
         "--width",
         type=int,
-        default=text_dump.MAX_SHOWN,
         metavar="BYTES",
-        help="show at most this much of a key, value or header in text (default %(default)s)",
+        help=f"show so much of a key, value or header in text (default: {WIDTH}, or what fits the screen)",
     )
     command.add_argument(
         "--decode",
-        choices=["auto", "none", *OWN_TOPICS],
         default="auto",
-        metavar="TOPIC",
-        help="show what the records of Kafka's own topics say, as of this topic; auto: by the name of the directory; none: as"
-        f" bytes. Topics: {', '.join(OWN_TOPICS)} (default %(default)s)",
+        metavar="HOW",
+        help="what keys and values are: utf8, json, int, hex, base64, confluent, or a topic of Kafka's own, whose layouts say it;"
+        " for both, or key=HOW,value=HOW. auto: Kafka's own topics by their names; none: bytes (default %(default)s)",
+    )
+    command.add_argument(
+        "--digest", action="store_true", help="vectors only: digests in the place of records"
     )
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
-    partitions = found(options)
+    try:
+        if options.output == "vectors":
+            _refuse_filters(options)
+            return _vectors(options, found(options))
+        if options.batches:
+            from kafka_log.cli.dump_batches import dump_batches
+
+            return dump_batches(options, found(options))
+        from kafka_log.cli.dump_rows import dump_records
+
+        return dump_records(options, found(options))
+    except ValueError as error:
+        if isinstance(error, UnicodeError):
+            raise
+        print(f"kafka-log: {error}", file=sys.stderr)
+        return COULD_NOT_RUN
+
+
+def _refuse_filters(options: argparse.Namespace) -> None:
+    """The objects say all of a file: a part of them would say something else. Raises ValueError."""
+    filters = selection_of(options).plain().keys() - {"policy", "topics", "partitions", "include"}
+    if filters or options.columns or options.batches:
+        raise ValueError(
+            "--output vectors has all of a file: no other filters than topics and partitions"
+        )
+
+
+def _vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:
+    """The objects of the reference vectors."""
+    from kafka_log.report import json_dump
+    from kafka_log.tables.own_topics import own_topic
+
     worst = GOOD
     out = sys.stdout
     open_segment = opener(options, partitions, True)
     for partition in partitions:
         if partition.error is not None:
-            show = json_dump if options.output == "jsonl" else text_dump
-            out.write(show.error_line(partition.error) + "\n")
+            out.write(json_dump.error_line(partition.error) + "\n")
             worst = PROBLEMS
         for segment in partition.segments:
             watch = _Watch(open_segment(segment))
-            named = segment.topic if options.decode == "auto" else options.decode
-            decode = own_topic(named)
-            if options.output == "jsonl":
-                lines = json_dump.lines(watch, records=not options.digest, decode=decode)
-            else:
-                lines = text_dump.lines(
-                    watch, data=not options.digest, width=options.width, decode=decode
-                )
+            decode = own_topic(segment.topic if options.decode == "auto" else options.decode)
+            lines = json_dump.lines(watch, records=not options.digest, decode=decode)
             while some := list(islice(lines, LINES)):
                 out.write("\n".join(some) + "\n")
             worst = max(worst, PROBLEMS if watch.found_problems() else GOOD)

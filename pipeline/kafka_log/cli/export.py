@@ -13,7 +13,6 @@ from kafka_log.cli.common import (
     COULD_NOT_RUN,
     GOOD,
     PROBLEMS,
-    NeedsPackage,
     found,
 )
 from kafka_log.cli.selection import RECORDS, add_selection, selection_of
@@ -66,11 +65,9 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
-    try:
-        from codecgen.runtime.errors import CodecError
-        from kafka_log.report.export import ExportError, export
-    except ImportError as error:
-        raise NeedsPackage("export", error) from None
+    from codecgen.runtime.errors import CodecError
+    from kafka_log.report.export import ExportError, export
+
     partitions = found(options)
     done = made = rows = bad = 0
     with Progress(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 HELP = "topics, partitions, settings and brokers, from the metadata log"
 EXAMPLES = """\
   kafka-log metadata /var/lib/kafka --what partitions --topic orders --as-of 81234
-  kafka-log metadata /var/lib/kafka --what configs --changes 81000:82000
+  kafka-log metadata /var/lib/kafka --what configs --changes 81000:
 """
 
 KINDS = (
@@ -49,7 +49,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
         "--changes",
         type=_offsets,
         metavar="FROM:TO",
-        help="what is not the same after the records at these two offsets",
+        help="what is not the same after the records at these two offsets (default: where the log begins, and its end)",
     )
     command.add_argument(
         "--salvage",
@@ -85,11 +85,11 @@ def run(options: argparse.Namespace) -> int:
     return reported(lambda: ask(False), (lambda: ask(True)) if options.salvage else None)
 
 
-def _offsets(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(-?[0-9]{1,19}):(-?[0-9]{1,19})", text)
+def _offsets(text: str) -> tuple[int | None, int | None]:
+    found = re.fullmatch(r"(-?[0-9]{1,19})?:(-?[0-9]{1,19})?", text)
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no FROM:TO, two offsets")
-    first, last = int(found[1]), int(found[2])
-    if first > last:
+    first, last = (None if end is None else int(end) for end in found.groups())
+    if first is not None and last is not None and first > last:
         raise argparse.ArgumentTypeError(f"{first} is after {last}")
     return first, last

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import (
     GOOD,
-    NeedsPackage,
     say_left_out,
     screen_width,
 )
@@ -27,11 +26,14 @@ def add_table_arguments(
     command: argparse.ArgumentParser,
     choose: Sequence[str] = PLACES,
     but: Mapping[str, str] | None = None,
+    *,
+    paths: bool = True,
 ) -> None:
     """Paths, what ``choose`` names of :func:`kafka_log.cli.selection.add_selection` (``but`` for other help), and output."""
-    command.add_argument(
-        "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
-    )
+    if paths:
+        command.add_argument(
+            "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
+        )
     add_selection(command, *choose, but=but)
     command.add_argument(
         "--output",
@@ -49,11 +51,9 @@ def show(
 ) -> int:
     """Ask, and print the table. ``empty`` is what text says where there is no row; ``text`` makes the text of a table for a
     width, where it is not to be in columns."""
-    try:
-        from kafka_log.log_directory import LogDirectory
-        from kafka_log.report.table_output import write
-    except ImportError as error:
-        raise NeedsPackage(options.command, error) from None
+    from kafka_log.log_directory import LogDirectory
+    from kafka_log.report.table_output import write
+
     directory = LogDirectory(
         options.paths,
         topics=getattr(options, "topic", None),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, progress_of
+from kafka_log.cli.selection import PLACES
 from kafka_log.cli.tables import add_table_arguments, show
 
 if TYPE_CHECKING:
@@ -16,12 +17,17 @@ if TYPE_CHECKING:
 
     from kafka_log.log_directory import LogDirectory
 
+Text = Callable[["pa.Table", int | None], str]
 Job = Callable[["LogDirectory", Callable[[int], None]], "pa.Table"]
 
 
-def add_writing_arguments(command: argparse.ArgumentParser) -> None:
-    """Paths, where to write, which partitions, and the output of what is said."""
-    add_table_arguments(command)
+def add_writing_arguments(
+    command: argparse.ArgumentParser,
+    choose: Sequence[str] = PLACES,
+    but: Mapping[str, str] | None = None,
+) -> None:
+    """Paths, where to write, what is chosen (as of :func:`~kafka_log.cli.tables.add_table_arguments`), and the output of what is said."""
+    add_table_arguments(command, choose, but)
     command.add_argument(
         "--out",
         required=True,
@@ -31,8 +37,14 @@ def add_writing_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def run_writing(options: argparse.Namespace, what: str, job: Job) -> int:
-    """Run a job with a bar, print what it says. 1 when something is lost."""
+def _said(table: pa.Table, width: int | None) -> str:
+    from kafka_log.report.said_text import said_text
+
+    return said_text(table, width)
+
+
+def run_writing(options: argparse.Namespace, what: str, job: Job, text: Text | None = _said) -> int:
+    """Run a job with a bar, print what it says. ``text`` is for :func:`~kafka_log.cli.tables.show`. 1 when something is lost."""
     lost = 0
 
     def answer(log: LogDirectory) -> pa.Table:
@@ -44,7 +56,7 @@ def run_writing(options: argparse.Namespace, what: str, job: Job) -> int:
         return table
 
     try:
-        code = show(options, answer, "no partitions", _text)
+        code = show(options, answer, "no partitions", text)
     except KeyboardInterrupt:
         print(
             f"kafka-log: interrupted: the partitions in {options.out} are whole, the same command goes on",
@@ -52,9 +64,3 @@ def run_writing(options: argparse.Namespace, what: str, job: Job) -> int:
         )
         return COULD_NOT_RUN
     return PROBLEMS if lost else code
-
-
-def _text(table: pa.Table, width: int | None) -> str:
-    from kafka_log.report.said_text import said_text
-
-    return said_text(table, width)

@@ -13,10 +13,9 @@ from codecgen.runtime.errors import Where
 from kafka_log.disk.names import (
     BEYOND,
     OTHERS,
-    SEGMENT,
-    SNAPSHOT,
+    TIER,
+    of_file,
     parse_any,
-    state_of,
 )
 from kafka_log.disk.names import MAX_OFFSET as MAX_OFFSET
 from kafka_log.disk.names import STATES as STATES
@@ -200,7 +199,7 @@ def _below(path: Path, unreadable_raises: bool) -> Iterator[Partition]:
     if any(_segments(path)):
         yield _partition(path)
         return
-    inner = [child for child in sorted(path.iterdir()) if child.is_dir() and parse_any(child)]
+    inner = [child for child in _children(path) if child.is_dir() and parse_any(child)]
     if not any(parse_name(child) for child in inner) and not any(map(_segments, inner)):
         if parse_any(path):
             yield _partition(path)
@@ -225,6 +224,13 @@ _File = tuple[int, State, Path, int]
 """Base offset, state, path and size of a file that has batches."""
 
 
+def _children(path: Path) -> list[Path]:
+    """What is in a directory, and in the one that LocalTieredStorage makes in it."""
+    tier = path / TIER
+    below = tier.iterdir() if tier.is_dir() else ()
+    return sorted([*path.iterdir(), *below])
+
+
 def _files(directory: Path) -> tuple[list[_File], list[Path]]:
     """The files of a directory that have batches, lowest offsets first, and those whose names say what no offset can be. Brokers
     delete old ones meanwhile: these are passed over."""
@@ -232,22 +238,14 @@ def _files(directory: Path) -> tuple[list[_File], list[Path]]:
     beyond: list[Path] = []
     with os.scandir(directory) as children:
         for child in children:
-            found = SEGMENT.match(child.name)
-            snapshot = None if found else SNAPSHOT.match(child.name)
-            state: State = "snapshot"
-            if found:
-                base, state = int(found["base"]), state_of(found)
-            elif snapshot:
-                base = int(snapshot["base"])
-            else:
-                continue
+            said = of_file(child.name)
             try:
-                if not child.is_file():
+                if said is None or not child.is_file():
                     continue
-                if base > MAX_OFFSET:
+                if said[0] > MAX_OFFSET:
                     beyond.append(directory / child.name)
                 else:
-                    out.append((base, state, directory / child.name, child.stat().st_size))
+                    out.append((*said, directory / child.name, child.stat().st_size))
             except FileNotFoundError:
                 continue
     return sorted(out), sorted(beyond)
@@ -289,14 +287,15 @@ def _in_order(segments: Iterable[Segment]) -> tuple[Segment, ...]:
 
 
 def _is_rolled(segment: Segment, last: Mapping[State, int]) -> bool:
-    """Whether its broker has done with it. What is deleted or takes the place of others is whole; a cleaner writes its own."""
-    if segment.state in ("deleted", "swap"):
+    """Whether its broker has done with it. What is deleted, takes the place of others or was copied is whole; a cleaner writes its own."""
+    if segment.state in ("deleted", "swap", "remote"):
         return True
     return _says_offset(segment) and segment.base_offset < last[segment.state]
 
 
 def _says_offset(segment: Segment) -> bool:
-    return segment.path.name.startswith(f"{segment.base_offset:020d}.log")
+    named = "-" if segment.state == "remote" else ".log"
+    return segment.path.name.startswith(f"{segment.base_offset:020d}{named}")
 
 
 def _named(directory: Path) -> tuple[str, int, State]:
@@ -311,8 +310,8 @@ def _partition(directory: Path) -> Partition:
     topic, partition, state = _named(directory)
     files, beyond = _files(directory)
     segments = _in_order(
-        Segment(path, topic, partition, base, size, of_file if state == "live" else state)
-        for base, of_file, path, size in files
+        Segment(path, topic, partition, base, size, said if state == "live" else state)
+        for base, said, path, size in files
     )
     error = UnreadableError(BEYOND, Where(file=os.fspath(beyond[0]))) if beyond else None
     return Partition(topic, partition, directory, segments, state, error)
@@ -320,18 +319,17 @@ def _partition(directory: Path) -> Partition:
 
 def _single(path: Path) -> Partition:
     """A file by itself. Topic and partition come from its directory, if that is named like one."""
-    found = SEGMENT.match(path.name) or SNAPSHOT.match(path.name)
-    if found is None:
+    said = of_file(path.name)
+    if said is None:
         plain = re.sub(r"\.(deleted|cleaned|swap)\Z", "", path.name)
         for end, what in OTHERS.items():
             if plain.endswith(end):
                 reason = f"this is {what}, not a segment: docs/log-directory.md says what reads it"
                 raise DirectoryError(path, reason)
     topic, partition, state = parse_any(path.resolve().parent) or (path.stem, 0, "live")
-    base = int(found["base"]) if found else 0
+    base, of_name = said or (0, state)
     if base > MAX_OFFSET:
         raise DirectoryError(path, BEYOND)
-    segment = Segment(path, topic, partition, base, path.stat().st_size, state)
-    if found is not None and state == "live":
-        segment = replace(segment, state=state_of(found) if found.re is SEGMENT else "snapshot")
+    of_segment = of_name if state == "live" else state
+    segment = Segment(path, topic, partition, base, path.stat().st_size, of_segment)
     return Partition(topic, partition, path.parent, _in_order([segment]), state)

@@ -8,13 +8,23 @@ from typing import Literal, get_args
 
 _PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)\Z", re.S)
 _SPECIAL = re.compile(r"(?P<name>.+)\.[0-9a-f]{32,}-(?P<state>delete|stray|future)\Z", re.S)
-SEGMENT = re.compile(r"(?P<base>\d{20})\.log(?:\.(?P<state>deleted|cleaned|swap))?\Z")
-SNAPSHOT = re.compile(r"(?P<base>\d{20})-\d{10}\.checkpoint(?:\.deleted)?\Z")
+_SEGMENT = re.compile(r"(?P<base>\d{20})\.log(?:\.(?P<state>deleted|cleaned|swap))?\Z")
+_SNAPSHOT = re.compile(r"(?P<base>\d{20})-\d{10}\.checkpoint(?:\.deleted)?\Z")
 
-State = Literal["live", "deleted", "cleaned", "swap", "delete", "stray", "future", "snapshot"]
+# Kafka's LocalTieredStorage writes ids as 22 letters of base64. The last one stands for two bits: no name ends in a digit then, as
+# those of a broker's own partitions do.
+_ID = r"[A-Za-z0-9_-]{21}[AQgw]"
+_REMOTE = re.compile(rf"(?P<topic>.+)-(?P<partition>\d+)-{_ID}\Z", re.S)
+_REMOTE_SEGMENT = re.compile(rf"(?P<base>\d{{20}})-{_ID}\.log\Z")
+TIER = "kafka-tiered-storage"
+
+State = Literal[
+    "live", "deleted", "cleaned", "swap", "delete", "stray", "future", "snapshot", "remote"
+]
 """What a segment is to its broker: ``live``; a file that is about to be deleted, or that a cleaner writes (``cleaned``) or puts into
 the place of others (``swap``); of a directory that is about to be deleted (``delete``), that no broker knows (``stray``), or that
-moves to another disk (``future``); a ``snapshot`` of the metadata, which has batches as well."""
+moves to another disk (``future``); a ``snapshot`` of the metadata, which has batches as well; a copy in tiered storage, as Kafka's
+LocalTieredStorage keeps it (``remote``)."""
 
 STATES: tuple[State, ...] = get_args(State)
 
@@ -29,6 +39,7 @@ OTHERS = {
     ".txnindex": "a transaction index",
     ".snapshot": "a producer snapshot",
     "leader-epoch-checkpoint": "a leader epoch checkpoint",
+    "leader_epoch_checkpoint": "a leader epoch checkpoint",
     "-offset-checkpoint": "an offset checkpoint",
     "meta.properties": "the properties of a log directory",
     "partition.metadata": "the metadata of a partition",
@@ -48,13 +59,19 @@ def parse_any(directory: Path) -> tuple[str, int, State] | None:
     """Topic, partition and state of a directory's name, None for other names."""
     special = _SPECIAL.match(directory.name)
     found = _PARTITION.match(special["name"] if special else directory.name)
-    if found is None:
-        return None
     state: State = special["state"] if special else "live"  # type: ignore[assignment]
-    return found["topic"], int(found["partition"]), state
+    if found is None:
+        found, state = _REMOTE.match(directory.name), "remote"
+    return None if found is None else (found["topic"], int(found["partition"]), state)
 
 
-def state_of(name: re.Match[str]) -> State:
-    """The state of a file by its name, which :data:`SEGMENT` has matched."""
-    state: State = name["state"] or "live"  # type: ignore[assignment]
-    return state
+def of_file(name: str) -> tuple[int, State] | None:
+    """The base offset and the state that the name of a file says, None for files that have no batches."""
+    found = _SEGMENT.match(name)
+    if found is not None:
+        state: State = found["state"] or "live"  # type: ignore[assignment]
+        return int(found["base"]), state
+    snapshot, remote = _SNAPSHOT.match(name), _REMOTE_SEGMENT.match(name)
+    if snapshot is not None:
+        return int(snapshot["base"]), "snapshot"
+    return None if remote is None else (int(remote["base"]), "remote")

@@ -11,7 +11,8 @@ from typing import Any, BinaryIO, Literal, Unpack
 import pyarrow as pa
 
 from kafka_log.disk.directory import DirectoryError, Partition
-from kafka_log.report.table_output import csv_line, csv_lines, json_lines
+from kafka_log.report.lines import line_blocks
+from kafka_log.report.table_output import csv_line, csv_lines
 from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.tables.scanning import scan
@@ -159,8 +160,7 @@ def _arrow(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[pa.RecordB
 
 def _jsonl(batches: pa.RecordBatchReader, file: BinaryIO) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        lines = json_lines(pa.Table.from_batches([batch]))
-        file.writelines(line.encode("utf-8") + b"\n" for line in lines)
+        file.writelines(line_blocks(batch))
         yield batch
 
 

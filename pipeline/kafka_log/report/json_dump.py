@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.segment.model import Batch, Control, Record, is_own_checksum
+from kafka_log.segment.model import TIMESTAMP_TYPES, Batch, Control, Record, is_own_checksum
 from kafka_log.segment.positioned_reads import UnreadableError, open_segment, read_at
 from kafka_log.segment.reader import Batches
 from kafka_log.tables.own_topics import Decoded, OwnTopic
@@ -26,8 +26,6 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _NUMBERS = struct.Struct(">qqi").pack
 _LENGTH = struct.Struct(">i").pack
 _NULL = _LENGTH(-1)
-
-TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
 
 
 def objects(

@@ -63,6 +63,16 @@ _TOMBSTONE = -1
 Note = Callable[[str], None]
 
 
+def hashes_of(keys: Any) -> tuple[Any, Any]:
+    """128 bits of the hash of each key that differs, as NumPy's ``V16``, and which of them each key of an Arrow array has."""
+    encoded = keys.dictionary_encode()
+    digests = b"".join(
+        blake2b(key, digest_size=_HASH.itemsize).digest() for key in encoded.dictionary.to_pylist()
+    )
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    return codes, np.frombuffer(digests, f"V{_HASH.itemsize}")
+
+
 class Newest:
     """The newest record of every key, as 128 bits of the key's hash and the record's size: 24 bytes a key, and up to six
     times that while records are merged in."""
@@ -75,15 +85,10 @@ class Newest:
     def add(self, keys: Any, sizes: Any) -> None:
         """Records that are newer than all before, in their order: their keys (an Arrow array without nulls) and the bytes of key
         and value, -1 for a tombstone."""
-        encoded = keys.dictionary_encode()
-        codes = encoded.indices.to_numpy(zero_copy_only=False)
-        last = np.empty(len(encoded.dictionary), np.int64)
+        codes, digests = hashes_of(keys)
+        last = np.empty(len(digests), np.int64)
         last[codes] = np.arange(len(codes))  # the last one of the same code stays
-        digests = b"".join(
-            blake2b(key, digest_size=_HASH.itemsize).digest()
-            for key in encoded.dictionary.to_pylist()
-        )
-        hashes = np.frombuffer(digests, _HASH)
+        hashes = digests.view(_HASH)
         high, low = (hashes[name].astype(np.uint64) for name in ("high", "low"))
         self._pending.append(_Sizes(high, low, np.asarray(sizes)[last]))
         self._count += len(last)

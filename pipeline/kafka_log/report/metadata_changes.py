@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from kafka_log.disk.directory import Partition
 from kafka_log.report.metadata import Kind, Row, in_order, kind_of, state_table
+from kafka_log.report.metadata_log import earliest
 from kafka_log.report.table_output import json_lines
 
 CHANGE = pa.field("change", pa.string(), False)
@@ -23,14 +24,14 @@ DIFFERENCE = (
 def change_table(
     partitions: Sequence[Partition],
     what: str,
-    first: int,
-    last: int,
+    first: int | None,
+    last: int | None,
     *,
     topics: Collection[str] | None = None,
     numbers: Collection[int] | None = None,
     salvage: bool = False,
 ) -> pa.Table:
-    """What is not the same of a kind as of the offsets ``first`` and ``last``: a row for each thing that was added, removed or
+    """What is not the same of a kind as of the offsets ``first`` (None: the earliest that can be told) and ``last`` (None: the end): a row for each thing that was added, removed or
     changed. ``columns`` are those that differ; ``before`` and ``after`` what these say, as JSON. Raises as
     :func:`~kafka_log.report.metadata.state_table`."""
     kind = kind_of(what)
@@ -39,7 +40,7 @@ def change_table(
             kind,
             state_table(partitions, what, as_of, topics=topics, numbers=numbers, salvage=salvage),
         )
-        for as_of in (first, last)
+        for as_of in (earliest(partitions) if first is None else first, last)
     )
     rows = []
     for key, (identity, _) in {**was, **now}.items():

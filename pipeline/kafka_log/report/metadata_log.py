@@ -11,7 +11,7 @@ from typing import Any
 from kafka_log.disk.directory import DirectoryError, NotThere, Partition, Segment, utf8
 from kafka_log.disk.replicas import LAST_OFFSET, furthest, log_end
 from kafka_log.disk.snapshots import Snapshot, is_whole, snapshot_of, snapshots
-from kafka_log.report.metadata_rows import Part, merged, refuse_unknown, rows
+from kafka_log.report.metadata_rows import Part, merged, rows
 from kafka_log.segment.columnar import BatchScanner
 from kafka_log.tables.own_topics import CLUSTER_METADATA
 
@@ -39,9 +39,6 @@ class MetadataLog:
         passes over these; OSError."""
         wanted = (self.start, self.as_of + 1)
         whole = [] if self.snapshot is None else [_as_part(self.snapshot, self.partition)]
-        if not salvage:
-            refuse_unknown(whole, None)
-            refuse_unknown(self.parts, wanted)
         for _, view, row in merged({v: rows(v, whole, None, salvage) for v in views}):
             yield view, row
         gone = without_effect(rows("metadata_events", self.parts, wanted, salvage))
@@ -58,11 +55,7 @@ def metadata_log(partitions: Sequence[Partition], as_of: int | None) -> Metadata
     Raises NotThere where there is no such topic or offset; DirectoryError where what came before the first record is not known, or
     records are missing; CodecError for damage; OSError.
     """
-    found = [partition for partition in partitions if partition.topic == CLUSTER_METADATA]
-    if not found:
-        names = ", ".join(sorted({utf8(partition.topic) for partition in partitions})[:20])
-        raise NotThere(f"there is no topic {CLUSTER_METADATA}; there are: {names}")
-    partition = furthest(found)[0]
+    partition = _replica(partitions)
     segments = tuple(s for s in partition.segments if s.is_named)
     end = log_end(segments)
     there = _snapshots(partition, None if end is None else end.offset)
@@ -79,6 +72,26 @@ def metadata_log(partitions: Sequence[Partition], as_of: int | None) -> Metadata
     start = 0 if snapshot is None else snapshot.end_offset
     parts = tuple(_parts(partition, _from(segments, start), start, as_of))
     return MetadataLog(partition, snapshot, start, as_of, parts)
+
+
+def earliest(partitions: Sequence[Partition]) -> int:
+    """The first offset as of which the metadata can be told: -1, before the first record, where the log has that, else the last one
+    of the oldest snapshot. Raises NotThere, OSError."""
+    partition = _replica(partitions)
+    bases = [s.base_offset for s in partition.segments if s.is_named]
+    if bases and min(bases) == 0:
+        return -1
+    ends = [s.end_offset for s in _snapshots(partition, None) if is_whole(s)]
+    return min((end for end in ends if not bases or end >= min(bases)), default=0) - 1
+
+
+def _replica(partitions: Sequence[Partition]) -> Partition:
+    """The replica of the metadata log that goes furthest. Raises NotThere."""
+    found = [partition for partition in partitions if partition.topic == CLUSTER_METADATA]
+    if not found:
+        names = ", ".join(sorted({utf8(partition.topic) for partition in partitions})[:20])
+        raise NotThere(f"there is no topic {CLUSTER_METADATA}; there are: {names}")
+    return furthest(found)[0]
 
 
 def _snapshots(partition: Partition, end: int | None) -> list[Snapshot]:

@@ -17,6 +17,8 @@ Output = Literal["text", "jsonl", "csv", "parquet", "arrow"]
 OUTPUTS: tuple[Output, ...] = ("text", "jsonl", "csv", "parquet", "arrow")
 
 _UNPRINTABLE = re.compile(r"[^ -~]")
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_JSON = {b"kafka_log": b"json"}
 _QUOTED = re.compile(r'[,"\r\n]|\A\s|\s\Z|\A\Z')
 
 
@@ -27,8 +29,10 @@ def write(table: pa.Table, output: Output, out: BinaryIO, width: int | None = No
 
         out.write(as_text(table, width).encode("utf-8", "backslashreplace"))
     elif output == "jsonl":
-        for line in json_lines(table):
-            out.write(line.encode("utf-8") + b"\n")
+        from kafka_log.report.lines import line_blocks
+
+        for batch in table.to_batches():
+            out.writelines(line_blocks(batch))
     elif output == "csv":
         _write_csv(table, out)
     elif output == "parquet":
@@ -47,8 +51,8 @@ def write(table: pa.Table, output: Output, out: BinaryIO, width: int | None = No
 
 
 def json_lines(table: pa.Table) -> Iterable[str]:
-    """An object a row. Times are ISO 8601 in UTC; bytes are text where they are UTF-8, else ``{"base64": ...}``; numbers that are
-    none are the texts NaN, Infinity and -Infinity. Characters that cannot be printed are escaped."""
+    """An object a row. Times are ISO 8601 in UTC; bytes are text where :func:`is_text` says so, else ``{"base64": ...}``; numbers that
+    are none are the texts NaN, Infinity and -Infinity. Characters that cannot be printed are escaped."""
     names = table.column_names
     for row in rows(table):
         yield json_text(dict(zip(names, row, strict=True)))
@@ -56,16 +60,19 @@ def json_lines(table: pa.Table) -> Iterable[str]:
 
 def rows(table: pa.Table) -> Iterable[tuple[Any, ...]]:
     """The rows as JSON values."""
-    convert = [json_value(field.type) for field in table.schema]
+    convert = [json.loads if is_json(f) else json_value(f.type) for f in table.schema]
     for batch in table.to_batches():
         columns = [objects(column) for column in batch.columns]
         for row in zip(*columns, strict=True):
-            yield tuple(f(value) for f, value in zip(convert, row, strict=True))
+            yield tuple(
+                None if value is None else f(value) for f, value in zip(convert, row, strict=True)
+            )
 
 
-def json_text(value: Any) -> str:
+def json_text(value: Any, *, compact: bool = False) -> str:
     """A JSON value on one line that a terminal takes for text: what cannot be printed is escaped."""
-    line = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    separators = (",", ":") if compact else None
+    line = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=separators)
     if line.isprintable():
         return line
     return _UNPRINTABLE.sub(lambda c: c[0] if c[0].isprintable() else json.dumps(c[0])[1:-1], line)
@@ -87,7 +94,7 @@ def json_value(kind: Any) -> Callable[[Any], Any]:
         or pa.types.is_large_binary(kind)
         or pa.types.is_fixed_size_binary(kind)
     ):
-        plain = _json_bytes
+        plain = json_bytes
     elif pa.types.is_list(kind):
         item = json_value(kind.value_type)
         plain = lambda values: [item(value) for value in values]  # noqa: E731
@@ -99,11 +106,32 @@ def json_value(kind: Any) -> Callable[[Any], Any]:
     return lambda value: None if value is None else plain(value)
 
 
-def _json_bytes(value: bytes) -> Any:
+def json_field(name: str) -> pa.Field:
+    """A column of texts that are JSON already, one line each as :func:`json_text` makes it."""
+    return pa.field(name, pa.string(), metadata=_JSON)
+
+
+def is_json(field: pa.Field) -> bool:
+    """Whether a column is such a one."""
+    return bool(field.metadata) and field.metadata.items() >= _JSON.items()
+
+
+def is_text(value: bytes) -> bool:
+    """Whether bytes are shown as text: UTF-8 without control characters, but for tabs and ends of lines."""
+    if _CONTROL.search(value):
+        return False
     try:
-        return value.decode("utf-8")
+        value.decode("utf-8")
     except UnicodeDecodeError:
-        return {"base64": b64encode(value).decode("ascii")}
+        return False
+    return True
+
+
+def json_bytes(value: bytes) -> Any:
+    """Bytes as a JSON value: text where they are, else in Base64."""
+    if is_text(value):
+        return value.decode("utf-8")
+    return {"base64": b64encode(value).decode("ascii")}
 
 
 def _json_number(value: float) -> float | str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from io import FileIO
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 ROWS = 1 << 16
 BYTES = 64 << 20
 """Rows, and bytes in them, of what is made of records that the reference codecs read; one record may have more."""
+
+OnBatch = Callable[[Batch], None]
 
 _NEEDED_DEPTH = 8
 
@@ -129,6 +131,8 @@ class Scanner:
         self.decoded = schema_of(self.columns)
         self.kernels = _kernels(self.view, engine) if self.limits.depth >= _NEEDED_DEPTH else None
         self.cursor = Cursor(self.reader, self._source, self._load)
+        self.on_batch: OnBatch | None = None
+        """Is told of each batch of which there is something to say, before its rows come and after those before it."""
 
     @property
     def end(self) -> End | None:
@@ -243,10 +247,14 @@ class Scanner:
             for batch in batches:
                 if self._past(batch):
                     break
+                if rows and self._is_told(batch):
+                    yield from self._rows(rows)
+                    rows, size = [], 0
                 unread = list(self._unread(batch))
                 rows += self._verified(batch)
                 size += sum(map(record_size, batch.records))
-                if unread or len(rows) >= self.max_rows or size >= self.max_bytes:
+                is_full = len(rows) >= self.max_rows or size >= self.max_bytes
+                if unread or is_full or self._is_told(batch):
                     yield from self._rows(rows)
                     yield from unread
                     rows, size = [], 0
@@ -282,8 +290,13 @@ class Scanner:
             return False
         return batch.base_offset >= high and bool(damage(batch))
 
+    def _is_told(self, batch: Batch) -> bool:
+        return self.on_batch is not None and bool(batch.findings or damage(batch))
+
     def _verified(self, batch: Batch) -> Sequence[tuple[Batch, Record | None]]:
         """The records of a batch, unless it is damaged and damage is raised."""
+        if self.on_batch is not None and self._is_told(batch):
+            self.on_batch(batch)
         if not self.keep:
             for error in damage(batch):
                 raise error

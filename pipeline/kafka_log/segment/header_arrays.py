@@ -23,6 +23,7 @@ class Headers:
     position: Any
     size: Any
     magic: Any
+    codec: Any
     first: Any
     last: Any
     max_timestamp: Any

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from datetime import datetime
 from enum import StrEnum
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from codecgen.runtime.errors import ChecksumError, CodecError
+from codecgen.runtime.readable import Milliseconds, html_of, text_of, time_of, word
 
 
 class Policy(StrEnum):
@@ -77,8 +80,39 @@ class Record(NamedTuple):
     crc_error: CodecError | None = None
     more: tuple[Any, ...] = ()
 
+    @property
+    def time(self) -> datetime | None:
+        """The timestamp as a datetime in UTC; None for none, and for one that no datetime can hold."""
+        return time_of(self.timestamp)
 
-@dataclass(slots=True)
+    @property
+    def is_control(self) -> bool:
+        """Whether a broker wrote it for itself: a marker."""
+        return self.control is not None
+
+    def _title(self) -> str:
+        return "Record"
+
+    def _parts(self) -> Iterator[tuple[str, Any]]:
+        for name, value in zip(self._fields, self, strict=True):
+            if name == "timestamp":
+                yield name, Milliseconds(self.timestamp)
+            elif name not in _LEFT_OUT or value:
+                yield name, value
+
+    def __repr__(self) -> str:
+        return word(self)
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
+
+
+_LEFT_OUT = ("control", "crc_error", "more", "problems", "findings")
+"""What is not shown where there is none."""
+_TIMES = ("base_timestamp", "max_timestamp", "delete_horizon")
+
+
+@dataclass(slots=True, repr=False)
 class Batch:
     """A record batch, or a message of the older formats (a wrapper with what it holds).
 
@@ -127,6 +161,11 @@ class Batch:
         return codec_label(self.codec)
 
     @property
+    def max_time(self) -> datetime | None:
+        """The largest timestamp as a datetime in UTC; None for none, and for one that no datetime can hold."""
+        return time_of(self.max_timestamp)
+
+    @property
     def count(self) -> int | None:
         """How many records the header says there are; None when it does not."""
         return self.record_count
@@ -135,6 +174,48 @@ class Batch:
     def partition_leader_epoch(self) -> int:
         """The leader epoch, by the name that it has in Kafka's documents."""
         return self.leader_epoch
+
+    def _title(self) -> str:
+        return "Batch"
+
+    def _parts(self) -> Iterator[tuple[str, Any]]:
+        """All values; the name of the codec beside its number; records last."""
+        for each in fields(self):
+            name = each.name
+            value = getattr(self, name)
+            if name == "records" or (name in _LEFT_OUT and not value):
+                continue
+            if name in _TIMES and value is not None:
+                value = Milliseconds(value)
+            elif name == "codec":
+                value = f"{value} ({self.compression})"
+            elif name == "timestamp_type":
+                value = f"{value} ({_TIMESTAMP_TYPES.get(value, 'unknown')})"
+            yield name, _Plain(value) if isinstance(value, str) else value
+        yield "records", self.records
+
+    def __repr__(self) -> str:
+        return text_of(self)
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
+
+
+_TIMESTAMP_TYPES = {-1: "none", 0: "CreateTime", 1: "LogAppendTime"}
+
+
+class _Plain:
+    """A text that is shown without quotes."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+
+TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
+"""The names of timestamp types in Kafka."""
 
 
 @cache

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import pyarrow as pa
 
+from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
@@ -23,7 +24,7 @@ from kafka_log.disk.directory import (
 )
 from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.kernels import Engine
-from kafka_log.segment.model import Lost, Policy
+from kafka_log.segment.model import Batch, End, Lost, Policy
 from kafka_log.tables.committed import PartitionRows
 from kafka_log.tables.output import Output
 from kafka_log.tables.selection import Filters, Selection, changed, within_offsets
@@ -32,10 +33,23 @@ if TYPE_CHECKING:
     from kafka_log.tables.topic_views import TopicView
 
 Place = str | os.PathLike[str]
-Paths = Place | Iterable[Place]
+Paths = Place | Iterable[Place | Partition]
 OnLost = Callable[[Path, Lost], None]
 Open = Callable[[Partition, Segment, Sequence[str]], Scanner]
 """What reads columns of a segment."""
+
+
+class Watch(Protocol):
+    """Is told of what a scan meets, in its place between the rows."""
+
+    def unreadable(self, error: CodecError) -> None:
+        """A partition's directory cannot be read."""
+
+    def batch(self, batch: Batch) -> None:
+        """There is something to say of a batch; its rows follow."""
+
+    def end(self, segment: Segment, end: End | None) -> None:
+        """A segment was read. None: not to its end."""
 
 
 class ScanOptions(Filters, total=False):
@@ -48,6 +62,7 @@ class ScanOptions(Filters, total=False):
     limits: Limits | None
     engine: Engine
     indexes: bool
+    watch: Watch | None
 
 
 class BatchOptions(Filters, total=False):
@@ -68,7 +83,8 @@ def scan(
 ) -> pa.RecordBatchReader:
     """The records of logs as a stream of Arrow record batches, in bounded memory, partition by partition.
 
-    A path is a segment file, a partition's directory, or a directory of these (a broker's log directory).
+    A path is a segment file, a partition's directory, or a directory of these (a broker's log directory); or a partition that
+    :func:`kafka_log.discover` has found.
 
     ``columns`` are those of the view records, ``topic``, ``partition``, ``segment`` and ``state``, and what is wrong with a row:
     ``crc_ok`` (None: the checksum is over bytes that are not there) and ``damage`` (text, None: nothing). None stands for all that need
@@ -87,7 +103,8 @@ def scan(
     ``view`` gives the rows of one of Kafka's own topics (``offsets``, ``groups``, ...; see :mod:`kafka_log.tables.topic_views`) in the
     place of its records, without what transactions wrote that were aborted or are open, unless ``isolation`` says otherwise.
     ``on_lost`` is called with a path and a :class:`~kafka_log.Lost` for each run of bytes that is passed over, and each directory, where damage
-    is no error. ``binary_view`` gives keys, values and headers as views. ``chunk_bytes``, ``limits`` and ``engine`` are as in
+    is no error. With a ``watch``, which needs ``on_damage="keep"``, errors of a file or a directory are told to it and not raised, and
+    the next one is read. ``binary_view`` gives keys, values and headers as views. ``chunk_bytes``, ``limits`` and ``engine`` are as in
     :class:`~kafka_log.segment.columnar.Scanner`.
 
     Raises :class:`DirectoryError` when there is no log, ValueError for what cannot be asked for, and from the stream
@@ -95,7 +112,7 @@ def scan(
     """
     view, on_lost = options.pop("view", None), options.pop("on_lost", None)
     binary_view, indexes = options.pop("binary_view", False), options.pop("indexes", True)
-    engine = options.get("engine", "auto")
+    engine, watch = options.get("engine", "auto"), options.pop("watch", None)
     reading = _taken(options, "chunk_bytes", "limits", "engine")
     wanted = changed(selection, policy, options)
     found = _find(path, wanted)
@@ -137,7 +154,7 @@ def scan(
         return _scan_view(of_topic, segments, open_segment, engine, keep, on_lost)
     segments = [(p, within_offsets(p.segments, wanted.offsets)) for p in found]
     output = Output(RECORDS, found, columns, binary_view)
-    return _stream(output, segments, open_segment, keep, on_lost)
+    return _stream(output, segments, open_segment, keep, on_lost, watch)
 
 
 def read_table(
@@ -148,7 +165,7 @@ def read_table(
     selection: Selection | None = None,
     **options: Unpack[ScanOptions],
 ) -> pa.Table:
-    """Like :func:`scan`, all of it as a table."""
+    """Like :func:`scan`, all of it as a table. Memory holds it as a whole. Raises as :func:`scan` does."""
     return scan(path, columns, policy, selection=selection, **options).read_all()
 
 
@@ -165,7 +182,7 @@ def scan_batches(
     ``columns`` are those of the view batches, and those of :func:`scan` that say where. A ``selection``, or its keywords, are as of
     :func:`scan`, but for what only records have: ``keys``, ``headers`` and ``isolation`` are refused, and markers are always there. Those
     batches come that may hold a record in the ranges, as far as their headers say. See :class:`BatchScanner`, also for
-    ``mmap``: it is faster, and must not be used on files that others truncate.
+    ``mmap``: it is faster, and must not be used on files that others truncate. Raises as :func:`scan` does.
     """
     reading = _taken(options, "limits", "engine", "mmap")
     wanted = changed(selection, policy, options)
@@ -199,7 +216,11 @@ def _taken(options: Any, *names: str) -> Any:
 
 
 def _find(path: Paths, wanted: Selection) -> list[Partition]:
-    found = discover(path, wanted.include, unreadable_raises=False)
+    places = [path] if isinstance(path, str | os.PathLike) else list(path)
+    found = [place for place in places if isinstance(place, Partition)]
+    rest = [place for place in places if not isinstance(place, Partition)]
+    if rest or not found:
+        found += discover(rest, wanted.include, unreadable_raises=False)
     found = chosen(found, wanted.topics, wanted.partitions)
     _check_places(found)
     return found
@@ -281,14 +302,26 @@ def _stream(
     open_segment: Open,
     keep: bool,
     on_lost: OnLost | None = None,
+    watch: Watch | None = None,
 ) -> pa.RecordBatchReader:
     def batches() -> Iterator[pa.RecordBatch]:
         for partition, there in segments:
-            _check_partition(partition, keep, on_lost)
+            if watch is not None and partition.error is not None:
+                watch.unreadable(partition.error)
+            else:
+                _check_partition(partition, keep, on_lost)
             for segment in there:
                 records = open_segment(partition, segment, output.own)
-                for batch in records:
-                    yield output.batch(batch, segment)
+                if watch is not None:
+                    records.on_batch = watch.batch
+                try:
+                    for batch in records:
+                        yield output.batch(batch, segment)
+                except CodecError:
+                    if watch is None:
+                        raise
                 _tell_lost(records, on_lost)
+                if watch is not None:
+                    watch.end(segment, records.end)
 
     return pa.RecordBatchReader.from_batches(output.schema, batches())

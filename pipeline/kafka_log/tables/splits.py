@@ -187,5 +187,5 @@ def _scanner(part: Split, scan: Scan, columns: tuple[str, ...]) -> Scanner:
         tail=part.segment.tail,
         size=part.segment.size,
     )
-    scanner.max_rows, scanner.max_bytes = scan.batch_rows, scan.batch_bytes
+    scanner.max_bytes = scan.batch_bytes
     return scanner

@@ -23,6 +23,7 @@ from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.segment.row_masks import numbers_of
 from kafka_log.tables.columns import MS_MAX, Unit, check_columns
 from kafka_log.tables.own_topics import VIEWS
+from kafka_log.tables.unknown_records import refuse_unknown
 
 _OF_RECORD: Mapping[str, tuple[Any, Callable[[Segment], Any] | None, str]] = {
     "record_offset": (pa.int64(), None, "offset"),
@@ -98,11 +99,13 @@ class TopicView:
         engine: str,
     ) -> Iterator[pa.RecordBatch]:
         """The rows of the records of a segment, in the types of ``schema``. What does not parse is raised, with the offset of its
-        record, or (``keep``) left out, as is what nobody knows. A timestamp that has no place in its column is null. Kernels read
-        where the ``engine`` is ``arrow``, or ``auto`` and there are ``size`` bytes for which they pay: to compile those of a view
-        takes some seconds, once. The rows are the same."""
+        record, or (``keep``) left out; so are records of the metadata whose type or version nobody knows. A timestamp that has no place
+        in its column is null. Kernels read where the ``engine`` is ``arrow``, or ``auto`` and there are ``size`` bytes for which they pay:
+        to compile those of a view takes some seconds, once. The rows are the same."""
         compiled = engine == "arrow" or (engine == "auto" and size >= KERNEL_MIN_BYTES)
         for batch in records:
+            if not keep:
+                refuse_unknown(self.topic, batch, segment)
             parts = {name: batch.column(name) for name in self.view.parts}
             # A view without a column of its own still says how many rows there are.
             wanted = self.own or (self.view.columns[0].name,)

@@ -14,11 +14,13 @@ from kafka_log.disk.directory import Partition, Segment, utf8
 from kafka_log.write.account import Account
 from kafka_log.write.beside import OutDirectory, made_of, names_of
 from kafka_log.write.choice import Wanted
+from kafka_log.write.conversion import CONVERTED, Converted, write_converted
 from kafka_log.write.indexes import INTERVAL_BYTES, write_indexes
 from kafka_log.write.partitions import Advance, write_partition
-from kafka_log.write.said import Said, as_rows, said_table
+from kafka_log.write.recompression import Target
+from kafka_log.write.said import SAID, Said, as_rows
 
-Work = Callable[[Partition, Path, Advance], list[Said]]
+Work = Callable[[Partition, Path, Advance], Sequence[Said | Converted]]
 
 
 def run_job(
@@ -29,10 +31,11 @@ def run_job(
     options: dict[str, Any],
     work: Work,
     advance: Advance = lambda _: None,
+    schema: pa.Schema = SAID,
 ) -> pa.Table:
     """Do the ``work`` for each partition, in a directory of its own below ``out``. What is there from the same job, with the same
     ``options`` and made of segments of the same names and sizes, is kept. ``inputs`` are the paths that are read; ``advance`` is told of
-    bytes of segments that are done. What was said of all of them: :data:`~kafka_log.write.said.SAID`.
+    bytes of segments that are done. What was said of all of them, in the columns of ``schema``.
 
     Raises :class:`~kafka_log.write.beside.OutError` for a place where nothing may be written, OSError. Partitions that are whole stay.
     """
@@ -56,7 +59,7 @@ def run_job(
             with place.partition(name, of, said) as directory_of:
                 said += as_rows(*where, work(partition, directory_of, advance))
             rows += said
-    return said_table(rows)
+    return pa.Table.from_pylist(rows, schema)
 
 
 def _of_log(partition: Partition) -> Partition:
@@ -92,6 +95,25 @@ def cut(
 
 def _writes(wanted: Wanted) -> Work:
     return lambda partition, out, advance: write_partition(partition, out, wanted, advance)
+
+
+def convert(
+    partitions: Sequence[Partition],
+    out: Path,
+    inputs: Sequence[Path],
+    target: Target,
+    advance: Advance = lambda _: None,
+) -> pa.Table:
+    """Partitions with another codec. See :meth:`kafka_log.log_directory.LogDirectory.convert`."""
+
+    def work(partition: Partition, directory: Path, told: Advance) -> list[Converted]:
+        return write_converted(partition, directory, target, told)
+
+    for partition in partitions:
+        if partition.error is not None:
+            raise partition.error
+    options = {"codec": target.codec, "level": target.level}
+    return run_job("convert", partitions, out, inputs, options, work, advance, CONVERTED)
 
 
 def reindex(

@@ -72,6 +72,15 @@ def finish(
     return segments
 
 
+def note_epochs(epochs: list[tuple[int, int]], headers: Headers, which: Any) -> None:
+    """Add the leader epochs of some batches that come next, each with its first offset."""
+    rows = np.flatnonzero(which & (headers.magic >= 2) & (headers.leader_epoch >= 0))
+    for epoch in np.unique(headers.leader_epoch[rows]).tolist():
+        if not epochs or epoch > epochs[-1][0]:
+            first = headers.first[rows[headers.leader_epoch[rows] == epoch][0]]
+            epochs.append((epoch, int(first)))
+
+
 def open_transactions(segments: Sequence[Segment]) -> list[Said]:
     """What is to be said of transactions that have not ended: from the first of them on, consumers that read committed records get
     nothing."""
@@ -199,8 +208,4 @@ class _Job:
         self._end = max(self._end, base or 0, self.last + 1)
         if there.any():
             self._end = max(self._end, int(headers.last[there][-1]) + 1)
-        rows = np.flatnonzero(taken & (headers.magic >= 2) & (headers.leader_epoch >= 0))
-        for epoch in np.unique(headers.leader_epoch[rows]).tolist():
-            if not self.epochs or epoch > self.epochs[-1][0]:
-                first = headers.first[rows[headers.leader_epoch[rows] == epoch][0]]
-                self.epochs.append((epoch, int(first)))
+        note_epochs(self.epochs, headers, taken)

@@ -57,14 +57,9 @@ class Said:
     reason: str | None = None
 
 
-def as_rows(topic: str, partition: int, said: Iterable[Said]) -> list[dict[str, Any]]:
+def as_rows(topic: str, partition: int, said: Iterable[Any]) -> list[dict[str, Any]]:
     """The rows of a partition, as plain values."""
     return [{"topic": topic, "partition": partition, **asdict(one)} for one in said]
-
-
-def said_table(rows: list[dict[str, Any]]) -> pa.Table:
-    """All rows as a table."""
-    return pa.Table.from_pylist(rows, schema=SAID)
 
 
 def is_lost(table: pa.Table) -> bool:

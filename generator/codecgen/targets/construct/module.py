@@ -106,6 +106,26 @@ class Module(TextCodecs):
         self.defined.add(layout.name)
         for value in self.plan.derived[layout.name]:
             self.derived(layout, value)
+        for plan in plans:
+            self.derives(plan)
+
+    def derives(self, plan: LayoutPlan) -> None:
+        """Say what a layout derives, so that what is parsed has it."""
+        items: list[Code] = []
+        for value in plan.derived:
+            d = value.derived
+            items.append(
+                call(
+                    self.use("Derived"),
+                    string(d.name),
+                    d.name if d.array is None else f"{d.array}_{d.name}",
+                    each=None if d.array is None else string(d.array),
+                    unit=None if d.unit is None else string(d.unit),
+                )
+            )
+        if items:
+            name = symbol(plan.name, plan.version)
+            self.part(render(call(f"{name}.derives", *items)), apart=True)
 
     def one(self, plan: LayoutPlan) -> str:
         name = symbol(plan.name, plan.version)

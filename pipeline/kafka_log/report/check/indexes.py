@@ -22,12 +22,15 @@ TIMES = structured(TIME_INDEX_ENTRY)
 
 REBUILD = "Stop the broker, move the .index of this segment away, and start it: it makes all indexes of the segment anew."
 """A broker recovers a segment that has no .index; of the other indexes it does not ask whether they are there."""
+OPEN = "Nothing: a broker that truncates its log leaves such entries behind, and makes the index anew when it was not stopped in order."
 
 
 class IndexCheck(Check):
     """Entries of .index and .timeindex that do not lead a broker to the right batch.
 
     A file of zeros, or with zeros at its end, is one that a broker made longer in advance; in the active segment it is normal.
+    Such a file is open: the broker itself knows how many of its entries count, and those after them may be of batches that it has
+    truncated. What is wrong there is a note.
     """
 
     suffix = ""
@@ -36,6 +39,7 @@ class IndexCheck(Check):
     """The field of an entry that is not its offset."""
     may_repeat = False
     """Whether entries may have the same offset."""
+    is_open = False
 
     def segment(self, walked: Walked) -> Iterable[Finding]:
         segment = walked.segment
@@ -50,6 +54,9 @@ class IndexCheck(Check):
                 yield self._note_missing(path)
             return
         size = self.kind.itemsize
+        self.is_open = bool(
+            walked.is_active and found.zeros and not self.context.broker.was_stopped
+        )
         if found.odd:
             yield self._wrong(
                 path,
@@ -117,8 +124,11 @@ class IndexCheck(Check):
         offset: int | None = None,
         severity: Severity = "error",
     ) -> Finding:
+        remedy = OPEN if self.is_open else REBUILD
+        if self.is_open:
+            severity = "note"
         return self.context.finding(
-            severity, code, path, meaning, REBUILD, byte=byte, first_offset=offset
+            severity, code, path, meaning, remedy, byte=byte, first_offset=offset
         )
 
     def order(self, path: Path, offsets: Any, values: Any) -> Iterator[Finding]:

@@ -100,10 +100,10 @@ class LeaderEpochCheck(Check):
             reason = self.error.reason if isinstance(self.error, CodecError) else str(self.error)
             byte = self.error.where.position if isinstance(self.error, CodecError) else None
             yield self.context.finding(
-                "warning",
+                "error",
                 "leader_epoch_checkpoint",
                 self.path,
-                f"The file cannot be read: {reason}.",
+                f"The file cannot be read: {reason}. A broker takes the whole log directory offline for it.",
                 "Copy the file from another replica, or start the broker without it after you have made a copy.",
                 byte=byte,
             )

@@ -25,6 +25,7 @@ _IN_BROKER = {
     "meta.properties",
     "bootstrap.checkpoint",
     "remote-log-index-cache",
+    "kafka-tiered-storage",
     *CHECKPOINTS,
 }
 _FILES = {
@@ -72,7 +73,8 @@ class NameCheck(Check):
         yield from self._metadata(directory / "partition.metadata")
 
     def _of_segment(self, path: Path, base: int, suffix: str) -> Iterator[Finding]:
-        """Names that no segment can have, and indexes of one that is not there. Snapshots lie where a segment ends, too."""
+        """Names that no segment can have, and indexes of one that is not there. Snapshots lie where a segment ends, too. A broker that is
+        killed while it deletes a segment leaves such files, one that was stopped in order does not."""
         if suffix == "log" and base > MAX_OFFSET:
             yield self.context.finding(
                 "error",
@@ -84,7 +86,7 @@ class NameCheck(Check):
             return
         if suffix not in ("log", "snapshot") and base not in self.context.bases:
             yield self.context.finding(
-                "note",
+                "error" if self.context.broker.was_stopped else "note",
                 "index_without_segment",
                 path,
                 f"There is no segment with the base offset {base}: nothing reads this index.",

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.report.check.base import Check, are
+from kafka_log.report.check.broker_files import CLEAN_SHUTDOWN
 from kafka_log.report.check.bytes_of_files import only_zeros
 from kafka_log.report.check.finding import Finding
+from kafka_log.report.check.gaps import METADATA
 from kafka_log.report.check.walk import Walked
 from kafka_log.segment import framing
 from kafka_log.segment.model import Lost
@@ -17,7 +19,8 @@ UNWRITTEN = 32
 
 
 class TailCheck(Check):
-    """A torn batch or zeros at the end: normal in the active segment after a crash, lost records in any other."""
+    """A torn batch or zeros at the end: normal in the active segment after a crash, lost records in any other. A broker that was
+    stopped in order leaves neither, and does not look for them when it starts; of the metadata log it always does."""
 
     def segment(self, walked: Walked) -> Iterable[Finding]:
         for run in walked.lost:
@@ -32,6 +35,16 @@ class TailCheck(Check):
             what = f"{size} of zeros follow the last batch"
         else:
             what = f"{size} at the end are a batch that was not written to its end"
+        if walked.is_active and self.context.broker.was_stopped and self.context.key[0] != METADATA:
+            return self.context.finding(
+                "error",
+                kind,
+                walked.segment.path,
+                f"{what}, and {CLEAN_SHUTDOWN} says that the broker was stopped in order: it fails on them, or appends after them.",
+                f"Move {CLEAN_SHUTDOWN} away before you start the broker: then it cuts them off. Other replicas may have the records.",
+                byte=run.start,
+                first_offset=first,
+            )
         if walked.is_active:
             return self.context.finding(
                 "note",

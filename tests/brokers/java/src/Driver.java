@@ -1,4 +1,5 @@
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import org.apache.kafka.clients.admin.Admin;
@@ -9,6 +10,7 @@ import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.clients.consumer.OffsetAndTimestamp;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
@@ -39,6 +41,7 @@ import java.util.concurrent.TimeoutException;
 public final class Driver implements AutoCloseable {
     private static final long LIMIT_MS = 60_000;
     private static final Duration POLL = Duration.ofMillis(200);
+    private static final Duration PROBE = Duration.ofSeconds(2);
 
     private final String servers;
     private final Admin admin;
@@ -84,6 +87,7 @@ public final class Driver implements AutoCloseable {
             }
             case "commit_group" -> commitGroup(request, answer);
             case "digest" -> digest(request, answer);
+            case "probe" -> probe(request, answer);
             default -> throw new IllegalArgumentException("unknown op " + op);
         }
     }
@@ -185,6 +189,34 @@ public final class Driver implements AutoCloseable {
         }
     }
 
+    /** For offsets and times the first offset that a consumer gets from there; null where it gets none. */
+    private void probe(JsonNode request, ObjectNode answer) throws Exception {
+        TopicPartition at = partition(request);
+        try (KafkaConsumer<byte[], byte[]> consumer = consumer(Map.of("max.poll.records", "1"))) {
+            consumer.assign(List.of(at));
+            ArrayNode offsets = answer.putArray("offsets");
+            for (JsonNode offset : request.get("offsets")) {
+                consumer.seek(at, offset.asLong());
+                offsets.add(first(consumer));
+            }
+            ArrayNode times = answer.putArray("times");
+            for (JsonNode time : request.get("times")) {
+                OffsetAndTimestamp found = consumer.offsetsForTimes(Map.of(at, time.asLong()), PROBE).get(at);
+                times.add(found == null ? null : (Long) found.offset());
+            }
+        }
+    }
+
+    private static Long first(KafkaConsumer<byte[], byte[]> consumer) {
+        long end = System.currentTimeMillis() + PROBE.toMillis();
+        while (System.currentTimeMillis() < end) {
+            for (ConsumerRecord<byte[], byte[]> record : consumer.poll(POLL)) {
+                return record.offset();
+            }
+        }
+        return null;
+    }
+
     private void digest(JsonNode request, ObjectNode answer) throws Exception {
         for (String isolation : List.of("read_uncommitted", "read_committed")) {
             try (KafkaConsumer<byte[], byte[]> consumer = consumer(Map.of("isolation.level", isolation))) {
@@ -192,14 +224,14 @@ public final class Driver implements AutoCloseable {
                     TopicPartition partition = partition(at);
                     String name = partition.toString();
                     ObjectNode both = answer.has(name) ? (ObjectNode) answer.get(name) : answer.putObject(name);
-                    digest(consumer, partition, both.putObject(isolation));
+                    digest(consumer, partition, both.putObject(isolation), request.path("limit_ms").asLong(LIMIT_MS));
                 }
             }
         }
     }
 
-    private static void digest(KafkaConsumer<byte[], byte[]> consumer, TopicPartition at, ObjectNode answer)
-            throws Exception {
+    private static void digest(KafkaConsumer<byte[], byte[]> consumer, TopicPartition at, ObjectNode answer,
+            long limitMs) throws Exception {
         MessageDigest sha = MessageDigest.getInstance("SHA-256");
         long count = 0;
         Long first = null;
@@ -208,7 +240,7 @@ public final class Driver implements AutoCloseable {
         consumer.seekToBeginning(List.of(at));
         long start = consumer.position(at);
         long stop = consumer.endOffsets(List.of(at)).get(at);
-        long limit = System.currentTimeMillis() + LIMIT_MS;
+        long limit = System.currentTimeMillis() + limitMs;
         while (consumer.position(at) < stop) {
             if (System.currentTimeMillis() > limit) {
                 throw new TimeoutException(at + " is read to " + consumer.position(at) + " of " + stop);

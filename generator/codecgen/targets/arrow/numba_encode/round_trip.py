@@ -46,8 +46,9 @@ class RoundTrip:
         for value in self.numbers:
             self.frame.read(value)
         array = self.frame.case.array
-        for rule in [] if array is None else refused_arrays(array):
-            self.frame.condition(self.program.rule(rule, "entry"), "entry", array.field)
+        if array is not None:
+            for rule in refused_arrays(array):
+                self.frame.condition(self.program.rule(rule, "entry"), "entry", array.field)
         return sorted(self.frame.values.ends)
 
     def moving(self) -> dict[Var, Var]:

@@ -1,0 +1,124 @@
+"""What codecs parse to: a Container that shows itself for people, and knows the values that its layout derives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import construct
+
+from codecgen.runtime.readable import Milliseconds, html_of, text_of
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A value that a layout derives from its fields, or (``each``) for every element of one of its arrays.
+
+    ``value`` takes the fields, and the element. ``unit`` is that of the schema.
+    """
+
+    name: str
+    value: Callable[..., Any]
+    each: str | None = None
+    unit: str | None = None
+
+    def of(self, *given: Any) -> Any:
+        """The value, from the fields alone: what else is derived is none of them. Raises AttributeError where one is not there."""
+        return self.value(*map(construct.Container, given))
+
+    def shown(self, *given: Any) -> Any:
+        """The value for people; None where fields that it takes are not there."""
+        try:
+            found = self.of(*given)
+        except (TypeError, AttributeError):
+            return None
+        return Milliseconds(found) if self.unit == "ms" and found is not None else found
+
+
+class InArray(NamedTuple):
+    """Where an element lies: the fields around its array, and what is derived for each element."""
+
+    around: Any
+    of_each: Mapping[str, Derived]
+
+
+_ALONE = InArray(None, {})
+
+
+class Parsed(construct.Container):
+    """The fields of a layout, as items and as attributes, in their order.
+
+    Values that the schema derives are attributes too (``batch.last_offset``, ``batch.records[0].offset``); they are worked out
+    when they are asked for, and are no items. ``repr`` gives a line for each field, and then the derived values.
+    """
+
+    _layout: ClassVar[str] = "values"
+    _derived: ClassVar[Mapping[str, Derived]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            pass
+        derived = type(self)._derived.get(name)
+        if derived is not None:
+            return derived.of(self)
+        if name[:1] != "_":
+            array = self._array()
+            if name in array.of_each:
+                return array.of_each[name].of(array.around, self)
+        raise AttributeError(name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *type(self)._derived, *self._array().of_each})
+
+    def copy(self) -> Self:
+        """The same fields in a mapping of its own."""
+        copied = type(self)(self)
+        copied.__dict__.update(self.__dict__)
+        return copied
+
+    __copy__ = copy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Classes of layouts are made as they are declared: what is pickled are the fields.
+        return construct.Container, (dict(self),)
+
+    def _array(self) -> InArray:
+        found: InArray = self.__dict__.get("_in_array", _ALONE)
+        return found
+
+    def _title(self) -> str:
+        return type(self)._layout
+
+    def _parts(self) -> Iterator[tuple[str, Any]]:
+        for name, value in self.items():
+            yield str(name), value
+        for name, derived in type(self)._derived.items():
+            yield f"= {name}", derived.shown(self)
+        array = self._array()
+        for name, derived in array.of_each.items():
+            yield f"= {name}", derived.shown(array.around, self)
+
+    def __repr__(self) -> str:
+        return text_of(self)
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
+
+
+def class_of(layout: str) -> type[Parsed]:
+    """A class for what a layout is parsed to."""
+    name = "".join(part.capitalize() for part in layout.split("_"))
+    return type(name, (Parsed,), {"_layout": layout, "_derived": {}})
+
+
+def tell_elements(items: Any, around: Parsed, of_each: Mapping[str, Derived]) -> None:
+    """Let the elements of an array know what is derived for them, and from what."""
+    there = InArray(around, of_each)
+    for item in items or ():
+        if isinstance(item, Parsed):
+            item.__dict__["_in_array"] = there

@@ -1,0 +1,55 @@
+"""``kafka-log convert``: write logs with another codec, and messages of old formats as record batches, beside what is there."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from kafka_codecs import Compression
+from kafka_log.cli.common import COULD_NOT_RUN
+from kafka_log.cli.writing import add_writing_arguments, run_writing
+
+HELP = "write logs with another codec, and old messages as record batches"
+EXAMPLES = """\
+  kafka-log convert /var/lib/kafka --topic orders --codec zstd --out /var/tmp/orders
+  kafka-log convert /mnt/kafka-0.10 --out /var/tmp/converted
+"""
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    add_writing_arguments(command)
+    command.add_argument(
+        "--magic",
+        type=int,
+        choices=[2],
+        default=2,
+        help="the format that is written: record batches (default %(default)s)",
+    )
+    command.add_argument(
+        "--codec",
+        choices=[codec.label for codec in Compression],
+        help="compress with it; left out: batches stay as they are, and old messages keep their codec",
+    )
+    command.add_argument(
+        "--level",
+        type=int,
+        metavar="N",
+        help="level of the codec: then what has this codec is compressed anew, too",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command. Returns the exit code."""
+    try:
+        return run_writing(
+            options,
+            "converting",
+            lambda log, advance: log.convert(
+                options.out, codec=options.codec, level=options.level, advance=advance
+            ),
+            text=None,
+        )
+    except ValueError as error:
+        print(f"kafka-log: {error}", file=sys.stderr)
+        return COULD_NOT_RUN

@@ -1,0 +1,60 @@
+"""``kafka-log diff``: two replicas of partitions: where they part, and what is only compaction, retention or a follower that lags."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from kafka_log.cli.common import PROBLEMS, progress_of
+from kafka_log.cli.selection import CHOICE
+from kafka_log.cli.tables import add_table_arguments, show
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_log.log_directory import LogDirectory
+
+HELP = "compare two replicas: where they part, by offset and leader epoch"
+EXAMPLES = """\
+  kafka-log diff /disk1/orders-0 /disk2/orders-0
+  kafka-log diff /mnt/broker1 /mnt/broker2 --topic orders --output jsonl
+"""
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    command.add_argument("a", metavar="A", help="segment, partition or log directory")
+    command.add_argument("b", metavar="B", help="the same of another replica, or a copy")
+    add_table_arguments(command, CHOICE, paths=False)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command. Returns the exit code: 1 when a partition parts, lacks records or is damaged."""
+    options.paths = [options.a]
+    bad = False
+
+    def answer(log: LogDirectory) -> pa.Table:
+        nonlocal bad
+        table, bad = _compared(log, options)
+        return table
+
+    code = show(options, answer, "no partitions", _text)
+    return PROBLEMS if bad else code
+
+
+def _compared(log: LogDirectory, options: argparse.Namespace) -> tuple[pa.Table, bool]:
+    from kafka_log.log_directory import LogDirectory
+    from kafka_log.report.diff.answer import PROBLEMS as DIFFERENCES
+
+    other = LogDirectory(options.b)
+    sides = (*log.partitions, *other.partitions)
+    total = sum(segment.size for p in sides for segment in p.segments)
+    with progress_of("comparing", total) as advance:
+        table = log.diff(other, advance=advance)
+    return table, any(v in DIFFERENCES for v in table.column("verdict").to_pylist())
+
+
+def _text(table: pa.Table, width: int | None) -> str:
+    from kafka_log.report.diff.text import as_paragraphs
+
+    return as_paragraphs(table, width)

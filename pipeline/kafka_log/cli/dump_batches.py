@@ -1,0 +1,197 @@
+"""``kafka-log dump --batches``: a row for each batch, from its header."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+
+from codecgen.runtime.errors import CodecError
+from kafka_log.cli.common import opener, progress_of, screen_width
+from kafka_log.cli.selection import selection_of
+from kafka_log.cli.told import Told, on_stderr, say
+from kafka_log.disk.directory import Partition, Segment, utf8
+from kafka_log.report.batch_text import batch_line
+from kafka_log.segment.model import Batch
+from kafka_log.segment.reader import SegmentReader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_log.segment.row_masks import HeaderMasks
+
+ROWS = 1 << 12
+"""Batches of the reference codecs that become rows at a time."""
+
+
+FEW = 1 << 13
+"""Batches whose headers the reference codecs read in the time in which the kernels are loaded."""
+
+
+class _Sink(Protocol):
+    """Where batches go: blocks of them, or those that the reference codecs read. False: no more are wanted of the segment."""
+
+    def open(self, partition: Partition, segment: Segment) -> None: ...
+    def put(self, part: Any) -> bool: ...
+    def close(self) -> None: ...
+
+
+def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
+    """Run the command. Returns the exit code."""
+    out: BinaryIO = sys.stdout.buffer
+    is_text = options.output == "text"
+    size = sum(segment.size for p in partitions for segment in p.segments)
+    open_segment = opener(_with_engine(options, partitions, size), list(partitions), False)
+    sys.stdout.flush()
+    with progress_of("dump", size, shown=not sys.stdout.isatty()) as advance:
+        told = Told((lambda line: say(out, line)) if is_text else on_stderr, advance)
+        wanted = _wanted(options)
+        sink = (
+            _Lines(out, wanted) if is_text and not options.columns else _rows(options, wanted, out)
+        )
+        for partition in partitions:
+            if partition.error is not None:
+                told.unreadable(partition.error)
+            for segment in partition.segments:
+                if wanted is not None and not _may_have(partition, segment, wanted):
+                    continue
+                reader = open_segment(segment)
+                sink.open(partition, segment)
+                more = True
+                with suppress(CodecError):  # of a strict reader, which is in its end too
+                    for part in _parts(reader, told):
+                        more = sink.put(part)
+                        if not more:
+                            break
+                told.end(segment, reader.end if more else None)
+        sink.close()
+    return told.found
+
+
+def _with_engine(
+    options: argparse.Namespace, partitions: Sequence[Partition], size: int
+) -> argparse.Namespace:
+    """The options with the engine that is faster for as many batches, if they are as large as the first one."""
+    segments = [segment for p in partitions for segment in p.segments]
+    if options.engine != "auto" or not segments:
+        return options
+    largest = max(segments, key=lambda segment: segment.size)
+    with suppress(CodecError):
+        first = next(iter(SegmentReader(largest.path, records=False)), None)
+        if first is not None and size < FEW * first.size:
+            return argparse.Namespace(**{**vars(options), "engine": "construct"})
+    return options
+
+
+def _wanted(options: argparse.Namespace) -> HeaderMasks | None:
+    """Which batches are wanted; None: all. Raises ValueError for what headers do not say."""
+    chosen = selection_of(options)
+    if not chosen.batches().skips:
+        return None
+    from kafka_log.segment.row_masks import HeaderMasks
+
+    return HeaderMasks(chosen.batches())
+
+
+def _may_have(partition: Partition, segment: Segment, wanted: HeaderMasks) -> bool:
+    from kafka_log.tables.selection import within_offsets
+
+    return segment in within_offsets(partition.segments, wanted.selection.offsets)
+
+
+def _parts(reader: Any, told: Told) -> Iterator[Any]:
+    """Blocks, and lists of the batches that the reference codecs read; those of which there is something to say by themselves."""
+    held: list[Batch] = []
+    for part in reader.parts() if hasattr(reader, "parts") else reader:
+        is_told = isinstance(part, Batch) and bool(part.findings or part.problems)
+        if held and (is_told or len(held) >= ROWS or not _goes_with(held[-1], part)):
+            yield held
+            held = []
+        if not isinstance(part, Batch):
+            yield part
+        elif is_told:
+            yield [part]
+            told.batch(part)
+        else:
+            held.append(part)
+    if held:
+        yield held
+
+
+def _goes_with(batch: Batch, part: Any) -> bool:
+    return isinstance(part, Batch) and (part.count is None) == (batch.count is None)
+
+
+class _Lines:
+    """The words of Kafka's dump tool."""
+
+    def __init__(self, out: BinaryIO, wanted: HeaderMasks | None) -> None:
+        self.out = out
+        self.wanted = wanted
+
+    def open(self, partition: Partition, segment: Segment) -> None:
+        say(self.out, f"Dumping {utf8(str(segment.path))}")
+
+    def put(self, part: Any) -> bool:
+        more = True
+        if isinstance(part, list):
+            chosen = []
+            for batch in part:
+                is_in, more = (True, True) if self.wanted is None else _chosen([batch], self.wanted)
+                chosen += [batch] if is_in else []
+                if not more:
+                    break
+            self.out.write("".join(batch_line(b) + "\n" for b in chosen).encode("utf-8"))
+            return more
+        from kafka_log.report.batch_rows import batch_lines
+
+        rows, more = _chosen(part, self.wanted)
+        self.out.writelines(batch_lines(rows))
+        return more
+
+    def close(self) -> None:
+        self.out.flush()
+
+
+def _chosen(part: Any, wanted: HeaderMasks | None) -> tuple[pa.RecordBatch, bool]:
+    """The rows that are wanted of a part, and whether more may be."""
+    from kafka_log.report.batch_rows import batch_rows, block_rows
+    from kafka_log.segment.model import Policy
+
+    rows = batch_rows(part) if isinstance(part, list) else block_rows(part)
+    return (rows, True) if wanted is None else wanted.of(rows, Policy.KAFKA)
+
+
+def _rows(options: argparse.Namespace, wanted: HeaderMasks | None, out: BinaryIO) -> _Sink:
+    """What puts columns."""
+    from kafka_log.report.batch_rows import BatchTable
+    from kafka_log.report.row_output import OF_SCHEMA, JsonRows, Output, TextRows
+
+    names = options.columns.split(",") if options.columns else None
+    table = BatchTable(names, sparse=options.output == "jsonl")
+    output: Output
+    if options.output == "jsonl":
+        output = JsonRows(out)
+    elif options.output == "text":
+        output = TextRows(out, table.schema.names, {}, 0, screen_width())
+    else:
+        output = OF_SCHEMA[options.output](out, table.schema)
+
+    class Rows:
+        """Rows of one table."""
+
+        def open(self, partition: Partition, segment: Segment) -> None:
+            self.partition = partition
+
+        def put(self, part: Any) -> bool:
+            rows, more = _chosen(part, wanted)
+            if rows.num_rows:
+                output.write(table.rows(rows, self.partition))
+            return more
+
+        def close(self) -> None:
+            output.close()
+
+    return Rows()

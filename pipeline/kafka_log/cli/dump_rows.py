@@ -1,0 +1,108 @@
+"""Rows of ``kafka-log dump``: where they come from, where they go, and what is said between them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from codecgen.runtime.located_bytes import Limits
+from kafka_log.cli.common import progress_of, screen_width
+from kafka_log.cli.selection import selection_of
+from kafka_log.cli.told import Told, on_stderr
+from kafka_log.disk.directory import Partition, utf8
+from kafka_log.report.decoding import Decode, Decoder
+from kafka_log.report.dump_rows import COLUMNS, DumpRows, without_no_time
+from kafka_log.report.lines import shown
+from kafka_log.report.row_output import OF_SCHEMA, JsonRows, Output, TextRows
+from kafka_log.report.table_output import json_bytes, json_text
+from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
+from kafka_log.tables.scanning import scan
+
+WIDTH = 200
+_WIDEST = 1 << 30
+
+
+def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
+    """A row for each record. Returns the exit code."""
+    out: BinaryIO = sys.stdout.buffer
+    selection = selection_of(options)
+    is_text, is_lines = options.output == "text", options.output in ("text", "jsonl")
+    decode = Decode.of(options.decode)
+    width = screen_width() if options.width is None else None
+    most = WIDTH if options.width is None else min(max(options.width, 0), _WIDEST)
+    decoder = Decoder(decode, lambda data: json_text(json_bytes(data)))
+    names = options.columns.split(",") if options.columns else list(COLUMNS)
+    is_headed = len(partitions) > 1 and width is not None and not options.columns
+    if is_text and not options.columns and (len(partitions) == 1 or is_headed):
+        names = names[2:]
+    if options.include and not options.columns:
+        names.append("state")
+    if is_text:
+        decoder.render = lambda data: shown(data, most)
+        decoder.one_line = lambda value: json_text(value, compact=True)
+    fixed = None
+    if not is_lines:
+        topics = {p.topic for p in partitions}
+        fixed = [
+            n for n in ("key", "value") if n in names and any(decoder.changes(t, n) for t in topics)
+        ]
+    size = sum(segment.size for p in partitions for segment in p.segments)
+    engine = options.engine
+    if engine == "auto" and not use_kernels(size, engine, KERNEL_MIN_BYTES):
+        engine = "construct"
+    text = TextRows(out, names, _pads(partitions), most, width) if is_text else None
+    output: Output | None = text or (JsonRows(out) if options.output == "jsonl" else None)
+    sys.stdout.flush()
+    with progress_of("dump", size, shown=not sys.stdout.isatty()) as advance:
+        told = Told(on_stderr if text is None else text.say, advance)
+        for partition in partitions:
+            if text is not None and is_headed:
+                text.heading = f"{utf8(partition.topic)}-{partition.partition}:"
+            rows = DumpRows(
+                partition.topic,
+                names,
+                decoder,
+                control=selection.control_records,
+                told=not is_text and not options.columns,
+                sparse=is_lines,
+                fixed=fixed,
+            )
+            reader = scan(
+                [partition],
+                rows.needed,
+                selection=selection.but(topics=None, partitions=None, on_damage="keep"),
+                limits=Limits(decompressed=options.max_decompressed, elements=options.max_elements),
+                engine=engine,
+                watch=told,
+            )
+            if output is None:
+                output = OF_SCHEMA[options.output](out, rows.shape(_none(reader.schema)).schema)
+            for batch in reader:
+                made = rows.shape(batch)
+                output.write(made if text is None else without_no_time(made))
+    if text is not None and text.is_first:
+        text.say("no records")
+    if output is not None:
+        output.close()
+    for line in decoder.notes():
+        on_stderr(line)
+    return told.found
+
+
+def _none(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
+
+
+def _pads(partitions: Sequence[Partition]) -> Mapping[str, int]:
+    """The least widths of columns whose values are mostly no longer."""
+    last = max((s.base_offset for p in partitions for s in p.segments), default=0)
+    return {
+        "topic": max((len(utf8(p.topic).encode()) for p in partitions), default=0),
+        "partition": max((len(str(p.partition)) for p in partitions), default=0),
+        "offset": len(str(last)),
+        "timestamp": len("2026-11-22T00:00:00.000Z"),
+    }

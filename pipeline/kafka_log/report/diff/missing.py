@@ -1,0 +1,207 @@
+"""Records that one side has and the other has not, inside the log of the other: gone by compaction, or missing."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_log.disk.transactions import transactions
+from kafka_log.report.diff.rows import rows_of
+from kafka_log.report.diff.side import Side
+from kafka_log.report.keys import hashes_of
+from kafka_log.segment.model import Policy
+from kafka_log.segment.row_masks import numbers
+from kafka_log.segment.row_selection import Aborted
+
+MERGED = 1 << 18
+"""Records that are gathered before they are merged into what is known of their keys."""
+
+_KEY = np.dtype(
+    [
+        ("hash", "V16"),
+        ("first", np.int64),
+        ("last", np.int64),
+        ("count", np.int64),
+        ("tombstone", np.bool_),
+    ]
+)
+
+
+class Settled(NamedTuple):
+    """How many records are gone as a cleaner removes them, how many are missing, and the first offset of these."""
+
+    cleaned: int
+    missing: int
+    first: int | None
+
+
+class Missing:
+    """What a side lacks. Memory: a few hundred bytes for each key, and some for each marker.
+
+    A cleaner removes a record that has a later one of its key, a tombstone, a record of an aborted transaction, and a marker
+    whose transaction has no records any more. It never keeps an older record of a key than one that it removes.
+    """
+
+    def __init__(self, has: Side, lacks: Side) -> None:
+        self.has, self.lacks = has, lacks
+        self.cleaned = self.missing = 0
+        self.first: int | None = None
+        self._keys = np.empty(0, _KEY)
+        self._pending: list[Any] = []
+        self._count = 0
+        self._markers: list[Any] = []
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Records that the other side has, in the order of their offsets."""
+        offsets = numbers(rows, "offset")
+        control = numbers(rows, "is_control")
+        if control.any():
+            producers = numbers(rows, "producer_id")
+            self._markers.append(np.stack([producers[control], offsets[control]], axis=1))
+        data = ~control
+        in_transaction = data & numbers(rows, "is_transactional")
+        if in_transaction.any() and self._aborted:
+            at = np.flatnonzero(in_transaction)
+            producers = numbers(rows, "producer_id")[at].tolist()
+            pairs = zip(producers, offsets[at].tolist(), strict=True)
+            gone = np.zeros(len(offsets), bool)
+            gone[at] = [self._aborted.has(producer, offset) for producer, offset in pairs]
+            self.cleaned += int(gone.sum())
+            data &= ~gone
+        no_key = data & rows.column("key").is_null().to_numpy(zero_copy_only=False)
+        if no_key.any():
+            self._miss(int(no_key.sum()), int(offsets[no_key][0]))
+            data &= ~no_key
+        if data.any():
+            self._add_keys(rows.filter(pa.array(data)))
+
+    def settle(self) -> Settled:
+        """Judge what was added: reads the keys of the side that lacks them once more. Raises OSError."""
+        self._merge()
+        self._settle_keys()
+        if self._markers:
+            self._settle_markers(np.concatenate(self._markers))
+        return Settled(self.cleaned, self.missing, self.first)
+
+    def _miss(self, count: int, offset: int) -> None:
+        self.missing += count
+        self.first = offset if self.first is None else min(self.first, offset)
+
+    @cached_property
+    def _aborted(self) -> Aborted:
+        found = transactions(self.has.segments, Policy.SALVAGE, damage_raises=False)
+        return Aborted((t.producer_id, t.first_offset, t.last_offset) for t in found.aborted)
+
+    # ------------------------------------------------------------ keys
+
+    def _add_keys(self, rows: pa.RecordBatch) -> None:
+        found = np.zeros(rows.num_rows, _KEY)
+        codes, hashes = hashes_of(rows.column("key"))
+        found["hash"] = hashes[codes]
+        found["first"] = found["last"] = numbers(rows, "offset")
+        found["count"] = 1
+        found["tombstone"] = rows.column("value").is_null().to_numpy(zero_copy_only=False)
+        self._pending.append(found)
+        self._count += len(found)
+        if self._count >= max(MERGED, len(self._keys) // 2):
+            self._merge()
+
+    def _merge(self) -> None:
+        """One entry for each key."""
+        rows = np.concatenate([self._keys, *self._pending])
+        self._pending, self._count = [], 0
+        if not len(rows):
+            return
+        high, low = _halves(rows["hash"])
+        order = np.lexsort((rows["last"], high, low))
+        rows = rows[order]
+        starts = np.flatnonzero(np.append(True, rows["hash"][1:] != rows["hash"][:-1]))
+        ends = np.append(starts[1:], len(rows)) - 1
+        merged = rows[ends]  # the last one says whether it is a tombstone
+        merged["first"] = np.minimum.reduceat(rows["first"], starts)
+        merged["count"] = np.add.reduceat(rows["count"], starts)
+        self._keys = merged
+
+    def _settle_keys(self) -> None:
+        keys = self._keys
+        if not len(keys):
+            return
+        later = np.zeros(len(keys), bool)
+        older = np.zeros(len(keys), bool)
+        for offsets, hashes in self._keys_there():
+            at = _found(keys["hash"], hashes)
+            offsets, at = offsets[at >= 0], at[at >= 0]
+            later[at[offsets > keys["last"][at]]] = True
+            older[at[offsets < keys["last"][at]]] = True
+        gone = (later | keys["tombstone"]) & ~older
+        self.cleaned += int(keys["count"][gone].sum())
+        if not gone.all():
+            lost = keys[~gone]
+            self._miss(int(lost["count"].sum()), int(lost["first"].min()))
+
+    def _keys_there(self) -> Any:
+        """Offsets, and hashes of keys, of the records of the side that lacks some."""
+        side = Side(self.lacks.partition, lambda _: None)
+        while not side.done:
+            side.load()
+            data = side.headers[~side.headers["control"]]
+            for batch in rows_of(side, data, -(1 << 63), None, ("offset", "key")):
+                there = batch.filter(batch.column("key").is_valid())
+                if there.num_rows:
+                    codes, hashes = hashes_of(there.column("key"))
+                    yield numbers(there, "offset"), hashes[codes]
+            side.headers = side.headers[:0]
+
+    # ------------------------------------------------------------ markers
+
+    def _settle_markers(self, markers: Any) -> None:
+        """A marker is missing where the last thing before it of its producer is a record: that transaction would not end."""
+        found = self._transactional(np.unique(markers[:, 0]))
+        for producer, offset in markers.tolist():
+            of_producer = found.get(producer)
+            before = -1 if of_producer is None else int(np.searchsorted(of_producer[0], offset)) - 1
+            if of_producer is not None and before >= 0 and of_producer[1][before]:
+                self._miss(1, offset)
+            else:
+                self.cleaned += 1
+
+    def _transactional(self, producers: Any) -> dict[int, tuple[Any, Any]]:
+        """For producers the first offsets of their batches of transactions, and whether these have records of data."""
+        side = Side(self.lacks.partition, lambda _: None)
+        parts = []
+        while not side.done:
+            side.load()
+            rows = side.headers[side.headers["transactional"]]
+            parts.append(rows[np.isin(rows["producer"], producers) & (rows["count"] > 0)])
+            side.headers = side.headers[:0]
+        rows = np.concatenate(parts)
+        out = {}
+        for producer in producers.tolist():
+            own = rows[rows["producer"] == producer]
+            out[producer] = own["first"], ~own["control"]
+        return out
+
+
+def _found(known: Any, hashes: Any) -> Any:
+    """The place of each hash among those that are known, -1 where it is none of them."""
+    known_high, known_low = _halves(known)
+    high, low = _halves(hashes)
+    at = np.searchsorted(known_low, low)
+    out = np.full(len(hashes), -1)
+    while True:  # several may have the same half, though hardly ever
+        inside = np.flatnonzero(at < len(known))
+        inside = inside[known_low[at[inside]] == low[inside]]
+        same = known_high[at[inside]] == high[inside]
+        out[inside[same]] = at[inside[same]]
+        if same.all():
+            return out
+        at[inside] += 1
+        at[inside[same]] = len(known)
+
+
+def _halves(hashes: Any) -> tuple[Any, Any]:
+    pairs = np.ascontiguousarray(hashes).view(np.uint64).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1]

@@ -1,0 +1,76 @@
+"""Records of ``__cluster_metadata`` and ``__remote_log_metadata`` whose type or version nobody knows: no view has a row of them, so
+what they say would be missing. Kafka refuses them too; in the topics of coordinators it passes over types that it does not know."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from codecgen.runtime.errors import ValueRefused, Where
+from kafka_codecs import METADATA_BODY, REMOTE_LOG_METADATA_BODY
+from kafka_log.disk.directory import Segment
+from kafka_log.tables.own_topics import CLUSTER_METADATA, REMOTE_LOG_METADATA
+
+_FRAMED: Mapping[str, Mapping[Any, Mapping[int, object]]] = {
+    CLUSTER_METADATA: METADATA_BODY,
+    REMOTE_LOG_METADATA: REMOTE_LOG_METADATA_BODY,
+}
+_KNOWN: Mapping[str, Mapping[int, Mapping[int, object]]] = {
+    topic: {int(kind): versions for kind, versions in bodies.items()}
+    for topic, bodies in _FRAMED.items()
+}
+
+_SHIFTS = (0, 7, 14, 21, 28)
+_NUMBERS = 3
+"""Numbers of a frame: its version, the type of the record and its version."""
+
+
+def refuse_unknown(topic: str, batch: pa.RecordBatch, segment: Segment) -> None:
+    """Refuse records of a topic of types and versions that are not known; those of other topics are all let through. ``batch`` has
+    the columns ``offset`` and ``value``. Raises ValueRefused."""
+    if topic not in _KNOWN:
+        return
+    values = batch.column("value")
+    # Of thousands of records few begin differently, and most numbers are one byte.
+    heads = pc.binary_slice(values, 0, _NUMBERS)
+    if all(_is_known(topic, head) for head in heads.unique().to_pylist()):
+        return
+    for offset, value in zip(batch.column("offset").to_pylist(), values.to_pylist(), strict=True):
+        reason = unknown(topic, value)
+        if reason is not None:
+            where = Where(path="value", file=os.fspath(segment.path))
+            raise ValueRefused(f"the record at offset {offset}: {reason}", where)
+
+
+def _is_known(topic: str, head: bytes | None) -> bool:
+    return head is not None and max(head, default=0) < 0x80 and unknown(topic, head) is None
+
+
+def unknown(topic: str, value: bytes | None) -> str | None:
+    """Why a record cannot be known, None where its type and version are. What is no frame is left to its codec."""
+    if value is None:
+        return "it has no value"
+    numbers = []
+    at = 0
+    for _ in range(_NUMBERS):
+        number = 0
+        for shift in _SHIFTS:
+            if at >= len(value):
+                return None
+            byte = value[at]
+            at += 1
+            number |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                break
+        numbers.append(number)
+    _, kind, version = numbers
+    versions = _KNOWN[topic].get(kind)
+    if versions is None:
+        return f"no record has the type {kind}, as far as is known"
+    if version not in versions:
+        return f"version {version} of the type {kind} is not known"
+    return None

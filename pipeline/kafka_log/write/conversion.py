@@ -1,0 +1,252 @@
+"""Partitions written again as record batches, with another codec: the same records at the same offsets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from codecgen.runtime.errors import CodecError, ValueRefused, Where
+from kafka_codecs import Compression
+from kafka_log.disk.directory import Partition, Segment
+from kafka_log.disk.placement import MAX_RELATIVE
+from kafka_log.disk.replicas import LAST_OFFSET
+from kafka_log.segment import framing
+from kafka_log.segment.batch_headers import HEADER_BYTES, Columns, Entry
+from kafka_log.segment.block_reader import BlockReader
+from kafka_log.segment.blocks import Block
+from kafka_log.segment.header_arrays import Headers, joined, of_block, of_rows, row_of
+from kafka_log.segment.model import Policy
+from kafka_log.segment.positioned_reads import open_segment, read_exactly
+from kafka_log.segment.reader import damage
+from kafka_log.write.contents import base_of
+from kafka_log.write.old_messages import MAGIC, converted
+from kafka_log.write.partitions import Advance, finish, note_epochs
+from kafka_log.write.recompression import Target, recompressed
+from kafka_log.write.segments import MAX_SEGMENT, LogWriter
+
+CONVERTED = pa.schema(
+    [
+        pa.field("topic", pa.string(), False),
+        pa.field("partition", pa.int64(), False),
+        pa.field("base_offset", pa.int64(), False, {"doc": "That of the segment."}),
+        pa.field("what", pa.string(), False, {"doc": "kept: as it was; converted: some is not."}),
+        pa.field("records", pa.int64(), False, {"doc": "Markers too."}),
+        pa.field("batches", pa.int64(), False, {"doc": "Batches and messages that were read."}),
+        pa.field("batches_out", pa.int64(), False),
+        pa.field("bytes", pa.int64(), False, {"doc": "What they had."}),
+        pa.field("bytes_out", pa.int64(), False),
+        pa.field("ratio", pa.float64(), True, {"doc": "Bytes after, of those before."}),
+    ]
+)
+
+_COPY, _RECODE, _OLD = range(3)
+_BOUNDS = ("base_offset", "last_offset")
+
+
+@dataclass(slots=True)
+class Converted:
+    """A row of :data:`CONVERTED`, of one partition."""
+
+    base_offset: int
+    what: str
+    records: int
+    batches: int
+    batches_out: int
+    bytes: int
+    bytes_out: int
+    ratio: float | None = None
+
+
+def write_converted(
+    partition: Partition, out: Path, target: Target, advance: Advance = lambda _: None
+) -> list[Converted]:
+    """Write a partition into a directory that is empty, with all that a broker wants there. What became of its segments.
+
+    Memory holds the batch headers of one segment, and one batch or a chunk. Raises OSError, and CodecError for damage: nothing of it
+    can be kept, so it is not written.
+    """
+    segments = [s for s in partition.segments if s.state != "snapshot"]
+    rows: list[Converted] = []
+    epochs: list[tuple[int, int]] = []
+    end = 0
+    with LogWriter(out) as log:
+        for i, segment in enumerate(segments):
+            headers, counts = _read(segment, end, _next_base(segments, i))
+            base = base_of(segment)
+            end = max(end, base or 0, int(headers.last[-1]) + 1 if len(headers) else 0)
+            if base is None and len(headers):
+                base = int(headers.first[0])
+            if base is not None:
+                log.begin(base)
+                made = _write(_Out(log), segment, headers, counts, target, base)
+                rows.append(made)
+            note_epochs(epochs, headers, np.ones(len(headers), bool))
+            advance(segment.size)
+    finish(partition, out, log.segments, epochs, end)
+    return rows
+
+
+def _next_base(segments: Sequence[Segment], i: int) -> int:
+    """The first offset of the segment after one."""
+    found = (base_of(segment) for segment in segments[i + 1 :])
+    return next((base for base in found if base is not None), LAST_OFFSET)
+
+
+def _read(segment: Segment, start: int, stop: int) -> tuple[Headers, Any]:
+    """The batches of a segment and how many records each has. Raises CodecError, also where offsets do not rise from ``start`` on,
+    or are not below ``stop``."""
+    reader = BlockReader(segment.path, policy=Policy.KAFKA, tail=segment.tail, size=segment.size)
+    parts: list[Headers] = []
+    counts = [np.empty(0, np.int64)]
+    for item in reader.parts():
+        if isinstance(item, Block):
+            parts.append(of_block(item))
+            counts.append(np.diff(item.starts()))
+            continue
+        for error in damage(item):
+            raise _refused(error)
+        parts.append(of_rows([row_of(item)]))
+        counts.append(np.array([len(item.records)]))
+    if reader.end is not None and reader.end.error is not None:
+        raise _refused(reader.end.error)
+    headers = joined([*parts, of_rows([])])
+    before = np.concatenate([[start - 1], headers.last[:-1]])
+    before = before[: len(headers)]
+    wrong = (headers.first <= before) | (headers.last < headers.first)
+    wrong = np.flatnonzero(wrong | (headers.last >= stop))
+    if len(wrong):
+        where = Where(position=int(headers.position[wrong[0]]), file=os.fspath(segment.path))
+        raise _refused(
+            ValueRefused(
+                "its offsets are not after those before it, or not before those of the next segment",
+                where,
+            )
+        )
+    return headers, np.concatenate(counts)
+
+
+def _refused(error: CodecError) -> CodecError:
+    error.reason += "; a log with damage is not converted: salvage it first"
+    return error
+
+
+class _Out:
+    """Where batches go: into the segment that was begun, or into another one where it would become too large."""
+
+    def __init__(self, log: LogWriter) -> None:
+        self.log = log
+        self.batches = self.bytes = 0
+
+    def room(self, size: int, last: int) -> bool:
+        """Whether so many bytes with offsets up to ``last`` fit into the segment."""
+        base = self.log.base_offset or 0
+        return self.log.size + size <= MAX_SEGMENT and last - base <= MAX_RELATIVE
+
+    def put(self, data: bytes | memoryview, first: int, last: int, batches: int = 1) -> None:
+        if self.log.size and not self.room(len(data), last):
+            self.log.begin(first)
+        self.log.write(data)
+        self.batches += batches
+        self.bytes += len(data)
+
+    def copy(self, file: FileIO, headers: Headers) -> None:
+        """Batches that lie next to each other, as they are."""
+        sizes, lasts = headers.size.tolist(), headers.last.tolist()
+        start = int(headers.position[0])
+        if self.room(sum(sizes), lasts[-1]):
+            self.log.copy(file, start, start + sum(sizes))
+            self.batches += len(sizes)
+            self.bytes += sum(sizes)
+            return
+        for size, first, last in zip(sizes, headers.first.tolist(), lasts, strict=True):
+            self.put(read_exactly(file, start, size), first, last)
+            start += size
+
+    def pieces(self, pieces: Iterator[memoryview], columns: Columns) -> None:
+        """Whole batches."""
+        for piece in pieces:
+            entries = list(_entries(piece))
+            first, last = columns.of(entries[0])[0], columns.of(entries[-1])[1]
+            if self.room(len(piece), last):
+                self.put(piece, first, last, len(entries))
+                continue
+            for entry in entries:
+                data = piece[entry.position : entry.position + entry.frame.size]
+                self.put(data, *columns.of(entry._replace(position=0)))
+
+
+def _entries(piece: memoryview) -> Iterator[Entry]:
+    position = 0
+    while position < len(piece):
+        data = bytes(piece[position : position + HEADER_BYTES])
+        frame = framing.frame_of(data, position, "")
+        yield Entry(position, frame, data)
+        position += frame.size
+
+
+def _write(
+    out: _Out, segment: Segment, headers: Headers, counts: Any, target: Target, base: int
+) -> Converted:
+    kinds = _kinds(headers, counts, target)
+    name = os.fspath(segment.path)
+    columns = Columns(_BOUNDS, name)
+    label = None if target.codec is None else target.codec.label
+    with open_segment(segment.path) as file:
+        for low, high in _runs(kinds, headers):
+            run = headers.those(slice(low, high))
+            start, stop = int(run.position[0]), int(run.position[-1] + run.size[-1])
+            if kinds[low] == _COPY:
+                out.copy(file, run)
+            elif kinds[low] == _OLD:
+                pieces = converted(segment.path, start, stop, label, target.level)
+                out.pieces(pieces, columns)
+            else:
+                assert target.codec is not None
+                for position, size, first, last in zip(
+                    *(getattr(run, n).tolist() for n in ("position", "size", "first", "last")),
+                    strict=True,
+                ):
+                    data = read_exactly(file, position, size)
+                    data = recompressed(
+                        data, target.codec, target.level, file=name, position=position
+                    )
+                    out.put(data, first, last)
+    size = int(headers.size.sum())
+    return Converted(
+        base,
+        "kept" if (kinds == _COPY).all() else "converted",
+        int(counts.sum()),
+        len(headers),
+        out.batches,
+        size,
+        out.bytes,
+        round(out.bytes / size, 3) if size else None,
+    )
+
+
+def _kinds(headers: Headers, counts: Any, target: Target) -> Any:
+    """What becomes of each batch. Kafka compresses no batches of markers, and none without records."""
+    found = np.full(len(headers), _COPY)
+    if target.codec is not None:
+        other = headers.codec != int(target.codec)
+        if target.level is not None and target.codec is not Compression.NONE:
+            other[:] = True
+        found[other & ~headers.is_control & (counts > 0)] = _RECODE
+    found[headers.magic < MAGIC] = _OLD
+    return found
+
+
+def _runs(kinds: Any, headers: Headers) -> Iterator[tuple[int, int]]:
+    """Batches of one kind that lie next to each other."""
+    if not len(kinds):
+        return
+    ends = headers.position + headers.size
+    cuts = np.flatnonzero((kinds[1:] != kinds[:-1]) | (headers.position[1:] != ends[:-1])) + 1
+    yield from zip([0, *cuts.tolist()], [*cuts.tolist(), len(kinds)], strict=True)

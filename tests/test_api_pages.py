@@ -1,0 +1,93 @@
+"""The pages of the API are those of the docstrings, and these say what there is to say."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from typing import Any
+
+import pytest
+
+import kafka_log
+from tests import api_pages
+from tests.paths import ROOT
+
+THINGS = [thing for page in api_pages.pages() for thing in page.things]
+MEMBERS = [
+    (f"{name}.{label}", member)
+    for name, thing in THINGS
+    if inspect.isclass(thing)
+    for label, member in api_pages.members(thing)
+]
+
+
+def test_pages_are_current() -> None:
+    assert api_pages.stale() == [], "run python -m tests.api_pages"
+
+
+def test_what_is_not_current_is_said(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(api_pages, "API", tmp_path / "api")
+    assert api_pages.main([]) == 0 and api_pages.main(["--check"]) == 0
+    (tmp_path / "api" / "errors.md").write_text("old")
+    (tmp_path / "api" / "gone.md").write_text("old")
+    assert api_pages.main(["--check"]) == 1
+    assert capsys.readouterr().out.rstrip().endswith(": errors.md, gone.md")
+    assert api_pages.main([]) == 0 and api_pages.main(["--check"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "thing"), [*THINGS, *MEMBERS], ids=lambda x: x if isinstance(x, str) else ""
+)
+def test_everything_has_a_text(name: str, thing: Any) -> None:
+    doc = inspect.getdoc(thing) or ""
+    own = vars(thing).get("__doc__") if inspect.isclass(thing) else doc
+    assert own and len(doc) > 10 and doc[0].isupper(), name
+    assert doc.rstrip().endswith("."), name
+
+
+WITHOUT_ERRORS = {"ls"}
+"""What reads names alone."""
+READING = [
+    *(
+        (name, thing)
+        for name, thing in THINGS
+        if inspect.isfunction(thing) and name.startswith("kafka_log.")
+    ),
+    *(
+        (name, member)
+        for name, member in MEMBERS
+        if ".LogDirectory." in name and inspect.isfunction(member)
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "thing"), READING, ids=lambda x: x if isinstance(x, str) else "")
+def test_what_reads_files_says_its_errors(name: str, thing: Any) -> None:
+    if name.rpartition(".")[2] not in WITHOUT_ERRORS:
+        assert re.search(r"[Rr]aise[sd]", inspect.getdoc(thing) or ""), name
+
+
+def test_what_is_documented_is_exported() -> None:
+    """Code on pages takes from kafka_log itself what is in its list, and from its modules what has no underscore."""
+    seen: set[str] = set()
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        if page.parent == api_pages.API:
+            continue
+        for code in re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S):
+            for node in ast.walk(ast.parse(code)):
+                if isinstance(node, ast.ImportFrom) and node.module == "kafka_log":
+                    seen |= {alias.name for alias in node.names}
+                elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "kafka_log":
+                    seen.add(node.attr)
+    assert len(seen) > 4
+    assert seen <= set(kafka_log.__all__)
+
+
+def test_the_list_of_the_package_is_what_it_has() -> None:
+    assert all(getattr(kafka_log, name) for name in kafka_log.__all__)
+    assert {name.rpartition(".")[2] for name, _ in api_pages.pages()[0].things} == set(
+        kafka_log.__all__
+    )
