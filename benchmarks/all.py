@@ -20,6 +20,7 @@ NAMES = (
     "batch_headers",
     "file_to_arrow",
     "threads",
+    "verbs",
     "start",
     "no_jit",
     "payloads",

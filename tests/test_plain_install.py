@@ -16,13 +16,14 @@ from tests.paths import ROOT, SAMPLES
 
 LOG = SAMPLES / "kafka-4.x" / "transactions-2"
 MORE = {
+    "dump": [str(LOG), "--batches"],
     "hexdump": [str(LOG / "00000000000000000000.log")],
     "coordinator": ["group-classic", str(LOG)],
     "export": [str(LOG), "--out", "exported"],
 }
 """Arguments of commands that take others than a path."""
 WITHOUT_ARROW = {"stat", "dump", "hexdump"}
-"""Commands that a plain installation has as a whole."""
+"""Commands that a plain installation has; of dump what stands above."""
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,10 @@ from kafka_log.disk.directory import Partition, Segment, State, chosen, is_parti
 from kafka_log.segment.model import Policy
 
 if TYPE_CHECKING:
+    from codecgen.runtime.located_bytes import Limits
     from kafka_log.report.export import Exported, Format
     from kafka_log.report.partition_headers import OnDamage
+    from kafka_log.report.stat_columns import By
     from kafka_log.segment.kernels import Engine
     from kafka_log.segment.ranges import Range
     from kafka_log.tables.selection import OtherFilters, RowFilters, Selection
@@ -49,12 +51,17 @@ class LogDirectory:
 
     @cached_property
     def _there(self) -> tuple[list[Partition], list[Segment]]:
-        return survey(self.path, self.include)
+        return survey(self.path, self.include, unreadable_raises=False)
 
     @cached_property
-    def partitions(self) -> list[Partition]:
-        """The partitions, by topic and number."""
+    def found(self) -> list[Partition]:
+        """The partitions, by topic and number, also those that cannot be read: these say so."""
         return chosen(self._there[0], self._topics, self._numbers)
+
+    @property
+    def partitions(self) -> list[Partition]:
+        """The partitions, by topic and number. Raises UnreadableError, an OSError, where one of them cannot be read."""
+        return _readable(self.found)
 
     @cached_property
     def left_out(self) -> list[Segment]:
@@ -66,20 +73,68 @@ class LogDirectory:
         """What lies there: a row for each partition, or (``segments``) for each segment. See :mod:`kafka_log.report.listing`."""
         from kafka_log.report.listing import partition_table, segment_table
 
-        return segment_table(self.partitions) if segments else partition_table(self.partitions)
+        return segment_table(self.found) if segments else partition_table(self.found)
 
-    def stat(self, *, deep: bool = False, policy: Policy | str = Policy.KAFKA) -> pa.Table:
-        """A row for each partition: records, bytes, offsets, timestamps, codecs, problems. ``deep`` decodes every record, not headers
-        and checksums only. Columns: :data:`kafka_log.report.summary_table.SUMMARIES`. Raises OSError."""
-        from kafka_log.report.summary import summarize
-        from kafka_log.report.summary_table import summary_table
-        from kafka_log.segment.block_reader import BlockReader
+    def stat(
+        self,
+        *,
+        by: By | Iterable[By] = "partition",
+        top: int | None = None,
+        deep: bool = False,
+        now: int | None = None,
+        policy: Policy | str = Policy.KAFKA,
+        offsets: Range | None = None,
+        timestamps: Range | None = None,
+        producers: int | Iterable[int] | None = None,
+        engine: Engine = "auto",
+        limits: Limits | None = None,
+        on_problem: Callable[[str], None] = lambda _: None,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """Numbers of batches and records: a row for each partition, or for each of what ``by`` says: ``topic``, ``partition``,
+        ``producer``, ``codec``, ``hour``, or several of these. See :func:`kafka_log.report.stat_columns.stat_schema` for the columns.
 
-        def reader(segment: Segment) -> BlockReader:
-            tail, size = segment.tail, segment.size
-            return BlockReader(segment.path, policy=policy, records=deep, tail=tail, size=size)
+        Headers and checksums are read, with ``deep`` every record: then counts and timestamps are those of the records that are
+        there, and ``ratio`` says how much compression saves. ``top``: the rows with the most bytes only, the largest first.
+        ``now`` (milliseconds since 1970; None: the present) is what ``future`` counts from. ``offsets``, ``timestamps`` and
+        ``producers`` choose batches, as in :class:`~kafka_log.tables.selection.Selection`. ``on_problem`` is told of each problem in a
+        line, ``advance`` of bytes that are done. Raises ValueError for what cannot be asked for.
+        """
+        from kafka_log.report.stat import Asked, stat_table
+        from kafka_log.tables.selection import Selection
 
-        return summary_table(self.partitions, summarize(self.partitions, reader))
+        chosen_batches = Selection(
+            offsets=offsets, timestamps=timestamps, producers=producers, policy=policy
+        )
+        asked = Asked(deep, _present(now), chosen_batches, engine, limits, on_problem, advance)
+        return stat_table(self.found, by, top=top, asked=asked)
+
+    def largest(
+        self,
+        count: int = 10,
+        *,
+        deep: bool = False,
+        policy: Policy | str = Policy.KAFKA,
+        offsets: Range | None = None,
+        timestamps: Range | None = None,
+        producers: int | Iterable[int] | None = None,
+        engine: Engine = "auto",
+        limits: Limits | None = None,
+        on_problem: Callable[[str], None] = lambda _: None,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """The largest batches (:data:`kafka_log.report.stat_largest.LARGEST_BATCHES`) or, with ``deep``, the largest records by the bytes of
+        their keys, values and headers (:data:`~kafka_log.report.stat_largest.LARGEST_RECORDS`). The rest is as in :meth:`stat`.
+        """
+        from kafka_log.report.stat import Asked
+        from kafka_log.report.stat_largest import largest_table
+        from kafka_log.tables.selection import Selection
+
+        chosen_batches = Selection(
+            offsets=offsets, timestamps=timestamps, producers=producers, policy=policy
+        )
+        asked = Asked(deep, _present(None), chosen_batches, engine, limits, on_problem, advance)
+        return largest_table(self.found, count, asked)
 
     def export(
         self,
@@ -260,11 +315,11 @@ class LogDirectory:
         from kafka_log.tables.selection import Selection
 
         told = on_damage or raise_damage
-        present = int(time.time() * 1000) if now is None else now
+        present = _present(now)
         limit = MAX_TIMEOUT_MS if max_timeout_ms is None else max_timeout_ms
         return transaction_table(
             self.partitions,
-            coordinators(self._there[0], told),
+            coordinators(_readable(self._there[0]), told),
             Clock(present, now is not None, limit),
             told,
             states={states} if isinstance(states, str) else set(states),
@@ -316,7 +371,7 @@ class LogDirectory:
         from kafka_log.report.groups import Groups, commit_table
 
         wanted = Groups(_set(names), _set(self._topics), _set(self._numbers), at, salvage)
-        return (group_table if states else commit_table)(self._there[0], wanted)
+        return (group_table if states else commit_table)(_readable(self._there[0]), wanted)
 
     def metadata(
         self, what: str = "topics", *, as_of: int | None = None, salvage: bool = False
@@ -331,7 +386,7 @@ class LogDirectory:
         from kafka_log.report.metadata import state_table
 
         topics, numbers = _set(self._topics), _set(self._numbers)
-        found = self._there[0]
+        found = _readable(self._there[0])
         return state_table(found, what, as_of, topics=topics, numbers=numbers, salvage=salvage)
 
     def metadata_changes(
@@ -349,7 +404,13 @@ class LogDirectory:
 
         topics, numbers = _set(self._topics), _set(self._numbers)
         return change_table(
-            self._there[0], what, first, last, topics=topics, numbers=numbers, salvage=salvage
+            _readable(self._there[0]),
+            what,
+            first,
+            last,
+            topics=topics,
+            numbers=numbers,
+            salvage=salvage,
         )
 
     def coordinator(self, names: str | Iterable[str], *, partitions: int | None = None) -> pa.Table:
@@ -363,12 +424,13 @@ class LogDirectory:
         from kafka_log.report.coordinators import coordinator_table
 
         chosen = [names] if isinstance(names, str) else names
-        return coordinator_table(chosen, self._there[0], partitions)
+        return coordinator_table(chosen, _readable(self._there[0]), partitions)
 
     def check(
         self,
         *,
         deep: bool = False,
+        offsets: Range | None = None,
         engine: Engine = "auto",
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
@@ -377,13 +439,19 @@ class LogDirectory:
         Columns: ``severity`` (error, warning, note), ``code``, ``topic``, ``partition``, ``file``, ``byte`` (position in the
         file), ``first_offset`` and ``last_offset`` that are concerned, ``records`` (lost or at risk at most), ``meaning`` and
         ``remedy``. Numbers are null where unknown. Headers, checksums and the files beside the segments are checked; with
-        ``deep`` every record is decoded too. ``advance`` is told of bytes of segments that are done. Memory holds the batch
-        headers of one segment. A file that cannot be read is a finding; nothing is raised for damage. See :mod:`kafka_log.report.check`.
+        ``deep`` every record is decoded too. ``offsets`` chooses findings that concern offsets of a range, or nobody knows which.
+        ``advance`` is told of bytes of segments that are done. Memory holds the batch headers of one segment. A file that cannot be read
+        is a finding; nothing is raised for damage. See :mod:`kafka_log.report.check`.
         """
         from kafka_log.report.check import check_table
 
         return check_table(
-            self.partitions, self._broker_directories(), deep=deep, engine=engine, advance=advance
+            self.found,
+            self._broker_directories(),
+            deep=deep,
+            offsets=offsets,
+            engine=engine,
+            advance=advance,
         )
 
     def diff(
@@ -419,6 +487,18 @@ class LogDirectory:
             return []
         paths = dict.fromkeys(self._paths)
         return [path for path in paths if path.is_dir() and not is_partition(path)]
+
+
+def _readable(found: list[Partition]) -> list[Partition]:
+    """The same, if all of them can be read. Raises UnreadableError."""
+    for partition in found:
+        if partition.error is not None:
+            raise partition.error
+    return found
+
+
+def _present(now: int | None) -> int:
+    return int(time.time() * 1000) if now is None else now
 
 
 def _of_rows(selection: Selection) -> Selection:

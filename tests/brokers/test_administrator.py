@@ -173,7 +173,9 @@ def test_each_transaction_has_an_epoch_of_its_own(running: Running) -> None:
     log = LogDirectory(running.broker.log_dir, topics=TOPIC)
     for partition in range(2):
         found = [
-            row for row in log.txn(producer_ids=of_id).to_pylist() if row["partition"] == partition
+            row
+            for row in log.txn().to_pylist()
+            if (row["partition"], row["producer_id"]) == (partition, of_id)
         ]
         by_offset = sorted(found, key=lambda row: row["first_offset"])
         assert [row["state"] for row in by_offset] == ["committed", "aborted"] * 2 + [

@@ -76,7 +76,7 @@ def sources(root: Path) -> dict[str, tuple[Path, Plant | None]]:
 
 def asked(directory: Path) -> dict[str, list[int]]:
     """Offsets and times of some of its records."""
-    rows = plain(read_table(directory, ["offset", "timestamp"]))[::7][:20]
+    rows = plain(read_table(directory, ["offset", "timestamp"]))[::6][:10]
     return {
         "offsets": [row["offset"] for row in rows],
         "times": [row["timestamp"] for row in rows if row["timestamp"] >= 0],

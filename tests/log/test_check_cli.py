@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from kafka_log import LogDirectory
 from kafka_log.cli import main
 from kafka_log.report.check import FINDINGS
 from tests.log.check_plants import FIRST, PLAIN, TX, change, flip
@@ -106,3 +107,25 @@ def test_names_that_are_no_utf8(tmp_path: Path) -> None:
         )
         assert (done.returncode, done.stderr) == (1, b"")
         assert b"\\udcff" in done.stdout and b"\x1b" not in done.stdout
+
+
+def test_offsets_choose_findings(tmp_path: Path) -> None:
+    """Those that concern some of them, and those that have none: what is left of all."""
+    source = SAMPLES / "kafka-4.x" / "segments.small-0"
+    for path in source.iterdir():
+        data = bytearray(path.read_bytes())
+        if path.suffix == ".log" and len(data) > 500:
+            data[400] ^= 1
+        (tmp_path / path.name).write_bytes(data)
+    (tmp_path / "notes.txt").touch()
+    every = LogDirectory(tmp_path).check().to_pylist()
+    assert len(every) > 3
+    for low, high in ((40, 90), (None, 50), (100, None), (1000, 2000)):
+        found = LogDirectory(tmp_path).check(offsets=(low, high)).to_pylist()
+        assert found == [
+            row
+            for row in every
+            if (low is None or row["last_offset"] is None or row["last_offset"] >= low)
+            and (high is None or row["first_offset"] is None or row["first_offset"] < high)
+        ]
+        assert found != every

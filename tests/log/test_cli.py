@@ -12,10 +12,8 @@ from pathlib import Path
 import pytest
 
 from codecgen.runtime.version import RELEASE
-from kafka_log import LogDirectory
 from kafka_log.cli import main
-from kafka_log.report.table_output import json_lines
-from tests.paths import SAMPLES, VECTORS
+from tests.paths import VECTORS
 
 GOOD = VECTORS / "control" / "txn-flow.log"
 BAD = VECTORS / "malformed" / "v2-bad-crc.log"
@@ -51,7 +49,7 @@ def test_problems_are_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dump", str(BAD), "--batches"]) == 1
     assert "isvalid: false" in capsys.readouterr().out
     assert main(["stat", str(BAD)]) == 1
-    assert "stored checksum" in capsys.readouterr().out
+    assert "stored checksum" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["dump", "stat"])
@@ -86,30 +84,30 @@ def test_null_and_empty_are_told_apart(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_log_directory(broker: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["stat", str(broker), "--output", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    names = [p["name"] for p in found["partitions"]]
-    assert names == ["orders-0", "orders-1"]
-    assert found["partitions"][0]["segments"] == 2
-    assert found["partitions"][1]["records"] == 65
-    assert found["total"]["records"] == sum(p["records"] for p in found["partitions"])
-    assert found["partitions"][1]["magics"] == {"1": 3}
+    assert main(["stat", str(broker), "--output", "jsonl"]) == 0
+    found = list(map(json.loads, capsys.readouterr().out.splitlines()))
+    assert [(row["topic"], row["partition"]) for row in found] == [("orders", 0), ("orders", 1)]
+    assert found[0]["segments"] == 2
+    assert found[1]["records"] == 65
+    assert (found[1]["magics"], found[1]["batches"]) == ("v1", 3)
 
 
 @pytest.mark.parametrize("deep", [[], ["--deep"]])
 def test_stat_as_text(broker: Path, deep: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["stat", str(broker), *deep]) == 0
     out = capsys.readouterr().out
-    assert "orders-0" in out
-    assert "orders-1" in out
-    assert "total" in out
+    assert [line.split()[:2] for line in out.splitlines()[1:]] == [
+        ["orders", "0"],
+        ["orders", "1"],
+        ["total", "-"],
+    ]
 
 
 def test_only_deep_stat_finds_damage_inside_a_batch(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(VECTORS / "malformed" / "v2-gzip-truncated.log")
     assert main(["stat", path]) == 0
     assert main(["stat", path, "--deep"]) == 1
-    assert "gzip" in capsys.readouterr().out
+    assert "gzip" in capsys.readouterr().err
 
 
 def test_files_are_not_changed(broker: Path) -> None:
@@ -161,28 +159,6 @@ def _environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
 
 
-@pytest.mark.parametrize("width", [60, 80, 120, 200])
-def test_stat_shows_all_numbers_at_any_width(
-    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    broker = SAMPLES / "kafka-4.x"
-    assert main(["stat", str(broker)]) == 0
-    shown = capsys.readouterr().out
-    assert main(["stat", str(broker), "--output", "json"]) == 0
-    partitions = json.loads(capsys.readouterr().out)["partitions"]
-    tables = [table.splitlines() for table in shown.split("\n\n")]
-    assert all(len(line) <= width for table in tables for line in table)
-    for name in ("problems", "segments", "bytes", "batches", "records", "producers", "control"):
-        ((header, *lines),) = (table for table in tables if name in table[0].split())
-        end = header.index(name) + len(name)
-        cells = [line[:end].split()[-1] for line in lines if line[end - 1 : end].strip()]
-        key = {"bytes": "sizeInBytes", "control": "controlBatches"}.get(name, name)
-        expected = [p[key] for p in partitions]
-        expected = [len(e) if isinstance(e, list) else e for e in expected]
-        assert list(map(int, cells[:-1])) == expected, name
-
-
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["--version"])
@@ -205,19 +181,3 @@ def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
         _, errors = process.communicate()
     assert errors.decode() == "kafka-log: interrupted: what was printed is not all\n"
     assert process.returncode == 2
-
-
-def test_stat_as_a_table_says_what_stat_says(capsys: pytest.CaptureFixture[str]) -> None:
-    broker = SAMPLES / "kafka-2.8"
-    assert main(["stat", str(broker), "--output", "json"]) == 0
-    expected = json.loads(capsys.readouterr().out)["partitions"]
-    assert main(["stat", str(broker), "--output", "jsonl"]) == 0
-    found = list(map(json.loads, capsys.readouterr().out.splitlines()))
-    assert found == list(map(json.loads, json_lines(LogDirectory(broker).stat())))
-    same = {"segments", "batches", "records", "producers", "problems"}
-    renamed = {"bytes": "sizeInBytes", "last_offset": "lastOffset", "control_batches": "controlBatches"}  # fmt: skip
-    for row, summary in zip(found, expected, strict=True):
-        assert f"{row['topic']}-{row['partition']}" == summary["name"]
-        for name, key in ({name: name for name in same} | renamed).items():
-            assert row[name] == summary[key]
-        assert {codec["name"]: codec["batches"] for codec in row["codecs"]} == summary["compression"]  # fmt: skip

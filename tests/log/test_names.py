@@ -50,6 +50,7 @@ def test_fields_of_headers_are_spelled_where_they_are_given_out() -> None:
     shown = {
         "json_dump.py",
         "batch_rows.py",
+        "batch_text.py",
         "encoding.py",  # as an example of an argument
         "byte_words.py",
         "producers.py",

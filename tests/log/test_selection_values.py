@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import json
 import random
 import tempfile
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -132,8 +136,14 @@ def test_the_command_line_says_the_same(seed: int) -> None:
             path = mixed_log(Path(folder) / "t-0", seed)
             out = Path(folder) / "out"
             assert main(["export", str(path), "--out", str(out), "--format", "arrow", *argv]) == 0
-            import pyarrow as pa
-
             with pa.memory_map(str(out / "t-0.arrow")) as file:
                 found = pa.ipc.open_file(file).read_all().column("offset").to_pylist()
             assert found == naive(seen(path), filters), argv
+            said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+            with redirect_stdout(said):
+                engine = r.choice(("arrow", "construct"))
+                assert (
+                    main(["dump", str(path), "--output", "jsonl", "--engine", engine, *argv]) == 0
+                )
+            said.seek(0)
+            assert [json.loads(line)["offset"] for line in said] == found, argv

@@ -126,10 +126,10 @@ def test_zeros_are_noted_and_nothing_is_lost(
         assert code == 0 and end["stop"] == "zeros" and end["trailingBytes"] == zeros
         assert "lost" not in end and "exception" not in end
         for deep in ([], ["--deep"]):
-            code, text = printed(capsys, "stat", str(alone), "--output", "json", *options, *deep)
-            total = json.loads(text)["total"]
-            assert code == 0 and total["problems"] == [] and total["lostBytes"] == 0
-            assert total["batches"] == len(PARTS) and total["trailingBytes"] == zeros
+            code, text = printed(capsys, "stat", str(alone), "--output", "jsonl", *options, *deep)
+            row = json.loads(text)
+            assert code == 0 and row["problems"] == 0 and row["lost_bytes"] == 0
+            assert row["batches"] == len(PARTS) and row["trailing_bytes"] == zeros
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -139,16 +139,16 @@ def test_a_torn_batch_is_noted_and_salvage_lists_it(
 ) -> None:
     cut = ENDS[2] + 40
     alone.write_bytes(WHOLE[:cut] + bytes(zeros))
-    options = ["--output", "json", "--engine", engine]
+    options = ["--output", "jsonl", "--engine", engine]
     code, text = printed(capsys, "stat", str(alone), *options)
-    total = json.loads(text)["total"]
-    assert (code, total["problems"], total["batches"]) == (0, [], 2)
+    row = json.loads(text)
+    assert (code, row["problems"], row["batches"]) == (0, 0, 2)
     code, text = printed(capsys, "dump", str(alone), "--engine", engine)
     assert code == 0 and f"-- {40 + zeros} bytes at the end are of a batch that was not" in text
     code, text = printed(capsys, "stat", str(alone), "--policy", "salvage", *options)
-    total = json.loads(text)["total"]
-    assert (code, total["lostBytes"], total["trailingBytes"]) == (1, 40, zeros)
-    assert total["problems"][0].startswith(f"{alone}: bytes {ENDS[2]} to {cut} are lost")
+    row = json.loads(text)
+    assert (code, row["lost_bytes"], row["trailing_bytes"]) == (1, 40, zeros)
+    assert row["first_problem"].startswith(f"{alone}: bytes {ENDS[2]} to {cut} are lost")
 
 
 @pytest.mark.parametrize("engine", ENGINES)

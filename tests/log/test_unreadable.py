@@ -182,12 +182,12 @@ def test_a_disk_that_gives_nothing(log: Path, capsys: pytest.CaptureFixture[str]
     path = log / f"{0:020d}.log"
     with bad(path, [(0, 1 << 40)]):
         assert offsets(log, "salvage") == LAST
-        code = main(["stat", str(log), "--policy", "salvage", "--output", "json"])
-        total = json.loads(capsys.readouterr().out)["total"]
-        assert (code, total["lostBytes"], total["records"]) == (1, len(WHOLE), 3)
-        assert (
-            f"{path}: bytes 0 to {len(WHOLE)} are lost: Input/output error" in total["problems"][0]
-        )
+        code = main(["stat", str(log), "--policy", "salvage", "--output", "jsonl"])
+        printed = capsys.readouterr()
+        row = json.loads(printed.out)
+        assert (code, row["lost_bytes"], row["records"]) == (1, len(WHOLE), 3)
+        said = f"{path}: bytes 0 to {len(WHOLE)} are lost: Input/output error"
+        assert said in row["first_problem"] and said in printed.err
         code = main(["dump", str(log), "--output", "vectors"])
         found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         assert code == 1
@@ -336,10 +336,17 @@ def run():
         out["error"] = [str(error), error.errno]
     out["kafka"] = found
     out["salvage"] = read_table(broker, ["offset"], "salvage", engine="construct")[0].to_pylist()
-    for command in (["stat", "--output", "json"], ["dump"], ["dump", "--output", "vectors"]):
+    read = ["--policy", "salvage", "--engine", "construct"]
+    for command, more in (
+        (["stat", *read, "--output", "jsonl"], []),
+        (["dump"], read),
+        (["dump", "--output", "vectors"], read),
+        (["ls", "--output", "jsonl"], []),
+        (["check", "--engine", "construct", "--output", "jsonl"], []),
+    ):
         text = io.TextIOWrapper(io.BytesIO(), "utf-8")
         with redirect_stdout(text):
-            code = main([*command, broker, "--policy", "salvage", "--engine", "construct"])
+            code = main([*command, broker, *more])
         text.flush()
         out[" ".join(command)] = [code, text.buffer.getvalue().decode()]
     return out
@@ -382,13 +389,25 @@ def test_what_may_not_be_read() -> None:
     assert found["kafka"] == [0, 1, 2]
     assert found["error"] == [f"Permission denied: it cannot be read ({closed})", errno.EACCES]
     assert found["salvage"] == [0, 1, 2, 30, 31, 32]
-    code, text = found["stat --output json"]
-    problems = json.loads(text)["total"]["problems"]
-    assert code == 1 and json.loads(text)["total"]["lostBytes"] == len(batch(20))
-    assert problems[0] == found["error"][0]
-    assert f"are lost: Permission denied: it cannot be read (byte 0 of {forbidden})" in problems[1]
+    code, text = found["stat --policy salvage --engine construct --output jsonl"]
+    rows = [json.loads(line) for line in text.splitlines()]
+    assert code == 1 and sum(row["lost_bytes"] for row in rows) == len(batch(20))
+    problems = [row["first_problem"] for row in rows]
+    assert problems[0] is None and problems[1] == found["error"][0] and problems[3] is None
+    assert f"are lost: Permission denied: it cannot be read (byte 0 of {forbidden})" in problems[2]
+    code, text = found["ls --output jsonl"]
+    rows = [json.loads(line) for line in text.splitlines()]
+    assert code == 1 and [(r["topic"], r["segments"]) for r in rows] == [
+        ("a", 1),
+        ("b", 0),
+        ("c", 1),
+        ("d", 1),
+    ]
+    code, text = found["check --engine construct --output jsonl"]
+    files = [(row["code"], row["file"]) for row in map(json.loads, text.splitlines())]
+    assert code == 1 and {("io_error", str(closed)), ("io_error", str(forbidden))} <= {*files}
     code, text = found["dump"]
-    assert code == 1 and f"!! {problems[0]}" in text and f"byte 0 of {forbidden}" in text
+    assert code == 1 and f"!! {problems[1]}" in text and f"byte 0 of {forbidden}" in text
     code, text = found["dump --output vectors"]
     objects = [json.loads(line) for line in text.splitlines()]
     assert code == 1 and {"error", "file", "end", "batch", "record"} == {o["type"] for o in objects}

@@ -219,11 +219,9 @@ def messages_timestamp(message: Container, item: Container) -> int:
     """
     if item.magic == 0:
         return -1
-    if (
-        message.magic > 0
-        and item.magic == 1
-        and message.attributes.timestamp_type == TimestampType.LOG_APPEND_TIME
-    ):
+    if item.magic != 1:
+        return item.timestamp
+    if message.magic > 0 and message.attributes.timestamp_type == TimestampType.LOG_APPEND_TIME:
         return message.timestamp
     return item.timestamp
 

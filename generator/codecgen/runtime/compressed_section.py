@@ -55,6 +55,8 @@ class Compressed:
             where = source.where()
             raise error.located(position=where.position, file=where.file) from None
         if codec is None:
+            size = source.end - source.pos
+            source.session.section = source.session.section or (size, size)
             return source
         start = source.pos
         limits = source.session.limits
@@ -63,6 +65,7 @@ class Compressed:
         data = memoryview(source.data)[start : source.end]
         source.pos = source.end
         stream = decompress(codec, data, limit=limit, variant=variant)
+        source.session.section = source.session.section or (len(data), len(stream.data))
         where = source.where(start)
         for note in stream.notes:
             finding = CompressionError(note).located(position=where.position, file=where.file)

@@ -44,7 +44,7 @@ class Session:
     is not that of the layout, with ``torn`` what is there of a section of elements that is longer than what is around it.
     ``trace`` gathers (path, first byte, byte after the last, in the decompressed stream?) of every field. With it,
     ``begun`` gathers layouts and arrays by their paths as they are begun: what is there of them when an error ends the
-    parse.
+    parse. ``section`` are the bytes of the first section that may be compressed, as it is and without compression.
     """
 
     strict: bool = True
@@ -57,6 +57,7 @@ class Session:
     depth: int = 0
     nesting: int = 0
     level: int | None = None
+    section: tuple[int, int] | None = None
     any_version: bool = False
     torn: bool = False
 

@@ -17,7 +17,15 @@ class Call:
     brackets: str = "()"
 
 
-Code = str | Call
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """``lambda parameters: term and term``, a term in a line of its own where they are too long for one."""
+
+    parameters: str
+    terms: tuple[str, ...]
+
+
+Code = str | Call | Condition
 
 
 def call(head: str, *args: Code, **named: Code | None) -> Call:
@@ -58,6 +66,8 @@ def flat(code: Code) -> str:
     """The code on one line."""
     if isinstance(code, str):
         return code
+    if isinstance(code, Condition):
+        return f"lambda {code.parameters}: {' and '.join(code.terms)}"
     opening, closing = tuple(code.brackets)
     items = ", ".join(name + flat(item) for name, item in code.items)
     if code.brackets == "()" and not code.head and len(code.items) == 1:
@@ -71,7 +81,15 @@ def render(code: Code, indent: int = 0, before: int = 0, after: int = 0) -> str:
     ``before`` and ``after`` are the characters on the same line before and after it.
     """
     line = flat(code)
-    if isinstance(code, str) or not code.items or before + len(line) + after <= WIDTH:
+    if isinstance(code, str) or before + len(line) + after <= WIDTH:
+        return line
+    if isinstance(code, Condition):
+        if len(code.terms) == 1:
+            return line
+        pad = " " * (indent + 4)
+        terms = f"\n{pad}and ".join(code.terms)
+        return f"lambda {code.parameters}: (\n{pad}{terms}\n{' ' * indent})"
+    if not code.items:
         return line
     opening, closing = tuple(code.brackets)
     pad = " " * (indent + 4)
@@ -89,7 +107,7 @@ def returned(code: Code, indent: int) -> list[str]:
     one = f"{pad}return {flat(code)}"
     if len(one) <= WIDTH:
         return [one]
-    if isinstance(code, str):
+    if not isinstance(code, Call):
         return [f"{one}  # fmt: skip"]
     opening, closing = tuple(code.brackets)
     items = [name + flat(item) for name, item in code.items]

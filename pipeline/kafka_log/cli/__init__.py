@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.abc import MetaPathFinder
 from typing import Any
 
 from codecgen.runtime import completion
@@ -88,8 +89,19 @@ def _epilog(examples: str) -> str:
     return f"examples:\n{examples}\n{PATHS}{EXIT_CODES}\n"
 
 
+class _WithoutPandas(MetaPathFinder):
+    """Arrow imports pandas, if it is there, for each array that it makes of a list: it takes as long as all else that is loaded,
+    and no command needs it."""
+
+    def find_spec(self, name: str, path: object, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("pandas is not used here", name=name)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command. Returns the exit code."""
+    """Run the command. Returns the exit code. Without ``argv`` the process is this command alone."""
+    if argv is None:
+        sys.meta_path.insert(0, _WithoutPandas())
     options = parser().parse_args(with_negative_values(sys.argv[1:] if argv is None else argv))
     if sys.stdout.encoding.lower() != "utf-8" and hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8")  # keys and headers are any text

@@ -24,7 +24,8 @@ EXAMPLES = """\
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    add_table_arguments(command, CHOICE)
+    text = "only what concerns offsets from A up to, but not with, B, or nobody knows which"
+    add_table_arguments(command, (*CHOICE, "offsets"), {"offsets": text})
     command.add_argument(
         "--deep", action="store_true", help="decode every record too, not headers and checksums"
     )
@@ -57,6 +58,8 @@ def _text(table: pa.Table, width: int | None) -> str:
 
 
 def _with_progress(log: LogDirectory, options: argparse.Namespace) -> pa.Table:
-    total = sum(segment.size for p in log.partitions for segment in p.segments)
+    total = sum(segment.size for p in log.found for segment in p.segments)
     with progress_of("checking", total) as advance:
-        return log.check(deep=options.deep, engine=options.engine, advance=advance)
+        return log.check(
+            deep=options.deep, offsets=options.offsets, engine=options.engine, advance=advance
+        )

@@ -6,6 +6,7 @@ import argparse
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -66,6 +67,13 @@ def add_common(
     command.add_argument(
         "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
     )
+    add_selection(command, *choose)
+    command.add_argument("--output", choices=outputs, default=output, help="default %(default)s")
+    add_reading(command)
+
+
+def add_reading(command: argparse.ArgumentParser) -> None:
+    """The options that say how batches are read: policy, engine, limits."""
     command.add_argument(
         "--policy",
         choices=[p.value for p in Policy],
@@ -73,8 +81,6 @@ def add_common(
         help="strict: only what the formats allow; kafka: what Apache Kafka's reader accepts; "
         "salvage: go on after damage and say what was lost (default %(default)s)",
     )
-    add_selection(command, *choose)
-    command.add_argument("--output", choices=outputs, default=output, help="default %(default)s")
     command.add_argument(
         "--engine",
         choices=ENGINES,
@@ -133,20 +139,37 @@ def opener(options: argparse.Namespace, partitions: list[Partition], records: bo
     )
 
 
+QUIET_SECONDS = 1.0
+"""What takes no longer has no bar."""
+
+
 @contextmanager
 def progress_of(what: str, total: int, *, shown: bool = True) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr for so many bytes, none where nobody looks, or it is not to be ``shown``. What it gives is told of bytes that are done."""
-    with Progress(
+    """A bar on stderr for so many bytes, after a second; none where nobody looks, or it is not to be ``shown``. What it gives is told of
+    bytes that are done."""
+    if not (shown and sys.stderr.isatty()):
+        yield lambda n: None
+        return
+    progress = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         DownloadColumn(),
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
-        disable=not (shown and sys.stderr.isatty()),
-    ) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda n: progress.update(task, advance=n)
+    )
+    task = progress.add_task(what, total=total)
+    begin = time.monotonic() + QUIET_SECONDS
+
+    def advance(n: int) -> None:
+        progress.update(task, advance=n)
+        if not progress.live.is_started and time.monotonic() >= begin:
+            progress.start()
+
+    try:
+        yield advance
+    finally:
+        progress.stop()
 
 
 def screen_width() -> int | None:

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from typing import TYPE_CHECKING
 
+from kafka_log.cli.common import PROBLEMS
 from kafka_log.cli.tables import add_table_arguments, show
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_log.log_directory import LogDirectory
 
 HELP = "list partitions and segments by names and sizes"
 EXAMPLES = """\
@@ -20,5 +28,16 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command. Returns the exit code."""
-    return show(options, lambda log: log.ls(segments=options.segments), "no segments")
+    """Run the command. Returns the exit code: 1 when something cannot be read, which is named."""
+    bad = 0
+
+    def answer(log: LogDirectory) -> pa.Table:
+        nonlocal bad
+        for partition in log.found:
+            if partition.error is not None:
+                print(f"kafka-log: {partition.error}", file=sys.stderr)
+                bad += 1
+        return log.ls(segments=options.segments)
+
+    code = show(options, answer, "no segments")
+    return PROBLEMS if bad else code

@@ -1,130 +1,117 @@
-"""``kafka-log stat``: partitions in numbers."""
+"""``kafka-log stat``: logs in numbers, by partition, topic, producer, codec or hour."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Sequence
-from datetime import UTC, datetime
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import (
-    GOOD,
-    PROBLEMS,
-    add_common,
-    found,
-    opener,
-    progress_of,
-    screen_width,
-)
-from kafka_log.disk.directory import Partition
+from codecgen.runtime.located_bytes import Limits
+from kafka_log.cli.common import PROBLEMS, add_reading, progress_of
+from kafka_log.cli.ranges import TIMES, argument, milliseconds
+from kafka_log.cli.selection import BATCHES, selection_of
+from kafka_log.cli.tables import add_table_arguments, show
+from kafka_log.disk.directory import NotThere
 from kafka_log.report.printing import printable
-from kafka_log.report.summary import Summary, summarize
-from kafka_log.report.text_layout import lay_out, text_column
 
 if TYPE_CHECKING:
-    from kafka_log.report.table_output import Output
+    import pyarrow as pa
+
+    from kafka_log.log_directory import LogDirectory
+    from kafka_log.report.stat import Asked
 
 HELP = "sum up partitions: records, offsets, codecs, problems"
 EXAMPLES = """\
   kafka-log stat /var/lib/kafka
-  kafka-log stat /var/lib/kafka/orders-0 --deep --output json
+  kafka-log stat /var/lib/kafka --by topic --top 10
+  kafka-log stat /var/lib/kafka --by codec --deep
+  kafka-log stat /var/lib/kafka/orders-0 --by hour --output csv
+  kafka-log stat /var/lib/kafka --largest 10
 """
 
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    add_common(command, "text", ["text", "json", "jsonl", "csv", "parquet", "arrow"])
+    add_table_arguments(command, BATCHES)
+    command.add_argument(
+        "--by",
+        default="partition",
+        metavar="THING,...",
+        help="a row for each: topic, partition, producer, codec, hour, or several of these (default %(default)s)",
+    )
+    command.add_argument(
+        "--top", type=_count, metavar="N", help="the N rows with the most bytes only"
+    )
+    command.add_argument(
+        "--largest",
+        type=_count,
+        metavar="N",
+        help="instead of sums: the N largest batches, or with --deep records",
+    )
     command.add_argument(
         "--deep",
         action="store_true",
         help="decode every record too, not headers and checksums only",
     )
+    command.add_argument(
+        "--now",
+        type=argument(milliseconds),
+        metavar="TIME",
+        help=f"what is later is in the future (default: the present); {TIMES}",
+    )
+    add_reading(command)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command. Returns the exit code."""
-    partitions = found(options)
-    total = sum(segment.size for p in partitions for segment in p.segments)
-    with progress_of("reading", total) as advance:
-        summaries = summarize(
-            partitions,
-            opener(options, partitions, options.deep),
-            advance,
-        )
-    whole = Summary("total")
-    for summary in summaries:
-        whole.merge(summary)
-    if options.output == "json":
-        objects = [s.as_object() for s in summaries]
-        print(
-            json.dumps(
-                {"partitions": objects, "total": whole.as_object()}, indent=2, ensure_ascii=False
-            )
-        )
-    elif options.output != "text":
-        _write_table(options.output, partitions, summaries)
-    else:
-        _print_summaries(summaries, whole)
-    return PROBLEMS if whole.problems else GOOD
+    problems = 0
+    total: pa.Table | None = None
+
+    def told(line: str) -> None:
+        nonlocal problems
+        problems += 1
+        print(f"kafka-log: {printable(line)}", file=sys.stderr)
+
+    def answer(log: LogDirectory) -> pa.Table:
+        nonlocal total
+        from kafka_log.report.stat import Stat, checked_by
+        from kafka_log.report.stat_largest import largest_table
+
+        try:
+            by = checked_by(options.by.split(","))
+        except ValueError as error:
+            raise NotThere(str(error)) from None
+        size = sum(segment.size for p in log.found for segment in p.segments)
+        with progress_of("reading", size) as advance:
+            asked = _asked(options, told, advance)
+            if options.largest is not None:
+                return largest_table(log.found, options.largest, asked)
+            stat = Stat(log.found, by, asked=asked)
+        total = stat.total()
+        return stat.table(options.top)
+
+    def text(table: pa.Table, width: int | None) -> str:
+        from kafka_log.report.stat_text import stat_text
+
+        return stat_text(table, total, width)
+
+    code = show(options, answer, "no batches", text)
+    return PROBLEMS if problems else code
 
 
-def _write_table(
-    output: Output, partitions: Sequence[Partition], summaries: Sequence[Summary]
-) -> None:
-    from kafka_log.report.summary_table import summary_table
-    from kafka_log.report.table_output import write
-
-    sys.stdout.flush()
-    write(summary_table(partitions, summaries), output, sys.stdout.buffer)
-    sys.stdout.buffer.flush()
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows")
+    return int(text)
 
 
-_COLUMNS = (
-    ("partition", False),
-    ("problems", True),
-    ("segments", True),
-    ("bytes", True),
-    ("batches", True),
-    ("records", True),
-    ("offsets", True),
-    ("from", False),
-    ("to", False),
-    ("magic", False),
-    ("codecs", False),
-    ("producers", True),
-    ("control", True),
-)
-"""Columns, and which of them are numbers."""
+def _asked(
+    options: argparse.Namespace, told: Callable[[str], None], advance: Callable[[int], None]
+) -> Asked:
+    from kafka_log.report.stat import Asked
 
-
-def _print_summaries(summaries: list[Summary], whole: Summary) -> None:
-    rows = [_row(s) for s in [*summaries, *([whole] if len(summaries) != 1 else [])]]
-    cells = [list(map(printable, column)) for column in zip(*rows, strict=True)]
-    columns = [
-        text_column(name, column, right=is_number, whole=is_number or name in ("from", "to"))
-        for (name, is_number), column in zip(_COLUMNS, cells, strict=True)
-    ]
-    print(lay_out(columns, screen_width(), keys=1), end="")
-    for problem in whole.problems:
-        print(f"!! {printable(problem)}")
-
-
-def _row(s: Summary) -> list[str]:
-    offsets = "" if s.first_offset is None else f"{s.first_offset}..{s.last_offset}"
-    magics = " ".join(f"v{m}" for m in sorted(s.magics))
-    codecs = " ".join(f"{name}:{n}" for name, n in sorted(s.codecs.items()))
-    numbers = [str(n) for n in (len(s.problems), s.segments, s.size, s.batches, s.records)]
-    ends = [_time(s.first_timestamp), _time(s.last_timestamp)]
-    rest = [str(n) for n in (len(s.producers), s.control_batches)]
-    return [s.name, *numbers, offsets, *ends, magics, codecs, *rest]
-
-
-def _time(timestamp: int | None) -> str:
-    if timestamp is None:
-        return ""
-    try:
-        return datetime.fromtimestamp(timestamp / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    except (OverflowError, ValueError, OSError):
-        return str(timestamp)
+    now = int(time.time() * 1000) if options.now is None else options.now
+    limits = Limits(decompressed=options.max_decompressed, elements=options.max_elements)
+    return Asked(options.deep, now, selection_of(options), options.engine, limits, told, advance)

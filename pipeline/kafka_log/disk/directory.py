@@ -7,47 +7,23 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
+from codecgen.runtime.errors import Where
+from kafka_log.disk.names import (
+    BEYOND,
+    OTHERS,
+    TIER,
+    of_file,
+    parse_any,
+)
+from kafka_log.disk.names import MAX_OFFSET as MAX_OFFSET
+from kafka_log.disk.names import STATES as STATES
+from kafka_log.disk.names import State as State
+from kafka_log.disk.names import parse_name as parse_name
 from kafka_log.segment.arrow_text import utf8 as utf8
 from kafka_log.segment.model import Tail
 from kafka_log.segment.positioned_reads import UnreadableError, unreadable
-
-_PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)\Z", re.S)
-_SPECIAL = re.compile(r"(?P<name>.+)\.[0-9a-f]{32,}-(?P<state>delete|stray|future)\Z", re.S)
-_SEGMENT = re.compile(r"(?P<base>\d{20})\.log(?:\.(?P<state>deleted|cleaned|swap))?\Z")
-_SNAPSHOT = re.compile(r"(?P<base>\d{20})-\d{10}\.checkpoint(?:\.deleted)?\Z")
-
-# Kafka's LocalTieredStorage writes ids as 22 letters of base64. The last one stands for two bits: no name ends in a digit then, as
-# those of a broker's own partitions do.
-_ID = r"[A-Za-z0-9_-]{21}[AQgw]"
-_REMOTE = re.compile(rf"(?P<topic>.+)-(?P<partition>\d+)-{_ID}\Z", re.S)
-_REMOTE_SEGMENT = re.compile(rf"(?P<base>\d{{20}})-{_ID}\.log\Z")
-_TIER = "kafka-tiered-storage"
-
-State = Literal[
-    "live", "deleted", "cleaned", "swap", "delete", "stray", "future", "snapshot", "remote"
-]
-"""What a segment is to its broker: ``live``; a file that is about to be deleted, or that a cleaner writes (``cleaned``) or puts into
-the place of others (``swap``); of a directory that is about to be deleted (``delete``), that no broker knows (``stray``), or that
-moves to another disk (``future``); a ``snapshot`` of the metadata, which has batches as well; a copy in tiered storage, as Kafka's
-LocalTieredStorage keeps it (``remote``)."""
-
-STATES: tuple[State, ...] = get_args(State)
-
-_OTHERS = {
-    ".index": "an offset index",
-    ".timeindex": "a time index",
-    ".txnindex": "a transaction index",
-    ".snapshot": "a producer snapshot",
-    "leader-epoch-checkpoint": "a leader epoch checkpoint",
-    "leader_epoch_checkpoint": "a leader epoch checkpoint",
-    "-offset-checkpoint": "an offset checkpoint",
-    "meta.properties": "the properties of a log directory",
-    "partition.metadata": "the metadata of a partition",
-    "quorum-state": "the state of a quorum",
-}
-"""Files that brokers keep beside segments, by the ends of their names."""
 
 
 class NotThere(ValueError):
@@ -92,8 +68,8 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition directory with its segments, lowest offsets first. ``state`` is that of the directory. There are none when the
-    directory cannot be read: then ``error`` says why."""
+    """A partition directory with its segments, lowest offsets first. ``state`` is that of the directory. ``error`` says why nothing of it
+    can be read, or which file cannot be a segment of it."""
 
     topic: str
     partition: int
@@ -103,21 +79,15 @@ class Partition:
     error: UnreadableError | None = None
 
 
-def parse_name(directory: Path) -> tuple[str, int] | None:
-    """Topic and partition of a directory's name, None for other names (also those that a broker is about to
-    delete, holds as stray, or has not swapped in yet)."""
-    found = _parse_any(directory)
-    return None if found is None or found[2] != "live" else found[:2]
-
-
-def _parse_any(directory: Path) -> tuple[str, int, State] | None:
-    """Topic, partition and state of a directory's name, None for other names."""
-    special = _SPECIAL.match(directory.name)
-    found = _PARTITION.match(special["name"] if special else directory.name)
-    state: State = special["state"] if special else "live"  # type: ignore[assignment]
-    if found is None:
-        found, state = _REMOTE.match(directory.name), "remote"
-    return None if found is None else (found["topic"], int(found["partition"]), state)
+def by_state(
+    partitions: Iterable[Partition],
+) -> Iterator[tuple[Partition, State, tuple[Segment, ...]]]:
+    """Each partition, and each state of its segments that there is, with the segments in that state."""
+    for partition in partitions:
+        found = {segment.state for segment in partition.segments} | {partition.state}
+        for state in STATES:
+            if state in found:
+                yield partition, state, tuple(s for s in partition.segments if s.state == state)
 
 
 Paths = Iterable[str | os.PathLike[str]] | str | os.PathLike[str]
@@ -166,14 +136,25 @@ def _listed(paths: Paths) -> list[Path]:
 def _all(places: Sequence[Path], unreadable_raises: bool) -> list[Partition]:
     """All partitions in whatever state, sorted."""
     found: dict[tuple[Path, str], Partition] = {}
+    roots: dict[Path, Path] = {}
     for path in places:
         for partition in _below(path, unreadable_raises):
-            key = (partition.directory.resolve(), partition.topic)
+            key = (_resolved(partition.directory, roots), partition.topic)
             if key in found:
                 both = {s.path.name: s for s in (*found[key].segments, *partition.segments)}
                 partition = replace(partition, segments=_in_order(both.values()))
             found[key] = partition
     return sorted(found.values(), key=_place)
+
+
+def _resolved(directory: Path, roots: dict[Path, Path]) -> Path:
+    """A directory without links. ``roots`` keeps what is around them: there are ten thousand in one."""
+    if directory.name in ("", "..") or directory.is_symlink():
+        return directory.resolve()
+    parent = directory.parent
+    if parent not in roots:
+        roots[parent] = parent.resolve()
+    return roots[parent] / directory.name
 
 
 def _place(partition: Partition) -> tuple[str, int, int, str]:
@@ -218,9 +199,9 @@ def _below(path: Path, unreadable_raises: bool) -> Iterator[Partition]:
     if any(_segments(path)):
         yield _partition(path)
         return
-    inner = [child for child in _children(path) if child.is_dir() and _parse_any(child)]
+    inner = [child for child in _children(path) if child.is_dir() and parse_any(child)]
     if not any(parse_name(child) for child in inner) and not any(map(_segments, inner)):
-        if _parse_any(path):
+        if parse_any(path):
             yield _partition(path)
             return
         raise DirectoryError(
@@ -228,45 +209,50 @@ def _below(path: Path, unreadable_raises: bool) -> Iterator[Partition]:
         )
     for child in inner:
         try:
-            yield _partition(child)
+            made = _partition(child)
         except OSError as error:
             if unreadable_raises:
                 raise
             topic, partition, state = _named(child)
-            yield Partition(topic, partition, child, (), state, unreadable(error, None, child))
+            made = Partition(topic, partition, child, (), state, unreadable(error, None, child))
+        if made.error is not None and unreadable_raises:
+            raise made.error
+        yield made
+
+
+_File = tuple[int, State, Path, int]
+"""Base offset, state, path and size of a file that has batches."""
 
 
 def _children(path: Path) -> list[Path]:
     """What is in a directory, and in the one that LocalTieredStorage makes in it."""
-    tier = path / _TIER
+    tier = path / TIER
     below = tier.iterdir() if tier.is_dir() else ()
     return sorted([*path.iterdir(), *below])
 
 
-def _segments(directory: Path) -> list[tuple[int, State, Path, int]]:
-    """The files of a directory that have batches: base offset, state, path, size. Brokers delete old ones meanwhile: these are
-    passed over."""
-    out: list[tuple[int, State, Path, int]] = []
-    for child in directory.iterdir():
-        said = _of_name(child.name)
-        if said is not None and child.is_file():
+def _files(directory: Path) -> tuple[list[_File], list[Path]]:
+    """The files of a directory that have batches, lowest offsets first, and those whose names say what no offset can be. Brokers
+    delete old ones meanwhile: these are passed over."""
+    out: list[_File] = []
+    beyond: list[Path] = []
+    with os.scandir(directory) as children:
+        for child in children:
+            said = of_file(child.name)
             try:
-                out.append((*said, child, child.stat().st_size))
+                if said is None or not child.is_file():
+                    continue
+                if said[0] > MAX_OFFSET:
+                    beyond.append(directory / child.name)
+                else:
+                    out.append((*said, directory / child.name, child.stat().st_size))
             except FileNotFoundError:
                 continue
-    return sorted(out)
+    return sorted(out), sorted(beyond)
 
 
-def _of_name(name: str) -> tuple[int, State] | None:
-    """The base offset and the state that the name of a file says, None for files that have no batches."""
-    found = _SEGMENT.match(name)
-    if found is not None:
-        state: State = found["state"] or "live"  # type: ignore[assignment]
-        return int(found["base"]), state
-    snapshot, remote = _SNAPSHOT.match(name), _REMOTE_SEGMENT.match(name)
-    if snapshot is not None:
-        return int(snapshot["base"]), "snapshot"
-    return None if remote is None else (int(remote["base"]), "remote")
+def _segments(directory: Path) -> list[_File]:
+    return _files(directory)[0]
 
 
 def segment_bases(directory: Path) -> tuple[int, ...]:
@@ -293,7 +279,11 @@ def _in_order(segments: Iterable[Segment]) -> tuple[Segment, ...]:
     for s in ordered:
         if _says_offset(s):
             last[s.state] = s.base_offset
-    return tuple(replace(s, rolled=_is_rolled(s, last)) for s in ordered)
+    rolled = (_is_rolled(s, last) for s in ordered)
+    return tuple(
+        replace(s, rolled=is_rolled) if is_rolled != s.rolled else s
+        for s, is_rolled in zip(ordered, rolled, strict=True)
+    )
 
 
 def _is_rolled(segment: Segment, last: Mapping[State, int]) -> bool:
@@ -309,30 +299,37 @@ def _says_offset(segment: Segment) -> bool:
 
 
 def _named(directory: Path) -> tuple[str, int, State]:
+    found = parse_any(directory)
+    if found is not None and not directory.is_symlink():
+        return found
     resolved = directory.resolve()
-    return _parse_any(resolved) or (resolved.name, 0, "live")
+    return parse_any(resolved) or (resolved.name, 0, "live")
 
 
 def _partition(directory: Path) -> Partition:
     topic, partition, state = _named(directory)
+    files, beyond = _files(directory)
     segments = _in_order(
-        Segment(path, topic, partition, base, size, of_file if state == "live" else state)
-        for base, of_file, path, size in _segments(directory)
+        Segment(path, topic, partition, base, size, said if state == "live" else state)
+        for base, said, path, size in files
     )
-    return Partition(topic, partition, directory, segments, state)
+    error = UnreadableError(BEYOND, Where(file=os.fspath(beyond[0]))) if beyond else None
+    return Partition(topic, partition, directory, segments, state, error)
 
 
 def _single(path: Path) -> Partition:
     """A file by itself. Topic and partition come from its directory, if that is named like one."""
-    said = _of_name(path.name)
+    said = of_file(path.name)
     if said is None:
         plain = re.sub(r"\.(deleted|cleaned|swap)\Z", "", path.name)
-        for end, what in _OTHERS.items():
+        for end, what in OTHERS.items():
             if plain.endswith(end):
                 reason = f"this is {what}, not a segment: docs/log-directory.md says what reads it"
                 raise DirectoryError(path, reason)
-    topic, partition, state = _parse_any(path.resolve().parent) or (path.stem, 0, "live")
-    base, of_file = said or (0, state)
-    of_segment = of_file if state == "live" else state
+    topic, partition, state = parse_any(path.resolve().parent) or (path.stem, 0, "live")
+    base, of_name = said or (0, state)
+    if base > MAX_OFFSET:
+        raise DirectoryError(path, BEYOND)
+    of_segment = of_name if state == "live" else state
     segment = Segment(path, topic, partition, base, path.stat().st_size, of_segment)
     return Partition(topic, partition, path.parent, _in_order([segment]), state)

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from kafka_log.disk.directory import MAX_OFFSET
+
 MAX_RELATIVE = (1 << 31) - 1
 """How far an offset may be from the one in the segment's name."""
-
-MAX_OFFSET = (1 << 63) - 1
-"""The names of files have room for larger ones."""
 
 
 def outside(first: Any, last: Any, base: int | None, next_base: int | None) -> Any:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 
-from kafka_log.disk.directory import STATES, Partition, Segment, State, utf8
+from kafka_log.disk.directory import Partition, by_state, utf8
 
 PARTITIONS = pa.schema(
     [
@@ -39,7 +39,7 @@ SEGMENTS = pa.schema(
 def partition_table(partitions: Sequence[Partition]) -> pa.Table:
     """A row for each partition, and for each state of its segments, in the columns of :data:`PARTITIONS`. Raises OSError."""
     rows = []
-    for partition, state, segments in _by_state(partitions):
+    for partition, state, segments in by_state(partitions):
         rows.append(
             {
                 "topic": utf8(partition.topic),
@@ -52,16 +52,6 @@ def partition_table(partitions: Sequence[Partition]) -> pa.Table:
             }
         )
     return pa.Table.from_pylist(rows, PARTITIONS)
-
-
-def _by_state(
-    partitions: Sequence[Partition],
-) -> Iterator[tuple[Partition, State, list[Segment]]]:
-    for partition in partitions:
-        found = {segment.state for segment in partition.segments} | {partition.state}
-        for state in STATES:
-            if state in found:
-                yield partition, state, [s for s in partition.segments if s.state == state]
 
 
 def segment_table(partitions: Sequence[Partition]) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -11,17 +12,27 @@ from kafka_log.report.printing import printable
 from kafka_log.report.table_output import json_text, json_value, objects
 from kafka_log.report.text_layout import TextColumn, lay_out, text_column
 
+WIDE = 30
+"""Cells of the terminal that a column keeps which says what a row is."""
+
 _CONFUSING = re.compile(r"\A(?:-|\[\]|\s.*|.*\s|\".*)?\Z", re.DOTALL)
 _CONFUSING_ITEM = re.compile(r"[,\"]")
 
 
-def as_text(table: pa.Table, width: int | None = None) -> str:
+def as_text(table: pa.Table, width: int | None = None, keys: int = 0) -> str:
     """A table in columns, as :func:`~kafka_log.report.text_layout.lay_out` has them.
 
     Null is ``-``, empty text ``""``, an empty list ``[]``; text that could be taken for one of these is in quotes. What cannot be
-    printed is escaped.
+    printed is escaped. Where there are several tables, ``keys`` columns stand in each.
     """
-    return lay_out([_column(f, table.column(i)) for i, f in enumerate(table.schema)], width)
+    return lay_out(text_columns(table, keys), width, keys)
+
+
+def text_columns(table: pa.Table, keys: int = 0) -> list[TextColumn]:
+    """The columns of a table as text. The first ``keys`` say what a row is, and are not made narrow."""
+    columns = [_column(f, table.column(i)) for i, f in enumerate(table.schema)]
+    columns[:keys] = [replace(c, least=max(c.least, min(c.width, WIDE))) for c in columns[:keys]]
+    return columns
 
 
 def _column(field: Any, values: Any) -> TextColumn:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.arrow.decoder import (
@@ -31,14 +31,15 @@ from kafka_log.segment.columnar import Scanner
 from kafka_log.segment.cursor import CHUNK_BYTES
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Policy, Tail
+from kafka_log.segment.row_masks import numbers
 from kafka_log.segment.skipping import part_of
 
 
 class BlockDecoder(Decoder):
     """Gives :class:`Block` objects instead of rows."""
 
-    def __init__(self, columns: Sequence[str], **options: Any) -> None:
-        super().__init__(RECORDS, choose(RECORDS, columns), **options)
+    def __init__(self, columns: Sequence[str], *, sizes: bool = False, **options: Any) -> None:
+        super().__init__(RECORDS, choose(RECORDS, columns), sizes=sizes, **options)
         names = [column.name for column in BATCHES.columns]
         load = load_kernels if self.numpy is None else load_numpy_reader
         batch_headers = choose(BATCHES, names)
@@ -61,7 +62,8 @@ class BlockDecoder(Decoder):
         if len(found) != 1 or found[0].entries != rows.entries:
             yield Rejected(rows.start, None)
             return
-        yield Block(rows.batch, rows.start, rows.last, rows.end, rows.entries, found[0].batch)
+        where = rows.start, rows.last, rows.end, rows.entries
+        yield Block(rows.batch, *where, rows.sections, batch_headers=found[0].batch)
 
 
 class HeadDecoder(BlockDecoder):
@@ -72,17 +74,50 @@ class HeadDecoder(BlockDecoder):
         super().__init__(columns, decompress=False, **options)
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
-        for item in super().decode(chunk, position):
-            yield _without_records(item) if isinstance(item, Block) else item
+        held: list[Rows] = []
+        for item in Decoder.decode(self, chunk, position):
+            if isinstance(item, Rejected):
+                yield from self._joined(held, chunk, position)
+                yield item
+                held = []
+                continue
+            if held and held[-1].end != item.start:
+                yield from self._joined(held, chunk, position)
+                held = []
+            held.append(item)
+        yield from self._joined(held, chunk, position)
+
+    def _joined(
+        self, held: Sequence[Rows], chunk: Chunk, position: int
+    ) -> Iterator[Rows | Rejected]:
+        """What follows each other as one block, also where codecs and formats take turns: the headers, as a reader of headers gives
+        them. It reads messages of the older formats with their records."""
+        if not held:
+            return
+        start, end, entries = held[0].start, held[-1].end, sum(rows.entries for rows in held)
+        found = list(
+            self.batch_headers.decode(part_of(chunk, start - position, end - position), start)
+        )
+        heads = [item for item in found if isinstance(item, Rows)]
+        if len(heads) < len(found) or sum(rows.entries for rows in heads) != entries:
+            yield Rejected(start, None)
+            return
+        headers = _one(heads)
+        starts = [rows.start for rows in held]
+        at = np.searchsorted(numbers(headers, "position"), starts)
+        unsaid = headers.column("record_count").is_null().take(pa.array(at)).to_pylist()
+        # Those of a run have one format.
+        records = [rows for rows, is_read in zip(held, unsaid, strict=True) if is_read]
+        batch = _one(records) if records else held[0].batch.slice(0, 0)
+        yield Block(batch, start, held[-1].last, end, entries, batch_headers=headers)
 
 
-_NO_RECORDS = pa.RecordBatch.from_pydict({name: pa.array([], pa.int64()) for name in COUNTED})
-
-
-def _without_records(block: Block) -> Block:
-    """The headers alone, as a reader of headers gives them. It reads messages of the older formats with their records."""
-    counted = block.batch_headers.column("record_count").null_count == 0
-    return replace(block, batch=_NO_RECORDS) if counted else block
+def _one(parts: Sequence[Rows]) -> pa.RecordBatch:
+    """All rows in one batch."""
+    some = [rows.batch for rows in parts if rows.batch.num_rows]
+    if len(some) < 2:
+        return some[0] if some else parts[0].batch
+    return pa.Table.from_batches(some).combine_chunks().to_batches()[0]
 
 
 class BlockScanner(Scanner):
@@ -95,10 +130,12 @@ class BlockScanner(Scanner):
         policy: Policy | str = Policy.KAFKA,
         *,
         records: bool = True,
+        sizes: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(path, columns, policy, **options)
         self.reader.records = records
+        self.sizes = sizes and records
 
     def items(self) -> Generator[Block | Batch, None, None]:
         with closing(super().items()) as items:
@@ -113,7 +150,14 @@ class BlockScanner(Scanner):
             limits=self.limits,
             full_check=self.policy is Policy.STRICT,
             kernels=self.kernels,
+            sizes=self.sizes,
         )
+
+    def decoder(self) -> BlockDecoder | None:
+        """What decodes chunks of this scanner's columns; None where the reference codecs read."""
+        made = None if self.kernels is None else self._decoder()
+        assert made is None or isinstance(made, BlockDecoder)
+        return made
 
 
 class BlockReader:
@@ -146,12 +190,19 @@ class BlockReader:
             else:
                 yield item
 
-    def parts(self) -> Iterator[Batch | Block]:
-        """The same for those that count only: blocks know their sums."""
-        return self._items(COUNTED)
+    def parts(
+        self, columns: Sequence[str] = COUNTED, *, sizes: bool = False
+    ) -> Iterator[Batch | Block]:
+        """The same for those that count only: blocks have ``columns`` of records, these among them, and with ``sizes`` those of
+        sections."""
+        return self._items(columns, sizes)
 
-    def _items(self, columns: Sequence[str]) -> Iterator[Batch | Block]:
-        scanner = BlockScanner(self.path, columns, self.policy, **self.options)
+    def scanner(self, columns: Sequence[str], *, sizes: bool = False) -> BlockScanner:
+        """One pass over the file, not begun."""
+        return BlockScanner(self.path, columns, self.policy, sizes=sizes, **self.options)
+
+    def _items(self, columns: Sequence[str], sizes: bool = False) -> Iterator[Batch | Block]:
+        scanner = self.scanner(columns, sizes=sizes)
         try:
             yield from scanner.items()
         finally:

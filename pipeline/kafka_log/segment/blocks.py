@@ -7,7 +7,7 @@ reader finds nothing to say about.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise, repeat
 from typing import Any
 
@@ -27,7 +27,7 @@ COLUMNS = (*OF_RECORD, *MORE_OF_RECORD, "position", "base_offset")
 """What makes :class:`Record` objects."""
 
 COUNTED = ("position", "base_offset")
-"""What sums of a block need (:mod:`kafka_log.report.block_summary`)."""
+"""What sums of a block need (:mod:`kafka_log.segment.header_columns`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Block(Rows):
     """Some entries of one layout. ``batch`` has their records, or none where only headers were read; ``headers`` has a row
     of the view batches for each entry."""
 
-    batch_headers: pa.RecordBatch
+    batch_headers: pa.RecordBatch = field(kw_only=True)
 
     def starts(self) -> Any:
         """The row at which the records of each entry begin, and after the last one how many there are."""
@@ -47,7 +47,8 @@ class Block(Rows):
         column = self.batch_headers.column("base_offset")
         if not column.null_count:
             return numbers(self.batch_headers, "base_offset")
-        first = numbers(self.batch, "base_offset")[self.starts()[:-1]]
+        rows = np.append(numbers(self.batch, "base_offset"), 0)  # the last ones may have none
+        first = rows[self.starts()[:-1]]
         return np.where(column.is_null(), first, column.fill_null(0))
 
     def batches(self, file: str) -> Iterator[Batch]:

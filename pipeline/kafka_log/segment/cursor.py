@@ -17,7 +17,7 @@ from kafka_codecs.arrow.records import RECORDS
 from kafka_log.segment.model import Batch
 from kafka_log.segment.passes import Run
 from kafka_log.segment.positioned_reads import UnreadableError, read_at
-from kafka_log.segment.reader import SegmentReader
+from kafka_log.segment.reader import HeaderReader, SegmentReader
 
 CHUNK_BYTES = 8 << 20
 
@@ -106,7 +106,7 @@ class Cursor:
         """Note what the kernels have read, as if the reader had."""
         run.position = rows.end
         run.count += rows.entries
-        run.record_count += rows.batch.num_rows if self.reader.records else 0
+        run.record_count += 0 if isinstance(self.reader, HeaderReader) else rows.batch.num_rows
         run.last_batch = rows.last
         if run.all_valid:
             run.valid = rows.end

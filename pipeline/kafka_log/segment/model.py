@@ -152,6 +152,8 @@ class Batch:
     """The columns of the view batches that have no place here, in their order."""
     says_base_offset: bool = True
     """Whether the header has the base offset."""
+    section: tuple[int, int] | None = field(default=None, compare=False)
+    """Bytes of the section that may be compressed, as it is and without compression; None: it was not opened."""
 
     @property
     def compression(self) -> str | None:

@@ -72,6 +72,7 @@ def construct_engine(
             problems.append(Problem("records", problems[-1].error))
     batch.is_valid = not any(map(is_own_checksum, session.findings))
     batch.problems = tuple(problems)
+    batch.section = session.section
     batch.findings = tuple(session.findings)
     return batch
 

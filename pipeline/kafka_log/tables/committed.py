@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from kafka_log.disk.directory import Segment
+from kafka_log.disk.directory import MAX_OFFSET, Segment
 from kafka_log.segment.row_selection import Aborted, RowSelection
 from kafka_log.tables.selection import Selection
 
 if TYPE_CHECKING:
     from kafka_log.segment.kernels import Engine
-
-MAX_OFFSET = (1 << 63) - 1
 
 
 class Log(Protocol):

@@ -41,6 +41,7 @@ __all__ = [
     "Decoder",
     "Rejected",
     "Rows",
+    "SectionSizes",
     "choose",
     "load_kernels",
     "load_numpy_reader",
@@ -68,14 +69,26 @@ each leaf its bytes or elements, and for each leaf its nulls."""
 
 
 @dataclass(frozen=True, slots=True)
+class SectionSizes:
+    """Bytes of the sections of entries that begin at ``start`` in the file: as they are ``stored``, and ``plain``, without
+    compression. Entries that are rows themselves have none."""
+
+    start: Any
+    stored: Any
+    plain: Any
+
+
+@dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of some entries: from the byte ``start`` of the file to ``end``; ``last`` is where the last entry is."""
+    """The rows of some entries: from the byte ``start`` of the file to ``end``; ``last`` is where the last entry is. ``sections``
+    are there when they were asked for."""
 
     batch: pa.RecordBatch
     start: int
     last: int
     end: int
     entries: int
+    sections: SectionSizes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +141,10 @@ class Decoder:
         kernels: ModuleType | None = None,
         allocate: Allocate = pa.allocate_buffer,
         decompress: bool = True,
+        sizes: bool = False,
     ) -> None:
-        """Without ``decompress`` compressed entries that say how many rows they have are verified, and give none."""
+        """Without ``decompress`` compressed entries that say how many rows they have are verified, and give none. ``sizes``: rows come
+        with those of sections."""
         self.view = view
         self.columns = tuple(columns)
         self.schema = schema_of(columns)
@@ -149,8 +164,13 @@ class Decoder:
                 limits=self.limits,
                 full_check=full_check,
                 decompress=decompress,
+                sizes=sizes,
             )
         self.decompress = decompress
+        self.sizes = sizes
+        self.stored: Any = None  # bytes of the sections in the index, before they are decompressed,
+        self.plain: Any = None  # and after that
+        self.each = np.array([case.each_entry for case in view.cases] or [False])
         self.leaves = [leaf for column in view.columns for leaf in column.leaves()]
         self.use(
             np.zeros((ENTRIES, view.row_size // 8), np.int64),
@@ -211,6 +231,9 @@ class Decoder:
     def _entries(
         self, chunk: Chunk, count: int, bias: int, kernels: tuple[Any, Any]
     ) -> Iterator[Rows | Rejected]:
+        if self.sizes:
+            self.stored = self.table[:count, SECTION_END] - self.table[:count, SECTION]
+            self.plain = self.stored.copy()
         for first, last, passed in self._parts(count):
             if passed:
                 batch = pa.RecordBatch.from_pylist([], schema=self.schema)
@@ -238,6 +261,9 @@ class Decoder:
             if self.rows < 0:
                 last = self.decompressor.decompress(self.table, chunk, first, count)
                 self._bound(first, last)
+                if self.sizes:
+                    part = self.table[first:last]
+                    self.plain[first:last] = part[:, SECTION_END] - part[:, SECTION]
             while first < last:
                 if self.table[first, STATUS] == 0:
                     start, before = self._begin(first), first
@@ -245,11 +271,18 @@ class Decoder:
                     state = self.state
                     if batch is not None:
                         at, end = int(state[_LAST]) + bias, int(state[_NEXT]) + bias
-                        yield Rows(batch, start + bias, at, end, int(state[_ENTRIES]))
+                        sizes = self._sizes(before, first, bias) if self.sizes else None
+                        yield Rows(batch, start + bias, at, end, int(state[_ENTRIES]), sizes)
                     if batch is not None or first > before:
                         continue
                 yield self._rejected(first, bias)
                 first = self._past(first)
+
+    def _sizes(self, first: int, last: int, bias: int) -> SectionSizes:
+        """The sections of entries that were decoded."""
+        part, stored, plain = (a[first:last] for a in (self.table, self.stored, self.plain))
+        own = (part[:, STATUS] == 0) & ~self.each[part[:, CASE]]
+        return SectionSizes(part[own, START] + bias, stored[own], plain[own])
 
     def _bound(self, first: int, last: int) -> None:
         """More rows than there are bytes for cannot be: no memory is set aside for them."""

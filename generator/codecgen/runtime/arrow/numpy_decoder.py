@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.arrow.chunk import Chunk
-from codecgen.runtime.arrow.decoder import MAX_BYTES, Rejected, Rows, sections_of
+from codecgen.runtime.arrow.decoder import MAX_BYTES, Rejected, Rows, SectionSizes, sections_of
 from codecgen.runtime.arrow.numpy_cases import Case, Layout, Section
 from codecgen.runtime.arrow.numpy_elements import places
 from codecgen.runtime.arrow.numpy_fields import Walk
@@ -65,6 +65,8 @@ class _Entries:
     section: Section
     rows: Vector
     first: Vector
+    stored: Vector | None = None
+    """Bytes of the sections in the file."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -75,7 +77,16 @@ class _Entries:
         rows = self.rows[first[0] : first[-1]]
         ends = self.start[own], self.end[own]
         section = self.section.part(own)
-        return _Entries(self.case, self.memory, self.bias, *ends, section, rows, first - first[0])
+        stored = None if self.stored is None else self.stored[own]
+        where = self.case, self.memory, self.bias
+        return _Entries(*where, *ends, section, rows, first - first[0], stored)
+
+    def sizes(self) -> SectionSizes | None:
+        """Those of the sections, if entries have some."""
+        if self.stored is None:
+            return None
+        start = self.start + self.bias
+        return SectionSizes(start, self.stored, self.section.end - self.section.start)
 
     def rejected(self, i: int) -> Rejected:
         return Rejected(int(self.start[i]) + self.bias, int(self.end[i]) + self.bias)
@@ -116,8 +127,10 @@ class NumpyDecoder:
         limits: Limits | None = None,
         full_check: bool = False,
         decompress: bool = True,
+        sizes: bool = False,
     ) -> None:
         self.decompress = decompress
+        self.sizes = sizes
         self.view = view
         self.columns = tuple(columns)
         self.schema = schema_of(columns)
@@ -236,8 +249,10 @@ class NumpyDecoder:
             first = np.zeros(len(bad) + 1, np.int64)
             np.cumsum(counts, out=first[1:])
             own = slice(at, at + len(bad))
+            stored = whole.end[own] - whole.start[own] if self.sizes else None
             yield from self._without(
-                _Entries(case, inside, bias, start[own], end[own], section, rows, first), bad
+                _Entries(case, inside, bias, start[own], end[own], section, rows, first, stored),
+                bad,
             )
             at += len(bad)
 
@@ -315,7 +330,7 @@ class NumpyDecoder:
             if batch is not None:
                 start, last = part.rejected(0), part.rejected(-1)
                 assert last.end is not None
-                yield Rows(batch, start.start, last.start, last.end, len(part))
+                yield Rows(batch, start.start, last.start, last.end, len(part), part.sizes())
             elif len(part) == 1:
                 yield part.rejected(0)
             else:

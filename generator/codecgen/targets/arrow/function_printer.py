@@ -289,9 +289,9 @@ class Printer:
                 used = any(part is parameter for part in walk(inner))
                 head = f"lambda {self.name(parameter) if used else '_'}: "
                 code = self.code(inner)
-                return (
-                    head + code if isinstance(code, str) else replace(code, head=head + code.head)
-                )
+                if isinstance(code, Nest):
+                    return replace(code, head=head + code.head)
+                return head + (code if isinstance(code, str) else self.text(inner))
             case Table(pairs):
                 return Nest("", tuple((f"{string(k)}: ", self.code(v)) for k, v in pairs), "{}")
             case Several(parts):

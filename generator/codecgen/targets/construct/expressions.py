@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from codecgen.plan import nodes
 from codecgen.plan.nodes import Value
-from codecgen.targets.python_source import Code, call, flat, literal, returned
+from codecgen.targets.python_source import Code, Condition, call, flat, literal, returned
 
 
 class PythonExpressions:
@@ -27,6 +27,18 @@ class PythonExpressions:
             isinstance(node, nodes.VersionValue) for node in nodes.walk(value)
         )
         return f"lambda {self.this if needs else '_'}: {self.text(value)}"
+
+    def condition(self, value: Value) -> Code:
+        """The same of a condition: what all has to hold may stand in lines of their own."""
+        if not isinstance(value, nodes.Logical) or value.operator != "and":
+            return self.function(value)
+        return Condition(self.this, tuple(self.terms(value)))
+
+    def terms(self, value: Value) -> list[str]:
+        """What is joined by ``and``."""
+        if isinstance(value, nodes.Logical) and value.operator == "and":
+            return [*self.terms(value.left), *self.terms(value.right)]
+        return [self.logical("and", value)]
 
     def body(self, value: Value) -> list[str]:
         """The value as the lines of a function body; if/else chains become statements."""

@@ -170,10 +170,12 @@ class Module(TextCodecs):
         return None if other == name else string(other)
 
     def rule(self, code: Expression | None, value: Value | None) -> Code | None:
-        function = self.function(value)
-        if code is None or function is None:
+        if code is None or value is None:
             return None
-        return call(self.use("Rule"), string(str(code)), function)
+        expressions = self.expressions()
+        condition = expressions.condition(value)
+        self.runtime |= expressions.helpers
+        return call(self.use("Rule"), string(str(code)), condition)
 
     # ------------------------------------------------------------ derived values and choices
 

@@ -29,7 +29,9 @@ from kafka_log.report.check.snapshots import SnapshotCheck
 from kafka_log.report.check.tails import TailCheck
 from kafka_log.report.check.transaction_index import TransactionIndexCheck
 from kafka_log.report.check.walk import Advance, Reading, walk
+from kafka_log.report.header_pass import Piece
 from kafka_log.segment.kernels import Engine
+from kafka_log.segment.ranges import Range, checked_range
 
 __all__ = ["CHECKS", "FINDINGS", "Finding", "check_table", "findings"]
 
@@ -54,14 +56,24 @@ def check_table(
     directories: Sequence[Path] = (),
     *,
     deep: bool = False,
+    offsets: Range | None = None,
     engine: Engine = "auto",
     advance: Advance = lambda _: None,
 ) -> pa.Table:
     """What is wrong, in the columns of :data:`FINDINGS`: the worst first. ``directories`` are brokers' log directories of which
-    the files beside the partitions are checked too. With ``deep`` every record is decoded. ``advance`` is told of bytes of segments that are done. Raises OSError."""
-    return finding_table(
-        findings(partitions, directories, deep=deep, engine=engine, advance=advance)
-    )
+    the files beside the partitions are checked too. With ``deep`` every record is decoded. ``offsets`` chooses findings that concern
+    some of these, or nobody knows which. ``advance`` is told of bytes of segments that are done. Raises ValueError for what is no
+    range."""
+    wanted = checked_range("offsets", offsets)
+    found = findings(partitions, directories, deep=deep, engine=engine, advance=advance)
+    return finding_table(finding for finding in found if _concerns(finding, wanted))
+
+
+def _concerns(finding: Finding, offsets: Range) -> bool:
+    low, high = offsets
+    if low is not None and finding.last_offset is not None and finding.last_offset < low:
+        return False
+    return high is None or finding.first_offset is None or finding.first_offset < high
 
 
 def findings(
@@ -76,8 +88,8 @@ def findings(
     for directory in directories:
         yield from _readable(directory, partial(check_checkpoints, read_broker_files(directory)))
         yield from _readable(directory, partial(check_broker_directory, directory))
-    size = sum(segment.size for partition in partitions for segment in partition.segments)
-    reading = Reading.of(size, deep, engine, advance)
+    reading = Reading(deep, engine, advance)
+    pieces = reading.pieces([s for partition in partitions for s in partition.segments])
     brokers: dict[Path, BrokerFiles] = {}
     for partition in partitions:
         directory = partition.directory
@@ -85,10 +97,16 @@ def findings(
         parent = directory.parent if has_name else directory.resolve().parent
         if parent not in brokers:
             brokers[parent] = read_broker_files(parent)
-        yield from _of_partition(partition, brokers[parent], reading)
+        if partition.error is not None and not partition.segments:
+            key = partition.topic, partition.partition
+            yield _io_error(partition.directory, partition.error, *key)
+            continue
+        yield from _of_partition(partition, brokers[parent], pieces, advance)
 
 
-def _of_partition(partition: Partition, broker: BrokerFiles, reading: Reading) -> Iterator[Finding]:
+def _of_partition(
+    partition: Partition, broker: BrokerFiles, pieces: Iterator[Piece], advance: Advance
+) -> Iterator[Finding]:
     bases = segment_bases(partition.directory)
     is_whole = len(bases) == len(partition.segments)
     context = Context(partition, bases, is_whole, broker)
@@ -97,7 +115,7 @@ def _of_partition(partition: Partition, broker: BrokerFiles, reading: Reading) -
     for segment in partition.segments:
         next_base = following.get(segment.base_offset) if segment.is_named else None
         try:
-            walked = walk(segment, next_base, reading)
+            walked = walk(segment, next_base, pieces, advance)
         except OSError as error:
             yield _io_error(segment.path, error, *context.key)
             for check in checks:

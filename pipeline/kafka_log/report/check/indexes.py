@@ -10,7 +10,8 @@ import numpy as np
 
 from codecgen.runtime.arrow.structured_dtype import structured
 from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
-from kafka_log.disk.placement import MAX_OFFSET, MAX_RELATIVE, in_order
+from kafka_log.disk.names import MAX_OFFSET
+from kafka_log.disk.placement import MAX_RELATIVE, in_order
 from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.index_files import IndexFile, read_index
@@ -34,6 +35,10 @@ class IndexCheck(Check):
 
     suffix = ""
     kind: Any = None
+    value = ""
+    """The field of an entry that is not its offset."""
+    may_repeat = False
+    """Whether entries may have the same offset."""
     is_open = False
 
     def segment(self, walked: Walked) -> Iterable[Finding]:
@@ -78,7 +83,27 @@ class IndexCheck(Check):
         yield from self.entries(walked, path, found)
 
     def entries(self, walked: Walked, path: Path, found: IndexFile) -> Iterator[Finding]:
-        """What is wrong with the entries."""
+        """What is wrong with the entries: beside the batches or, where these say nothing, in their order."""
+        entries, base = found.entries, walked.segment.base_offset
+        if not len(entries) or not self.is_comparable(walked):
+            return
+        offsets = entries["relative_offset"].astype(np.int64) + base
+        values = entries[self.value].astype(np.int64)
+        wrong = False
+        for finding in self.against_batches(walked, path, entries, offsets, values):
+            wrong = True
+            yield finding
+        if not wrong:
+            yield from self.order(path, offsets, values)
+
+    def is_comparable(self, walked: Walked) -> bool:
+        """Whether the batches say anything about entries."""
+        return True
+
+    def against_batches(
+        self, walked: Walked, path: Path, entries: Any, offsets: Any, values: Any
+    ) -> Iterator[Finding]:
+        """What is wrong with the entries beside the batches."""
         raise NotImplementedError
 
     def _note_missing(self, path: Path) -> Finding:
@@ -106,13 +131,11 @@ class IndexCheck(Check):
             severity, code, path, meaning, remedy, byte=byte, first_offset=offset
         )
 
-    def order(
-        self, path: Path, offsets: Any, values: Any, *, may_repeat: bool = False
-    ) -> Iterator[Finding]:
+    def order(self, path: Path, offsets: Any, values: Any) -> Iterator[Finding]:
         """The first entry that does not rise, in the value that a broker looks for or in the other one."""
         none = np.zeros(len(values), np.bool_)
         kept = in_order(values, values, none)
-        if kept.all() and not may_repeat:
+        if kept.all() and not self.may_repeat:
             kept = in_order(offsets, offsets, none)
         elif kept.all():
             kept = np.append(True, offsets[1:] >= offsets[:-1])
@@ -151,23 +174,12 @@ class OffsetIndexCheck(IndexCheck):
 
     suffix = ".index"
     kind = OFFSETS
+    value = "position"
 
-    def entries(self, walked: Walked, path: Path, found: IndexFile) -> Iterator[Finding]:
-        entries, base = found.entries, walked.segment.base_offset
-        if not len(entries):
-            return
-        offsets = entries["relative_offset"].astype(np.int64) + base
-        positions = entries["position"].astype(np.int64)
-        wrong = False
-        for finding in self._against_batches(walked, path, entries, offsets, positions):
-            wrong = True
-            yield finding
-        if not wrong:
-            yield from self.order(path, offsets, positions)
-
-    def _against_batches(
-        self, walked: Walked, path: Path, entries: Any, offsets: Any, positions: Any
+    def against_batches(
+        self, walked: Walked, path: Path, entries: Any, offsets: Any, values: Any
     ) -> Iterator[Finding]:
+        positions = values
         headers, base = walked.headers, walked.segment.base_offset
         at = np.searchsorted(headers.position, positions)
         is_start = np.isin(positions, headers.position)
@@ -209,24 +221,16 @@ class TimeIndexCheck(IndexCheck):
 
     suffix = ".timeindex"
     kind = TIMES
+    value = "timestamp"
+    may_repeat = True
 
-    def entries(self, walked: Walked, path: Path, found: IndexFile) -> Iterator[Finding]:
-        entries, base = found.entries, walked.segment.base_offset
-        headers = walked.headers.those(walked.placed)
-        if not len(entries) or not len(headers):
-            return
-        offsets = entries["relative_offset"].astype(np.int64) + base
-        times = entries["timestamp"].astype(np.int64)
-        wrong = False
-        for finding in self._against_batches(walked, path, entries, offsets, times):
-            wrong = True
-            yield finding
-        if not wrong:
-            yield from self.order(path, offsets, times, may_repeat=True)
+    def is_comparable(self, walked: Walked) -> bool:
+        return bool(walked.placed.any())
 
-    def _against_batches(
-        self, walked: Walked, path: Path, entries: Any, offsets: Any, times: Any
+    def against_batches(
+        self, walked: Walked, path: Path, entries: Any, offsets: Any, values: Any
     ) -> Iterator[Finding]:
+        times = values
         headers, base = walked.headers.those(walked.placed), walked.segment.base_offset
         args = (path, base, entries)
         at = np.searchsorted(headers.last, offsets)

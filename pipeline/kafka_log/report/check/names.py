@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import META_PROPERTIES, PARTITION_METADATA
-from kafka_log.disk.directory import parse_name
+from kafka_log.disk.directory import MAX_OFFSET, parse_name
 from kafka_log.report.check.base import Check, are
 from kafka_log.report.check.broker_files import CHECKPOINTS, small_file
 from kafka_log.report.check.finding import Finding
@@ -73,8 +73,17 @@ class NameCheck(Check):
         yield from self._metadata(directory / "partition.metadata")
 
     def _of_segment(self, path: Path, base: int, suffix: str) -> Iterator[Finding]:
-        """Indexes of a segment that is not there. Snapshots lie where a segment ends, too. A broker that is killed while it deletes a
-        segment leaves such files, one that was stopped in order does not."""
+        """Names that no segment can have, and indexes of one that is not there. Snapshots lie where a segment ends, too. A broker that is
+        killed while it deletes a segment leaves such files, one that was stopped in order does not."""
+        if suffix == "log" and base > MAX_OFFSET:
+            yield self.context.finding(
+                "error",
+                "segment_name",
+                path,
+                f"The name says the offset {base}, more than an offset can be: no broker starts with it.",
+                "Give the file the name of its first offset, or move it away.",
+            )
+            return
         if suffix not in ("log", "snapshot") and base not in self.context.bases:
             yield self.context.finding(
                 "error" if self.context.broker.was_stopped else "note",

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from kafka_log.disk.directory import Segment
 from kafka_log.disk.placement import in_order, outside
+from kafka_log.report.header_pass import HeaderPass, Piece, pays
 from kafka_log.segment.block_reader import BlockReader
-from kafka_log.segment.blocks import Block
-from kafka_log.segment.header_arrays import Headers, joined, of_block, of_rows, row_of
-from kafka_log.segment.kernels import (
-    KERNEL_MIN_BYTES,
-    KERNEL_MIN_BYTES_OF_HEADERS,
-    Engine,
-    use_kernels,
-)
+from kafka_log.segment.header_arrays import WANTED, Headers
+from kafka_log.segment.header_columns import Arrays
+from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, Lost, Policy, Problem
 from kafka_log.segment.reader import SegmentReader
 
@@ -66,68 +61,45 @@ class Reading:
 
     deep: bool
     engine: Engine
-    fast: bool
     advance: Advance
 
-    @staticmethod
-    def of(size: int, deep: bool, engine: Engine, advance: Advance) -> Reading:
-        """For so many bytes in all."""
-        least = KERNEL_MIN_BYTES if deep else KERNEL_MIN_BYTES_OF_HEADERS
-        return Reading(deep, engine, use_kernels(size, engine, least), advance)
+    def pieces(self, segments: Sequence[Segment]) -> Iterator[Piece]:
+        """One pass over segments, which goes on after damage."""
+        fast = pays(segments, self.engine, self.deep)
 
-    def reader(self, path: Path) -> SegmentReader | BlockReader:
-        """What reads a segment, and goes on after damage."""
-        if self.fast:
-            return BlockReader(
-                path,
-                policy=Policy.SALVAGE,
-                engine=self.engine,
-                records=self.deep,
-                rescue=False,
-            )
-        return SegmentReader(path, policy=Policy.SALVAGE, records=self.deep, rescue=False)
+        def opened(segment: Segment) -> SegmentReader | BlockReader:
+            options: dict[str, Any] = {"policy": Policy.SALVAGE, "records": self.deep}
+            options |= {"rescue": False}
+            if fast:
+                return BlockReader(segment.path, engine=self.engine, **options)
+            return SegmentReader(segment.path, **options)
+
+        return HeaderPass(WANTED, opened, _refused)(segments)
 
 
-def walk(segment: Segment, next_base: int | None, reading: Reading) -> Walked:
-    """Read a segment. Raises OSError."""
-    parts: list[Headers] = []
-    single: list[tuple[Any, ...]] = []
+def walk(
+    segment: Segment, next_base: int | None, pieces: Iterator[Piece], advance: Advance
+) -> Walked:
+    """What the next pieces say of a segment. Raises OSError."""
+    parts: list[Arrays] = []
     refused: list[Refused] = []
-    reader = reading.reader(segment.path)
-    items: Iterable[Batch | Block] = reader.parts() if isinstance(reader, BlockReader) else reader
-    done = 0
-    for item in items:
-        if single and (isinstance(item, Block) or len(single) >= _ROWS):
-            parts.append(of_rows(single))
-            single = []
-        if isinstance(item, Block):
-            parts.append(of_block(item))
-            end = item.end
-        else:
-            single.append(row_of(item))
-            refused += _refused(item)
-            end = item.position + item.size
-        if end - done >= _STEP:
-            reading.advance(end - done)
-            done = end
-    reading.advance(segment.size - done)
-    parts.append(of_rows(single))
+    for piece in pieces:
+        parts.append(piece.arrays)
+        refused += piece.noted
+        advance(piece.done)
+        if piece.is_last:
+            break
+    if piece.error is not None:
+        raise piece.error
     bad = {batch.position for batch in refused}
-    lost = () if reader.end is None else reader.end.lost
+    lost = () if piece.end is None else piece.end.lost
     end_of_file = max([segment.size, *(run.end for run in lost)])  # a broker may be writing to it
     runs = tuple(run for run in lost if run.start not in bad)
-    headers = joined(parts)
+    headers = Headers(**WANTED.joined(parts))
     base = segment.base_offset if segment.is_named else None
     out = outside(headers.first, headers.last, base, next_base)
     placed = in_order(headers.first, headers.last, out)
     return Walked(segment, end_of_file, headers, runs, tuple(refused), next_base, out, placed)
-
-
-_ROWS = 4096
-"""Headers that are kept as tuples at most."""
-
-_STEP = 1 << 20
-"""Bytes from one word about the progress to the next."""
 
 
 def _refused(batch: Batch) -> list[Refused]:

@@ -41,7 +41,7 @@ import java.util.concurrent.TimeoutException;
 public final class Driver implements AutoCloseable {
     private static final long LIMIT_MS = 60_000;
     private static final Duration POLL = Duration.ofMillis(200);
-    private static final Duration PROBE = Duration.ofSeconds(2);
+    private static final Duration PROBE = Duration.ofMillis(700);
 
     private final String servers;
     private final Admin admin;

@@ -1,0 +1,77 @@
+"""What the names of directories and files say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal, get_args
+
+_PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)\Z", re.S)
+_SPECIAL = re.compile(r"(?P<name>.+)\.[0-9a-f]{32,}-(?P<state>delete|stray|future)\Z", re.S)
+_SEGMENT = re.compile(r"(?P<base>\d{20})\.log(?:\.(?P<state>deleted|cleaned|swap))?\Z")
+_SNAPSHOT = re.compile(r"(?P<base>\d{20})-\d{10}\.checkpoint(?:\.deleted)?\Z")
+
+# Kafka's LocalTieredStorage writes ids as 22 letters of base64. The last one stands for two bits: no name ends in a digit then, as
+# those of a broker's own partitions do.
+_ID = r"[A-Za-z0-9_-]{21}[AQgw]"
+_REMOTE = re.compile(rf"(?P<topic>.+)-(?P<partition>\d+)-{_ID}\Z", re.S)
+_REMOTE_SEGMENT = re.compile(rf"(?P<base>\d{{20}})-{_ID}\.log\Z")
+TIER = "kafka-tiered-storage"
+
+State = Literal[
+    "live", "deleted", "cleaned", "swap", "delete", "stray", "future", "snapshot", "remote"
+]
+"""What a segment is to its broker: ``live``; a file that is about to be deleted, or that a cleaner writes (``cleaned``) or puts into
+the place of others (``swap``); of a directory that is about to be deleted (``delete``), that no broker knows (``stray``), or that
+moves to another disk (``future``); a ``snapshot`` of the metadata, which has batches as well; a copy in tiered storage, as Kafka's
+LocalTieredStorage keeps it (``remote``)."""
+
+STATES: tuple[State, ...] = get_args(State)
+
+MAX_OFFSET = (1 << 63) - 1
+"""The names of files have room for larger ones."""
+
+BEYOND = "its name says more than an offset can be: no broker starts with it"
+
+OTHERS = {
+    ".index": "an offset index",
+    ".timeindex": "a time index",
+    ".txnindex": "a transaction index",
+    ".snapshot": "a producer snapshot",
+    "leader-epoch-checkpoint": "a leader epoch checkpoint",
+    "leader_epoch_checkpoint": "a leader epoch checkpoint",
+    "-offset-checkpoint": "an offset checkpoint",
+    "meta.properties": "the properties of a log directory",
+    "partition.metadata": "the metadata of a partition",
+    "quorum-state": "the state of a quorum",
+}
+"""Files that brokers keep beside segments, by the ends of their names."""
+
+
+def parse_name(directory: Path) -> tuple[str, int] | None:
+    """Topic and partition of a directory's name, None for other names (also those that a broker is about to
+    delete, holds as stray, or has not swapped in yet)."""
+    found = parse_any(directory)
+    return None if found is None or found[2] != "live" else found[:2]
+
+
+def parse_any(directory: Path) -> tuple[str, int, State] | None:
+    """Topic, partition and state of a directory's name, None for other names."""
+    special = _SPECIAL.match(directory.name)
+    found = _PARTITION.match(special["name"] if special else directory.name)
+    state: State = special["state"] if special else "live"  # type: ignore[assignment]
+    if found is None:
+        found, state = _REMOTE.match(directory.name), "remote"
+    return None if found is None else (found["topic"], int(found["partition"]), state)
+
+
+def of_file(name: str) -> tuple[int, State] | None:
+    """The base offset and the state that the name of a file says, None for files that have no batches."""
+    found = _SEGMENT.match(name)
+    if found is not None:
+        state: State = found["state"] or "live"  # type: ignore[assignment]
+        return int(found["base"]), state
+    snapshot, remote = _SNAPSHOT.match(name), _REMOTE_SEGMENT.match(name)
+    if snapshot is not None:
+        return int(snapshot["base"]), "snapshot"
+    return None if remote is None else (int(remote["base"]), "remote")

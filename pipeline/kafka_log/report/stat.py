@@ -1,0 +1,295 @@
+"""Logs in numbers, in one pass over their batches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from codecgen.runtime.located_bytes import Limits
+from kafka_log.disk.directory import Partition, Segment, State, by_state, utf8
+from kafka_log.report.header_pass import HeaderPass, Piece, Read, pays
+from kafka_log.report.stat_columns import (
+    NEEDED,
+    TIME,
+    By,
+    has_files,
+    stat_schema,
+)
+from kafka_log.report.stat_sums import Sums, codec_name
+from kafka_log.segment.block_reader import BlockReader
+from kafka_log.segment.header_columns import Arrays, Wanted
+from kafka_log.segment.kernels import Engine
+from kafka_log.segment.model import Batch, End, is_own_checksum
+from kafka_log.segment.reader import SegmentReader
+from kafka_log.tables.selection import Selection
+
+OnProblem = Callable[[str], None]
+"""What is told of each problem: a line with the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked for. ``deep``: every record is decoded, not headers and checksums only. ``now`` is in milliseconds since 1970.
+    ``selection`` chooses batches by offsets, timestamps and producers, and has the policy. ``on_problem`` is told of problems,
+    ``advance`` of bytes that are done."""
+
+    deep: bool = False
+    now: int = (1 << 63) - 1
+    selection: Selection = field(default_factory=Selection)
+    engine: Engine = "auto"
+    limits: Limits | None = None
+    on_problem: OnProblem = lambda _: None
+    advance: Callable[[int], None] = lambda _: None
+
+    def read(self, segments: Sequence[Segment]) -> Read:
+        """What opens each of them."""
+        fast = pays(segments, self.engine, self.deep)
+
+        def opened(segment: Segment) -> SegmentReader | BlockReader:
+            options: dict[str, Any] = {"policy": self.selection.policy, "limits": self.limits}
+            options |= {"records": self.deep, "tail": segment.tail, "size": segment.size}
+            if not fast:
+                return SegmentReader(segment.path, **options)
+            return BlockReader(segment.path, engine=self.engine, **options)
+
+        return opened
+
+    def pass_over(self, segments: Sequence[Segment], names: tuple[str, ...]) -> HeaderPass:
+        """What reads these columns of their batches. It notes what is wrong."""
+        return HeaderPass(Wanted(names, self.deep, self.now), self.read(segments), _problems)
+
+    def chosen(self, arrays: Arrays) -> Arrays:
+        """The batches that may have records that are chosen, by their headers."""
+        mask = None
+        wanted = self.selection
+        for (low, high), first, last in (
+            (wanted.offsets, "first", "last"),
+            (wanted.timestamps, "least_timestamp", "largest_timestamp"),
+        ):
+            if low is not None:
+                mask = _and(mask, arrays[last] >= low)
+            if high is not None:
+                mask = _and(mask, arrays[first] < high)
+        if wanted.producers is not None:
+            mask = _and(mask, np.isin(arrays["producer_id"], wanted.producers))
+        if mask is None:
+            return arrays
+        return {name: array[mask] for name, array in arrays.items()}
+
+
+def _and(mask: Any, other: Any) -> Any:
+    return other if mask is None else mask & other
+
+
+@dataclass(slots=True)
+class _Place:
+    """A partition, or what it has in one state: its files."""
+
+    partition: Partition
+    state: State
+    segments: Sequence[Segment]
+    problems: int = 0
+    first_problem: str | None = None
+    trailing_bytes: int = 0
+    lost_bytes: int = 0
+    lines: OnProblem = field(default=lambda _: None)
+
+    @property
+    def size(self) -> int:
+        return sum(segment.size for segment in self.segments)
+
+    def wrong(self, line: str) -> None:
+        self.problems += 1
+        self.first_problem = self.first_problem or line
+        self.lines(line)
+
+    def close(self, end: End, file: str) -> None:
+        """Note how a file ended."""
+        self.lost_bytes += sum(lost.end - lost.start for lost in end.lost)
+        for x in end.lost:
+            self.wrong(f"{file}: bytes {x.start} to {x.end} are lost: {x.reason}")
+        self.trailing_bytes += end.trailing_bytes
+        if end.error is not None:
+            self.wrong(str(end.error))
+        elif end.trailing_bytes and end.note is None:
+            self.wrong(f"{file}: {end.trailing_bytes} bytes at the end are no whole batch")
+
+
+class Stat:
+    """The sums over partitions, in one pass. ``by`` says what a row is."""
+
+    def __init__(
+        self, partitions: Sequence[Partition], by: Sequence[By] = ("partition",), *, asked: Asked
+    ) -> None:
+        self.by = tuple(by)
+        self.asked = asked
+        self.places = [_Place(*found, lines=asked.on_problem) for found in by_state(partitions)]
+        self.topics = list(dict.fromkeys(utf8(place.partition.topic) for place in self.places))
+        number = {topic: i for i, topic in enumerate(self.topics)}
+        self.topic_numbers = [number[utf8(place.partition.topic)] for place in self.places]
+        self.sums = Sums(self.by, self.topic_numbers)
+        for partition in partitions:
+            if partition.error is not None:
+                next(p for p in self.places if p.partition is partition).wrong(str(partition.error))
+        self._read()
+
+    def _read(self) -> None:
+        segments = [segment for place in self.places for segment in place.segments]
+        owners = chain.from_iterable([i] * len(p.segments) for i, p in enumerate(self.places))
+        pieces = self.asked.pass_over(segments, NEEDED)
+        owner = -1
+        begins = True
+        for piece in pieces(segments):
+            if begins:
+                owner = next(owners)
+            begins = piece.is_last
+            self.sums.add(owner, self.asked.chosen(piece.arrays))
+            self._note(self.places[owner], piece)
+            self.asked.advance(piece.done)
+
+    def _note(self, place: _Place, piece: Piece) -> None:
+        file = os.fspath(piece.segment.path)
+        for line in piece.noted:
+            place.wrong(f"{file}: {line}")
+        if piece.end is not None:
+            place.close(piece.end, file)
+        if piece.error is not None:
+            place.wrong(f"{file}: {piece.error.strerror or piece.error}")
+
+    @property
+    def problems(self) -> int:
+        """How many there are."""
+        return sum(place.problems for place in self.places)
+
+    def table(self, top: int | None = None) -> pa.Table:
+        """A row for each, in the columns of :func:`~kafka_log.report.stat_columns.stat_schema`. ``top``: those with the most bytes
+        only, the largest first."""
+        found = self._finished(self.sums.table(), self.by)
+        if top is None:
+            return found
+        size = "bytes" if has_files(self.by) else "batch_bytes"
+        order = np.argsort(-np.asarray(found.column(size)), kind="stable")[:top]
+        return found.take(pa.array(order))
+
+    def total(self) -> pa.Table:
+        """One row for all, in the same columns. Keys are null, as are offsets and epochs."""
+        return self._finished(self.sums.table(()), ()).select(
+            [n for n in stat_schema(self.by).names if n in stat_schema(()).names]
+            + [f for f in _FILE_COLUMNS if has_files(self.by)]
+        )
+
+    # ------------------------------------------------------------ from sums to rows
+
+    def _finished(self, sums: pa.Table, by: Sequence[By]) -> pa.Table:
+        columns = {name: sums.column(name) for name in sums.column_names}
+        rows = len(sums)
+        if has_files(by) or not by:
+            numbers = list(range(len(self.places)))
+            if "partition" not in by:
+                numbers = self.topic_numbers if by else [0] * len(numbers)
+            at = {value: i for i, value in enumerate(sums.column(0).to_pylist())}
+            rows = max(numbers, default=-1) + 1 if by else 1
+            order = pa.array([at.get(i) for i in range(rows)], pa.int64())
+            columns = {name: column.take(order) for name, column in columns.items()}
+            columns |= self._files(numbers, rows)
+        columns |= self._keys(columns, by, rows)
+        mean = pc.divide(columns["batch_bytes"].cast(pa.float64()), columns["batches"])
+        columns["mean_batch"] = mean
+        ratio = pc.divide(columns["record_bytes"].cast(pa.float64()), columns["stored_bytes"])
+        columns["ratio"] = pc.if_else(pc.equal(columns["stored_bytes"], 0), None, ratio)
+        for name in ("record_bytes", "stored_bytes"):
+            columns[name] = columns[name].fill_null(0) if self.asked.deep else pa.nulls(rows)
+        if not self.asked.deep:
+            columns["ratio"] = pa.nulls(rows)
+        schema = stat_schema(by)
+        if not by:
+            schema = pa.schema(
+                [*schema, *(f for f in stat_schema(("topic",)) if f.name in _FILE_COLUMNS)]
+            )
+        return pa.table([_as(columns[f.name], f) for f in schema], schema)
+
+    def _files(self, numbers: Sequence[int], rows: int) -> dict[str, Any]:
+        found: dict[str, Any] = {name: [0] * rows for name in _FILE_COLUMNS}
+        first: list[str | None] = [None] * rows
+        for i, place in zip(numbers, self.places, strict=True):
+            found["problems"][i] += place.problems
+            found["segments"][i] += len(place.segments)
+            found["bytes"][i] += place.size
+            found["trailing_bytes"][i] += place.trailing_bytes
+            found["lost_bytes"][i] += place.lost_bytes
+            if first[i] is None and place.first_problem is not None:
+                first[i] = utf8(place.first_problem)
+        found["first_problem"] = first
+        return {name: pa.array(values) for name, values in found.items()}
+
+    def _keys(self, columns: dict[str, Any], by: Sequence[By], rows: int) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        places = None
+        if "partition" in by:
+            alone = has_files(by)
+            numbers = range(rows) if alone else columns["place"].to_pylist()
+            places = [self.places[i] for i in numbers]
+            made["topic"] = [utf8(p.partition.topic) for p in places]
+            made["partition"] = [p.partition.partition for p in places]
+            made["state"] = [p.state for p in places]
+            made["directory"] = [utf8(os.fspath(p.partition.directory)) for p in places]
+        elif "topic" in by:
+            alone = has_files(by)
+            numbers = range(rows) if alone else columns["topic_number"].to_pylist()
+            made["topic"] = [self.topics[i] for i in numbers]
+        if "codec" in by:
+            made["codec"] = list(map(codec_name, columns["codec_key"].to_pylist()))
+        return {name: pa.array(values) for name, values in made.items()}
+
+
+_FILE_COLUMNS = ("problems", "first_problem", "segments", "bytes", "trailing_bytes", "lost_bytes")
+
+
+def _as(column: Any, wanted: pa.Field) -> Any:
+    """A column as the schema has it: what is summed up is 0 where there was nothing."""
+    found = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not wanted.nullable and found.null_count:
+        found = found.fill_null("" if pa.types.is_string(found.type) else 0)
+    if wanted.type == TIME and found.type != TIME:
+        found = found.cast(pa.int64()).cast(TIME)
+    return found if found.type == wanted.type else found.cast(wanted.type)
+
+
+def _problems(batch: Batch) -> Iterator[str]:
+    """What is wrong with a batch."""
+    for problem in batch.problems:
+        yield f"batch at byte {batch.position}: {problem.at}: {problem.error}"
+    if not batch.is_valid:
+        yield from map(str, filter(is_own_checksum, batch.findings))
+
+
+def stat_table(
+    partitions: Sequence[Partition],
+    by: By | Iterable[By] = "partition",
+    *,
+    top: int | None = None,
+    asked: Asked | None = None,
+) -> pa.Table:
+    """Partitions in numbers. Raises ValueError for what there is no sum by."""
+    wanted = checked_by(by)
+    return Stat(partitions, wanted, asked=asked or Asked()).table(top)
+
+
+def checked_by(by: By | Iterable[By]) -> tuple[By, ...]:
+    """What to sum up by, each once. Raises ValueError."""
+    from kafka_log.report.stat_columns import BY
+
+    wanted = (by,) if isinstance(by, str) else tuple(dict.fromkeys(by))
+    for name in wanted:
+        if name not in BY:
+            raise ValueError(f"there is no sum by {name!r}; known: {', '.join(BY)}")
+    if not wanted:
+        raise ValueError(f"by is empty; known: {', '.join(BY)}")
+    return wanted

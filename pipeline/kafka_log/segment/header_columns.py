@@ -1,0 +1,251 @@
+"""Columns of batches as arrays, from the runs that the kernels read and from the batches of the reference codecs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_log.segment.blocks import Block
+from kafka_log.segment.model import Batch
+from kafka_log.segment.row_masks import numbers, numbers_of
+
+TIMED = ("position", "base_offset", "timestamp")
+"""Columns of records that the columns here need."""
+
+_NONE = np.iinfo(np.int64).max
+
+Arrays = Mapping[str, Any]
+"""An array for each name of :data:`COLUMNS`."""
+
+
+class _OfBlock:
+    """What the columns of a block are made of. ``deep``: its records were read, not headers and checksums only."""
+
+    def __init__(self, block: Block, deep: bool, now: int) -> None:
+        self.block = block
+        self.now = now
+        self.counts = block.batch_headers.column("record_count")
+        self.read = (
+            np.full(len(self.counts), True) if deep else self.column_of(self.counts.is_null())
+        )
+
+    def column_of(self, column: Any) -> Any:
+        return numbers_of(column)
+
+    def header(self, name: str) -> Any:
+        return numbers(self.block.batch_headers, name)
+
+    @cached_property
+    def starts(self) -> Any:
+        return self.block.starts()
+
+    @property
+    def record_counts(self) -> Any:
+        stated = numbers_of(self.counts.fill_null(0))
+        return np.where(self.read, np.diff(self.starts), stated) if self.read.any() else stated
+
+    @property
+    def least_timestamps(self) -> Any:
+        """The least of the records where these were read. Else that of the first one, where the header has it."""
+        most = self.header("max_timestamp")
+        heads = self.block.batch_headers
+        first = heads.column("base_timestamp")
+        has = first.is_valid() if first.null_count else np.full(len(most), True)
+        has = np.asarray(has) & np.asarray(heads.column("delete_horizon").is_null())
+        has &= self.header("timestamp_type") == 0
+        found = np.where(has, numbers_of(first.fill_null(-1)), most)
+        return self._of_records(found, least=True)
+
+    @property
+    def largest_timestamps(self) -> Any:
+        return self._of_records(self.header("max_timestamp"), least=False)
+
+    def _of_records(self, found: Any, *, least: bool) -> Any:
+        """Timestamps of batches, but of their records where these were read."""
+        rows = self.block.batch
+        if not rows.num_rows:
+            return found
+        times = numbers(rows, "timestamp")
+        own = np.diff(self.starts) > 0
+        begins = self.starts[:-1][own]
+        if not least:
+            reduced = np.maximum.reduceat(times, begins)
+        elif times.min() >= 0:
+            reduced = np.minimum.reduceat(times, begins)
+        else:
+            lowest = np.minimum.reduceat(np.where(times < 0, _NONE, times), begins)
+            reduced = np.where(np.maximum.reduceat(times, begins) < 0, -1, lowest)
+        out = found.copy()
+        out[own] = np.where(self.read[own], reduced, found[own])
+        return out
+
+    @property
+    def late(self) -> Any:
+        """Records with timestamps after now: all of a batch that has one, where they were not read."""
+        found = np.where(self.header("max_timestamp") > self.now, self.record_counts, 0)
+        if not self.read.any():
+            return found
+        times = numbers(self.block.batch, "timestamp")
+        if not len(times) or times.max() <= self.now:
+            return np.where(self.read, 0, found)
+        after = np.append(0, np.cumsum(times > self.now))
+        return np.where(self.read, np.diff(after[self.starts]), found)
+
+    @cached_property
+    def sections(self) -> tuple[Any, Any]:
+        """Bytes of records as they are stored, and without compression."""
+        size = self.header("size")
+        stored, plain = size.copy(), size.copy()
+        sizes = self.block.sections
+        if sizes is not None:
+            at = np.searchsorted(self.header("position"), sizes.start)
+            stored[at], plain[at] = sizes.stored, sizes.plain
+        return stored, plain
+
+
+@dataclass(frozen=True, slots=True)
+class _OfBatch:
+    """The same of one batch of the reference codecs."""
+
+    batch: Batch
+    deep: bool
+    now: int
+
+    @property
+    def first(self) -> int:
+        batch = self.batch
+        return batch.last_offset if batch.base_offset is None else batch.base_offset
+
+    @property
+    def is_read(self) -> bool:
+        return self.deep or self.batch.record_count is None
+
+    @property
+    def record_count(self) -> int:
+        return len(self.batch.records) if self.is_read else max(self.batch.record_count or 0, 0)
+
+    @property
+    def least_timestamp(self) -> int:
+        batch = self.batch
+        if self.is_read and batch.records:
+            return min((r.timestamp for r in batch.records if r.timestamp >= 0), default=-1)
+        has = batch.timestamp_type == 0 and batch.delete_horizon is None
+        base = batch.base_timestamp if has else None
+        return batch.max_timestamp if base is None else base
+
+    @property
+    def largest_timestamp(self) -> int:
+        batch = self.batch
+        if self.is_read and batch.records:
+            return max(r.timestamp for r in batch.records)
+        return batch.max_timestamp
+
+    @property
+    def section(self) -> tuple[int, int]:
+        """A message that is a record itself is all that is stored of it."""
+        size = self.batch.size if self.batch.records else 0
+        return self.batch.section or (size, size)
+
+    @property
+    def late(self) -> int:
+        if self.is_read:
+            return sum(r.timestamp > self.now for r in self.batch.records)
+        return self.record_count if self.batch.max_timestamp > self.now else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    kind: Any
+    of_block: Callable[[_OfBlock], Any]
+    of_batch: Callable[[_OfBatch], Any]
+
+
+def _header(name: str, kind: Any = np.int64) -> _Column:
+    return _Column(kind, lambda it: it.header(name), lambda it: getattr(it.batch, name))
+
+
+COLUMNS: Mapping[str, _Column] = {
+    "position": _header("position"),
+    "size": _header("size"),
+    "magic": _header("magic"),
+    "codec": _header("codec"),
+    "timestamp_type": _header("timestamp_type"),
+    "max_timestamp": _header("max_timestamp"),
+    "producer_id": _header("producer_id"),
+    "leader_epoch": _header("leader_epoch"),
+    "is_transactional": _header("is_transactional", np.bool_),
+    "is_control": _header("is_control", np.bool_),
+    "first": _Column(np.int64, lambda it: it.block.base_offsets(), lambda it: it.first),
+    "last": _Column(np.int64, lambda it: it.header("last_offset"), lambda it: it.batch.last_offset),
+    "count": _Column(
+        np.int64,
+        lambda it: numbers_of(it.counts.fill_null(-1)),
+        lambda it: -1 if it.batch.record_count is None else it.batch.record_count,
+    ),
+    "records": _Column(np.int64, lambda it: it.record_counts, lambda it: it.record_count),
+    "least_timestamp": _Column(
+        np.int64, lambda it: it.least_timestamps, lambda it: it.least_timestamp
+    ),
+    "largest_timestamp": _Column(
+        np.int64, lambda it: it.largest_timestamps, lambda it: it.largest_timestamp
+    ),
+    "late": _Column(np.int64, lambda it: it.late, lambda it: it.late),
+    "stored": _Column(np.int64, lambda it: it.sections[0], lambda it: it.section[0]),
+    "plain": _Column(np.int64, lambda it: it.sections[1], lambda it: it.section[1]),
+    "is_invalid": _Column(
+        np.bool_,
+        lambda it: np.zeros(len(it.counts), np.bool_),
+        lambda it: not it.batch.is_valid,
+    ),
+}
+"""``first`` is the base offset, or the first offset in a compressed message of the older formats. ``count`` is what the header
+says, -1 where it does not; ``records`` how many there are, as far as they were read. Timestamps are in milliseconds, -1 for
+none; ``late`` counts records that are later than now. ``stored`` and ``plain`` are the bytes of records, in the file and without
+compression."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which columns, and how much was read for them. ``now`` is in milliseconds since 1970."""
+
+    names: tuple[str, ...]
+    deep: bool = False
+    now: int = _NONE
+
+    def of_block(self, block: Block) -> Arrays:
+        it = _OfBlock(block, self.deep, self.now)
+        made = ((n, COLUMNS[n]) for n in self.names)
+        return {name: column.of_block(it).astype(column.kind) for name, column in made}
+
+    def row(self, batch: Batch) -> tuple[Any, ...]:
+        it = _OfBatch(batch, self.deep, self.now)
+        return tuple([COLUMNS[name].of_batch(it) for name in self.names])
+
+    def of_rows(self, rows: Sequence[tuple[Any, ...]]) -> Arrays:
+        columns = list(zip(*rows, strict=True)) or [()] * len(self.names)
+        return {
+            name: np.array(column, COLUMNS[name].kind)
+            for name, column in zip(self.names, columns, strict=True)
+        }
+
+    def joined(self, parts: Sequence[Arrays]) -> Arrays:
+        """All of them, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        some = parts or [self.of_rows([])]
+        return {name: np.concatenate([part[name] for part in some]) for name in self.names}
+
+
+def sliced(arrays: Arrays, start: int, stop: int) -> Arrays:
+    """Some of the rows."""
+    return {name: array[start:stop] for name, array in arrays.items()}
+
+
+def as_table(arrays: Arrays) -> pa.Table:
+    """The same as a table of Arrow."""
+    return pa.table({name: pa.array(array) for name, array in arrays.items()})

@@ -1,0 +1,111 @@
+"""``stat`` and ``check`` of a directory take no more memory when there is four times as much in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafka_log.write.encoding import encode
+from tests.paths import ROOT, VECTORS
+
+pytest.importorskip("resource")
+pytestmark = pytest.mark.slow
+
+MIB = 1 << 20
+MARGIN = 24 * MIB
+"""Of what allocators keep."""
+
+RUN = """
+import json, resource, sys
+from kafka_log import LogDirectory
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+verb, warm, path = sys.argv[1:]
+run = {
+    "stat": lambda p: LogDirectory(p).stat(engine="arrow").column("bytes"),
+    "stat --deep": lambda p: LogDirectory(p).stat(deep=True, engine="arrow").column("bytes"),
+    "largest": lambda p: LogDirectory(p).largest(5, engine="arrow").column("bytes"),
+    "check": lambda p: LogDirectory(p).check(engine="arrow").column("code"),
+}[verb]
+run(warm)  # loads kernels
+values = run(path).to_pylist()
+print(json.dumps([peak(), sum(values) if verb != "check" else len(values)]))
+"""
+
+
+def peak(verb: str, warm: Path, path: Path) -> tuple[int, int]:
+    """The most memory that a process took, in bytes, and what it found."""
+    roots = [str(ROOT / part) for part in ("generator", "generated", "pipeline")]
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, verb, str(warm), str(path)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(roots)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    most, found = json.loads(done.stdout)
+    return most, found
+
+
+def segment(path: Path, size: int) -> Path:
+    """A segment of some size: batches of a few KiB, with and without compression, in the order of their offsets."""
+    import pyarrow as pa
+
+    offset = written = 0
+    with path.open("wb") as file:
+        while written < size:
+            rows = 20_000
+            numbers = range(offset, offset + rows)
+            table = pa.table(
+                {
+                    "offset": pa.array(numbers, pa.int64()),
+                    "timestamp": pa.array([1_700_000_000_000] * rows, pa.timestamp("ms", "UTC")),
+                    "key": pa.array([b"%d" % n for n in numbers], pa.binary()),
+                    "value": pa.array(
+                        [os.urandom(32).hex().encode() for _ in numbers], pa.binary()
+                    ),
+                }
+            )
+            for codec in ("none", "lz4"):
+                part = table.slice(0 if codec == "none" else rows // 2, rows // 2)
+                for batch in encode(part, codec=codec, batch_bytes=16 << 10):
+                    written += file.write(batch)
+            offset += rows
+    return path
+
+
+def linked(root: Path, source: Path, count: int) -> Path:
+    """A directory with many partitions of one segment: the same bytes, each time read anew."""
+    for i in range(count):
+        directory = root / f"orders-{i}"
+        directory.mkdir(parents=True)
+        (directory / f"{0:020d}.log").symlink_to(source)
+    return root
+
+
+@pytest.mark.parametrize("verb", ["stat", "stat --deep", "largest", "check"])
+def test_four_times_the_bytes(verb: str, tmp_path: Path) -> None:
+    source = segment(tmp_path / "source", 16 * MIB)
+    warm = linked(tmp_path / "warm", source, 1)
+    one, four = (linked(tmp_path / f"x{n}", source, 8 * n) for n in (1, 4))
+    (small, found), (large, more) = (peak(verb, warm, path) for path in (one, four))
+    if verb.startswith("stat"):
+        assert (found, more) == (8 * source.stat().st_size, 32 * source.stat().st_size)
+    assert large - small < MARGIN
+
+
+@pytest.mark.parametrize("verb", ["stat", "check"])
+def test_four_times_the_partitions(verb: str, tmp_path: Path) -> None:
+    source = VECTORS / "matrix" / "v2-gzip-create.log"
+    warm = linked(tmp_path / "warm", source, 2)
+    one, four = (linked(tmp_path / f"x{n}", source, 500 * n) for n in (1, 4))
+    small, large = (peak(verb, warm, path)[0] for path in (one, four))
+    assert large - small < MARGIN
