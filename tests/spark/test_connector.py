@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +19,7 @@ from pyspark_kafka_log.connector import jars
 from pyspark_kafka_log.connector.jars import SERVICE, SOURCE, ConnectorError, jar, sources
 from tests.paths import ROOT, SAMPLES
 
+from .logs import flipped
 from .test_source import load
 
 pytestmark = pytest.mark.spark
@@ -61,9 +63,7 @@ def test_a_damaged_jar_is_made_again(session: SparkSession, home: Path, damage: 
     made = jar(jvm(session))
     good = made.read_bytes()
     middle = len(good) // 2
-    bad = {"cut": good[:middle], "empty": b"", "changed": bytearray(good)}[damage]
-    if isinstance(bad, bytearray):
-        bad[middle] ^= 0xFF
+    bad = {"cut": good[:middle], "empty": b"", "changed": flipped(good, middle)}[damage]
     made.write_bytes(bad)
     assert jar(jvm(session)) == made
     with zipfile.ZipFile(made) as found:
@@ -90,11 +90,11 @@ def test_a_home_that_cannot_be_written(
 ) -> None:
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("KAFKA_CODECS_CACHE", str(tmp_path / "file"))
-    monkeypatch.setattr(jars.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     made = jar(jvm(session))
     assert zipfile.is_zipfile(made)
     assert made.parent.parent == tmp_path
-    monkeypatch.setattr(jars.tempfile, "tempdir", str(tmp_path / "file"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
     with pytest.raises(ConnectorError, match="no directory can be written"):
         jar(jvm(session))
 

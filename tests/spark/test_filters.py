@@ -145,7 +145,7 @@ def test_columns_and_filters_are_in_the_plan(
     session.conf.set("spark.tests.format", "kafka-log")
     write(directory, "t", 0, 0, numbered(3, 1))
     frame = load(session, directory).where(F.col("offset") > 1).select("value")
-    frame.explain()  # type: ignore[no-untyped-call]
+    frame.explain()
     shown = capsys.readouterr().out
     assert "columns [value, offset]" in shown
     assert "GreaterThan(offset,1)" in shown

@@ -11,14 +11,17 @@ from pyspark_kafka_log.connector import ConnectorError, jar_path
 
 def main() -> int:
     try:
-        print(jar_path())
+        sys.stdout.write(f"{jar_path()}\n")
     except ConnectorError as error:
-        print(error, file=sys.stderr)
-        return 2
+        return _failed(str(error))
     except PySparkException as error:
-        print(f"kafka-log: Java does not start: {error}", file=sys.stderr)
-        return 2
+        return _failed(f"kafka-log: Java does not start: {error}")
     return 0
+
+
+def _failed(why: str) -> int:
+    sys.stderr.write(f"{why}\n")
+    return 2
 
 
 if __name__ == "__main__":

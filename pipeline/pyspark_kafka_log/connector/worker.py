@@ -27,8 +27,6 @@ _INT = struct.Struct(">i")
 PIECE = 1 << 30
 DECIDING = ("timestamp",)
 """Columns that a record may have no value for: then it fails a query, or is left out."""
-FEW_ROWS = 1000
-"""For so few rows it does not pay to load kernels."""
 
 
 class Pieces:
@@ -140,9 +138,7 @@ def _reader(request: Mapping[str, Any]) -> KafkaLogReader:
         (column, operator, _plain(value)) for column, operator, value in request["filters"]
     )
     if (limit := request["limit"]) is not None:
-        few = "construct" if options.engine == "auto" and limit <= FEW_ROWS else options.engine
-        rows = max(1, min(limit, options.batch_rows))
-        options = replace(options, engine=few, batch_rows=rows)
+        options = replace(options, batch_rows=max(1, min(limit, options.batch_rows)))
     return KafkaLogReader(options, columns, query, request["parallelism"])
 
 
