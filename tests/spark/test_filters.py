@@ -149,6 +149,8 @@ def test_columns_and_filters_are_in_the_plan(
     shown = capsys.readouterr().out
     assert "columns [value, offset]" in shown
     assert "GreaterThan(offset,1)" in shown
+    load(session, directory).limit(2).explain()
+    assert "limit 2" in capsys.readouterr().out
 
 
 @pytest.mark.spark

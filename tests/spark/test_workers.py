@@ -183,6 +183,10 @@ def test_a_limit_reads_no_further(spark: SparkSession, directory: Path) -> None:
     frame = load(spark, directory)
     assert [row["offset"] for row in frame.take(5)] == [0, 1, 2, 3, 4]
     assert frame.limit(7).count() == 7
+    kept = workers()
+    for _ in range(3):
+        assert len(frame.take(5)) == 5
+    assert workers() == kept, "they go back into the pool"
     with pytest.raises(Exception, match="checksum"):
         frame.take(11)
 

@@ -18,14 +18,17 @@ class LogReader implements PartitionReader {
     private final PythonWorker worker;
     private final BufferAllocator allocator;
     private final Chunks chunks;
+    private final int limit;
+    private long given;
     private ArrowStreamReader stream;
     private DataInputStream counts;
     private VectorSchemaRoot root;
     private ColumnarBatch batch;
     private boolean closed;
 
-    LogReader(byte[] splits, String request, boolean counted, PythonWorker worker) {
+    LogReader(byte[] splits, String request, boolean counted, int limit, PythonWorker worker) {
         this.worker = worker;
+        this.limit = limit;
         this.allocator = ArrowUtils.rootAllocator().newChildAllocator("kafka-log", 0, Long.MAX_VALUE);
         boolean opened = false;
         try {
@@ -44,7 +47,9 @@ class LogReader implements PartitionReader {
 
     public boolean next() throws IOException {
         try {
-            return advance();
+            boolean more = advance();
+            if (more) given += batch.numRows();
+            return more;
         } catch (PythonError e) {
             throw e.ofReading();
         }
@@ -78,6 +83,11 @@ class LogReader implements PartitionReader {
     public void close() {
         if (closed) return; // a worker that is given back twice would have two tasks
         closed = true;
+        try {
+            if (chunks != null && limit >= 0 && given >= limit) chunks.drain(); // nothing is left but the end
+        } catch (Exception e) {
+            worker.broken();
+        }
         if (chunks == null || !chunks.ended()) worker.broken(); // a query that has enough stops in the middle
         try {
             if (stream != null) stream.close(false);

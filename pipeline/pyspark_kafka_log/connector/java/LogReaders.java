@@ -8,11 +8,13 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 class LogReaders implements PartitionReaderFactory {
     final String request;
     final boolean counts;
+    final int limit;
     final java.util.HashMap settings;
 
-    LogReaders(String request, boolean counts, java.util.HashMap settings) {
+    LogReaders(String request, boolean counts, int limit, java.util.HashMap settings) {
         this.request = request;
         this.counts = counts;
+        this.limit = limit;
         this.settings = settings;
     }
 
@@ -25,6 +27,6 @@ class LogReaders implements PartitionReaderFactory {
     }
 
     public PartitionReader createColumnarReader(InputPartition task) {
-        return new LogReader(((LogTask) task).splits, request, counts, PythonWorker.take(settings));
+        return new LogReader(((LogTask) task).splits, request, counts, limit, PythonWorker.take(settings));
     }
 }

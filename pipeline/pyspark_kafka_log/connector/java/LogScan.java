@@ -77,7 +77,7 @@ class LogScan implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsP
 
     public String description() {
         return "kafka-log " + options.get("path") + " columns " + java.util.Arrays.toString(schema.fieldNames())
-            + " filters " + java.util.Arrays.toString(filters);
+            + " filters " + java.util.Arrays.toString(filters) + (limit < 0 ? "" : " limit " + limit);
     }
 
     public Scan.ColumnarSupportMode columnarSupportMode() {
@@ -101,7 +101,7 @@ class LogScan implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsP
     }
 
     public PartitionReaderFactory createReaderFactory() {
-        return new LogReaders(PythonWorker.json(request("read")), schema.length() == 0, PythonWorker.settings());
+        return new LogReaders(PythonWorker.json(request("read")), schema.length() == 0, limit, PythonWorker.settings());
     }
 
     private Map request(String ask) {
