@@ -22,7 +22,7 @@ MORE = {
     "export": [str(LOG), "--out", "exported"],
 }
 """Arguments of commands that take others than a path."""
-WITHOUT_ARROW = {"stat", "dump", "hexdump"}
+WITHOUT_ARROW = {"dump", "hexdump"}
 """Commands that a plain installation has; of dump what stands above."""
 
 

@@ -124,7 +124,8 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """The largest batches (:data:`kafka_log.report.stat_largest.LARGEST_BATCHES`) or, with ``deep``, the largest records by the bytes of
-        their keys, values and headers (:data:`~kafka_log.report.stat_largest.LARGEST_RECORDS`). The rest is as in :meth:`stat`.
+        their keys, values and headers (:data:`~kafka_log.report.stat_largest.LARGEST_RECORDS`). The rest, and what it raises, is as in
+        :meth:`stat`.
         """
         from kafka_log.report.stat import Asked
         from kafka_log.report.stat_largest import largest_table

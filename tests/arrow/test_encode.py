@@ -259,7 +259,7 @@ def test_offsets_of_any_kind_are_read_back(offsets: list[int], magic: int) -> No
         except RowRefused as error:
             # There is no wrapper whose first offset is negative.
             assert (magic, codec) == (1, "gzip") and min(offsets) < 0
-            assert "would not be read back" in str(error) or "messages" in str(error)
+            assert "has no place" in str(error)
             continue
         assert decoded(data, ["offset"]).column("offset").to_pylist() == offsets
 

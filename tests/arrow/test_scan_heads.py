@@ -229,12 +229,14 @@ def test_damaged_lengths(mmap: bool, compiled: bool, tmp_path: Path) -> None:
     for length in (-(1 << 31), -13, -12, -1, 0, 4, 5, 48, 1 << 30, (1 << 31) - 1):
         data[at + 8 : at + 12] = length.to_bytes(4, "big", signed=True)
         path.write_bytes(data)
+        # Kafka's reader takes one that ends within its header for a batch that is damaged, and goes on after it.
+        seen = expected[:60] + ([(at, 12 + length)] if length == 48 else [])
         with reading(compiled):
-            assert read(path, mmap=mmap, on_damage="keep") == expected[:60]
+            assert read(path, mmap=mmap, on_damage="keep") == seen
             for chunk_bytes in (17, 100, 1 << 20):
-                assert read(path, on_damage="keep", chunk_bytes=chunk_bytes) == expected[:60]
+                assert read(path, on_damage="keep", chunk_bytes=chunk_bytes) == seen
         reader = SegmentReader(path, records=False)
-        assert sum(1 for _ in reader) == 60
+        assert sum(1 for _ in reader) == len(seen)
 
 
 def test_the_function_takes_both_ways(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 from kafka_codecs import CONTROL_RECORD_KEY, END_TXN_MARKER, LOG_ENTRY
 from kafka_log import Batch, Record, SegmentReader, discover
+from kafka_log.segment.ranges import EVERYTHING, Range
+from kafka_log.tables.selection import within_offsets
 
 START = 1_700_000_000_000
 KEYS = (None, b"", b"a", b"b", b"\xff\x00")
@@ -111,12 +113,12 @@ class Seen:
     record: Record
 
 
-def seen(directory: Path, policy: str = "kafka") -> list[Seen]:
-    """All records, by the reference codecs."""
+def seen(directory: Path, policy: str = "kafka", files_of: Range = EVERYTHING) -> list[Seen]:
+    """All records, by the reference codecs; of the files that may have some offsets by their names."""
     (partition,) = discover(directory)
     return [
         Seen(batch, record)
-        for segment in partition.segments
+        for segment in within_offsets(partition.segments, files_of)
         for batch in SegmentReader(
             segment.path, policy=policy, tail=segment.tail, size=segment.size
         )

@@ -207,5 +207,5 @@ def test_an_engine_that_is_not_there(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "kafka_log.segment.block_reader", None)
-    assert main(["dump", str(FILES[0]), "--engine", "arrow"]) == 2
+    assert main(["dump", str(FILES[0]), "--batches", "--engine", "arrow"]) == 2
     assert 'pip install "kafka-codecs[fast]"' in capsys.readouterr().err

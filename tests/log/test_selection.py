@@ -102,7 +102,8 @@ def in_splits(path: Path, selection: Selection, seed: int) -> list[int]:
 @settings(max_examples=40)
 @given(seed=SEEDS, filters=FILTERS, worth=st.sampled_from((0, 200, 1 << 20)))
 def test_rows_around_damage(seed: int, filters: dict[str, Any], worth: int) -> None:
-    """What salvage can read is filtered as all else is; a header that lies hides nothing."""
+    """What salvage can read is filtered as all else is. No checksum is over the first offset of a batch: one that is changed may lie in
+    another file than its name says, which is then not read."""
     filters.pop("isolation", None)
     r = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder, patch.object(skipping, "WORTH", worth):
@@ -112,7 +113,8 @@ def test_rows_around_damage(seed: int, filters: dict[str, Any], worth: int) -> N
             for _ in range(r.randrange(3)):
                 data[r.randrange(len(data))] ^= 1 << r.randrange(8)
             file.write_bytes(data)
-        wanted = naive(seen(path, "salvage"), filters)
+        files_of = filters.get("offsets", (None, None))
+        wanted = naive(seen(path, "salvage", files_of), filters)
         for engine in ENGINES:
             assert scanned(path, policy="salvage", engine=engine, **filters) == wanted, engine
 

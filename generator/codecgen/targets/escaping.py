@@ -79,4 +79,4 @@ def comment_text(text: str, prefix: str, width: int) -> str:
     """Text in lines that begin with ``prefix``. Nothing in it ends a comment, begins one, or joins lines."""
     apart = _COMMENT_MARKS.sub(" ", printable(" ".join(text.split())))
     lines = textwrap.wrap(apart, max(20, width - len(prefix)), break_on_hyphens=False)
-    return "\n".join(f"{prefix}{line.rstrip(chr(92))}".rstrip() for line in lines or [""])
+    return "\n".join(f"{prefix}{line.rstrip(chr(92) + ' ')}".rstrip() for line in lines or [""])

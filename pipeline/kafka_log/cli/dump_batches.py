@@ -104,18 +104,23 @@ def _may_have(partition: Partition, segment: Segment, wanted: HeaderMasks) -> bo
 def _parts(reader: Any, told: Told) -> Iterator[Any]:
     """Blocks, and lists of the batches that the reference codecs read; those of which there is something to say by themselves."""
     held: list[Batch] = []
-    for part in reader.parts() if hasattr(reader, "parts") else reader:
-        is_told = isinstance(part, Batch) and bool(part.findings or part.problems)
-        if held and (is_told or len(held) >= ROWS or not _goes_with(held[-1], part)):
-            yield held
-            held = []
-        if not isinstance(part, Batch):
-            yield part
-        elif is_told:
-            yield [part]
-            told.batch(part)
-        else:
-            held.append(part)
+    try:
+        for part in reader.parts() if hasattr(reader, "parts") else reader:
+            is_told = isinstance(part, Batch) and bool(part.findings or part.problems)
+            if held and (is_told or len(held) >= ROWS or not _goes_with(held[-1], part)):
+                yield held
+                held = []
+            if not isinstance(part, Batch):
+                yield part
+            elif is_told:
+                yield [part]
+                told.batch(part)
+            else:
+                held.append(part)
+    except CodecError:
+        if held:
+            yield held  # what came before it
+        raise
     if held:
         yield held
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from codecgen.runtime.arrow.decoder import choose, schema_of
@@ -24,7 +26,7 @@ SCHEMA = pa.schema([*_VIEW, pa.field("crc_ok", pa.bool_()), pa.field("damage", p
 
 
 def block_rows(block: Block) -> pa.RecordBatch:
-    """Batches with which nothing is wrong, all of one kind."""
+    """Batches with which nothing is wrong."""
     rows = block.batch_headers
     arrays = [rows.column(f.name) for f in _VIEW]
     good = pa.repeat(True, rows.num_rows)
@@ -125,11 +127,19 @@ _ALL = (
 
 
 def batch_lines(rows: pa.RecordBatch) -> Iterator[bytes | memoryview]:
-    """Rows of a block as :func:`kafka_log.report.batch_text.batch_line` has them."""
-    if not rows.num_rows:
-        return
-    counted = rows.column("record_count").null_count == 0
-    cells = (_NEW if counted else _OLD) + _ALL
+    """Rows as :func:`kafka_log.report.batch_text.batch_line` has them."""
+    # What counts its records is said in other words than the messages of older formats.
+    counted = np.asarray(rows.column("record_count").is_valid())
+    turns = [0, *(np.flatnonzero(np.diff(counted)) + 1).tolist(), rows.num_rows]
+    for start, end in pairwise(turns):
+        if start < end:
+            cells = (_NEW if counted[start] else _OLD) + _ALL
+            yield from _lines(rows.slice(start, end - start), cells)
+
+
+def _lines(
+    rows: pa.RecordBatch, cells: Sequence[tuple[str, str, Callable[[pa.RecordBatch], Any]]]
+) -> Iterator[bytes | memoryview]:
     arrays = [make(rows) for _, _, make in cells]
     made = pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in range(len(arrays))])
     layout = Layout(tuple(Cell(prefix, null) for prefix, null, _ in cells), 0)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from codecgen.runtime.arrow.decoder import Rows
 from kafka_log.segment.control import read_control
 from kafka_log.segment.model import Batch, Record
-from kafka_log.segment.row_masks import numbers
+from kafka_log.segment.row_masks import numbers, numbers_of
 from kafka_log.segment.row_values import MORE_OF_BATCH, MORE_OF_RECORD, OF_BATCH, OF_RECORD
 
 STRETCH = 8192
@@ -32,8 +32,8 @@ COUNTED = ("position", "base_offset")
 
 @dataclass(frozen=True, slots=True)
 class Block(Rows):
-    """Some entries of one layout. ``batch`` has their records, or none where only headers were read; ``headers`` has a row
-    of the view batches for each entry."""
+    """Some entries. ``batch`` has their records, or none where only headers were read; ``batch_headers`` has a row of the view
+    batches for each entry. Where records were read, all entries are of one layout."""
 
     batch_headers: pa.RecordBatch = field(kw_only=True)
 
@@ -41,6 +41,13 @@ class Block(Rows):
         """The row at which the records of each entry begin, and after the last one how many there are."""
         rows = numbers(self.batch, "position")
         return np.append(np.searchsorted(rows, numbers(self.batch_headers, "position")), len(rows))
+
+    def counts(self) -> Any:
+        """How many records each entry has: by its header, or where that does not say it as they were read."""
+        stated = self.batch_headers.column("record_count")
+        if not stated.null_count:
+            return numbers_of(stated)
+        return np.where(stated.is_null(), np.diff(self.starts()), numbers_of(stated.fill_null(0)))
 
     def base_offsets(self) -> Any:
         """The first offset of each entry. That of a compressed message is that of the first record in it."""

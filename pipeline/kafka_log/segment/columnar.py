@@ -126,7 +126,8 @@ class Scanner:
         self.masks = self.asks(self.selection)
         if isinstance(self.reader, SkippingReader):
             self.reader.selection = self.selection
-        hidden = [name for name in self.masks.columns() if name not in self.schema.names]
+        needed = (*self.masks.columns(), *(("position",) if self.skips and self.records else ()))
+        hidden = [name for name in needed if name not in self.schema.names]
         self.columns = chosen + choose(self.view, hidden)
         self.decoded = schema_of(self.columns)
         self.kernels = _kernels(self.view, engine) if self.limits.depth >= _NEEDED_DEPTH else None

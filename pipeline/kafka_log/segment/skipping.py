@@ -79,8 +79,11 @@ class SkippingDecoder:
                 continue
             starts = numbers(item.batch, "position")
             ends = starts + numbers(item.batch, "size")
-            wanted_ones = _with_few(self.masks.may_have(item.batch), starts, ends)
-            for first, after, wanted in sections_of(wanted_ones):
+            may_have = self.masks.may_have(item.batch)
+            for first, after, wanted in sections_of(_with_few(may_have, starts, ends)):
+                # A header may say less than its records: others look at headers alone, and give no row of such a batch.
+                here = may_have[first:after]
+                others = starts[first:after][here] if wanted and not here.all() else None
                 done = start = int(starts[first])
                 end = int(ends[after - 1])
                 part = part_of(chunk, start - position, end - position)
@@ -89,6 +92,8 @@ class SkippingDecoder:
                     done = done if found.end is None else found.end
                     if isinstance(found, Rows) and not wanted:
                         found = replace(found, batch=self.nothing)
+                    elif isinstance(found, Rows) and others is not None:
+                        found = replace(found, batch=_of_batches(found.batch, others))
                     yield found
                 if done != end:
                     return  # what is left is read anew
@@ -101,6 +106,11 @@ def _with_few(wanted: Any, starts: Any, ends: Any) -> Any:
     after = np.concatenate((cuts, [len(wanted)]))
     few = ends[after - 1] - starts[first] < WORTH
     return np.repeat(wanted[first] | few, after - first)
+
+
+def _of_batches(rows: pa.RecordBatch, positions: Any) -> pa.RecordBatch:
+    """The rows of the batches at some places."""
+    return rows.filter(pa.array(np.isin(numbers(rows, "position"), positions)))
 
 
 def part_of(chunk: Chunk, start: int, stop: int) -> Chunk:

@@ -239,11 +239,7 @@ def _rows(part: Block | Batch, segment: int) -> Any:
         rows[name] = numbers(heads, column)
     rows["segment"] = segment
     rows["first"] = part.base_offsets()
-    counted = heads.column("record_count")
-    if counted.null_count:
-        rows["count"] = np.diff(part.starts())
-    else:
-        rows["count"] = numbers(heads, "record_count")
+    rows["count"] = part.counts()
     return rows
 
 
