@@ -25,6 +25,7 @@ NAMES = (
     "no_jit",
     "payloads",
     "reference_codecs",
+    "spark",
 )
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -106,7 +107,7 @@ def written(folder: Path, codec: str, mib: int) -> tuple[Path, Path, int]:
 def main() -> None:
     options = measure.parser(__doc__, rounds=5, mib=96).parse_args()
     report = Report("Spark", measure.command("benchmarks.spark", options))
-    report.add(NOTES)
+    report.add(f"PySpark {pyspark.__version__}. {NOTES}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         spark = session(folder)
