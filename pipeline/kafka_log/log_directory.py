@@ -190,7 +190,7 @@ class LogDirectory:
             "keep_damaged": keep_damaged,
             "advance": advance,
         }
-        return jobs.salvage(self.partitions, Path(out), self._paths, **options)
+        return jobs.salvage(self.found, Path(out), self._paths, **options)
 
     def cut(
         self,

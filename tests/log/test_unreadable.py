@@ -324,7 +324,7 @@ from pathlib import Path
 from kafka_log import read_table, scan
 from kafka_log.cli import main
 
-broker, uid = sys.argv[1:]
+broker, uid, place = sys.argv[1:]
 
 def run():
     out = {}
@@ -343,6 +343,7 @@ def run():
         (["dump", "--output", "vectors"], read),
         (["ls", "--output", "jsonl"], []),
         (["check", "--engine", "construct", "--output", "jsonl"], []),
+        (["salvage", "--output", "jsonl"], ["--out", f"{place}/{os.getuid()}"]),
     ):
         text = io.TextIOWrapper(io.BytesIO(), "utf-8")
         with redirect_stdout(text):
@@ -365,7 +366,8 @@ print(json.dumps(run()))
 @pytest.mark.skipif(not hasattr(os, "setuid"), reason="permissions are those of POSIX")
 def test_what_may_not_be_read() -> None:
     """A partition's directory and a segment; run as a user whom permissions bind."""
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory() as made, tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o777)
         broker = Path(made)
         for name, first in (("a-0", 0), ("b-0", 10), ("c-0", 20), ("d-0", 30)):
             (broker / name).mkdir()
@@ -375,7 +377,7 @@ def test_what_may_not_be_read() -> None:
         roots = [str(ROOT / name) for name in ("generator", "generated", "pipeline")]
         forbidden.chmod(0)
         closed.chmod(0)
-        command = [sys.executable, "-c", FORBIDDEN, made, "65534"]
+        command = [sys.executable, "-c", FORBIDDEN, made, "65534", place]
         done = subprocess.run(
             command,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(roots)},
@@ -411,3 +413,6 @@ def test_what_may_not_be_read() -> None:
     code, text = found["dump --output vectors"]
     objects = [json.loads(line) for line in text.splitlines()]
     assert code == 1 and {"error", "file", "end", "batch", "record"} == {o["type"] for o in objects}
+    code, text = found["salvage --output jsonl"]
+    lost = {row["file"] for row in map(json.loads, text.splitlines()) if row["what"] == "lost"}
+    assert code == 1 and lost == {str(closed), forbidden.name}

@@ -49,7 +49,7 @@ def run_writing(options: argparse.Namespace, what: str, job: Job, text: Text | N
 
     def answer(log: LogDirectory) -> pa.Table:
         nonlocal lost
-        total = sum(segment.size for p in log.partitions for segment in p.segments)
+        total = sum(segment.size for p in log.found for segment in p.segments)
         with progress_of(what, total) as advance:
             table = job(log, advance)
         lost = table.column("what").to_pylist().count("lost")
