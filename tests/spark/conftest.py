@@ -29,7 +29,9 @@ class PythonSource(DefaultSource):
         return "kafka-log-python"
 
 
-@pytest.fixture(params=["kafka-log", "kafka-log-python"])
+@pytest.fixture(
+    params=["kafka-log", pytest.param("kafka-log-python", marks=pytest.mark.slow)],
+)
 def spark(session: SparkSession, request: pytest.FixtureRequest) -> SparkSession:
     """A Spark; the conf ``spark.tests.format`` is the data source that a test reads with."""
     session.conf.set("spark.tests.format", request.param)
