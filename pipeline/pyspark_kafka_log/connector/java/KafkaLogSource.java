@@ -1,7 +1,5 @@
 package pyspark_kafka_log;
 
-import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.Map;

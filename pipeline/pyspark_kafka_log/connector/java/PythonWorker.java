@@ -3,11 +3,9 @@ package pyspark_kafka_log;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
-import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
@@ -20,7 +18,7 @@ import java.util.Map;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.Tuple2;
 
-/** A Python process of Spark's own pool, which runs pyspark_kafka_log.worker and answers on a socket. */
+/** A Python process of Spark's own pool, which runs pyspark_kafka_log.connector.worker and answers on a socket. */
 class PythonWorker {
     private static final String MODULE = "pyspark_kafka_log.connector.worker";
     private static final String DAEMON = "pyspark.daemon";
