@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.tables.splits import Scan, Split, read_splits
 from pyspark_kafka_log.filters import EVERY_ROW, Filter, Pushed, microseconds, pushed
+from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import Options, default_columns, parse
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.schema import projection, spark_schema, types_of
@@ -82,8 +83,15 @@ class KafkaLogReader(DataSourceReader):
         return [Task(splits) for splits in plan(self.options, self.query, self.parallelism)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        losses = Losses()
+        yield from self.rows(partition, losses)
+        losses.warn()
+
+    def rows(self, partition: InputPartition, losses: Losses) -> Iterator[pa.RecordBatch]:
+        """The rows of a task; what is passed over is counted."""
         # Spark makes one partition of its own when there is nothing to read.
-        return read_splits(partition.splits if isinstance(partition, Task) else (), self.scan)
+        splits = partition.splits if isinstance(partition, Task) else ()
+        return read_splits(splits, self.scan, losses.add)
 
 
 class FilteredReader(KafkaLogReader):

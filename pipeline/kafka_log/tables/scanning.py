@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import pyarrow as pa
@@ -26,6 +25,7 @@ from kafka_log.segment.columnar import BatchScanner, Scanner
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Lost, Policy
 from kafka_log.tables.committed import PartitionRows
+from kafka_log.tables.losses import OnLost, tell_lost
 from kafka_log.tables.output import Output
 from kafka_log.tables.selection import Filters, Selection, changed, within_offsets
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 Place = str | os.PathLike[str]
 Paths = Place | Iterable[Place | Partition]
-OnLost = Callable[[Path, Lost], None]
 Open = Callable[[Partition, Segment, Sequence[str]], Scanner]
 """What reads columns of a segment."""
 
@@ -268,7 +267,7 @@ def _scan_view(
                     size=size,
                     engine=engine,
                 )
-                _tell_lost(records, on_lost)
+                tell_lost(records, on_lost)
 
     return pa.RecordBatchReader.from_batches(view.schema, batches())
 
@@ -281,19 +280,6 @@ def _check_partition(partition: Partition, keep: bool, on_lost: OnLost | None) -
         raise partition.error
     if on_lost is not None:
         on_lost(partition.directory, Lost(0, 0, str(partition.error)))
-
-
-def _tell_lost(records: Scanner, on_lost: OnLost | None) -> None:
-    end = records.end
-    if on_lost is None or end is None:
-        return
-    for lost in end.lost:
-        on_lost(records.reader.path, lost)
-    if end.error is not None and records.keep:
-        on_lost(
-            records.reader.path,
-            Lost(end.iterated_bytes, end.iterated_bytes + end.trailing_bytes, str(end.error)),
-        )
 
 
 def _stream(
@@ -320,7 +306,7 @@ def _stream(
                 except CodecError:
                     if watch is None:
                         raise
-                _tell_lost(records, on_lost)
+                tell_lost(records, on_lost)
                 if watch is not None:
                     watch.end(segment, records.end)
 

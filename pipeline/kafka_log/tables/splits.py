@@ -24,6 +24,7 @@ from kafka_log.tables.columns import (
     Unit,
     schema,
 )
+from kafka_log.tables.losses import OnLost, tell_dropped, tell_lost
 from kafka_log.tables.selection import RowFilters, Selection, changed
 
 if TYPE_CHECKING:
@@ -147,16 +148,19 @@ def record_batches(
         yield from read_split(item if isinstance(item, Split) else Split(item, rows=rows), scan)
 
 
-def read_splits(parts: Iterable[Split], scan: Scan) -> Iterator[pa.RecordBatch]:
+def read_splits(
+    parts: Iterable[Split], scan: Scan, on_lost: OnLost | None = None
+) -> Iterator[pa.RecordBatch]:
     """The rows of several splits. Whether kernels read is settled by all of their bytes, and what small files give comes together: batches
-    of about ``batch_rows`` rows, as far as there are so many."""
+    of about ``batch_rows`` rows, as far as there are so many. ``on_lost`` is called with a path and a Lost for each run of bytes that is
+    passed over, and each batch that is dropped, where damage is no error."""
     parts = tuple(parts)
     kernels = use_kernels(sum(part.size for part in parts), scan.engine)
     settled = replace(scan, engine="arrow" if kernels else "construct")
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for part in parts:
-        for batch in read_split(part, settled):
+        for batch in read_split(part, settled, on_lost):
             if held and (
                 rows + batch.num_rows > scan.batch_rows or size + batch.nbytes > scan.batch_bytes
             ):
@@ -173,12 +177,13 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
-def read_split(part: Split, scan: Scan) -> Iterator[pa.RecordBatch]:
-    """The rows of one split."""
+def read_split(part: Split, scan: Scan, on_lost: OnLost | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of one split. ``on_lost`` is as of :func:`read_splits`."""
     if scan.view is not None:
         view = scan.topic_view
-        return view.batches(
-            iter(_scanner(part, scan, view.needed)),
+        scanner = _scanner(part, scan, view.needed)
+        batches = view.batches(
+            iter(scanner),
             part.segment,
             scan.schema,
             strict=scan.policy is Policy.STRICT,
@@ -187,10 +192,16 @@ def read_split(part: Split, scan: Scan) -> Iterator[pa.RecordBatch]:
             size=part.size,
             engine=scan.engine,
         )
-    from kafka_log.tables.spark_rows import SparkRows  # numpy is needed from here on
+    else:
+        from kafka_log.tables.spark_rows import SparkRows  # numpy is needed from here on
 
-    rows = SparkRows(part.segment, scan)
-    return rows.of(_scanner(part, scan, rows.needed))
+        rows = SparkRows(part.segment, scan)
+        scanner = _scanner(part, scan, rows.needed)
+        batches = rows.of(scanner)
+    if on_lost is not None and scan.on_damage == "drop":
+        tell_dropped(scanner, on_lost)
+    yield from batches
+    tell_lost(scanner, on_lost)
 
 
 def _scanner(part: Split, scan: Scan, columns: tuple[str, ...]) -> Scanner:

@@ -1,7 +1,7 @@
 """The Python side of the columnar connector: answers what the JVM asks, on the socket of a worker of Spark's own pool.
 
 A question is JSON after its length, then the bytes of a task after theirs. An answer is pieces with their lengths (32 bits, big-endian), 0
-at its end, or -1 before the text of an error.
+at its end, or -1 before the text of an error. Before the end of a task that lost something stands -2, and what it is as JSON.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from pyspark_kafka_log.filters import pushed
+from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import default_columns, parse
 from pyspark_kafka_log.source import DefaultSource, KafkaLogReader, Task
 
@@ -44,6 +45,14 @@ class Pieces:
             piece = view[at : at + PIECE]
             _send(self.out, _INT.pack(len(piece)), piece)
         return len(view)
+
+    def tell(self, losses: Losses) -> None:
+        """Send what a task has lost."""
+        losses.warn()
+        if losses.places:
+            told = {"lostBytes": losses.byte_count, "lostRanges": losses.places}
+            text = json.dumps(told).encode()
+            _send(self.out, _INT.pack(-2) + _INT.pack(len(text)) + text)
 
     def flush(self) -> None:
         """Send what is held."""
@@ -113,19 +122,22 @@ def _plan(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
 
 def _read(request: Mapping[str, Any], task: bytes, out: Pieces) -> None:
     reader = _reader(request)
-    batches: Iterable[pa.RecordBatch] = reader.read(Task(pickle.loads(task)))
+    losses = Losses()
+    batches: Iterable[pa.RecordBatch] = reader.rows(Task(pickle.loads(task)), losses)
     if request["limit"] is not None:
         batches = first_rows(batches, request["limit"])
     names = request["columns"]
     if not names:
         for batch in batches:
             out.write(_INT.pack(batch.num_rows))
+        out.tell(losses)
         return
     schema = pa.schema([reader.scan.schema.field(name) for name in names])
     with pa.ipc.new_stream(pa.PythonFile(out, "w"), schema) as writer:
         for batch in batches:
             writer.write_batch(batch.select(names))
             out.flush()
+    out.tell(losses)
 
 
 def _reader(request: Mapping[str, Any]) -> KafkaLogReader:

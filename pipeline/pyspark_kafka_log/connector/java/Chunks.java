@@ -1,20 +1,30 @@
 package pyspark_kafka_log;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.DataInputStream;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.util.HashMap;
+import java.util.Map;
 
-/** One answer of a worker: pieces with their lengths, 0 at the end, -1 before what went wrong. */
+/** One answer of a worker: pieces with their lengths, 0 at the end, -1 before what went wrong, -2 before what a task has lost. */
 class Chunks extends InputStream {
     private static final String GONE = "kafka-log: the Python worker ended in the middle of an answer";
 
     private final DataInputStream in;
     private int left;
     private boolean ended;
+    private Map told = new HashMap();
 
     Chunks(DataInputStream in) {
         this.in = in;
+    }
+
+    /** What the task has lost, as far as it has said so. */
+    long told(String name) {
+        Object value = told.get(name);
+        return value == null ? 0 : ((Number) value).longValue();
     }
 
     boolean ended() {
@@ -36,6 +46,11 @@ class Chunks extends InputStream {
             if (left < 0) {
                 byte[] message = new byte[in.readInt()];
                 in.readFully(message);
+                if (left == -2) {
+                    left = 0;
+                    told = (Map) new ObjectMapper().readValue(message, HashMap.class);
+                    continue;
+                }
                 ended = true;
                 left = 0;
                 throw new PythonError(new String(message, "UTF-8"));

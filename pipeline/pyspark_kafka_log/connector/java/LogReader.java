@@ -7,6 +7,7 @@ import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.vector.FieldVector;
 import org.apache.arrow.vector.VectorSchemaRoot;
 import org.apache.arrow.vector.ipc.ArrowStreamReader;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.util.ArrowUtils;
 import org.apache.spark.sql.vectorized.ArrowColumnVector;
@@ -74,6 +75,12 @@ class LogReader implements PartitionReader {
         }
         batch.setNumRows(root.getRowCount());
         return true;
+    }
+
+    public CustomTaskMetric[] currentMetricsValues() {
+        return new CustomTaskMetric[] {
+            new Told(LostBytes.NAME, chunks.told(LostBytes.NAME)), new Told(LostRanges.NAME, chunks.told(LostRanges.NAME))
+        };
     }
 
     public Object get() {

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
@@ -82,6 +83,10 @@ class LogScan implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsP
 
     public Scan.ColumnarSupportMode columnarSupportMode() {
         return Scan.ColumnarSupportMode.SUPPORTED;
+    }
+
+    public CustomMetric[] supportedCustomMetrics() {
+        return new CustomMetric[] {new LostBytes(), new LostRanges()};
     }
 
     public InputPartition[] planInputPartitions() {

@@ -1,0 +1,19 @@
+package pyspark_kafka_log;
+
+import org.apache.spark.sql.connector.metric.CustomSumMetric;
+
+/** A metric of a scan. Spark makes one by its name. */
+public class LostBytes extends CustomSumMetric {
+    static final String NAME = "lostBytes";
+
+    public LostBytes() {
+    }
+
+    public String name() {
+        return NAME;
+    }
+
+    public String description() {
+        return "bytes of places that could not be read whole, or were left out";
+    }
+}

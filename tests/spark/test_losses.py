@@ -1,0 +1,93 @@
+"""Rows that are not there for damage are told: a warning where the task's logs go, and metrics of the scan."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pyspark_kafka_log.losses import SAID, Losses
+from pyspark_kafka_log.options import default_columns, parse
+from pyspark_kafka_log.source import KafkaLogReader
+
+from .logs import flipped, numbered, write
+
+
+def three(directory: Path) -> tuple[int, int]:
+    """A log of three batches, the second with a wrong checksum. Where that lies."""
+    ends = [len(numbered(4, n)) for n in (1, 2)]
+    write(directory, "t", 0, 0, flipped(numbered(4, 3), ends[1] - 3))
+    return ends[0], ends[1]
+
+
+def said(directory: Path, mode: str, view: str | None = None) -> list[str]:
+    options = parse({"path": str(directory), "mode": mode})
+    reader = KafkaLogReader(options, default_columns(options))
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        for task in reader.partitions():
+            list(reader.read(task))
+    return [str(one.message) for one in found]
+
+
+def test_a_batch_that_is_left_out(directory: Path) -> None:
+    start, end = three(directory)
+    (told,) = said(directory, "DROPMALFORMED")
+    assert told.startswith(
+        f"kafka-log: {end - start} bytes in 1 places could not be read whole, or are left out: "
+    )
+    assert f": bytes {start} to {end}: a batch that is left out: stored checksum" in told
+
+
+def test_bytes_that_are_no_batch(directory: Path) -> None:
+    good = numbered(4, 2)
+    middle = len(good) // 2
+    write(directory, "t", 0, 0, good[:middle] + b"\xff" * 100 + good[middle:])
+    for mode in ("PERMISSIVE", "DROPMALFORMED"):
+        (told,) = said(directory, mode)
+        assert told.startswith(
+            "kafka-log: 100 bytes in 1 places could not be read whole, or are left out: "
+        )
+        assert f": bytes {middle} to {middle + 100}: " in told
+
+
+def test_what_is_good_says_nothing(directory: Path) -> None:
+    write(directory, "t", 0, 0, numbered(4, 2))
+    for mode in ("FAILFAST", "PERMISSIVE", "DROPMALFORMED"):
+        assert said(directory, mode) == []
+
+
+def test_many_places_are_counted() -> None:
+    from kafka_log.segment.model import Lost
+
+    losses = Losses()
+    for i in range(SAID + 5):
+        losses.add(Path("x.log"), Lost(i, i + 1, f"why {i}"))
+    with pytest.warns(
+        UserWarning, match=rf"^kafka-log: {SAID + 5} bytes in .*; and 5 places more$"
+    ):
+        losses.warn()
+
+
+def metrics(frame: Any) -> dict[str, int]:
+    """Those of the scan that a query has run."""
+    execution = frame._jdf.queryExecution()
+    frame._jdf.queryExecution().toRdd().count()
+    plan = execution.executedPlan()
+    while not plan.children().isEmpty():
+        plan = plan.children().head()
+    found = plan.metrics()
+    return {name: found.apply(name).value() for name in ("lostBytes", "lostRanges")}
+
+
+@pytest.mark.spark
+def test_metrics_of_the_scan(session: SparkSession, directory: Path) -> None:
+    start, end = three(directory)
+    source = session.read.format("kafka-log").option("mode", "DROPMALFORMED")
+    for frame in (source.load(str(directory)), source.load(str(directory)).select("value")):
+        assert metrics(frame) == {"lostBytes": end - start, "lostRanges": 1}
+    good = session.read.format("kafka-log").option("mode", "PERMISSIVE").load(str(directory))
+    assert metrics(good)["lostRanges"] in (0, 1)
