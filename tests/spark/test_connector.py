@@ -145,3 +145,32 @@ def test_the_conf_at_start(session: SparkSession, home: Path) -> None:
     session.conf.set("spark.tests.format", "kafka-log-python")
     rows = load(session, LOGS).count()
     assert python("-c", AT_START, path, str(LOGS)).split() == [str(rows), "True"]
+
+
+NOTEBOOK = """
+import sys
+from pyspark.sql import SparkSession
+import pyspark_kafka_log
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+pyspark_kafka_log.enable(spark)
+print(spark.read.format("kafka-log").load(sys.argv[1]).count())
+"""
+
+
+@pytest.mark.slow
+def test_a_driver_that_is_no_python(session: SparkSession) -> None:
+    """``PYSPARK_DRIVER_PYTHON=jupyter``: Spark's own Python sources start workers with it."""
+    roots = [str(ROOT / name) for name in ("generator", "generated", "pipeline")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(roots)}
+    environment["PYSPARK_DRIVER_PYTHON"] = "jupyter"
+    done = subprocess.run(
+        [sys.executable, "-c", NOTEBOOK, str(LOGS)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    session.conf.set("spark.tests.format", "kafka-log-python")
+    assert int(done.stdout) == load(session, LOGS).count()

@@ -121,7 +121,8 @@ def _compiled(jvm: Any, texts: dict[str, str], scratch: Path) -> Path:
 
 
 def _janino(jvm: Any, java: Sequence[Path], classes: Path) -> None:
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    # Spark's own loader: that of the thread may know an older jar of ours.
+    loader = jvm.java.lang.Class.forName("org.apache.spark.SparkContext").getClassLoader()
     compiler = jvm.org.codehaus.janino.Compiler()
     compiler.setIClassLoader(jvm.org.codehaus.janino.ClassLoaderIClassLoader(loader))
     compiler.setDestinationDirectory(jvm.java.io.File(str(classes)), False)

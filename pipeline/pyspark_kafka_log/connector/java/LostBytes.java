@@ -4,7 +4,7 @@ import org.apache.spark.sql.connector.metric.CustomSumMetric;
 
 /** A metric of a scan. Spark makes one by its name. */
 public class LostBytes extends CustomSumMetric {
-    static final String NAME = "lostBytes";
+    public static final String NAME = "lostBytes";
 
     public LostBytes() {
     }

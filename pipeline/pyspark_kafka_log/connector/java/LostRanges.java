@@ -4,7 +4,7 @@ import org.apache.spark.sql.connector.metric.CustomSumMetric;
 
 /** A metric of a scan. Spark makes one by its name. */
 public class LostRanges extends CustomSumMetric {
-    static final String NAME = "lostRanges";
+    public static final String NAME = "lostRanges";
 
     public LostRanges() {
     }

@@ -113,7 +113,7 @@ class PythonWorker {
         try {
             return ByteBuffer.wrap(chunks.readAllBytes());
         } catch (PythonError e) {
-            throw e.ofPlanning(String.valueOf(request.get("ask")));
+            throw e.ofPlanning("schema".equals(request.get("ask")) ? "infer the schema of" : "plan");
         } catch (IOException e) {
             broken = true;
             throw new UncheckedIOException(e);
