@@ -122,7 +122,10 @@ def _refusals(
         refused[name] = old & (data[name] != 0)
     horizon = columns["delete_horizon"].valid
     refused["delete_horizon"] = old & (horizon if horizon is not None else np.ones(n, np.bool_))
+    # No reader takes a wrapper of version 1 whose offset is below that of its last message, which is relative to its first one.
+    wrapped = (version == 1) & (codec != 0)
     perhaps = {
+        "offset": wrapped & bool((wrapped & (data["offset"] < 0)).any()),
         "base_offset": old & (codec != 0) & (delta != 0),
         "sequence": after | (v2 & too_far & (sequence >= 0)),
     }

@@ -81,6 +81,6 @@ def test_a_broker_with_a_tier_is_healthy(running: Running) -> None:
 def test_other_commands_read_the_tier(running: Running) -> None:
     (partition,) = running[1].glob("kafka-tiered-storage/*")
     log = LogDirectory(partition)
-    assert log.stat().column("problems").to_pylist() == [[]]
+    assert log.stat().column("problems").to_pylist() == [0]
     found = log.txn().column("state").to_pylist()
     assert found.count("aborted") >= 4
