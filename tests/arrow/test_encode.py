@@ -407,3 +407,18 @@ def program(text: str, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = dict(os.environ, PYTHONPATH=path, **variables)
     command = [sys.executable, "-c", text]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+FAR = (-(1 << 63), -5, -1, 0, 1, (1 << 63) - 1)
+
+
+@pytest.mark.parametrize("offsets", [(a, b) for a in FAR for b in FAR])
+def test_differences_that_wrap_around(offsets: tuple[int, int]) -> None:
+    """A wrapper is written where its readers take it, also where offsets relative to its first one have no place in 64 bits."""
+    whole = pa.table({"offset": pa.array(offsets, pa.int64())})
+    try:
+        data = written(whole, magic=1, codec="gzip")
+    except RowRefused:
+        assert min(offsets) < 0
+    else:
+        assert decoded(data, ["offset"]).column("offset").to_pylist() == list(offsets)

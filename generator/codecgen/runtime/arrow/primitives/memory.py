@@ -93,10 +93,12 @@ if JIT:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def wrap_64(typing: Any, value: Any) -> Any:
-        """Two's complement of 64 bits, which machine code has anyway."""
+        """Two's complement of 64 bits, which machine code has anyway. The optimizer must not see through it: it takes sums for such
+        that do not wrap, and would compare what they are made of instead."""
 
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return args[0]
+            i64 = ir.IntType(64)
+            return builder.asm(ir.FunctionType(i64, [i64]), "", "=r,0", [args[0]], False)
 
         return types.int64(types.int64), code
 
