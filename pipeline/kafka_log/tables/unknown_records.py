@@ -10,8 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from codecgen.runtime.errors import ValueRefused, Where
-from kafka_codecs import METADATA_BODY, REMOTE_LOG_METADATA_BODY
+from codecgen.runtime.errors import CodecError, ValueRefused, Where
+from codecgen.runtime.located_bytes import Session, Source
+from kafka_codecs import (
+    METADATA_BODY,
+    METADATA_RECORD,
+    REMOTE_LOG_METADATA_BODY,
+    REMOTE_LOG_METADATA_RECORD,
+)
 from kafka_log.disk.directory import Segment
 from kafka_log.tables.own_topics import CLUSTER_METADATA, REMOTE_LOG_METADATA
 
@@ -24,7 +30,7 @@ _KNOWN: Mapping[str, Mapping[int, Mapping[int, object]]] = {
     for topic, bodies in _FRAMED.items()
 }
 
-_SHIFTS = (0, 7, 14, 21, 28)
+_FRAMES = {CLUSTER_METADATA: METADATA_RECORD, REMOTE_LOG_METADATA: REMOTE_LOG_METADATA_RECORD}
 _NUMBERS = 3
 """Numbers of a frame: its version, the type of the record and its version."""
 
@@ -54,20 +60,15 @@ def unknown(topic: str, value: bytes | None) -> str | None:
     """Why a record cannot be known, None where its type and version are. What is no frame is left to its codec."""
     if value is None:
         return "it has no value"
-    numbers = []
-    at = 0
-    for _ in range(_NUMBERS):
-        number = 0
-        for shift in _SHIFTS:
-            if at >= len(value):
-                return None
-            byte = value[at]
-            at += 1
-            number |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                break
-        numbers.append(number)
-    _, kind, version = numbers
+    frame = _FRAMES[topic]
+    source = Source(value, Session(strict=False))
+    said: dict[str, int] = {}
+    try:
+        for field in frame.fields[:_NUMBERS]:
+            said[field.name] = int(field.codec.read(source, said))
+    except CodecError:
+        return None
+    kind, version = said["api_key"], said["version"]
     versions = _KNOWN[topic].get(kind)
     if versions is None:
         return f"no record has the type {kind}, as far as is known"
