@@ -145,10 +145,13 @@ def test_the_replicas_were_not_the_same(election: Election) -> None:
     assert len(ahead) > common < len(elected)
     keys = {row["key"] for row in ahead[common:]}
     assert keys.isdisjoint(row["key"] for row in elected[common:])
-    epochs = LEADER_EPOCH_CHECKPOINT.parse(
-        (election.left["truncated"] / f"{TOPIC}-0" / "leader-epoch-checkpoint").read_bytes()
-    ).epochs
-    assert epochs is not None and len(epochs) >= 2
+    assert len(leader_epochs(election.left["truncated"])) >= 2
+
+
+def leader_epochs(log_dir: Path) -> list[int]:
+    """The epochs in which a replica's log was written, in order."""
+    file = log_dir / f"{TOPIC}-0" / "leader-epoch-checkpoint"
+    return [entry.epoch for entry in LEADER_EPOCH_CHECKPOINT.parse(file.read_bytes()).epochs or ()]
 
 
 @pytest.mark.parametrize("name", ["behind", "ahead", "elected", "truncated", "stopped"])
@@ -162,7 +165,8 @@ def test_the_metadata_tells_of_the_leaders(election: Election) -> None:
     assert [row["change"] for row in changes] == ["added"]
     (row,) = log.metadata("partitions").to_pylist()
     assert row["replicas"] == [2, 3]
-    assert row["leader_epoch"] >= 3
+    # How many elections there were besides depends on how soon the controller misses a node.
+    assert row["leader_epoch"] >= leader_epochs(election.left["truncated"])[-1] > 0
 
 
 def test_diff_says_what_happened(election: Election) -> None:
