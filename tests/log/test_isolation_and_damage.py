@@ -17,7 +17,7 @@ from kafka_log.disk import transactions as subject
 from kafka_log.disk.transactions import Transactions, transactions
 from tests.log.histories import History, Written, history
 
-QUICK, MANY = 150, 2000
+QUICK, MANY = 60, 2000
 FRAMES = ("zeros", "high", "noise")
 """Ways to destroy a batch so that no header is left."""
 KINDS = (*FRAMES, "body", "producer", "length", "cut", "gap")
