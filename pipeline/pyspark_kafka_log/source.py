@@ -34,7 +34,7 @@ class DefaultSource(DataSource):
         return "kafka-log"
 
     def schema(self) -> StructType:
-        options = parse(self.options)
+        options = parse(self.options, batch=False)
         if options.ignored:
             told = ", ".join(options.ignored)
             warnings.warn(

@@ -15,8 +15,10 @@ from kafka_log import DirectoryError, Policy, discover
 from kafka_log.disk.transactions import Transaction, transactions
 from kafka_log.segment.row_selection import Aborted, RowSelection
 from kafka_log.tables.splits import Scan, Split, read_split
+from pyspark_kafka_log.cuts import boundaries, split
+from pyspark_kafka_log.logs import expand
 from pyspark_kafka_log.options import OptionError, parse
-from pyspark_kafka_log.plan import boundaries, expand, plan, split
+from pyspark_kafka_log.plan import plan
 
 from .logs import batch, build, numbered, vector, write
 
