@@ -14,6 +14,7 @@
 | ``columns`` | exactly these columns, with commas between | |
 | ``view`` | ``offsets``, ``groups``, ...: what the records of one of Kafka's own topics say, in the place of these | |
 | ``includeControlRecords`` | ``true`` reads transaction markers and the like as rows too | ``false`` |
+| ``includeDeletedRecords`` | ``true`` reads records before the log start offset too, which DeleteRecords has cut off | ``false`` |
 | ``mode`` | ``FAILFAST``, ``PERMISSIVE``, ``DROPMALFORMED`` | ``FAILFAST`` |
 | ``policy`` | ``kafka``, ``strict``, ``salvage`` | by ``mode`` |
 | ``replicas`` | ``error``, ``keep``: what to do when two directories hold one partition | ``error`` |

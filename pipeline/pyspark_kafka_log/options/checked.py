@@ -70,6 +70,7 @@ def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
         selection=Selection(
             isolation=_isolation(of),
             control_records=of[table.INCLUDE_CONTROL_RECORDS],
+            deleted_records=of[table.INCLUDE_DELETED_RECORDS],
             policy=policy,
             on_damage=on_damage,
         ),

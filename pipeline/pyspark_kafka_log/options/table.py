@@ -43,6 +43,7 @@ INCLUDE_METADATA = Option("includeMetadata", values.boolean, False)
 COLUMNS: Option[tuple[str, ...] | None] = Option("columns", values.names, None)
 VIEW: Option[str | None] = Option("view", values.one_of(*VIEWS), None)
 INCLUDE_CONTROL_RECORDS = Option("includeControlRecords", values.boolean, False)
+INCLUDE_DELETED_RECORDS = Option("includeDeletedRecords", values.boolean, False)
 MODE = Option("mode", values.mode, MODES["FAILFAST"])
 POLICY: Option[Any] = Option("policy", values.policy, None)
 REPLICAS = Option("replicas", values.one_of("error", "keep"), "error")
@@ -68,6 +69,7 @@ READING: tuple[Option[Any], ...] = (
     COLUMNS,
     VIEW,
     INCLUDE_CONTROL_RECORDS,
+    INCLUDE_DELETED_RECORDS,
     MODE,
     POLICY,
     REPLICAS,
