@@ -46,6 +46,7 @@ INCLUDE_CONTROL_RECORDS = Option("includeControlRecords", values.boolean, False)
 INCLUDE_DELETED_RECORDS = Option("includeDeletedRecords", values.boolean, False)
 MODE = Option("mode", values.mode, MODES["FAILFAST"])
 POLICY: Option[Any] = Option("policy", values.policy, None)
+CORRUPT_RECORD = Option("columnNameOfCorruptRecord", values.column, "_corrupt_record")
 REPLICAS = Option("replicas", values.one_of("error", "keep"), "error")
 SPLIT_BYTES = Option("splitBytes", values.number, 128 << 20)
 MIN_PARTITIONS: Option[int | None] = Option("minPartitions", values.number, None)
@@ -72,6 +73,7 @@ READING: tuple[Option[Any], ...] = (
     INCLUDE_DELETED_RECORDS,
     MODE,
     POLICY,
+    CORRUPT_RECORD,
     REPLICAS,
     SPLIT_BYTES,
     MIN_PARTITIONS,
