@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kafka_log.tables.scanning import read_table, scan, scan_batches
     from kafka_log.tables.selection import Selection
     from kafka_log.write.encoding import encode, write_segment
+    from kafka_log.write.log_tables import write_log
 
 __all__ = [
     "Batch",
@@ -33,6 +34,7 @@ __all__ = [
     "read_table",
     "scan",
     "scan_batches",
+    "write_log",
     "write_segment",
 ]
 
@@ -41,6 +43,7 @@ _LATER = {
     **dict.fromkeys(("read_table", "scan", "scan_batches"), "kafka_log.tables.scanning"),
     "Selection": "kafka_log.tables.selection",
     **dict.fromkeys(("encode", "write_segment"), "kafka_log.write.encoding"),
+    "write_log": "kafka_log.write.log_tables",
 }
 """What needs pyarrow and numpy, or the codecs, which are imported when it is asked for."""
 
