@@ -179,6 +179,10 @@ class SinkRows:
     ) -> Any:
         """The partition of each row of a topic."""
         count = self.job.partitions_of(topic)
+        there = self.job.counts.get(topic, 0)
+        if count < there and not self.job.overwrite:
+            told = f"{topic} has {there} partitions: with {count} its keys would go elsewhere"
+            raise SinkError(told)
         found = np.full(len(here), -1, np.int64)
         if "partition" in given:
             column = given["partition"].cast(pa.int64()).take(pa.array(here))
