@@ -36,6 +36,11 @@ class FormatError(ValueError):
         return f"{self.name}: {self.reason}"
 
 
+def now_ms() -> int:
+    """The time, as timestamps of records say it."""
+    return time.time_ns() // 1_000_000
+
+
 def is_topic(name: str) -> bool:
     """Whether Kafka allows a topic of this name."""
     return _TOPIC.match(name) is not None and name not in (".", "..")
@@ -111,7 +116,7 @@ class WriteJob:
     passed: tuple[str, ...] = ()
     """Columns that rows may have, and that are not written."""
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
-    created_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
+    created_ms: int = field(default_factory=now_ms)
 
     def partitions_of(self, topic: str) -> int:
         """Over how many partitions the records of a topic are spread."""
