@@ -19,6 +19,7 @@ from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import Options, default_columns, parse
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.schema import projection, spark_schema, types_of
+from pyspark_kafka_log.writing import KafkaLogStreamWriter, KafkaLogWriter, job_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +33,8 @@ PROBLEM = "problem"
 
 
 class DefaultSource(DataSource):
-    """``spark.read.format("kafka-log").load(path)``. ``pyspark_kafka_log.options`` describes the options."""
+    """``spark.read.format("kafka-log").load(path)``, ``df.write.format("kafka-log").save(path)``. ``pyspark_kafka_log.options`` describes
+    the options of the one, ``pyspark_kafka_log.write_options`` those of the other."""
 
     @classmethod
     def name(cls) -> str:
@@ -54,6 +56,12 @@ class DefaultSource(DataSource):
         kind = FilteredReader if PUSHES in sys.modules else KafkaLogReader
         types = types_of(options.view, options.corrupt_record)
         return kind(options, projection(schema, types))
+
+    def writer(self, schema: StructType, overwrite: bool) -> KafkaLogWriter:
+        return KafkaLogWriter(job_of(self.options, schema, overwrite))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> KafkaLogStreamWriter:
+        return KafkaLogStreamWriter(job_of(self.options, schema, overwrite))
 
 
 class Task(InputPartition):
