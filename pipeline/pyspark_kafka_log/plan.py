@@ -73,10 +73,13 @@ def _splits(log: Log, options: Options, query: Pushed, split_bytes: int) -> Iter
         )
     else:
         wanted = wanted.but(offsets=of_options)  # columns of a view have these names too
-    rows = PartitionRows(wanted, options.engine, of_view=options.view is not None).of(log)
-    first, end = rows.offsets
+    of_log = PartitionRows(wanted, options.engine, of_view=options.view is not None)
     following = dict(pairwise(log.segments))
-    for segment in within_offsets(log.segments, rows.offsets):
+    for segment in of_log.segments(log):
+        rows = of_log.of(log, segment.state)
+        first, end = rows.offsets
+        if not within_offsets([segment], rows.offsets):
+            continue  # it lies behind the last stable offset
         # Tasks carry only the transactions that have records in their segment.
         after = following[segment].base_offset if segment in following else 1 << 63
         here = replace(rows, aborted=rows.aborted.between(segment.base_offset, after))

@@ -189,6 +189,19 @@ def test_offsets_for_all_partitions_and_no_others(broker: Path, name: str, value
         slices(path=str(broker), **{name: value})
 
 
+@pytest.mark.parametrize("options", [{}, {"isolationLevel": "read_committed"}])
+def test_earliest_is_the_log_start_offset(broker: Path, options: dict[str, str]) -> None:
+    (broker / "log-start-offset-checkpoint").write_text("0\n1\na 0 13\n")
+    path = str(broker / "a-0")
+    assert offsets(slices(path=path, **options)) == list(range(13, 30))
+    assert len(slices(path=path, **options)) == 2
+    everything = slices(path=path, includeDeletedRecords="true", **options)
+    assert offsets(everything) == list(range(30))
+    for first in (-2, 0, 12, 13):
+        start = f'{{"a":{{"0":{first}}}}}'
+        assert offsets(slices(path=path, startingOffsets=start, **options))[0] == 13
+
+
 # ---------------------------------------------------------------- splitting
 
 

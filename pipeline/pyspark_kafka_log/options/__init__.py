@@ -14,8 +14,10 @@
 | ``columns`` | exactly these columns, with commas between | |
 | ``view`` | ``offsets``, ``groups``, ...: what the records of one of Kafka's own topics say, in the place of these | |
 | ``includeControlRecords`` | ``true`` reads transaction markers and the like as rows too | ``false`` |
+| ``includeDeletedRecords`` | ``true`` reads records before the log start offset too, which DeleteRecords has cut off | ``false`` |
 | ``mode`` | ``FAILFAST``, ``PERMISSIVE``, ``DROPMALFORMED`` | ``FAILFAST`` |
 | ``policy`` | ``kafka``, ``strict``, ``salvage`` | by ``mode`` |
+| ``columnNameOfCorruptRecord`` | the column of a schema of your own, a string, that gets what ``problem`` says | ``_corrupt_record`` |
 | ``replicas`` | ``error``, ``keep``: what to do when two directories hold one partition | ``error`` |
 | ``splitBytes`` | larger segments are read by more than one task | 128 MiB |
 | ``batchRows`` | rows in one Arrow batch, at most | 16384 |

@@ -32,6 +32,7 @@ class Options:
     selection: Selection = field(default_factory=lambda: Selection(on_damage="raise"))
     """Which records are wanted, but for their offsets and topics, and what becomes of damage."""
     columns: tuple[str, ...] | None = None
+    corrupt_record: str = table.CORRUPT_RECORD.default
     view: str | None = None
     include_headers: bool = False
     include_metadata: bool = False
@@ -70,10 +71,12 @@ def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
         selection=Selection(
             isolation=_isolation(of),
             control_records=of[table.INCLUDE_CONTROL_RECORDS],
+            deleted_records=of[table.INCLUDE_DELETED_RECORDS],
             policy=policy,
             on_damage=on_damage,
         ),
         columns=columns,
+        corrupt_record=of[table.CORRUPT_RECORD],
         view=view,
         include_headers=headers,
         include_metadata=metadata,

@@ -43,8 +43,10 @@ INCLUDE_METADATA = Option("includeMetadata", values.boolean, False)
 COLUMNS: Option[tuple[str, ...] | None] = Option("columns", values.names, None)
 VIEW: Option[str | None] = Option("view", values.one_of(*VIEWS), None)
 INCLUDE_CONTROL_RECORDS = Option("includeControlRecords", values.boolean, False)
+INCLUDE_DELETED_RECORDS = Option("includeDeletedRecords", values.boolean, False)
 MODE = Option("mode", values.mode, MODES["FAILFAST"])
 POLICY: Option[Any] = Option("policy", values.policy, None)
+CORRUPT_RECORD = Option("columnNameOfCorruptRecord", values.column, "_corrupt_record")
 REPLICAS = Option("replicas", values.one_of("error", "keep"), "error")
 SPLIT_BYTES = Option("splitBytes", values.number, 128 << 20)
 MIN_PARTITIONS: Option[int | None] = Option("minPartitions", values.number, None)
@@ -68,8 +70,10 @@ READING: tuple[Option[Any], ...] = (
     COLUMNS,
     VIEW,
     INCLUDE_CONTROL_RECORDS,
+    INCLUDE_DELETED_RECORDS,
     MODE,
     POLICY,
+    CORRUPT_RECORD,
     REPLICAS,
     SPLIT_BYTES,
     MIN_PARTITIONS,

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from kafka_log import Policy
 from kafka_log.segment.model import OnDamage
+from kafka_log.tables.columns import COLUMNS
 
 S = TypeVar("S", bound=str)
 
@@ -95,6 +96,13 @@ def pattern(name: str, value: str) -> str:
         re.compile(value)
     except re.error as error:
         raise OptionError(name, f"{value!r} is no regular expression: {error}") from None
+    return value
+
+
+def column(name: str, value: str) -> str:
+    """The name of a column that there is not yet."""
+    if not value.strip() or value.lower() in {known.lower() for known in COLUMNS}:
+        raise OptionError(name, f"a name that no other column has is expected, not {value!r}")
     return value
 
 
