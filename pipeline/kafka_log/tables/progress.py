@@ -29,6 +29,9 @@ from kafka_log.tables.selection import Selection
 FINGERPRINT = 61
 """Bytes of a batch by which it is known again: those of a header, with its checksum."""
 
+KEPT = 8
+"""Positions of a partition that are kept in mind."""
+
 Key = tuple[str, int]
 """Topic and partition."""
 
@@ -50,6 +53,8 @@ class _Known:
     last: Placed | None
     fingerprint: bytes
     end: Position
+    kept: tuple[Position, ...] = ()
+    """Positions before which the log is known to be what it was."""
     stable: int | None = None
 
 
@@ -65,43 +70,50 @@ class Ends:
         self._known: dict[Key, _Known] = {}
 
     def of(self, key: Key, log: Log) -> Position | None:
-        """Where reading of a log ends now: after its last whole batch; with ``read_committed`` where its oldest open transaction begins.
+        """Where a log ends now: after its last whole batch. None when the file is gone by now.
 
-        None when the file is gone by now. What a broker leaves at the end of the segment that it writes to waits. Raises CodecError for
-        damage after the last entry of the index, where that is an error.
+        What a broker leaves at the end of the segment that it writes to waits. Raises CodecError for damage after the last entry of the
+        index, where that is an error.
         """
-        last = log.segments[-1]
         try:
-            known = self._refreshed(key, log, last)
+            return self._refreshed(key, log).end
         except FileNotFoundError:
             return None
-        except UnreadableError as error:
-            if not os.path.lexists(last.path):
-                return None
-            raise error
+        except UnreadableError:
+            if os.path.lexists(log.segments[-1].path):
+                raise
+            return None
+
+    def readable(self, key: Key, log: Log, end: Position) -> Position:
+        """How far a log that ends at ``end``, as :meth:`of` says, can be read: with ``read_committed`` to where its oldest open
+        transaction begins."""
         if self._wanted.isolation != "read_committed":
-            return known.end
+            return end
+        known = self._known[key]
         if known.stable is None:
             known = replace(known, stable=self._stable(log, known.end.offset))
             self._known[key] = known
-        stable = known.stable
-        assert stable is not None
-        if stable >= known.end.offset:
-            return known.end
-        return self.at(log, stable)
+        assert known.stable is not None
+        return end if known.stable >= end.offset else self.at(key, log, known.stable)
 
-    def at(self, log: Log, offset: int) -> Position:
+    def at(self, key: Key, log: Log, offset: int) -> Position:
         """An offset with its leader epoch."""
+        known = self._known.get(key)
+        for position in () if known is None else (*known.kept, known.end):
+            if position.offset == offset:
+                return position
         try:
             found = last_before(log.segments, offset, self._wanted)
         except CodecError:
             found = None
-        return Position(offset, NO_EPOCH if found is None else found.leader_epoch)
+        made = Position(offset, NO_EPOCH if found is None else found.leader_epoch)
+        self._keep(key, made)
+        return made
 
-    def diverged(self, log: Log, position: Position, end: Position) -> int | None:
+    def diverged(self, key: Key, log: Log, position: Position, end: Position) -> int | None:
         """Where a log that was read up to a position, and ends at ``end``, became another one before it: a leader without all of its
         records truncated it. None when it did not, as far as batches say."""
-        now = self.at(log, position.offset).leader_epoch
+        now = self.at(key, log, position.offset).leader_epoch
         known = position.leader_epoch
         if end.offset >= position.offset and not NO_EPOCH < known < now:
             return None
@@ -113,9 +125,15 @@ class Ends:
                 later = None
         return min(end.offset, position.offset, position.offset if later is None else later)
 
+    def _keep(self, key: Key, position: Position) -> None:
+        known = self._known.get(key)
+        if known is not None:
+            self._known[key] = replace(known, kept=(*known.kept[1 - KEPT :], position))
+
     # ------------------------------------------------------------ one partition
 
-    def _refreshed(self, key: Key, log: Log, last: Segment) -> _Known:
+    def _refreshed(self, key: Key, log: Log) -> _Known:
+        last = log.segments[-1]
         said = os.stat(last.path)  # noqa: PTH116
         known = self._known.get(key)
         name = os.fspath(last.path)
@@ -125,7 +143,11 @@ class Ends:
             said.st_mtime_ns,
         ):
             return known
-        found = self._last_batch(replace(last, size=said.st_size), known)
+        goes_on = known is not None and _is_there_still(log, known)
+        start = None
+        if known is not None and known.last is not None and goes_on and known.path == name:
+            start = known.last.position
+        found = self._last_batch(replace(last, size=said.st_size), start)
         before = found
         for segment in reversed(log.segments[:-1]) if found is None else ():
             before = self._last_batch(segment, None)
@@ -145,23 +167,15 @@ class Ends:
             found,
             b"" if found is None else _fingerprint(last, found),
             Position(offset, epoch),
+            (*known.kept[1 - KEPT :], known.end) if known is not None and goes_on else (),
         )
         self._known[key] = made
         return made
 
-    def _last_batch(self, segment: Segment, known: _Known | None) -> Placed | None:
-        """The last whole batch of a segment: from the one that was the last before on, else from where the index ends."""
-        start = 0
-        if (
-            known is not None
-            and known.last is not None
-            and known.path == os.fspath(segment.path)
-            and known.last.end <= segment.size
-            and _fingerprint(segment, known.last) == known.fingerprint
-        ):
-            start = known.last.position
-        elif segment.size > SMALL:
-            start = first_position(segment, MAX_OFFSET, None)
+    def _last_batch(self, segment: Segment, start: int | None) -> Placed | None:
+        """The last whole batch of a segment, from a batch on, or else from where the index ends."""
+        if start is None:
+            start = first_position(segment, MAX_OFFSET, None) if segment.size > SMALL else 0
         found = self._walk(segment, start)
         return self._walk(segment, 0) if found is None and start else found
 
@@ -184,6 +198,19 @@ class Ends:
             engine=self._engine,
         )
         return end if found.last_stable_offset is None else min(found.last_stable_offset, end)
+
+
+def _is_there_still(log: Log, known: _Known) -> bool:
+    """Whether the batch that was the last one lies where it lay: then all before it is what it was."""
+    last = known.last
+    for segment in reversed(log.segments):
+        if os.fspath(segment.path) == known.path:
+            return (
+                last is not None
+                and last.end <= os.stat(segment.path).st_size  # noqa: PTH116
+                and _fingerprint(segment, last) == known.fingerprint
+            )
+    return False
 
 
 def _fingerprint(segment: Segment, batch: Placed) -> bytes:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kafka_log.tables.progress import NO_EPOCH, Key, Position
+from kafka_log.tables.batch_places import NO_EPOCH
+from kafka_log.tables.progress import Key, Position
 
 EPOCHS = "@leaderEpochs"
 """No topic can be called so."""
