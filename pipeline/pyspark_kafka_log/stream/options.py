@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pyspark_kafka_log.options import LATEST, Bound, Offsets, OptionError, Options, parse, values
+from pyspark_kafka_log.options.table import LIMITS
 from pyspark_kafka_log.stream.admission import Limits
 from pyspark_kafka_log.stream.offsets import EPOCHS
-
-LIMITS = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
-"""Options that mean nothing in a batch query."""
 
 _TIMES = (
     "startingTimestamp",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
@@ -68,3 +69,19 @@ def _cut(part: Split, enough: int, options: Options) -> Iterator[Split]:
         start, stop = max(one.start, part.start), min(one.stop, part.stop)
         if start < stop:
             yield replace(part, start=start, stop=stop)
+
+
+def there_still(splits: Iterable[Split], *, fails: bool) -> tuple[Split, ...]:
+    """The splits of a task where its files are by now: brokers rename what they delete, and delete it a minute later. What is gone is left out
+    with a warning, unless that ``fails`` a stream: then whoever reads it meets it."""
+    out = []
+    for part in splits:
+        path = part.segment.path
+        deleted = path.with_name(path.name + ".deleted")
+        if not path.exists() and deleted.exists():
+            part = replace(part, segment=replace(part.segment, path=deleted))
+        elif not (fails or path.exists()):
+            warnings.warn(f"kafka-log: data is lost: {path} is gone", stacklevel=2)
+            continue
+        out.append(part)
+    return tuple(out)

@@ -15,7 +15,7 @@ from kafka_log.tables.progress import Ends, Key, Position
 from kafka_log.tables.splits import Split
 from pyspark_kafka_log.logs import Log, chosen, find_logs, matching
 from pyspark_kafka_log.options import EARLIEST, LATEST, OptionError
-from pyspark_kafka_log.stream.admission import Pace, behind, cut
+from pyspark_kafka_log.stream.admission import Limits, Pace, behind, cut
 from pyspark_kafka_log.stream.offsets import Positions, from_json, name, to_json
 from pyspark_kafka_log.stream.options import StreamOptions
 from pyspark_kafka_log.stream.planning import plan_between
@@ -82,12 +82,20 @@ class LogStream:
             out[key] = self._position(log, offset)
         return to_json(out)
 
+    @property
+    def limits(self) -> Limits:
+        """What the options say of the size of micro-batches."""
+        return self._options.limits
+
     def latest(self, start: Any, *, limited: bool) -> dict[str, Any]:
         """Where the next micro-batch ends that begins at ``start``: at the end of all that there is, or as ``limited`` by the options.
-        It is ``start`` itself where there is nothing to read yet.
+        It is ``start`` itself where there is nothing to read yet. Where ``start`` is None nobody knows it: then it is the end of all.
 
         Raises :class:`DataLossError`, and CodecError for damage that is met.
         """
+        if start is None:
+            self._last = self._ended(self._logs({}), {})[0]
+            return to_json(self._last)
         positions = from_json(start)
         logs = self._logs(positions)
         now, losses = self._ended(logs, positions)

@@ -67,7 +67,7 @@ public class KafkaLogSource implements TableProvider, DataSourceRegister {
         }
 
         public Set capabilities() {
-            return EnumSet.of(TableCapability.BATCH_READ);
+            return EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ);
         }
 
         public ScanBuilder newScanBuilder(CaseInsensitiveStringMap given) {
