@@ -85,28 +85,37 @@ def _logs(partition: Partition) -> Iterator[Log]:
 
 
 def chosen(logs: Sequence[Log], options: Options) -> list[Log]:
-    """The logs that the options name. Raises :class:`OptionError` for names that are not there."""
+    """The logs that the options name. Raises :class:`OptionError` for names that are not there, and for those that are there twice."""
     topics = sorted({log.topic for log in logs})
     if options.subscribe is not None:
         missing = sorted(set(options.subscribe) - set(topics))
         if missing:
             raise OptionError("subscribe", _not_there("topic", missing, topics))
-        logs = [log for log in logs if log.topic in options.subscribe]
-    elif options.subscribe_pattern is not None:
-        pattern = re.compile(options.subscribe_pattern)
-        logs = [log for log in logs if pattern.fullmatch(log.topic)]
     elif options.assign is not None:
         absent = sorted(options.assign - {log.key for log in logs})
         if absent:
             names = [f"{topic}-{number}" for topic, number in absent]
             known = [f"{log.topic}-{log.partition}" for log in logs]
             raise OptionError("assign", _not_there("partition", names, known))
-        logs = [log for log in logs if log.key in options.assign]
+    found = matching(logs, options)
+    _check_offsets("startingOffsets", options.starting_offsets, found)
+    _check_offsets("endingOffsets", options.ending_offsets, found)
+    return found
+
+
+def matching(logs: Sequence[Log], options: Options) -> list[Log]:
+    """Those of the logs that the options name, which need not all be there. Raises :class:`OptionError` for one that is there twice."""
+    found = list(logs)
+    if options.subscribe is not None:
+        found = [log for log in found if log.topic in options.subscribe]
+    elif options.subscribe_pattern is not None:
+        pattern = re.compile(options.subscribe_pattern)
+        found = [log for log in found if pattern.fullmatch(log.topic)]
+    elif options.assign is not None:
+        found = [log for log in found if log.key in options.assign]
     if not options.keep_replicas:
-        _check_replicas(logs)
-    _check_offsets("startingOffsets", options.starting_offsets, logs)
-    _check_offsets("endingOffsets", options.ending_offsets, logs)
-    return list(logs)
+        _check_replicas(found)
+    return found
 
 
 def _not_there(what: str, missing: Sequence[str], known: Sequence[str]) -> str:

@@ -14,8 +14,9 @@ from pyspark_kafka_log.export.state import ExportError, State
 from pyspark_kafka_log.export.targets import Target
 from pyspark_kafka_log.export.writing import PARTITION_COLUMNS, Job, Told, read_columns
 from pyspark_kafka_log.filters import EVERY_ROW, Pushed
+from pyspark_kafka_log.logs import chosen, find_logs
 from pyspark_kafka_log.options import EARLIEST, Options, default_columns
-from pyspark_kafka_log.plan import chosen, find_logs, plan
+from pyspark_kafka_log.plan import plan
 
 BATCH_ROWS = 65_536
 
