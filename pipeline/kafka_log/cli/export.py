@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -15,9 +14,11 @@ from kafka_log.cli.common import (
     PROBLEMS,
     found,
 )
+from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import RECORDS, add_selection, selection_of
 from kafka_log.disk.directory import Partition
 from kafka_log.segment.model import Policy
+from kafka_log.segment.places import local_path
 
 HELP = "write each partition to a file: Parquet, Arrow, JSON lines, CSV"
 EXAMPLES = """\
@@ -33,7 +34,11 @@ def arguments(command: argparse.ArgumentParser) -> None:
         "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
     )
     command.add_argument(
-        "--out", required=True, type=Path, metavar="DIR", help="where the files go; made if need be"
+        "--out",
+        required=True,
+        type=argument(local_path),
+        metavar="DIR",
+        help="where the files go; made if need be",
     )
     command.add_argument(
         "--format",

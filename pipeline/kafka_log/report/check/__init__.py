@@ -31,6 +31,7 @@ from kafka_log.report.check.transaction_index import TransactionIndexCheck
 from kafka_log.report.check.walk import Advance, Reading, walk
 from kafka_log.report.header_pass import Piece
 from kafka_log.segment.kernels import Engine
+from kafka_log.segment.places import place_of
 from kafka_log.segment.ranges import Range, checked_range
 
 __all__ = ["CHECKS", "FINDINGS", "Finding", "check_table", "findings"]
@@ -132,7 +133,7 @@ def _readable(path: Path, asked: Callable[[], Iterable[Finding]], *key: Any) -> 
     try:
         yield from asked()
     except OSError as error:
-        yield _io_error(Path(error.filename) if error.filename else path, error, *key)
+        yield _io_error(place_of(error.filename) if error.filename else path, error, *key)
 
 
 def _io_error(
