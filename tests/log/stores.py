@@ -47,6 +47,10 @@ class Counted(MemoryFileSystem):
         """Bytes that were asked for, of files whose paths end so."""
         return sum(stop - start for name, start, stop in cls.read if name.endswith(end))
 
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return str(super()._strip_protocol(path.replace("counted://", "memory://", 1)))
+
     def _refuse(self, path: str) -> None:
         if path in self.refused:
             raise PermissionError("Forbidden")

@@ -53,8 +53,7 @@ class RemoteFile(io.RawIOBase):
         self._executor: ThreadPoolExecutor | None = None
         self._block = Block(0, b"")
         self._step = FIRST
-        self._bad = (0, 0)
-        self._why: OSError | None = None
+        self._bad: list[tuple[int, int, OSError]] = []
         self._failures = 0
         self._position = 0
         try:
@@ -109,8 +108,9 @@ class RemoteFile(io.RawIOBase):
         """The block that has the byte at a place."""
         if self._block.start <= position < self._block.end:
             return self._block
-        if self._bad[0] <= position < self._bad[1] and self._why is not None:
-            raise self._why
+        for start, end, why in self._bad:
+            if start <= position < end:
+                raise why
         goes_on = False
         if self._ahead is not None:
             start, end, _ = self._ahead
@@ -145,17 +145,18 @@ class RemoteFile(io.RawIOBase):
         return self._whole(start, end, data)
 
     def _fetched(self, start: int, length: int) -> Block:
-        end = min(start + length, self.size)
+        """Bytes from a place on: as many, or those of its sector where that fails."""
+        end, of_sector = min(start + length, self.size), start - start % SECTOR + SECTOR
         try:
             return self._whole(start, end, self._fetch(start, end))
         except Exception as error:
+            gone = isinstance(error, FileNotFoundError | PermissionError)
+            if end > of_sector and not gone:
+                return self._fetched(start, of_sector - start)
+            until = self.size if gone else of_sector + SECTOR * ((1 << self._failures) - 1)
             why = self._told(error)
-            if isinstance(error, FileNotFoundError | PermissionError):
-                self._bad, self._why = (0, self.size), why
-            elif end - start <= SECTOR:
-                self._bad = (start, start + (SECTOR << self._failures))
-                self._why = why
-                self._failures += 1
+            self._bad.append((0 if gone else start, until, why))
+            self._failures += 1
             raise why from error
 
     def _whole(self, start: int, end: int, data: bytes) -> Block:
