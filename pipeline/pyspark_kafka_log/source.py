@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import datasource
@@ -26,6 +27,10 @@ PUSHES = "pyspark.sql.worker.data_source_pushdown_filters"
 """Spark asks for filters from this module, where its conf has that switched on. A reader that takes them fails the query where it has not."""
 
 
+PROBLEM = "problem"
+"""The column that says what is wrong."""
+
+
 class DefaultSource(DataSource):
     """``spark.read.format("kafka-log").load(path)``. ``pyspark_kafka_log.options`` describes the options."""
 
@@ -34,18 +39,21 @@ class DefaultSource(DataSource):
         return "kafka-log"
 
     def schema(self) -> StructType:
-        options = parse(self.options)
+        options = parse(self.options, batch=False)
         if options.ignored:
             told = ", ".join(options.ignored)
             warnings.warn(
                 f"kafka-log: no broker is asked, these options mean nothing: {told}", stacklevel=2
             )
-        return spark_schema(default_columns(options), types_of(options.view))
+        return spark_schema(
+            default_columns(options), types_of(options.view, options.corrupt_record)
+        )
 
     def reader(self, schema: StructType) -> KafkaLogReader:
         options = parse(self.options)
         kind = FilteredReader if PUSHES in sys.modules else KafkaLogReader
-        return kind(options, projection(schema, types_of(options.view)))
+        types = types_of(options.view, options.corrupt_record)
+        return kind(options, projection(schema, types))
 
 
 class Task(InputPartition):
@@ -69,8 +77,9 @@ class KafkaLogReader(DataSourceReader):
         self.options = options
         self.query = query
         self.parallelism = parallelism
+        self.columns = columns
         self.scan = Scan(
-            columns=columns,
+            columns=tuple(dict.fromkeys(map(self._source, columns))),
             policy=options.selection.policy,
             on_damage=options.selection.damage,
             batch_rows=options.batch_rows,
@@ -91,7 +100,32 @@ class KafkaLogReader(DataSourceReader):
         """The rows of a task; what is passed over is counted."""
         # Spark makes one partition of its own when there is nothing to read.
         splits = partition.splits if isinstance(partition, Task) else ()
-        return read_splits(splits, self.scan, losses.add)
+        batches = read_splits(splits, self.scan, losses.add)
+        return map(self._named, batches) if self._renames else batches
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """What the rows have."""
+        import pyarrow as pa
+
+        return pa.schema(
+            [self.scan.schema.field(self._source(n)).with_name(n) for n in self.columns]
+        )
+
+    @property
+    def _renames(self) -> bool:
+        return self.options.view is None and self.options.corrupt_record in self.columns
+
+    def _source(self, name: str) -> str:
+        """The column that one is another name of, or itself."""
+        is_other = self.options.view is None and name == self.options.corrupt_record
+        return PROBLEM if is_other else name
+
+    def _named(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        arrays = [batch.column(self._source(name)) for name in self.columns]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
 class FilteredReader(KafkaLogReader):

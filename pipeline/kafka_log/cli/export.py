@@ -13,6 +13,7 @@ from kafka_log.cli.common import (
     GOOD,
     PROBLEMS,
     found,
+    say_deleted,
 )
 from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import RECORDS, add_selection, selection_of
@@ -73,7 +74,8 @@ def run(options: argparse.Namespace) -> int:
     from codecgen.runtime.errors import CodecError
     from kafka_log.report.export import ExportError, export
 
-    partitions = found(options)
+    partitions, selection = found(options), selection_of(options)
+    say_deleted(partitions, selection)
     done = made = rows = bad = 0
     with Progress(
         SpinnerColumn(),
@@ -100,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
                 progress=told,
                 columns=options.columns.split(",") if options.columns else None,
                 view=options.view,
-                selection=selection_of(options),
+                selection=selection,
             ):
                 done, made, rows = done + 1, made + file.made, rows + file.rows
                 bad += len(file.lost) + file.damaged

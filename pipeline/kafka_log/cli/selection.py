@@ -34,6 +34,7 @@ RECORDS = (
     "producer",
     "isolation",
     "control_records",
+    "deleted_records",
     "include",
 )
 """Options of commands that read records."""
@@ -171,6 +172,11 @@ _OPTIONS: Mapping[str, _Option] = {
     "control_records": _Option(
         "control_records",
         "also what brokers write for themselves: transaction markers",
+        {"action": "store_true"},
+    ),
+    "deleted_records": _Option(
+        "deleted_records",
+        "also records before the log start offset: what DeleteRecords has cut off",
         {"action": "store_true"},
     ),
     "include": _Option(

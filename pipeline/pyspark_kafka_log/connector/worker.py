@@ -22,12 +22,10 @@ from pyspark.sql.types import StructType
 from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import default_columns, parse
-from pyspark_kafka_log.source import DefaultSource, KafkaLogReader, Task
+from pyspark_kafka_log.source import PROBLEM, DefaultSource, KafkaLogReader, Task
 
 _INT = struct.Struct(">i")
 PIECE = 1 << 30
-DECIDING = ("timestamp",)
-"""Columns that a record may have no value for: then it fails a query, or is left out."""
 
 
 class Pieces:
@@ -132,7 +130,7 @@ def _read(request: Mapping[str, Any], task: bytes, out: Pieces) -> None:
             out.write(_INT.pack(batch.num_rows))
         out.tell(losses)
         return
-    schema = pa.schema([reader.scan.schema.field(name) for name in names])
+    schema = pa.schema([reader.schema.field(name) for name in names])
     with pa.ipc.new_stream(pa.PythonFile(out, "w"), schema) as writer:
         for batch in batches:
             writer.write_batch(batch.select(names))
@@ -142,9 +140,13 @@ def _read(request: Mapping[str, Any], task: bytes, out: Pieces) -> None:
 
 def _reader(request: Mapping[str, Any]) -> KafkaLogReader:
     """What reads the columns that a query needs, and those that decide which rows there are: not one may come or go with the
-    columns that are selected."""
+    columns that are selected. A record without a timestamp fails a query, or is left out; what could not be read is a row where there
+    is a column to say so."""
     options = parse(request["options"])
-    names = [*request["columns"], *(name for name in request["table"] if name in DECIDING)]
+    deciding = {"timestamp"}
+    if options.selection.damage == "keep":
+        deciding |= {PROBLEM, options.corrupt_record}
+    names = [*request["columns"], *(name for name in request["table"] if name in deciding)]
     columns = tuple(dict.fromkeys(names)) or default_columns(options)[:1]
     query = pushed(
         (column, operator, _plain(value)) for column, operator, value in request["filters"]
