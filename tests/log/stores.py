@@ -23,6 +23,7 @@ class Counted(MemoryFileSystem):
     read: ClassVar[list[tuple[str, int, int]]] = []
     bad: ClassVar[dict[str, list[tuple[int, int]]]] = {}
     refused: ClassVar[set[str]] = set()
+    failed: ClassVar[list[int]] = []
     wrong: ClassVar[type[Exception]] = TimeoutError
 
     @classmethod
@@ -41,6 +42,7 @@ class Counted(MemoryFileSystem):
         cls.listed.clear()
         cls.asked.clear()
         cls.read.clear()
+        cls.failed.clear()
 
     @classmethod
     def bytes_read(cls, end: str = "") -> int:
@@ -88,6 +90,7 @@ class _File(io.BytesIO):
         end = start + len(data)
         Counted.read.append((self.path, start, end))
         if any(a < end and start < b for a, b in Counted.bad.get(self.path, [])):
+            Counted.failed.append(start)
             raise Counted.wrong("no answer")
         return data
 

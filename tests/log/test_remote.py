@@ -29,8 +29,10 @@ WHERE = ("directory", "path", "directories", "file", "modified")
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The samples in a store. ``local`` is the disk, as fsspec reads it."""
     with counted():
-        yield f"local://{LOGS}" if request.param == "local" else put(
-            LOGS, f"{request.param}://{tmp_path.name}/logs"
+        yield (
+            f"local://{LOGS}"
+            if request.param == "local"
+            else put(LOGS, f"{request.param}://{tmp_path.name}/logs")
         )
 
 

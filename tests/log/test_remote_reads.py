@@ -144,9 +144,7 @@ def test_an_error_names_url_and_byte(store: type[Counted]) -> None:
 
 
 @pytest.mark.parametrize("engine", ["arrow", "construct"])
-def test_salvage_loses_what_a_bad_range_has(
-    store: type[Counted], large: Path, engine: str
-) -> None:
+def test_salvage_loses_what_a_bad_range_has(store: type[Counted], large: Path, engine: str) -> None:
     """All batches are there but those that have bytes of the sectors with a bad one."""
     bad = [(5 << 20, (5 << 20) + 9), (30 << 20, (32 << 20) + 1)]
     store.bad[f"/b/big-0/{NAME}.log"] = bad
@@ -156,7 +154,9 @@ def test_salvage_loses_what_a_bad_range_has(
     rows = set(found["offset"].to_pylist())
     batches = scan_batches(large, ["position", "size", "base_offset", "last_offset"]).read_all()
     touched = {sector for a, b in bad for sector in range(a // SECTOR, (b - 1) // SECTOR + 1)}
-    near = {sector + i for sector in touched for i in range(5)}  # more are given up the longer it lasts
+    near = {
+        sector + i for sector in touched for i in range(5)
+    }  # more are given up the longer it lasts
     kept = 0
     for position, size, first, last in zip(*batches.to_pydict().values(), strict=True):
         sectors = set(range(position // SECTOR, (position + size - 1) // SECTOR + 1))
@@ -168,7 +168,7 @@ def test_salvage_loses_what_a_bad_range_has(
             assert not here <= rows  # those before the bad byte are
             assert any(range_.start <= position < range_.end for range_ in lost)
     assert kept > 300
-    assert len(store.read) < 120
+    assert len(store.failed) <= 20  # each is tried again by the library of a store
 
 
 def test_a_refused_file_is_asked_for_once(store: type[Counted]) -> None:

@@ -20,6 +20,13 @@ def is_url(path: str | os.PathLike[str]) -> bool:
     return found is not None and found["scheme"].lower() != "file"
 
 
+def has_password(path: str) -> bool:
+    """Whether it is a URL with a password, which would be shown wherever the path is."""
+    found = _URL.match(path)
+    host = "" if found is None else path[found.end() :].partition("/")[0]
+    return ":" in host.rpartition("@")[0]
+
+
 def local_path(path: str | os.PathLike[str]) -> Path:
     """A path of this machine. Raises ValueError for what lies elsewhere: nothing is written there."""
     if is_url(path):

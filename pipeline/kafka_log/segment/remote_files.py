@@ -146,7 +146,7 @@ class RemoteFile(io.RawIOBase):
 
     def _fetched(self, start: int, length: int) -> Block:
         """Bytes from a place on: as many, or those of its sector where that fails."""
-        end, of_sector = min(start + length, self.size), start - start % SECTOR + SECTOR
+        end, of_sector = self._end(start, length), start - start % SECTOR + SECTOR
         try:
             return self._whole(start, end, self._fetch(start, end))
         except Exception as error:
@@ -167,10 +167,16 @@ class RemoteFile(io.RawIOBase):
 
     def _look_ahead(self) -> None:
         start = self._block.end
-        end = min(start + self._step, self.size)
+        end = self._end(start, self._step)
+        if end <= start:
+            return
         if self._executor is None:
             self._executor = ThreadPoolExecutor(1, "kafka-log-read-ahead")
         self._ahead = start, end, self._executor.submit(self._fetch, start, end)
+
+    def _end(self, start: int, length: int) -> int:
+        """Up to where is asked: not for what cannot be read."""
+        return min(self.size, start + length, *(bad for bad, end, _ in self._bad if end > start))
 
     def _drop_ahead(self) -> None:
         if self._ahead is not None and not self._ahead[2].cancel():

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, NamedTuple, Self, cast
 import fsspec
 from fsspec.registry import known_implementations
 
+from kafka_log.segment.places import has_password
 from kafka_log.segment.remote_errors import RemoteError, told
 from kafka_log.segment.remote_files import RemoteFile
 
@@ -43,7 +44,7 @@ class RemotePath(os.PathLike[str]):
 
     def __init__(self, url: str, storage_options: Mapping[str, Any] | None = None) -> None:
         scheme, _, rest = url.partition("://")
-        if "@" in rest.partition("/")[0] and ":" in rest.partition("@")[0]:
+        if has_password(url):
             shown = f"{scheme}://***@{rest.partition('@')[2]}"
             raise RemoteError(errno.EINVAL, "no password may be in a URL", shown)
         rest, chain, inner = rest.partition("::")
