@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from kafka_log.disk.directory import Partition, Segment, State, chosen, is_partition, survey
 from kafka_log.segment.model import Policy
+from kafka_log.segment.places import local_path, place_of
 
 if TYPE_CHECKING:
     from codecgen.runtime.located_bytes import Limits
@@ -154,7 +155,7 @@ class LogDirectory:
 
         return export(
             self.partitions,
-            Path(out),
+            local_path(out),
             kind,
             columns=columns,
             view=view,
@@ -189,7 +190,7 @@ class LogDirectory:
             "keep_damaged": keep_damaged,
             "advance": advance,
         }
-        return jobs.salvage(self.found, Path(out), self._paths, **options)
+        return jobs.salvage(self.found, local_path(out), self._paths, **options)
 
     def cut(
         self,
@@ -208,7 +209,7 @@ class LogDirectory:
         from kafka_log.write.choice import Wanted
 
         wanted = Wanted(checked_range("offsets", offsets), checked_range("timestamps", timestamps))
-        return jobs.cut(self.partitions, Path(out), self._paths, wanted, advance)
+        return jobs.cut(self.partitions, local_path(out), self._paths, wanted, advance)
 
     def convert(
         self,
@@ -229,7 +230,9 @@ class LogDirectory:
         from kafka_log.write import jobs
         from kafka_log.write.recompression import target
 
-        return jobs.convert(self.partitions, Path(out), self._paths, target(codec, level), advance)
+        return jobs.convert(
+            self.partitions, local_path(out), self._paths, target(codec, level), advance
+        )
 
     def reindex(
         self,
@@ -244,11 +247,11 @@ class LogDirectory:
         from kafka_log.write import jobs
 
         options: dict[str, Any] = {"interval_bytes": interval_bytes, "advance": advance}
-        return jobs.reindex(self.partitions, Path(out), self._paths, **options)
+        return jobs.reindex(self.partitions, local_path(out), self._paths, **options)
 
     @property
     def _paths(self) -> list[Path]:
-        return list(map(Path, self.path))
+        return list(map(place_of, self.path))
 
     def keys(
         self, *, selection: Selection | None = None, **filters: Unpack[RowFilters]

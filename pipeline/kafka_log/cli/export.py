@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from pathlib import Path
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -17,9 +16,11 @@ from kafka_log.cli.common import (
     found,
     say_deleted,
 )
+from kafka_log.cli.ranges import argument
 from kafka_log.cli.selection import RECORDS, add_selection, selection_of
 from kafka_log.disk.directory import Partition
 from kafka_log.segment.model import Policy
+from kafka_log.segment.places import local_path
 
 FORMATS = ("parquet", "arrow", "jsonl", "csv")
 TABLES = ("delta", "iceberg")
@@ -38,7 +39,11 @@ def arguments(command: argparse.ArgumentParser) -> None:
         "paths", nargs="+", metavar="PATH", help="segment, partition or log directory"
     )
     command.add_argument(
-        "--out", required=True, type=Path, metavar="DIR", help="where the files go; made if need be"
+        "--out",
+        required=True,
+        type=argument(local_path),
+        metavar="DIR",
+        help="where the files go; made if need be",
     )
     command.add_argument(
         "--format",

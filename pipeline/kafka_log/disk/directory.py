@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from kafka_log.disk.names import State as State
 from kafka_log.disk.names import parse_name as parse_name
 from kafka_log.segment.arrow_text import utf8 as utf8
 from kafka_log.segment.model import Tail
+from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import UnreadableError, unreadable
 
 
@@ -136,7 +138,7 @@ def survey(
 
 
 def _listed(paths: Paths) -> list[Path]:
-    return list(map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths))
+    return list(map(place_of, [paths] if isinstance(paths, str | os.PathLike) else paths))
 
 
 def _all(places: Sequence[Path], unreadable_raises: bool) -> list[Partition]:
@@ -242,7 +244,7 @@ def _files(directory: Path) -> tuple[list[_File], list[Path]]:
     delete old ones meanwhile: these are passed over."""
     out: list[_File] = []
     beyond: list[Path] = []
-    with os.scandir(directory) as children:
+    with _scanned(directory) as children:
         for child in children:
             said = of_file(child.name)
             try:
@@ -255,6 +257,11 @@ def _files(directory: Path) -> tuple[list[_File], list[Path]]:
             except FileNotFoundError:
                 continue
     return sorted(out), sorted(beyond)
+
+
+def _scanned(directory: Path) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
+    scandir = getattr(directory, "scandir", None)  # of a store: there are sizes in its listing
+    return os.scandir(directory) if scandir is None else scandir()
 
 
 def _segments(directory: Path) -> list[_File]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from kafka_log.disk.directory import MAX_OFFSET, Segment
 from kafka_log.disk.index_files import first_position
+from kafka_log.disk.log_start import Log
 from kafka_log.segment import tails
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Tail
@@ -23,7 +24,6 @@ from kafka_log.tables.batch_places import (
     last_before,
     placed,
 )
-from kafka_log.tables.committed import Log
 from kafka_log.tables.selection import Selection
 
 FINGERPRINT = 61

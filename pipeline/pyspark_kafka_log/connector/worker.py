@@ -80,6 +80,7 @@ def main(infile: BinaryIO, outfile: BinaryIO) -> None:
         if len(size) < 4:
             sys.exit(1)
         request = json.loads(infile.read(_INT.unpack(size)[0]))
+        request["options"] = {**request.get("stores", {}), **request["options"]}
         task = infile.read(_INT.unpack(infile.read(4))[0])
         pieces = Pieces(outfile, infile)
         try:
