@@ -22,6 +22,7 @@ from kafka_log.cli.common import (
     EngineError,
 )
 from kafka_log.cli.ranges import with_negative_values
+from kafka_log.cli.selection import refusal
 from kafka_log.disk.directory import DirectoryError, NotThere
 
 COMMANDS = (
@@ -73,6 +74,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
             description=module.__doc__.partition("``: ")[2],
             epilog=_epilog(module.EXAMPLES),
             formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,  # --partition is not --partitions
         )
         module.arguments(command)
     shells = commands.add_parser(
@@ -103,7 +105,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         sys.meta_path.insert(0, _WithoutPandas())
     words = with_negative_values(sys.argv[1:] if argv is None else argv)
-    options = parser(*words[:1]).parse_args(words)
+    of_command = parser(*words[:1])
+    options, left = of_command.parse_known_args(words)
+    if left:
+        of_command.error(refusal(options, left))
     if sys.stdout.encoding.lower() != "utf-8" and hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8")  # keys and headers are any text
     try:
