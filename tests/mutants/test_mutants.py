@@ -59,7 +59,7 @@ def test_there_are_mutants_of_every_kind_and_every_file() -> None:
     assert len({m.name for m in every_mutant()}) == len(every_mutant())
 
 
-@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [16, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("file", sorted(FILES.keys() - {"codecgen.yaml"}))
 def test_a_mutant_is_one_change_and_still_yaml(file: str, every: int) -> None:
     text = FILES[file]
@@ -137,7 +137,7 @@ def test_expressions() -> None:
     ]
 
 
-@pytest.mark.parametrize("some", [24, pytest.param(240, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("some", [16, pytest.param(240, marks=pytest.mark.slow)])
 def test_many_load_and_many_do_not(some: int) -> None:
     """Mutants that no loader takes test the loader alone: they are the smaller part."""
     taken = every_mutant()[:: len(every_mutant()) // some]
