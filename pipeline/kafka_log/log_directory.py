@@ -208,7 +208,7 @@ class LogDirectory:
         from kafka_log.write.choice import Wanted
 
         wanted = Wanted(checked_range("offsets", offsets), checked_range("timestamps", timestamps))
-        return jobs.cut(self.partitions, Path(out), self._paths, wanted, advance)
+        return jobs.cut(self.found, Path(out), self._paths, wanted, advance)
 
     def convert(
         self,
@@ -223,13 +223,14 @@ class LogDirectory:
         (None: the usual one; with one, what has the codec already is compressed anew). Records keep all that they have. Headers of
         record batches too, but for what says how they are compressed; those that stay as they are keep their bytes.
 
-        A row of :data:`kafka_log.write.conversion.CONVERTED` for each segment, with its bytes before and after. What the same call has
-        written is kept. Raises CodecError for damage, ValueError for a codec or a level that there is not, and as :meth:`salvage`.
+        A row of :data:`kafka_log.write.conversion.CONVERTED` for each segment, with its bytes before and after. A partition that is
+        damaged, or cannot be read, is refused: a row says why, nothing of it is written, and the others are. What the same call has
+        written is kept. Raises ValueError for a codec or a level that there is not, and as :meth:`salvage`.
         """
         from kafka_log.write import jobs
         from kafka_log.write.recompression import target
 
-        return jobs.convert(self.partitions, Path(out), self._paths, target(codec, level), advance)
+        return jobs.convert(self.found, Path(out), self._paths, target(codec, level), advance)
 
     def reindex(
         self,
@@ -244,7 +245,7 @@ class LogDirectory:
         from kafka_log.write import jobs
 
         options: dict[str, Any] = {"interval_bytes": interval_bytes, "advance": advance}
-        return jobs.reindex(self.partitions, Path(out), self._paths, **options)
+        return jobs.reindex(self.found, Path(out), self._paths, **options)
 
     @property
     def _paths(self) -> list[Path]:

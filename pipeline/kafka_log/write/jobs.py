@@ -10,7 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from codecgen.runtime.errors import CodecError
 from kafka_log.disk.directory import Partition, Segment, utf8
+from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.write.account import Account
 from kafka_log.write.beside import OutDirectory, made_of, names_of
 from kafka_log.write.choice import Wanted
@@ -21,6 +23,16 @@ from kafka_log.write.recompression import Target
 from kafka_log.write.said import SAID, Said, as_rows
 
 Work = Callable[[Partition, Path, Advance], Sequence[Said | Converted]]
+Refusal = Callable[[Partition, str], Said | Converted]
+"""What is said of a partition of which nothing is written, and why."""
+
+
+def _lost(partition: Partition, reason: str) -> Said:
+    return Said(utf8(os.fspath(partition.directory)), "lost", reason=utf8(reason))
+
+
+def _refused(partition: Partition, reason: str) -> Converted:
+    return Converted(None, "refused", reason=utf8(reason))
 
 
 def run_job(
@@ -32,10 +44,12 @@ def run_job(
     work: Work,
     advance: Advance = lambda _: None,
     schema: pa.Schema = SAID,
+    refused: Refusal = _lost,
 ) -> pa.Table:
     """Do the ``work`` for each partition, in a directory of its own below ``out``. What is there from the same job, with the same
     ``options`` and made of segments of the same names and sizes, is kept. ``inputs`` are the paths that are read; ``advance`` is told of
-    bytes of segments that are done. What was said of all of them, in the columns of ``schema``.
+    bytes of segments that are done. What was said of all of them, in the columns of ``schema``. A partition that cannot be read, or whose
+    damage the work does not take, is ``refused``: nothing of it is there, and the others are.
 
     Raises :class:`~kafka_log.write.beside.OutError` for a place where nothing may be written, OSError. Partitions that are whole stay.
     """
@@ -50,15 +64,16 @@ def run_job(
         if before is not None:
             rows += before
             advance(sum(segment.size for segment in partition.segments))
-        elif partition.error is not None:
-            directory = utf8(os.fspath(partition.directory))
-            reason = utf8(str(partition.error))
-            rows += as_rows(*where, [Said(directory, "lost", reason=reason)])
-        else:
-            said: list[dict[str, Any]] = []
+            continue
+        said: list[dict[str, Any]] = []
+        try:
+            if partition.error is not None:
+                raise partition.error
             with place.partition(name, of, said) as directory_of:
                 said += as_rows(*where, work(partition, directory_of, advance))
-            rows += said
+        except (CodecError, UnreadableError) as error:
+            said = as_rows(*where, [refused(partition, str(error))])
+        rows += said
     return pa.Table.from_pylist(rows, schema)
 
 
@@ -109,11 +124,8 @@ def convert(
     def work(partition: Partition, directory: Path, told: Advance) -> list[Converted]:
         return write_converted(partition, directory, target, told)
 
-    for partition in partitions:
-        if partition.error is not None:
-            raise partition.error
     options = {"codec": target.codec, "level": target.level}
-    return run_job("convert", partitions, out, inputs, options, work, advance, CONVERTED)
+    return run_job("convert", partitions, out, inputs, options, work, advance, CONVERTED, _refused)
 
 
 def reindex(
