@@ -177,7 +177,8 @@ class LogDirectory:
         Batches that are good keep their bytes, in segments that begin where they did. Of others the records that can be read are
         written anew; those whose checksum is wrong are lost, unless ``keep_damaged``. With ``flatten`` only committed data is
         written: no markers, no producers, nothing of transactions that were aborted or have not ended. What is lost or left out is
-        said: a row of :data:`kafka_log.write.said.SAID` for each. What the same call has written is kept.
+        said: a row of :data:`kafka_log.write.said.SAID` for each. Log start offsets inside of first segments, as the broker has written
+        them down, stand in ``log-start-offset-checkpoint`` beside the directories. What the same call has written is kept.
 
         ``advance`` is told of bytes of segments that are done. Raises :class:`~kafka_log.write.beside.OutError` (a DirectoryError)
         for a place that is inside of what is read or holds anything else, OSError.

@@ -18,6 +18,7 @@ from kafka_log.write.beside import OutDirectory, made_of, names_of
 from kafka_log.write.choice import Wanted
 from kafka_log.write.conversion import CONVERTED, Converted, write_converted
 from kafka_log.write.indexes import INTERVAL_BYTES, write_indexes
+from kafka_log.write.log_starts import LogStarts
 from kafka_log.write.partitions import Advance, write_partition
 from kafka_log.write.recompression import Target
 from kafka_log.write.said import SAID, Said, as_rows
@@ -56,10 +57,14 @@ def run_job(
     partitions = [_of_log(partition) for partition in partitions]
     names = names_of(partitions)
     place = OutDirectory(out, job, inputs)
-    sources = [made_of(partition, options) for partition in partitions]
+    log_starts = LogStarts()
+    starts = [log_starts.of(partition) for partition in partitions]
+    pairs = zip(partitions, starts, strict=True)
+    sources = [made_of(partition, options, start) for partition, start in pairs]
     finished = [place.finished(name, of) for name, of in zip(names, sources, strict=True)]
     rows: list[dict[str, Any]] = []
-    for partition, name, of, before in zip(partitions, names, sources, finished, strict=True):
+    jobs = zip(partitions, names, sources, finished, starts, strict=True)
+    for partition, name, of, before, start in jobs:
         where = utf8(partition.topic), partition.partition
         if before is not None:
             rows += before
@@ -69,7 +74,7 @@ def run_job(
         try:
             if partition.error is not None:
                 raise partition.error
-            with place.partition(name, of, said) as directory_of:
+            with place.partition(name, of, said, start) as directory_of:
                 said += as_rows(*where, work(partition, directory_of, advance))
         except (CodecError, UnreadableError) as error:
             said = as_rows(*where, [refused(partition, str(error))])

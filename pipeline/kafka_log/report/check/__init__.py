@@ -14,10 +14,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafka_log.disk.broker_files import BrokerFiles, read_broker_files
 from kafka_log.disk.directory import Partition, segment_bases
 from kafka_log.report.check.base import Check, Context
 from kafka_log.report.check.batches import BatchCheck
-from kafka_log.report.check.broker_files import BrokerFiles, read_broker_files
 from kafka_log.report.check.checkpoints import CheckpointCheck, check_checkpoints
 from kafka_log.report.check.finding import FINDINGS, Finding, finding_table
 from kafka_log.report.check.gaps import GapCheck
