@@ -15,9 +15,9 @@ from kafka_log.disk.directory import Partition, Segment, State, chosen, is_parti
 from kafka_log.segment.model import Policy
 
 if TYPE_CHECKING:
-    from codecgen.runtime.located_bytes import Limits
     from kafka_log.report.export import Exported, Format
     from kafka_log.report.partition_headers import OnDamage
+    from kafka_log.report.stat_asked import StatOptions
     from kafka_log.report.stat_columns import By
     from kafka_log.segment.kernels import Engine
     from kafka_log.segment.ranges import Range
@@ -79,16 +79,8 @@ class LogDirectory:
         *,
         by: By | Iterable[By] = "partition",
         top: int | None = None,
-        deep: bool = False,
         now: int | None = None,
-        policy: Policy | str = Policy.KAFKA,
-        offsets: Range | None = None,
-        timestamps: Range | None = None,
-        producers: int | Iterable[int] | None = None,
-        engine: Engine = "auto",
-        limits: Limits | None = None,
-        on_problem: Callable[[str], None] = lambda _: None,
-        advance: Callable[[int], None] = lambda _: None,
+        **options: Unpack[StatOptions],
     ) -> pa.Table:
         """Numbers of batches and records: a row for each partition, or for each of what ``by`` says: ``topic``, ``partition``,
         ``producer``, ``codec``, ``hour``, or several of these. See :func:`kafka_log.report.stat_columns.stat_schema` for the columns.
@@ -96,45 +88,24 @@ class LogDirectory:
         Headers and checksums are read, with ``deep`` every record: then counts and timestamps are those of the records that are
         there, and ``ratio`` says how much compression saves. ``top``: the rows with the most bytes only, the largest first.
         ``now`` (milliseconds since 1970; None: the present) is what ``future`` counts from. ``offsets``, ``timestamps`` and
-        ``producers`` choose batches, as in :class:`~kafka_log.tables.selection.Selection`. ``on_problem`` is told of each problem in a
-        line, ``advance`` of bytes that are done. Raises ValueError for what cannot be asked for.
+        ``producers`` choose batches, as in :class:`~kafka_log.tables.selection.Selection`, and ``policy`` says what damage is (default
+        ``kafka``); ``engine`` and ``limits`` are as of :class:`~kafka_log.segment.block_reader.BlockReader`. ``on_problem`` is told of
+        each problem in a line, ``advance`` of bytes that are done. Raises ValueError for what cannot be asked for.
         """
-        from kafka_log.report.stat import Asked, stat_table
-        from kafka_log.tables.selection import Selection
+        from kafka_log.report.stat import stat_table
+        from kafka_log.report.stat_asked import Asked
 
-        chosen_batches = Selection(
-            offsets=offsets, timestamps=timestamps, producers=producers, policy=policy
-        )
-        asked = Asked(deep, _present(now), chosen_batches, engine, limits, on_problem, advance)
-        return stat_table(self.found, by, top=top, asked=asked)
+        return stat_table(self.found, by, top=top, asked=Asked.of(_present(now), **options))
 
-    def largest(
-        self,
-        count: int = 10,
-        *,
-        deep: bool = False,
-        policy: Policy | str = Policy.KAFKA,
-        offsets: Range | None = None,
-        timestamps: Range | None = None,
-        producers: int | Iterable[int] | None = None,
-        engine: Engine = "auto",
-        limits: Limits | None = None,
-        on_problem: Callable[[str], None] = lambda _: None,
-        advance: Callable[[int], None] = lambda _: None,
-    ) -> pa.Table:
+    def largest(self, count: int = 10, **options: Unpack[StatOptions]) -> pa.Table:
         """The largest batches (:data:`kafka_log.report.stat_largest.LARGEST_BATCHES`) or, with ``deep``, the largest records by the bytes of
         their keys, values and headers (:data:`~kafka_log.report.stat_largest.LARGEST_RECORDS`). The rest, and what it raises, is as in
         :meth:`stat`.
         """
-        from kafka_log.report.stat import Asked
+        from kafka_log.report.stat_asked import Asked
         from kafka_log.report.stat_largest import largest_table
-        from kafka_log.tables.selection import Selection
 
-        chosen_batches = Selection(
-            offsets=offsets, timestamps=timestamps, producers=producers, policy=policy
-        )
-        asked = Asked(deep, _present(None), chosen_batches, engine, limits, on_problem, advance)
-        return largest_table(self.found, count, asked)
+        return largest_table(self.found, count, Asked.of(_present(None), **options))
 
     def export(
         self,
