@@ -202,6 +202,71 @@ def test_a_hole_in_a_topic_whose_keys_come_again(tmp_path: Path) -> None:
     assert (row["findings"], row["missing_b"], row["first_offset"]) == (["missing_b"], 1, 2)
 
 
+UNIQUE = st.integers(0, 1 << 62).map(lambda n: b"%d" % n)
+
+
+@given(logs(least=4, keys=st.none() | UNIQUE), st.data())
+@examples(15)
+def test_a_hole_in_a_log_whose_keys_do_not_repeat(log: Log, data: st.DataObject) -> None:
+    """Whatever is in it: tombstones, transactions with their markers. No compaction leaves out the last record of a key while tombstones
+    before it stay, and it takes what was aborted only where it takes something for its key."""
+    keys = [r.key for e in log for r in e.records if r.key is not None]
+    assume(len(keys) == len(set(keys)))
+    low, high = sorted(data.draw(st.tuples(*[st.integers(1, len(log) - 1)] * 2)))
+    lost, rest = log[low:high], [*log[:low], *log[high:]]
+    tombstones = [r for e in lost for r in e.records if r.key is not None and r.value is None]
+    before = [r for e in log[:low] for r in e.records if r.key is not None and r.value is None]
+    assume(before or not tombstones)
+    plain = [r for e in lost if e.kind == "data" and e.producer < 0 for r in e.records]
+    assume(plain)
+    with both(log, rest) as (a, b):
+        row = difference(a, b)
+    assert row["findings"] == ["missing_b"]
+    assert (row["missing_b"], row["first_offset"]) == (count(lost), lost[0].base)
+
+
+@given(logs(least=2), st.data())
+@examples(15)
+def test_a_cleaner_that_was_killed(log: Log, data: st.DataObject) -> None:
+    """It puts segments back one after the other: the first ones are clean, by keys that come again in those that are not."""
+    clean_to = data.draw(st.integers(log[0].base, end(log)))
+    up_to = data.draw(st.integers(log[0].base, end(log)))
+    clean = [e for e in compacted(log, clean_to) if e.base < up_to]
+    left = [*clean, *(e for e in log if e.base >= up_to)]
+    assume(left and left[-1].last == log[-1].last and left[0].base == log[0].base)
+    opened = {e.producer for e in clean if e.producer >= 0}
+    assume(not any(e.kind != "data" and e.producer in opened for e in log))
+    with both(log, left) as (a, b):
+        row = difference(a, b)
+    removed = count(log) - count(left)
+    assert set(row["findings"]) == ({"cleaned_b"} if removed else set())
+    assert row["cleaned_b"] == removed
+
+
+@pytest.mark.parametrize(
+    ("keys", "hole", "is_missing"),
+    [
+        ("aabxcx", [3], True),  # both a, and the first x is gone
+        ("abxcxb", [2], False),  # the cleaner may have looked no further than the second x
+        ("abxcbx", [2], True),  # it has looked beyond the second b
+        ("xabcax", [0, 1], False),  # a whole start that comes again
+        ("xaybcaxy", [2], True),  # a comes again before y does
+    ],
+)
+def test_what_a_cleaner_would_have_taken_before(
+    keys: str, hole: list[int], is_missing: bool, tmp_path: Path
+) -> None:
+    log = [Entry(i, i, 0, (Made(i, k.encode(), b"v"),)) for i, k in enumerate(keys)]
+    a = write(tmp_path / "a", log)
+    empty = [replace(e, records=()) if i in hole else e for i, e in enumerate(log)]
+    b = write(tmp_path / "b", empty)
+    row = difference(a, b)
+    assert (row["findings"], row["missing_b"] + row["cleaned_b"]) == (
+        ["missing_b" if is_missing else "cleaned_b"],
+        len(hole),
+    )
+
+
 def test_a_marker_without_which_a_transaction_hangs(tmp_path: Path) -> None:
     log = [
         Entry(0, 0, 0, (Made(0, b"k", b"v"),), 4),

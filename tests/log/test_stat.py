@@ -17,7 +17,8 @@ import pytest
 from kafka_log import LogDirectory, Partition, discover
 from kafka_log.cli import main
 from kafka_log.report import header_pass, stat_sums
-from kafka_log.report.stat import Asked, Stat
+from kafka_log.report.stat import Stat
+from kafka_log.report.stat_asked import Asked
 from kafka_log.report.stat_columns import stat_schema
 from kafka_log.tables.selection import Selection
 from tests.arrow.segments import mutated, sources
@@ -334,3 +335,12 @@ def test_a_file_whose_name_is_no_offset(tmp_path: Path, capsys: pytest.CaptureFi
     assert "more than an offset can be" in capsys.readouterr().err
     assert main(["txn", str(tmp_path)]) == 1
     assert wrong in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["stat", "largest"])
+def test_keywords_that_there_are_not(verb: str) -> None:
+    log = LogDirectory(SAMPLES / "kafka-2.8" / "codecs-0")
+    with pytest.raises(TypeError, match="nothing"):
+        getattr(log, verb)(nothing=1)
+    with pytest.raises(ValueError, match="offsets is"):
+        getattr(log, verb)(offsets=(2, 1))
