@@ -26,13 +26,18 @@ class PartitionRows:
     """
 
     def __init__(
-        self, selection: Selection, engine: Engine = "auto", *, of_view: bool = False
+        self,
+        selection: Selection,
+        engine: Engine = "auto",
+        *,
+        of_view: bool = False,
+        starts: LogStarts | None = None,
     ) -> None:
         self._selection = selection
         self._whole = of_view and selection.isolation is None
         self._committed = self._whole or selection.isolation == "read_committed"
         self._engine = engine
-        self._starts = None if selection.deleted_records else LogStarts()
+        self._starts = None if selection.deleted_records else starts or LogStarts()
         self._partition: Log | None = None
         self._rows = self._live = selection.rows()
 

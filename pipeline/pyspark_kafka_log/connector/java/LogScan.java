@@ -30,6 +30,7 @@ class LogScan implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsP
     StructType schema;
     Filter[] filters = new Filter[0];
     int limit = -1;
+    private InputPartition[] planned;
 
     LogScan(StructType schema, Map options) {
         this.table = schema;
@@ -89,7 +90,13 @@ class LogScan implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsP
         return new CustomMetric[] {new LostBytes(), new LostRanges()};
     }
 
-    public InputPartition[] planInputPartitions() {
+    /** The tasks. They are planned once: all that runs of this scan reads the same. */
+    public synchronized InputPartition[] planInputPartitions() {
+        if (planned == null) planned = tasks();
+        return planned;
+    }
+
+    private InputPartition[] tasks() {
         PythonWorker worker = PythonWorker.onDriver();
         try {
             ByteBuffer answer = worker.bytes(request("plan"), null);
