@@ -44,7 +44,7 @@ def plan(
     A plan is kept, and given again as long as the files have the same sizes and times.
     """
     raises = options.selection.raises
-    logs = chosen(find_logs(options.paths, unreadable_raises=raises), options)
+    logs = chosen(find_logs(options.paths, options.storage, unreadable_raises=raises), options)
     wanted = [log for log in logs if query.takes(*log.key)]
     starts = LogStarts()
     asked = options, query, parallelism, [starts.of(log) for log in wanted]
@@ -61,12 +61,7 @@ def _planned(
     starts: LogStarts,
 ) -> Tasks:
     total = sum(segment.size for log in logs for segment in log.segments)
-    enough = min(
-        options.split_bytes,
-        max(LEAST_TASK_BYTES, total // (parallelism or os.cpu_count() or 1)),
-    )
-    if options.min_partitions is not None:
-        enough = min(enough, max(1, total // options.min_partitions))
+    enough = task_bytes(total, options, parallelism)
 
     def of(log: Log) -> list[Split]:
         return list(_splits(log, options, query, enough, starts))
@@ -76,10 +71,21 @@ def _planned(
     else:
         with ThreadPoolExecutor(min(THREADS, len(logs))) as threads:
             splits = [part for parts in threads.map(of, logs) for part in parts]
-    return list(_tasks(splits, enough))
+    return list(packed(splits, enough))
 
 
-def _tasks(splits: Iterable[Split], enough: int) -> Iterator[tuple[Split, ...]]:
+def task_bytes(total: int, options: Options, parallelism: int | None) -> int:
+    """How many bytes a task reads, about, of so many."""
+    enough = min(
+        options.split_bytes,
+        max(LEAST_TASK_BYTES, total // (parallelism or os.cpu_count() or 1)),
+    )
+    if options.min_partitions is not None:
+        enough = min(enough, max(1, total // options.min_partitions))
+    return enough
+
+
+def packed(splits: Iterable[Split], enough: int) -> Iterator[tuple[Split, ...]]:
     """Splits put together, as long as a task has no more than enough."""
     held: list[Split] = []
     size = 0

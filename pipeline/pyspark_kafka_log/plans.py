@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -28,7 +29,7 @@ def key_of(logs: Sequence[Log], asked: object) -> str:
         )
         for log in logs
     ]
-    return repr((files, asked))
+    return hashlib.sha256(repr((files, asked)).encode()).hexdigest()
 
 
 def _time(path: Path) -> int:

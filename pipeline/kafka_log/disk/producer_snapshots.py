@@ -31,8 +31,8 @@ def producers_of(path: Path) -> list[Any] | None:
 
 def offsets_of_snapshots(directory: Path) -> list[int]:
     """The offsets of the snapshots of a partition, by their names. Raises OSError."""
-    with os.scandir(directory) as children:
-        return [int(child.name[:20]) for child in children if _NAME.match(child.name)]
+    names = (child.name for child in directory.iterdir())
+    return [int(name[:20]) for name in names if _NAME.match(name)]
 
 
 def newest(directory: Path) -> list[Any] | None:
