@@ -72,6 +72,17 @@ class IcebergTarget:
         from pyiceberg.exceptions import CommitFailedException
 
         base = self._uri()
+        known = None if before is None else before.json()
+        refresh = self._table.refresh
+
+        def refresh_unless_exported() -> Any:
+            """PyIceberg tries again when the table has changed meanwhile: not when an export has changed it."""
+            table = refresh()
+            if table.properties.get(STATE) != known:
+                raise CommitFailedException("its state is another one")
+            return table
+
+        self._table.refresh = refresh_unless_exported
         try:
             with self._table.transaction() as change:
                 change.add_files(
@@ -82,6 +93,8 @@ class IcebergTarget:
                 change.set_properties({STATE: after.json()})
         except CommitFailedException as error:
             raise ExportError(self.name, f"{CHANGED} ({error})") from error
+        finally:
+            self._table.refresh = refresh
 
     def clean(self, job_id: str) -> None:
         """Remove the files of a job, but for those that are part of the table after all: a commit may fail when it is done."""

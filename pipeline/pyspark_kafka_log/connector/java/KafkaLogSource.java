@@ -85,7 +85,7 @@ public class KafkaLogSource implements TableProvider, DataSourceRegister {
         }
 
         void checkRead() {
-            if (!checked) schema(options, schema);
+            if (!checked) KafkaLogSource.schema(options, schema);
             checked = true;
         }
 
