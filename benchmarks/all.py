@@ -26,6 +26,7 @@ NAMES = (
     "payloads",
     "reference_codecs",
     "spark",
+    "spark_plan",
 )
 
 

@@ -46,17 +46,15 @@ def find_logs(
             "path",
             "say what to read: load(path), or CREATE TEMPORARY VIEW ... OPTIONS (path '...')",
         )
-    wanted = [
-        p for path in paths for p in expand(path, storage or {}) if not _is_empty_log_directory(p)
-    ]
+    wanted = [p for path in paths for p in expand(path, storage) if not _is_empty_log_directory(p)]
     found = discover(wanted, unreadable_raises=unreadable_raises)
     return [log for partition in found for log in _logs(partition)]
 
 
-def expand(path: str, storage: Mapping[str, str]) -> list[Path]:
+def expand(path: str, storage: Mapping[str, str] | None = None) -> list[Path]:
     """The paths that a path, URL or pattern stands for, absolute."""
     if is_url(path):
-        there: list[Path] = place_of(path, storage_options(path, storage)).matches()  # type: ignore[attr-defined]
+        there: list[Path] = place_of(path, storage_options(path, storage or {})).matches()  # type: ignore[attr-defined]
         if not there:
             raise OptionError("path", f"{path}: nothing matches")
         return there

@@ -29,6 +29,12 @@ def producers_of(path: Path) -> list[Any] | None:
         return None
 
 
+def offsets_of_snapshots(directory: Path) -> list[int]:
+    """The offsets of the snapshots of a partition, by their names. Raises OSError."""
+    names = (child.name for child in directory.iterdir())
+    return [int(name[:20]) for name in names if _NAME.match(name)]
+
+
 def newest(directory: Path) -> list[Any] | None:
     """The entries of the newest snapshot of a partition that can be read, None without one. Raises OSError."""
     return next(_readable(directory), None)
