@@ -84,7 +84,7 @@ public class KafkaLogSource implements TableProvider, DataSourceRegister {
         }
 
         void checkRead() {
-            if (!checked) schema(options, schema);
+            if (!checked) KafkaLogSource.schema(options, schema);
             checked = true;
         }
 
