@@ -14,10 +14,12 @@ import kafka_log
 from kafka_log.write.commit import commit, new_job
 from kafka_log.write.log_format import LogFormat
 from kafka_log.write.staging import write_task
-from tests.log.written import CODECS, records
+from tests.log.written import CODECS, TIME, records
 from tests.paths import SAMPLES
 
+from .filler import Filler
 from .load import CLEAN_MARK, load_into_broker
+from .records import Rec, noise
 from .test_written_logs import INDEXES, RECOVERY_POINT, no_errors, same_rows
 
 pytestmark = pytest.mark.broker
@@ -106,3 +108,25 @@ def test_a_running_broker_is_noticed(tmp_path: Path) -> None:
         with pytest.raises(kafka_log.DirectoryError, match="a broker runs in it"):
             kafka_log.write_log(broker.log_dir, records(5), topic="t")
         assert list(broker.log_dir.glob(".kafka-log*")) == []
+
+
+def test_keys_go_where_a_producer_sends_them(tmp_path: Path) -> None:
+    keys = [b"", b"a", *(noise(f"key {i}", i % 40 + 1) for i in range(300))]
+    sent = [Rec(TIME, key, b"v").to_json() for key in keys]
+    with load_into_broker(tmp_path / "broker", {}) as broker:
+        with broker.client() as client:
+            Filler(broker, client, TIME).topic("keys", 7)
+            Filler(broker, client, TIME).plain("one", "none")
+            client.ask("send", producer="one", topic="keys", partition=-1, records=sent)
+        broker.stop()
+        theirs = kafka_log.read_table(broker.log_dir, ["partition", "key"], topics="keys")
+        broker.start()
+    kafka_log.write_log(
+        tmp_path / "ours", pa.table({"key": keys, "value": keys}), topic="keys", partitions=7
+    )
+    ours = kafka_log.read_table(tmp_path / "ours", ["partition", "key"])
+
+    def placed(table: pa.Table) -> list[tuple[int, bytes]]:
+        return sorted((row["partition"], row["key"]) for row in table.to_pylist())
+
+    assert placed(ours) == placed(theirs)

@@ -7,6 +7,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
@@ -18,7 +19,7 @@ from codecgen.runtime.arrow.casts import RowRefused
 from kafka_log.disk.directory import Segment
 from kafka_log.disk.placement import MAX_RELATIVE
 from kafka_log.segment.batch_headers import Columns
-from kafka_log.write.encoding import MAGIC, encode
+from kafka_log.write.encoding import MAGIC, encode, parts
 from kafka_log.write.indexes import write_indexes
 from kafka_log.write.log_format import WriteJob
 from kafka_log.write.output import BOUNDS, Out
@@ -82,12 +83,15 @@ def write_task(job: WriteJob, task: int, batches: Iterable[pa.RecordBatch]) -> l
     try:
         for batch in batches:
             for start in range(0, batch.num_rows, BATCH_ROWS):
-                for part in rows.of(batch.slice(start, BATCH_ROWS)):
-                    made.add(part)
+                for some in parts(batch.slice(start, BATCH_ROWS)):
+                    for part in rows.of(some):
+                        made.add(part)
         return made.finished()
     except BaseException:
         made.close()
         shutil.rmtree(attempt, ignore_errors=True)
+        with suppress(OSError):  # other tasks have something there
+            place.rmdir()
         raise
 
 
@@ -159,12 +163,12 @@ class _Partition:
 
     def flush(self) -> None:
         """Write what is held."""
-        parts, self._rows, self.held = self._rows, [], 0
-        if not parts:
+        held, self._rows, self.held = self._rows, [], 0
+        if not held:
             return
-        table = pa.Table.from_batches([part.rows for part in parts]).combine_chunks()
+        table = pa.Table.from_batches([part.rows for part in held]).combine_chunks()
         (rows,) = table.to_batches()
-        numbers = np.concatenate([part.numbers for part in parts])
+        numbers = np.concatenate([part.numbers for part in held])
         rows = self._with_offsets(rows, numbers)
         offsets = rows.column("offset").to_numpy()
         if not self.is_open:
