@@ -23,7 +23,6 @@ RUN = """
     import pyarrow as pa
     import kafka_log
     target, run = sys.argv[1], int(sys.argv[2])
-    print("begins", flush=True)
     for job in range(1000):
         value = b"%d %d" % (run, job)
         table = pa.table({"key": [b"%d" % i for i in range(200)], "value": [value] * 200})
@@ -41,8 +40,8 @@ def test_jobs_are_whole(tmp_path: Path) -> None:
             stdout=subprocess.PIPE,
         ) as process:
             assert process.stdout is not None
-            process.stdout.readline()
-            time.sleep(made.uniform(0.5, 3))
+            done.add(process.stdout.readline().strip())  # libraries are loaded now
+            time.sleep(made.uniform(0.1, 1.5))
             process.kill()
             done |= set(process.stdout.read().splitlines())
     kafka_log.write_log(tmp_path, records(1), topic="u")  # which makes the last one whole
