@@ -119,14 +119,16 @@ class _Partitions:
     def _flush(self, one: _Partition) -> None:
         self._held -= one.held
         one.flush()
-        opened = [other for other in self._of.values() if other.is_open]
+        opened = [other.log for other in self._of.values() if other.log.is_open]
         if len(opened) > OPEN_FILES:
-            for other in opened:
-                other.close()
+            for log in opened:
+                log.release()
 
     def close(self) -> None:
+        """Nothing of it is wanted: a disk may be full."""
         for one in self._of.values():
-            one.close()
+            with suppress(OSError):
+                one.log.release()
 
     def finished(self) -> list[Staged]:
         found = [one.finished() for one in self._of.values()]
@@ -142,8 +144,8 @@ class _Partition:
         self._topic, self._partition = topic, partition
         self._directory = attempt / f"{topic}-{partition}"
         self._directory.mkdir()
-        self._log = LogWriter(self._directory)
-        self._out = Out(self._log, self._format.segment_bytes)
+        self.log = LogWriter(self._directory)
+        self._out = Out(self.log, self._format.segment_bytes)
         self._rows: list[PartitionRows] = []
         self._first: int | None = None
         self._next = 0
@@ -152,7 +154,6 @@ class _Partition:
         self._is_old = self._format.magic < MAGIC and self._format.codec != "none"
         self.held = 0
         self.most = OLD_FLUSH_BYTES if self._is_old else FLUSH_BYTES
-        self.is_open = False
 
     def add(self, part: PartitionRows) -> int:
         """Hold rows. How many bytes they have."""
@@ -171,9 +172,8 @@ class _Partition:
         numbers = np.concatenate([part.numbers for part in held])
         rows = self._with_offsets(rows, numbers)
         offsets = rows.column("offset").to_numpy()
-        if not self.is_open:
-            self._log.begin(int(offsets[0]))
-            self.is_open = True
+        if not self.log.segments:
+            self.log.begin(int(offsets[0]))
         try:
             self._write(rows, offsets)
         except RowRefused as error:
@@ -232,16 +232,11 @@ class _Partition:
                 error.row += start
             raise
 
-    def close(self) -> None:
-        """Close the segment that is open. Later rows begin another one."""
-        self._log.__exit__(None, None, None)
-        self.is_open = False
-
     def finished(self) -> Staged:
         """Write what is left, and the indexes."""
         self.flush()
-        self.close()
-        paths = self._log.segments
+        self.log.release()
+        paths = self.log.segments
         segments = [
             Segment(path, self._topic, self._partition, base, path.stat().st_size, rolled=True)
             for path, base in paths
