@@ -76,6 +76,7 @@ public class KafkaLogSource implements TableProvider, DataSourceRegister {
         public Set capabilities() {
             Set capabilities = new Capabilities(this);
             capabilities.add(TableCapability.BATCH_READ);
+            capabilities.add(TableCapability.MICRO_BATCH_READ);
             capabilities.add(TableCapability.BATCH_WRITE);
             capabilities.add(TableCapability.STREAMING_WRITE);
             capabilities.add(TableCapability.TRUNCATE);

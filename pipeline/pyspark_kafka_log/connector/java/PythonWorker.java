@@ -23,6 +23,7 @@ import scala.Tuple2;
 class PythonWorker {
     private static final String MODULE = "pyspark_kafka_log.connector.worker";
     private static final String DAEMON = "pyspark.daemon";
+    private static final String S3A = "fs.s3a.";
     private static final int BUFFER = 1 << 20;
 
     private final String python;
@@ -69,6 +70,20 @@ class PythonWorker {
     /** A setting of the session's, else of this process. */
     private static String setting(String name, String none) {
         return SQLConf.get().getConfString("spark." + name, System.getProperty(name, none));
+    }
+
+    /** What Hadoop opens S3 with, by its configuration and the session's. */
+    private static Map stores() {
+        Map out = new HashMap();
+        Map told = org.apache.spark.SparkContext$.MODULE$.getOrCreate().hadoopConfiguration().getPropsWithPrefix(S3A);
+        Object[] names = told.keySet().toArray();
+        for (int i = 0; i < names.length; i++) out.put(S3A + names[i], told.get(names[i]));
+        scala.collection.Iterator settings = SQLConf.get().getAllConfs().iterator();
+        while (settings.hasNext()) {
+            Tuple2 one = (Tuple2) settings.next();
+            if (((String) one._1()).startsWith(S3A)) out.put(one._1(), one._2());
+        }
+        return out;
     }
 
     /** How many tasks run at once. */
@@ -123,8 +138,9 @@ class PythonWorker {
         return new Chunks(in);
     }
 
-    /** Ask, and read all of the answer. */
+    /** Ask on the driver, and read all of the answer. What opens stores is told with it, and nowhere else. */
     ByteBuffer bytes(Map request, byte[] task) {
+        request.put("stores", stores());
         Chunks chunks = stream(json(request), task);
         try {
             return ByteBuffer.wrap(chunks.readAllBytes());
