@@ -27,7 +27,7 @@ from kafka_log.write.old_messages import MAGIC, converted
 from kafka_log.write.output import BOUNDS, Out
 from kafka_log.write.partitions import Advance, finish, note_epochs
 from kafka_log.write.recompression import Target, recompressed
-from kafka_log.write.segments import LogWriter
+from kafka_log.write.segments import MAX_SEGMENT, LogWriter
 
 CONVERTED = pa.schema(
     [
@@ -92,7 +92,7 @@ def write_converted(
                 base = int(headers.first[0])
             if base is not None:
                 log.begin(base)
-                made = _write(Out(log), segment, headers, counts, target, base)
+                made = _write(Out(log, MAX_SEGMENT), segment, headers, counts, target, base)
                 rows.append(made)
             note_epochs(epochs, headers, np.ones(len(headers), bool))
             advance(segment.size)

@@ -181,7 +181,8 @@ def _send_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, out: Pieces
 
 def _job(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
     schema = StructType.fromJson(json.loads(request["schema"]))
-    out.write(job_of(request["options"], schema, request["overwrite"]).to_json().encode())
+    job = job_of(request["options"], schema, request["overwrite"], request["query"])
+    out.write(job.to_json().encode())
 
 
 def _write(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:

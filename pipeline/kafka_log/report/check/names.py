@@ -26,6 +26,7 @@ _IN_BROKER = {
     "bootstrap.checkpoint",
     "remote-log-index-cache",
     "kafka-tiered-storage",
+    ".kafka-log-batches.json",
     *CHECKPOINTS,
 }
 _FILES = {
