@@ -10,8 +10,8 @@ from kafka_log.segment.row_selection import RowSelection
 from kafka_log.tables.selection import Selection
 
 if TYPE_CHECKING:
+    from kafka_log.disk.log_start import Log
     from kafka_log.segment.kernels import Engine
-    from kafka_log.tables.committed import Log
 
 
 def offset_at(
