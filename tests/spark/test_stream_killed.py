@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -79,8 +81,11 @@ def test_every_row_once(session: SparkSession, tmp_path: Path, lane: str) -> Non
             if last:
                 assert query.wait(240) == 0, (scratch / "errors").read_text()
                 break
-            grow(logs, r, query, 240, ready)
-            grow(logs, r, query, r.uniform(0, 6), None)
+            grow(logs, r, query, 240, partial(says_started, ready))
+            # Some micro-batches on, and at any moment of the next one.
+            written = batches(scratch) + r.randrange(4)
+            grow(logs, r, query, 60, partial(has_written, scratch, written))
+            grow(logs, r, query, r.uniform(0, 1.5), lambda: False)
             assert query.poll() is None, (scratch / "errors").read_text()
         finally:
             # The JVM and its workers are of the query's own session.
@@ -91,21 +96,32 @@ def test_every_row_once(session: SparkSession, tmp_path: Path, lane: str) -> Non
     assert wanted.total() > 20 * KILLS
 
 
+def batches(scratch: Path) -> int:
+    """How many micro-batches have written something."""
+    return len(list((scratch / "out").glob("batch=*")))
+
+
+def says_started(ready: Path) -> bool:
+    return "started" in ready.read_text()
+
+
+def has_written(scratch: Path, least: int) -> bool:
+    return batches(scratch) >= least
+
+
 def grow(
     logs: list[Growing],
     r: random.Random,
     query: subprocess.Popen[bytes],
     limit_s: float,
-    ready: Path | None,
+    done: Callable[[], bool],
 ) -> None:
-    """Append to logs for a while, or until a query says that it has started."""
+    """Append to logs for a while."""
     deadline = time.monotonic() + limit_s
-    while time.monotonic() < deadline and query.poll() is None:
-        if ready is not None and "started" in ready.read_text():
-            return
+    while time.monotonic() < deadline and query.poll() is None and not done():
         log = r.choice(logs)
         r.choices([log.append, log.roll, log.tear], [10, 1, 1])[0]()
-        time.sleep(r.uniform(0, 0.4))
+        time.sleep(r.uniform(0, 0.2))
 
 
 def rows(out: Path) -> Counter[tuple[str, int, str]]:
