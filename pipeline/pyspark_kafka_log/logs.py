@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import glob
+import os
 import re
-import urllib.parse
-import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kafka_log import Partition, Segment, discover
+from kafka_log.segment.places import is_url, place_of
 from pyspark_kafka_log.options import Bound, OptionError, Options
+from pyspark_kafka_log.storage import storage_options
 
 BROKERS_MARK = "meta.properties"
 
@@ -30,8 +31,13 @@ class Log:
         return self.topic, self.partition
 
 
-def find_logs(paths: Sequence[str], *, unreadable_raises: bool = True) -> list[Log]:
-    """The partitions below the paths.
+def find_logs(
+    paths: Sequence[str],
+    storage: Mapping[str, str] | None = None,
+    *,
+    unreadable_raises: bool = True,
+) -> list[Log]:
+    """The partitions below the paths. ``storage`` are the options of stores.
 
     Raises :class:`OptionError` for a path that cannot be one, DirectoryError for one that holds no log.
     """
@@ -40,20 +46,21 @@ def find_logs(paths: Sequence[str], *, unreadable_raises: bool = True) -> list[L
             "path",
             "say what to read: load(path), or CREATE TEMPORARY VIEW ... OPTIONS (path '...')",
         )
-    wanted = [p for path in paths for p in expand(path) if not _is_empty_log_directory(p)]
+    wanted = [
+        p for path in paths for p in expand(path, storage or {}) if not _is_empty_log_directory(p)
+    ]
     found = discover(wanted, unreadable_raises=unreadable_raises)
     return [log for partition in found for log in _logs(partition)]
 
 
-def expand(path: str) -> list[Path]:
-    """The local paths that a path, ``file:`` URI or pattern stands for, absolute."""
-    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", path)  # two letters or more: C:\ is a path
-    if scheme is not None and not Path(path).exists():
-        if scheme[1].lower() != "file":
-            raise OptionError(
-                "path", f"{path}: only local files can be read, not {scheme[1].lower()}: URLs"
-            )
-        path = urllib.request.url2pathname(urllib.parse.urlsplit(path).path)
+def expand(path: str, storage: Mapping[str, str]) -> list[Path]:
+    """The paths that a path, URL or pattern stands for, absolute."""
+    if is_url(path):
+        there: list[Path] = place_of(path, storage_options(path, storage)).matches()  # type: ignore[attr-defined]
+        if not there:
+            raise OptionError("path", f"{path}: nothing matches")
+        return there
+    path = os.fspath(place_of(path))
     if not Path(path).exists() and glob.has_magic(path):
         found = sorted(glob.glob(path))  # noqa: PTH207 (absolute patterns too)
         if not found:

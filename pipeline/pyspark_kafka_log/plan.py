@@ -34,7 +34,7 @@ def plan(
     All that is read is settled here: a file is read up to the size that it has now, so that tasks that run again, and later, read the same.
     """
     raises = options.selection.raises
-    logs = chosen(find_logs(options.paths, unreadable_raises=raises), options)
+    logs = chosen(find_logs(options.paths, options.storage, unreadable_raises=raises), options)
     wanted = [log for log in logs if query.takes(*log.key)]
     total = sum(segment.size for log in wanted for segment in log.segments)
     enough = task_bytes(total, options, parallelism)

@@ -26,6 +26,7 @@ from pyspark_kafka_log.options.table import LIMITS
 from pyspark_kafka_log.plan import plan
 from pyspark_kafka_log.schema import projection, spark_schema, types_of
 from pyspark_kafka_log.stream.options import without_limits
+from pyspark_kafka_log.writing import KafkaLogStreamWriter, KafkaLogWriter, job_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +40,8 @@ PROBLEM = "problem"
 
 
 class DefaultSource(DataSource):
-    """``spark.read.format("kafka-log").load(path)``. ``pyspark_kafka_log.options`` describes the options."""
+    """``spark.read.format("kafka-log").load(path)``, ``df.write.format("kafka-log").save(path)``. ``pyspark_kafka_log.options`` describes
+    the options of the one, ``pyspark_kafka_log.write_options`` those of the other."""
 
     @classmethod
     def name(cls) -> str:
@@ -63,6 +65,12 @@ class DefaultSource(DataSource):
         from pyspark_kafka_log.stream.reader import KafkaLogStreamReader  # stands on this module
 
         return KafkaLogStreamReader(self.options, self.projection(schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> KafkaLogWriter:
+        return KafkaLogWriter(job_of(self.options, schema, overwrite))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> KafkaLogStreamWriter:
+        return KafkaLogStreamWriter(job_of(self.options, schema, overwrite))
 
     def projection(self, schema: StructType) -> tuple[str, ...]:
         """The columns that a schema asks for. Raises SchemaError when they cannot be had."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from kafka_log.disk.names import LOG_START
+from kafka_log.segment.places import is_url
 
 if TYPE_CHECKING:
     from kafka_log.disk.directory import Segment
@@ -33,7 +34,7 @@ class LogStarts:
     """
 
     def __init__(self) -> None:
-        self._read: dict[str, Mapping[tuple[str, int], int] | None] = {}
+        self._read: dict[Path, Mapping[tuple[str, int], int] | None] = {}
 
     def of(self, partition: Log) -> int | None:
         """The log start offset of a partition. None where no file says one, and where it lies at or before the first live segment."""
@@ -47,17 +48,19 @@ class LogStarts:
                 return None if start is None or start <= live[0] else start
         return None
 
-    def _offsets(self, directory: str) -> Mapping[tuple[str, int], int] | None:
+    def _offsets(self, directory: Path) -> Mapping[tuple[str, int], int] | None:
         if directory not in self._read:
-            self._read[directory] = _read(Path(directory) / LOG_START)
+            self._read[directory] = _read(directory / LOG_START)
         return self._read[directory]
 
 
-def _around(directory: Path) -> list[str]:
+def _around(directory: Path) -> list[Path]:
     """The directories that may be the broker's, for a partition's directory."""
-    out = [os.path.dirname(os.path.abspath(directory))]  # noqa: PTH100, PTH120 (no links are followed)
+    if is_url(directory):
+        return [directory.parent]
+    out = [Path(os.path.abspath(directory)).parent]  # noqa: PTH100 (no links are followed)
     if directory.is_symlink():
-        out.append(os.fspath(directory.resolve().parent))
+        out.append(directory.resolve().parent)
     return out
 
 

@@ -20,6 +20,8 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from kafka_log.tables.splits import Split
+from kafka_log.write.commit import Micro
+from kafka_log.write.log_format import WriteJob
 from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import default_columns, parse
@@ -27,18 +29,24 @@ from pyspark_kafka_log.source import PROBLEM, DefaultSource, KafkaLogReader, Tas
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.planning import there_still
 from pyspark_kafka_log.stream.polling import LogStream
+from pyspark_kafka_log.writing import abort_rows, commit_rows, job_of, write_rows
 
 _INT = struct.Struct(">i")
 PIECE = 1 << 30
 
 
 class Pieces:
-    """A file of one answer."""
+    """A file of one answer, and of what comes after its question."""
 
     closed = False
 
-    def __init__(self, out: BinaryIO) -> None:
+    def __init__(self, out: BinaryIO, given: BinaryIO) -> None:
         self.out = out
+        self.given = given
+
+    def read(self, size: int) -> bytes:
+        """Bytes that come after the question."""
+        return self.given.read(size)
 
     def write(self, data: Any) -> int:
         """Send bytes."""
@@ -72,8 +80,9 @@ def main(infile: BinaryIO, outfile: BinaryIO) -> None:
         if len(size) < 4:
             sys.exit(1)
         request = json.loads(infile.read(_INT.unpack(size)[0]))
+        request["options"] = {**request.get("stores", {}), **request["options"]}
         task = infile.read(_INT.unpack(infile.read(4))[0])
-        pieces = Pieces(outfile)
+        pieces = Pieces(outfile, infile)
         try:
             answers[request["ask"]](request, task, pieces)
             _send(outfile, _INT.pack(0))
@@ -150,6 +159,33 @@ def _read(request: Mapping[str, Any], task: bytes, out: Pieces) -> None:
     out.tell(losses)
 
 
+def _job(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+    schema = StructType.fromJson(json.loads(request["schema"]))
+    out.write(job_of(request["options"], schema, request["overwrite"]).to_json().encode())
+
+
+def _write(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+    job = WriteJob.from_json(request["job"])
+    rows = pa.ipc.open_stream(pa.PythonFile(out, "r"))
+    try:
+        told = write_rows(job, request["task"], request["batch"], rows)
+    except Exception:
+        for _rest in rows:  # the next question comes after them
+            pass
+        raise
+    out.write(told.encode())
+
+
+def _commit(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+    batch = request["batch"]
+    micro = None if batch is None else Micro(request["query"], batch)
+    commit_rows(WriteJob.from_json(request["job"]), request["messages"], micro)
+
+
+def _abort(request: Mapping[str, Any], _: bytes, out: Pieces) -> None:
+    abort_rows(WriteJob.from_json(request["job"]), request.get("batch"))
+
+
 def _reader(request: Mapping[str, Any]) -> KafkaLogReader:
     """What reads the columns that a query needs, and those that decide which rows there are: not one may come or go with the
     columns that are selected. A record without a timestamp fails a query, or is left out; what could not be read is a row where there
@@ -219,4 +255,8 @@ ANSWERS: Mapping[str, Answer] = {
     "schema": _schema,
     "plan": _plan,
     "read": _read,
+    "job": _job,
+    "write": _write,
+    "commit": _commit,
+    "abort": _abort,
 }

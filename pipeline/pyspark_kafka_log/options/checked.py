@@ -42,6 +42,8 @@ class Options:
     batch_rows: int = table.BATCH_ROWS.default
     max_decompressed: int | None = None
     engine: Engine = table.ENGINE.default
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What stores are opened with (:mod:`pyspark_kafka_log.storage`). There are secrets among it."""
     ignored: tuple[str, ...] = ()
     """Options that mean nothing here."""
 
@@ -86,6 +88,7 @@ def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
         batch_rows=of[table.BATCH_ROWS],
         max_decompressed=of[table.MAX_DECOMPRESSED],
         engine=of[table.ENGINE],
+        storage=of.storage,
         ignored=of.ignored,
     )
 

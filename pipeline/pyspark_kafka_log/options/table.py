@@ -110,14 +110,21 @@ REFUSED = {
 }
 
 
+OF_STORES = ("storage.", "fs.s3a.")
+"""How the names of options begin that stores are opened with."""
+
+
 class Given:
     """What was given of some options, whose names are taken in any case.
 
-    Raises :class:`OptionError` for an option that there is not. ``ignored`` are those that mean nothing here.
+    Raises :class:`OptionError` for an option that there is not. ``ignored`` are those that mean nothing here,
+    ``storage`` those of stores.
     """
 
     def __init__(self, given: Mapping[str, str], known: tuple[Option[Any], ...] = EVERY) -> None:
         self._texts = {str(name).lower(): str(value) for name, value in given.items()}
+        stored = [name for name in self._texts if name.startswith(OF_STORES)]
+        self.storage = {name: self._texts.pop(name) for name in stored}
         nothing = {name.lower() for name in IGNORED}
         names = {option.name.lower(): option.name for option in known}
         self.ignored = tuple(

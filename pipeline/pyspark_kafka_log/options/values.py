@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from kafka_log import Policy
 from kafka_log.segment.model import OnDamage
+from kafka_log.segment.places import has_password
 from kafka_log.tables.columns import COLUMNS
 
 S = TypeVar("S", bound=str)
@@ -108,15 +109,17 @@ def column(name: str, value: str) -> str:
 
 def path(name: str, value: str) -> tuple[str, ...]:
     """One path."""
+    if has_password(value):
+        raise OptionError(name, "no password may be in a URL: it is shown wherever the path is")
     return (value,)
 
 
 def paths(name: str, value: str) -> tuple[str, ...]:
     """A JSON list of paths."""
     found = read_json(name, value, '["/data/kafka-1", "/data/kafka-2"]')
-    if not isinstance(found, list) or not all(isinstance(path, str) for path in found):
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
         raise OptionError(name, f"a JSON list of paths is expected, not {value!r}")
-    return tuple(found)
+    return tuple(one for text in found for one in path(name, text))
 
 
 def read_json(name: str, value: str, example: str) -> object:
