@@ -13,6 +13,7 @@ from kafka_log.disk.log_start import LogStarts
 from kafka_log.tables.offsets_by_time import offset_at
 from kafka_log.tables.progress import Ends, Key, Position
 from kafka_log.tables.splits import Split
+from kafka_log.tables.steady import steady
 from pyspark_kafka_log.logs import Log, chosen, find_logs, matching
 from pyspark_kafka_log.options import EARLIEST, LATEST, OptionError
 from pyspark_kafka_log.stream.admission import Limits, Pace, behind, cut
@@ -246,7 +247,11 @@ class LogStream:
 
     def _by_time(self, log: Log, timestamp: int) -> int:
         first = self._log_start(log)
-        found = offset_at(log, timestamp, self._reading.selection, self._reading.engine, first)
+        reading = self._reading
+        found = steady(
+            log.segments[-1].path,
+            lambda: offset_at(log, timestamp, reading.selection, reading.engine, first),
+        )
         if found is None and not self._options.latest_if_none:
             raise OptionError(
                 "startingTimestamp",
