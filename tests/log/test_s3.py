@@ -80,7 +80,7 @@ def test_an_object_that_is_put_anew_is_not_mixed_with_the_old_one(
     with segment.path.open("rb", buffering=0) as file:
         store.pipe_file("logs/broker-1/codecs-1/" + segment.path.name, bytes(segment.size))
         try:
-            with pytest.raises(OSError, match="FileExpired: .* no longer exists"):
+            with pytest.raises(OSError, match=r"FileExpired: .* no longer exists"):
                 file.read(100)
         finally:
             data = (LOGS / "codecs-1" / segment.path.name).read_bytes()
@@ -106,6 +106,6 @@ def test_no_server(options: dict[str, Any]) -> None:
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
         quick = {"retries": {"max_attempts": 1}, "connect_timeout": 1}
         there = {**options, "endpoint_url": url, "config_kwargs": quick}
-        with pytest.raises(OSError, match="s3://logs/broker-1: .*[Cc]onnect") as caught:
+        with pytest.raises(OSError, match=r"s3://logs/broker-1: .*[Cc]onnect") as caught:
             discover(place_of("s3://logs/broker-1", there))
     assert s3.SECRET not in str(caught.value)

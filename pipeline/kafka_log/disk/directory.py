@@ -67,6 +67,12 @@ class Segment:
         """Whether the file's name says where its offsets begin."""
         return self.path.name == f"{self.base_offset:020d}.log"
 
+    @property
+    def says_offset(self) -> bool:
+        """The same in whatever state: the names of segments that are not live have more in them."""
+        named = "-" if self.state == "remote" else ".log"
+        return self.path.name.startswith(f"{self.base_offset:020d}{named}")
+
 
 @dataclass(frozen=True, slots=True)
 class Partition:
@@ -284,7 +290,7 @@ def _in_order(segments: Iterable[Segment]) -> tuple[Segment, ...]:
     ordered = sorted(segments, key=lambda s: (s.base_offset, STATES.index(s.state)))
     last: dict[State, int] = {}
     for s in ordered:
-        if _says_offset(s):
+        if s.says_offset:
             last[s.state] = s.base_offset
     rolled = (_is_rolled(s, last) for s in ordered)
     return tuple(
@@ -297,12 +303,7 @@ def _is_rolled(segment: Segment, last: Mapping[State, int]) -> bool:
     """Whether its broker has done with it. What is deleted, takes the place of others or was copied is whole; a cleaner writes its own."""
     if segment.state in ("deleted", "swap", "remote"):
         return True
-    return _says_offset(segment) and segment.base_offset < last[segment.state]
-
-
-def _says_offset(segment: Segment) -> bool:
-    named = "-" if segment.state == "remote" else ".log"
-    return segment.path.name.startswith(f"{segment.base_offset:020d}{named}")
+    return segment.says_offset and segment.base_offset < last[segment.state]
 
 
 def _named(directory: Path) -> tuple[str, int, State]:
