@@ -98,7 +98,7 @@ def test_no_secret_is_shown(
             shown.append(str(error))
     assert len(shown) == 6
     shown += capfd.readouterr()
-    assert "s3a://logs/broker-1" in shown[0]
+    assert "kafka-log" in shown[0]
     assert not [text for text in shown if s3.SECRET in text]
 
 
@@ -166,8 +166,9 @@ def test_secrets_are_not_in_texts_of_options_or_plans() -> None:
     options = parse({"path": f"local://{LOGS}/codecs-1", "storage.secret": s3.SECRET})
     assert options.storage == {"storage.secret": s3.SECRET}
     assert s3.SECRET not in repr(options)
-    with pytest.raises(OptionError, match="did you mean"):
+    with pytest.raises(OptionError, match="no such option") as caught:
         parse({"storag.secret": s3.SECRET})
+    assert s3.SECRET not in str(caught.value)
     assert find_logs([f"local://{LOGS}/codecs-1"])[0].key == ("codecs", 1)
     splits = plan(parse({"path": f"local://{LOGS}/codecs-1", "storage.auto_mkdir": "true"}))
     assert splits
