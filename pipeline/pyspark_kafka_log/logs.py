@@ -6,7 +6,7 @@ import glob
 import re
 import urllib.parse
 import urllib.request
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,26 +25,19 @@ Log = Partition
 """One partition of a topic: its segments, lowest offsets first."""
 
 
-def find_logs(
-    paths: Sequence[str],
-    storage: Mapping[str, str] | None = None,
-    include: Collection[State] = (),
-    *,
-    unreadable_raises: bool = True,
-) -> list[Log]:
-    """The partitions below the paths. ``storage`` are the options of stores, ``include`` states of segments that are not live.
+def find_logs(options: Options) -> list[Log]:
+    """The partitions below the paths, those too that are not chosen.
 
     Raises :class:`OptionError` for a path that cannot be one, DirectoryError for one that holds no log.
     """
-    if not paths:
+    if not options.paths:
         raise OptionError(
             "path",
             "say what to read: load(path), or CREATE TEMPORARY VIEW ... OPTIONS (path '...')",
         )
-    wanted = [
-        p for path in paths for p in expand(path, storage or {}) if not _is_empty_log_directory(p)
-    ]
-    found = discover(wanted, include, unreadable_raises=unreadable_raises)
+    there = [p for path in options.paths for p in expand(path, options.storage)]
+    wanted, selection = [p for p in there if not _is_empty_log_directory(p)], options.selection
+    found = discover(wanted, selection.include, unreadable_raises=selection.raises)
     return [log for partition in found for log in _logs(partition)]
 
 
@@ -91,30 +84,38 @@ def _logs(partition: Partition) -> Iterator[Log]:
 
 
 def chosen(logs: Sequence[Log], options: Options) -> list[Log]:
-    """The logs that the options name. Raises :class:`OptionError` for names that are not there."""
+    """The logs that the options name. Raises :class:`OptionError` for names that are not there, and for those that are there twice."""
     topics = sorted({log.topic for log in logs})
     if options.subscribe is not None:
         missing = sorted(set(options.subscribe) - set(topics))
         if missing:
             raise OptionError("subscribe", _not_there("topic", missing, topics))
-        logs = [log for log in logs if log.topic in options.subscribe]
-    elif options.subscribe_pattern is not None:
-        pattern = re.compile(options.subscribe_pattern)
-        logs = [log for log in logs if pattern.fullmatch(log.topic)]
     elif options.assign is not None:
         absent = sorted(options.assign - {log.key for log in logs})
         if absent:
             names = [f"{topic}-{number}" for topic, number in absent]
             known = [f"{log.topic}-{log.partition}" for log in logs]
             raise OptionError("assign", _not_there("partition", names, known))
-        logs = [log for log in logs if log.key in options.assign]
+    found = matching(logs, options)
+    _check_offsets("startingOffsets", options.starting_offsets, found)
+    _check_offsets("endingOffsets", options.ending_offsets, found)
+    return found
+
+
+def matching(logs: Sequence[Log], options: Options) -> list[Log]:
+    """Those of the logs that the options name, which need not all be there. Raises :class:`OptionError` for one that is there twice."""
+    found = list(logs)
+    if options.subscribe is not None:
+        found = [log for log in found if log.topic in options.subscribe]
+    elif options.subscribe_pattern is not None:
+        pattern = re.compile(options.subscribe_pattern)
+        found = [log for log in found if pattern.fullmatch(log.topic)]
+    elif options.assign is not None:
+        found = [log for log in found if log.key in options.assign]
     replicas = options.selection.replicas
     if replicas == "error":
-        _check_replicas(logs)
-    logs = with_tiers(one_of_each(logs, "newest" if replicas == "newest" else "keep"))
-    _check_offsets("startingOffsets", options.starting_offsets, logs)
-    _check_offsets("endingOffsets", options.ending_offsets, logs)
-    return list(logs)
+        _check_replicas(found)
+    return with_tiers(one_of_each(found, "newest" if replicas == "newest" else "keep"))
 
 
 def _not_there(what: str, missing: Sequence[str], known: Sequence[str]) -> str:

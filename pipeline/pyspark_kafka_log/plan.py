@@ -33,26 +33,26 @@ def plan(
 
     All that is read is settled here: a file is read up to the size that it has now, so that tasks that run again, and later, read the same.
     """
-    raises = options.selection.raises
-    logs = chosen(
-        find_logs(
-            options.paths, options.storage, options.selection.include, unreadable_raises=raises
-        ),
-        options,
-    )
+    logs = chosen(find_logs(options), options)
     wanted = [log for log in logs if query.takes(*log.key)]
     total = sum(segment.size for log in wanted for segment in log.segments)
+    enough = task_bytes(total, options, parallelism)
+    splits = [part for log in wanted for part in _splits(log, options, query, enough)]
+    return list(packed(splits, enough))
+
+
+def task_bytes(total: int, options: Options, parallelism: int | None) -> int:
+    """How many bytes a task reads, about, of so many."""
     enough = min(
         options.split_bytes,
         max(LEAST_TASK_BYTES, total // (parallelism or os.cpu_count() or 1)),
     )
     if options.min_partitions is not None:
         enough = min(enough, max(1, total // options.min_partitions))
-    splits = [part for log in wanted for part in _splits(log, options, query, enough)]
-    return list(_tasks(splits, enough))
+    return enough
 
 
-def _tasks(splits: Iterable[Split], enough: int) -> Iterator[tuple[Split, ...]]:
+def packed(splits: Iterable[Split], enough: int) -> Iterator[tuple[Split, ...]]:
     """Splits put together, as long as a task has no more than enough."""
     held: list[Split] = []
     size = 0

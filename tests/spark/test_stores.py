@@ -169,7 +169,7 @@ def test_secrets_are_not_in_texts_of_options_or_plans() -> None:
     with pytest.raises(OptionError, match="no such option") as caught:
         parse({"storag.secret": s3.SECRET})
     assert s3.SECRET not in str(caught.value)
-    assert find_logs([f"local://{LOGS}/codecs-1"])[0].key == ("codecs", 1)
+    assert find_logs(parse({"path": f"local://{LOGS}/codecs-1"}))[0].key == ("codecs", 1)
     splits = plan(parse({"path": f"local://{LOGS}/codecs-1", "storage.auto_mkdir": "true"}))
     assert splits
     assert "auto_mkdir" not in repr(splits)

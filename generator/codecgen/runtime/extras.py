@@ -9,6 +9,8 @@ EXTRAS = {
     "numba": "fast",
     "isal": "fast",
     "pyspark": "spark",
+    "deltalake": "delta",
+    "pyiceberg": "iceberg",
     "yaml": "generate",
     "jinja2": "generate",
 }

@@ -91,11 +91,15 @@ READING: tuple[Option[Any], ...] = (
 EVERY: tuple[Option[Any], ...] = READING
 KNOWN = tuple(option.name for option in EVERY)
 
+LIMITS = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
+"""Options of streams that mean nothing in a batch query."""
+
 IGNORED = (
     "groupIdPrefix",
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
+    *LIMITS,
 )
 """Options of Spark's Kafka source that mean nothing where no broker is asked, as do all that begin with ``kafka.``."""
 
@@ -107,9 +111,6 @@ REFUSED = {
     "endingOffsetsByTimestamp": _BY_TIME,
     "startingOffsetsByTimestampStrategy": _BY_TIME,
     "maxRecordsPerPartition": "set splitBytes: segments larger than that are read by more than one task",
-    "maxOffsetsPerTrigger": "logs are not read as streams",
-    "minOffsetsPerTrigger": "logs are not read as streams",
-    "maxTriggerDelay": "logs are not read as streams",
 }
 
 

@@ -6,6 +6,7 @@ import java.io.BufferedOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
@@ -106,6 +107,21 @@ class PythonWorker {
         }
     }
 
+    /** Ask with more to come, which goes where this says. */
+    OutputStream ask(String request) throws IOException {
+        byte[] text = request.getBytes("UTF-8");
+        out.writeInt(text.length);
+        out.write(text);
+        out.writeInt(0);
+        return out;
+    }
+
+    /** The answer to what was asked. */
+    Chunks answer() throws IOException {
+        out.flush();
+        return new Chunks(in);
+    }
+
     /** Ask, and read the answer as it comes. */
     Chunks stream(String request, byte[] task) {
         try {
@@ -129,11 +145,16 @@ class PythonWorker {
         try {
             return ByteBuffer.wrap(chunks.readAllBytes());
         } catch (PythonError e) {
-            throw e.ofPlanning("schema".equals(request.get("ask")) ? "infer the schema of" : "plan");
+            throw e.ofPlanning(action((String) request.get("ask")));
         } catch (IOException e) {
             broken = true;
             throw new UncheckedIOException(e);
         }
+    }
+
+    private static String action(String asked) {
+        if ("schema".equals(asked)) return "infer the schema of";
+        return "commit".equals(asked) || "abort".equals(asked) ? asked : "plan";
     }
 
     String text(Map request, byte[] task) {
