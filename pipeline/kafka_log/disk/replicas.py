@@ -93,13 +93,15 @@ def furthest(partitions: Iterable[T]) -> list[T]:
 def one_of_each(partitions: Sequence[Partition], replicas: Replicas) -> list[Partition]:
     """The partitions to read where several directories hold one. Those that are not live are each for themselves, as are files whose
     directory is not named like a partition's. Raises DirectoryError where that is an error, OSError."""
+    if replicas == "keep":
+        return list(partitions)
     named = [p for p in partitions if parse_name(p.directory.resolve()) is not None]
     if replicas == "newest":
         live = [p for p in named if p.state == "live"]
         left_out = {id(p) for p in live} - {id(p) for p in furthest(live)}
         return [p for p in partitions if id(p) not in left_out]
     seen: dict[tuple[str, int, State], Partition] = {}
-    for p in named if replicas == "error" else ():
+    for p in named:
         other = seen.setdefault((p.topic, p.partition, p.state), p)
         if other is not p:
             reason = f"the same partition lies in {other.directory}: its records would come twice"
