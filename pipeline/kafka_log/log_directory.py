@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import pyarrow as pa
 
 from kafka_log.disk.directory import Partition, Segment, State, chosen, is_partition, survey
+from kafka_log.disk.replicas import Replicas, one_of_each
 from kafka_log.segment.model import Policy
 from kafka_log.segment.places import local_path, place_of
 
@@ -31,7 +32,8 @@ class LogDirectory:
     """The partitions below a path: a segment, a partition's directory, a broker's log directory, or several of these.
 
     ``topics`` and ``partitions`` choose among what is there, ``include`` adds segments that are not live (see
-    :data:`~kafka_log.disk.directory.State`). Each method answers one question with an Arrow table, and reads the
+    :data:`~kafka_log.disk.directory.State`). Of partitions that lie in several of the directories all ``replicas`` are read (``keep``), the one
+    whose log goes furthest (``newest``), or (``error``) that is a DirectoryError. Each method answers one question with an Arrow table, and reads the
     files anew. Raises :class:`~kafka_log.disk.directory.DirectoryError` when there is no log, NotThere (a ValueError) for a topic or a
     partition that is not there.
     """
@@ -43,9 +45,11 @@ class LogDirectory:
         topics: str | Iterable[str] | None = None,
         partitions: int | Iterable[int] | None = None,
         include: Collection[State] = (),
+        replicas: Replicas = "keep",
     ) -> None:
         self.path = [path] if isinstance(path, str | os.PathLike) else list(path)
         self.include = include
+        self.replicas = replicas
         self._topics = [topics] if isinstance(topics, str) else topics
         self._numbers = partitions
 
@@ -56,7 +60,7 @@ class LogDirectory:
     @cached_property
     def found(self) -> list[Partition]:
         """The partitions, by topic and number, also those that cannot be read: these say so."""
-        return chosen(self._there[0], self._topics, self._numbers)
+        return one_of_each(chosen(self._there[0], self._topics, self._numbers), self.replicas)
 
     @property
     def partitions(self) -> list[Partition]:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from kafka_log.disk.log_start import LogStarts
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.tables.committed import PartitionRows
-from kafka_log.tables.selection import within_offsets
+from kafka_log.tables.selection import within, within_offsets
 from kafka_log.tables.splits import Split
 from pyspark_kafka_log.cuts import split
 from pyspark_kafka_log.filters import EVERY_ROW, Pushed, narrowed
@@ -43,8 +43,7 @@ def plan(
     All that is read is settled here: a file is read up to the size that it has now, so that tasks that run again, and later, read the same.
     A plan is kept, and given again as long as the files have the same sizes and times.
     """
-    raises = options.selection.raises
-    logs = chosen(find_logs(options.paths, options.storage, unreadable_raises=raises), options)
+    logs = chosen(find_logs(options), options)
     wanted = [log for log in logs if query.takes(*log.key)]
     starts = LogStarts()
     asked = options, query, parallelism, [starts.of(log) for log in wanted]
@@ -116,7 +115,7 @@ def _splits(
     of_log = PartitionRows(wanted, options.engine, of_view=options.view is not None, starts=starts)
     following = dict(pairwise(log.segments))
     for segment in of_log.segments(log):
-        rows = of_log.of(log, segment.state)
+        rows = within(of_log.of(log, segment.state), segment)
         first, end = rows.offsets
         if not within_offsets([segment], rows.offsets):
             continue  # it lies behind the last stable offset
