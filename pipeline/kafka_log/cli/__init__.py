@@ -54,9 +54,9 @@ def _module(name: str) -> Any:
     return import_module(f"kafka_log.cli.{name}")
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    modules = {name: _module(name) for name in COMMANDS}
+def parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
+    """The command line, with these commands."""
+    modules = {name: _module(name) for name in names}
     examples = "".join(module.EXAMPLES for module in modules.values())
     main_parser = argparse.ArgumentParser(
         prog="kafka-log",
@@ -102,7 +102,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command. Returns the exit code. Without ``argv`` the process is this command alone."""
     if argv is None:
         sys.meta_path.insert(0, _WithoutPandas())
-    options = parser().parse_args(with_negative_values(sys.argv[1:] if argv is None else argv))
+    given = with_negative_values(sys.argv[1:] if argv is None else argv)
+    # The others are not loaded where the first word says which it is.
+    only = [name for name in COMMANDS if name in given[:1]]
+    options = parser(only or COMMANDS).parse_args(given)
     if sys.stdout.encoding.lower() != "utf-8" and hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8")  # keys and headers are any text
     try:

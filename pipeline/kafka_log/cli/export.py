@@ -6,9 +6,6 @@ import argparse
 import sys
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
 from kafka_log.cli.common import (
     COULD_NOT_RUN,
     GOOD,
@@ -70,6 +67,9 @@ def run(options: argparse.Namespace) -> int:
 
     partitions = found(options)
     done = made = rows = bad = 0
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     with Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),

@@ -10,11 +10,21 @@ from typing import TYPE_CHECKING
 from codecgen.runtime.errors import CodecError, ParseError, TrailingError, Where
 from kafka_log.segment import tails
 from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_checksum
-from kafka_log.segment.positioned_reads import UnreadableError, read_exactly, read_what_there_is
+from kafka_log.segment.positioned_reads import (
+    UnreadableError,
+    read_at,
+    read_exactly,
+    read_what_there_is,
+)
 
 if TYPE_CHECKING:
     from kafka_log.segment.framing import Frame
     from kafka_log.segment.reader import SegmentReader
+
+WINDOW = 1 << 20
+"""Bytes that are read at a time where only headers are asked for."""
+MOST = 16 << 20
+"""Bytes of one batch that are held besides."""
 
 UNKNOWN = 0xFF
 """Stands for bytes that cannot be read, where zeros mean something."""
@@ -39,6 +49,9 @@ class Run:
         self.note: str | None = None
         self.skipped: int | None = None
         """The end of the last bytes that were skipped."""
+        self.buffer = self.held = memoryview(b"")
+        self.held_at = 0
+        """Bytes of the file from a place on, in a part of the buffer."""
         self.found: tuple[int, int | None, tuple[int, int] | None] | None = None
         """The last search for an entry: from where, after which offset, and what it found."""
 
@@ -69,6 +82,14 @@ class Run:
         stop = self.size if reader.stop is None else min(reader.stop, self.size)
         may_be_active = reader.tail is Tail.ACTIVE and reader.policy is not Policy.STRICT
         while self.position < stop:
+            for plain in self.plain():
+                self.count_in(plain)
+                after = self.position
+                yield plain
+                if self.position != after or after >= stop:  # others may have read on
+                    break
+            if self.position >= stop:
+                break
             size: int | None = 0
             try:
                 size = self.next_size()
@@ -103,6 +124,33 @@ class Run:
             self.count_in(batch)
             yield batch
         return "eof" if self.position >= self.size else "partial"
+
+    def plain(self) -> Iterator[Batch]:
+        """The next batches, as far as nothing is wrong with them and their records are not asked for: of many at a time."""
+        if self.reader.reads_plain:
+            from kafka_log.segment.reference import plain_batches
+
+            wanted = 1
+            while wanted and self.hold(wanted):
+                held = self.held[self.position - self.held_at :]
+                wanted = yield from plain_batches(held, self.position)
+
+    def hold(self, n: int) -> bool:
+        """Have ``n`` bytes from this place on. False where there are not so many, or it is too much for here."""
+        if 0 <= self.position - self.held_at <= len(self.held) - n:
+            return True
+        left = self.size - self.position
+        if not n <= min(left, MOST):
+            return False
+        if len(self.buffer) < n or not self.buffer:
+            self.buffer = memoryview(bytearray(min(max(n, WINDOW), self.size)))
+        self.held, self.held_at = self.buffer[:0], self.position
+        try:
+            got = read_at(self.file, self.buffer[:left], self.position)
+        except UnreadableError:
+            return False  # it is asked for again, and told
+        self.held = self.buffer[:got]
+        return n <= got
 
     def next_size(self) -> int | None:
         """Length of the next entry, None when the file ends before the entry does."""
