@@ -12,6 +12,7 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks import measure, peers, shapes
@@ -70,6 +71,7 @@ def java(path: Path, reader: JavaReader, batches: int) -> Candidate:
 
 def main() -> None:
     parser = measure.parser(__doc__, rounds=9, mib=1024)
+    parser.add_argument("--without-java", action="store_true")
     options = parser.parse_args()
     report = Report("Batch headers", measure.command("benchmarks.batch_headers", options))
     report.add(NOTES)
@@ -87,8 +89,9 @@ def main() -> None:
         "Java / headers",
         "of the limit",
     )
-    with tempfile.TemporaryDirectory() as name, JavaReader(HEADERS) as reader:
-        folder = Path(name)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        reader = None if options.without_java else stack.enter_context(JavaReader(HEADERS))
         for shape in ("A", "E"):
             for size in (16 << 10, 64 << 10, 1 << 20):
                 for codec in ("none", "lz4", "zstd") if shape == "A" else ("none",):
@@ -100,7 +103,7 @@ def main() -> None:
 def line(
     report: Report,
     folder: Path,
-    reader: JavaReader,
+    reader: JavaReader | None,
     rounds: int,
     total: int,
     what: tuple[str, int, str],
@@ -116,8 +119,9 @@ def line(
         "full": full(path),
         "mapped": mapped(path, places),
         "pread": pread(path, places),
-        "java": java(path, reader, len(places)),
     }
+    if reader is not None:
+        candidates["java"] = java(path, reader, len(places))
     assert candidates["headers"]() == len(places)
     found = measure.rounds(candidates, rounds)
     us = {name: m.median / len(places) * 1e6 for name, m in found.items()}
@@ -131,8 +135,8 @@ def line(
         ratio(us["full"], us["by map"]),
         f"{us['mapped']:.3f}",
         f"{us['pread']:.3f}",
-        f"{us['java']:.2f}",
-        ratio(us["java"], us["headers"]),
+        f"{us['java']:.2f}" if reader else "",
+        ratio(us["java"], us["headers"]) if reader else "",
         f"{us['mapped'] / us['by map']:.2f}",
     )
 

@@ -62,7 +62,8 @@ NOTES = f"""
 The peak of resident memory (VmHWM) in MiB, and the seconds of the clock, of processes that each run one command over a directory, its output thrown away;
 `scan` is the function in Python, whose batches are counted. A segment has {SEGMENT // MIB} MiB of 16-byte keys and 1 KiB values in batches of
 {BATCH_BYTES >> 10} KiB, the same batches at offsets that rise; a partition has up to {OF_PARTITION} segments. What a process takes before
-it reads anything, Python, NumPy, Arrow and compiled kernels, is about 150 MiB of it. Linux only.
+it reads anything, Python, NumPy, Arrow and compiled kernels, is some 150 MiB of it; `dump --batches` loads them for many batches only.
+Linux only.
 """.strip()
 ON_KEYS = """
 `keys` remembers the newest record of each key that differs, in one partition at a time: 24 bytes a key, and up to six times that while
@@ -88,7 +89,7 @@ def directory(root: Path, segments: Sequence[Path], count: int) -> Path:
     return root
 
 
-def written(folder: Path, count: int, size: int = SEGMENT) -> list[Path]:
+def written(folder: Path, count: int, size: int) -> list[Path]:
     """Segments of a partition, named by their first offsets."""
     data = shapes.segment("C", BATCH_BYTES, BLOCK, "none")
     folder.mkdir()
@@ -154,7 +155,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         counts = [max(1, mib * MIB // SEGMENT) for mib in options.mib]
-        segments = written(folder / "segments", min(max(counts), OF_PARTITION))
+        size = min(SEGMENT, min(options.mib) * MIB)
+        segments = written(folder / "segments", min(max(counts), OF_PARTITION), size)
         paths = [directory(folder / f"{n}" / "logs", segments, n) for n in counts]
         for verb, arguments in VERBS.items():
             found = [peak(arguments, path) for path in paths]

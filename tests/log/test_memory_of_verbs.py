@@ -118,7 +118,9 @@ def partitions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path,
     """Directories of one partition: of 16 MiB, 64 MiB and 512 MiB, the same batches at offsets that rise."""
     root = tmp_path_factory.mktemp("partitions")
     data = bytearray(segment(root / "source", 16 * MIB).read_bytes())
-    found = [(start, int.from_bytes(data[start : start + 8], "big")) for start, _ in entries(data)]
+    found = [
+        (start, int.from_bytes(data[start : start + 8], "big")) for start, _ in entries(bytes(data))
+    ]
     step = found[-1][1] + 20_000
     paths = [root / name for name in ("warm", "small", "large")]
     for path in paths:

@@ -10,7 +10,7 @@ import struct
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from codecgen.runtime.arrays import Array
 from codecgen.runtime.bits import Bits
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
 _ORDERS = {"big": ">", "little": "<"}
-_tuple: Callable[[str, Sequence[str]], Any] = namedtuple
+_tuple = cast("Callable[[str, Sequence[str]], Any]", namedtuple)  # its fields are not known before
 
 
 class Head:

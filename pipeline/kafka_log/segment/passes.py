@@ -10,21 +10,12 @@ from typing import TYPE_CHECKING
 from codecgen.runtime.errors import CodecError, ParseError, TrailingError, Where
 from kafka_log.segment import tails
 from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_checksum
-from kafka_log.segment.positioned_reads import (
-    UnreadableError,
-    read_at,
-    read_exactly,
-    read_what_there_is,
-)
+from kafka_log.segment.positioned_reads import UnreadableError, read_exactly, read_what_there_is
+from kafka_log.segment.read_ahead import ReadAhead
 
 if TYPE_CHECKING:
     from kafka_log.segment.framing import Frame
     from kafka_log.segment.reader import SegmentReader
-
-WINDOW = 1 << 20
-"""Bytes that are read at a time where only headers are asked for."""
-MOST = 16 << 20
-"""Bytes of one batch that are held besides."""
 
 UNKNOWN = 0xFF
 """Stands for bytes that cannot be read, where zeros mean something."""
@@ -49,9 +40,7 @@ class Run:
         self.note: str | None = None
         self.skipped: int | None = None
         """The end of the last bytes that were skipped."""
-        self.buffer = self.held = memoryview(b"")
-        self.held_at = 0
-        """Bytes of the file from a place on, in a part of the buffer."""
+        self.ahead = ReadAhead(file, size)
         self.found: tuple[int, int | None, tuple[int, int] | None] | None = None
         """The last search for an entry: from where, after which offset, and what it found."""
 
@@ -131,26 +120,8 @@ class Run:
             from kafka_log.segment.reference import plain_batches
 
             wanted = 1
-            while wanted and self.hold(wanted):
-                held = self.held[self.position - self.held_at :]
+            while wanted and (held := self.ahead.at(self.position, wanted)) is not None:
                 wanted = yield from plain_batches(held, self.position)
-
-    def hold(self, n: int) -> bool:
-        """Have ``n`` bytes from this place on. False where there are not so many, or it is too much for here."""
-        if 0 <= self.position - self.held_at <= len(self.held) - n:
-            return True
-        left = self.size - self.position
-        if not n <= min(left, MOST):
-            return False
-        if len(self.buffer) < n or not self.buffer:
-            self.buffer = memoryview(bytearray(min(max(n, WINDOW), self.size)))
-        self.held, self.held_at = self.buffer[:0], self.position
-        try:
-            got = read_at(self.file, self.buffer[:left], self.position)
-        except UnreadableError:
-            return False  # it is asked for again, and told
-        self.held = self.buffer[:got]
-        return n <= got
 
     def next_size(self) -> int | None:
         """Length of the next entry, None when the file ends before the entry does."""
