@@ -52,8 +52,7 @@ class Head:
         self._struct = struct.Struct(_ORDERS[endian or "big"] + codes)
         self.size = self._struct.size
         self._unpack = self._struct.unpack_from
-        make: Any = namedtuple(layout.layout_name, [f.name for f in fields])
-        self._make: Callable[[Sequence[Any]], Any] = make._make
+        self._make: Callable[[Sequence[Any]], Any] = _tuple("Head", [f.name for f in fields])._make
         self._bits = [
             (i, _plain(f.codec)) for i, f in enumerate(fields) if isinstance(f.codec, Bits)
         ]
@@ -146,8 +145,8 @@ def _framed(layout: Layout | Choice) -> tuple[Any, int, Any, Any] | None:
     if layout.length is None or not hasattr(layout, "layout_name"):
         return None
     f = layout.length.field
-    make: Any = namedtuple("Length", [f.name])
-    return layout, f.own_bytes, None if f.refuse is None else f.refuse.holds, make._make
+    refuse = None if f.refuse is None else f.refuse.holds
+    return layout, f.own_bytes, refuse, _tuple("Length", [f.name])._make
 
 
 def _code(number: Integer) -> str:
