@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import fields
 from itertools import cycle, product
 from pathlib import Path
@@ -23,7 +26,7 @@ from kafka_log.segment.framing import HEADER_START, layout_of
 from kafka_log.segment.model import Batch, Problem, Tail
 from kafka_log.segment.row_values import MORE_OF_BATCH, OF_BATCH
 from tests.arrow.segments import mutated, sources
-from tests.paths import SAMPLES, VECTORS
+from tests.paths import ROOT, SAMPLES, VECTORS
 
 FILES = sorted([*VECTORS.rglob("*.log"), *SAMPLES.rglob("*.log")])
 HOW = tuple(product(Policy, Tail))
@@ -127,3 +130,22 @@ def test_frames(head: bytes) -> None:
     is_known = magic in LOG_ENTRY.cases and size is not None
     assert found == ((layout_of(magic), magic, size) if is_known else None)
     assert LOG_ENTRY.plain_frame(head[: HEADER_START - 1], 0) is None
+
+
+def test_little_is_loaded_for_headers(tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(RECORD_BATCH.build({"last_offset_delta": 0, "records": []}) * 3)
+    code = (
+        "import sys; from kafka_log.cli import main; main(['dump', '--batches', sys.argv[1]]);"
+        "sys.exit(' '.join({'rich', 'numpy', 'pyarrow', 'numba'} & set(sys.modules)) or None)"
+    )
+    roots = os.pathsep.join(str(ROOT / part) for part in ("generator", "generated", "pipeline"))
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)],
+        env=os.environ | {"PYTHONPATH": roots},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("baseOffset") == 3
