@@ -22,6 +22,7 @@ from codecgen.runtime.errors import (
     ValueRefused,
 )
 from codecgen.runtime.fields import Field, Fields
+from codecgen.runtime.heads import Frames, Head, frames
 from codecgen.runtime.located_bytes import Limits, Session, Source
 from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.parsed import Derived, Parsed, class_of
@@ -135,6 +136,11 @@ class Layout(Codec):
                 codec = f.codec
                 return Length(f, at, codec.size, codec.signed, codec.endian, before)
         return None
+
+    @cached_property
+    def head(self) -> Head:
+        """Reads the leading fields in one go."""
+        return Head(self)
 
     @property
     def framed(self) -> bool:
@@ -305,6 +311,11 @@ class Choice(Codec):
         found = [layout.length for layout in self.cases.values()]
         same = {None if one is None else one.place() for one in found}
         return found[0] if len(same) == 1 else None
+
+    @cached_property
+    def plain_frame(self) -> Frames:
+        """Frames what is not odd in one go; see :func:`frames`."""
+        return frames(self)
 
     def peek(self, source: Source) -> int:
         """The value that decides, for the bytes at the head of a source."""

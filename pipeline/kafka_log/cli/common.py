@@ -10,10 +10,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from rich import filesize
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.selection import PLACES, add_selection
 from kafka_log.disk.directory import STATES, Partition, Segment, chosen, survey, utf8
@@ -42,6 +38,8 @@ def say_left_out(segments: Sequence[Segment]) -> None:
     """One line on stderr that says what was not read; nothing when there is nothing."""
     if not segments:
         return
+    from rich import filesize  # takes time to load
+
     parts = []
     for state in STATES:
         sizes = [segment.size for segment in segments if segment.state == state]
@@ -174,6 +172,9 @@ def progress_of(what: str, total: int, *, shown: bool = True) -> Iterator[Callab
     if not (shown and sys.stderr.isatty()):
         yield lambda n: None
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
     progress = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
