@@ -31,6 +31,7 @@ CONSUMER_GROUP_METADATA_KEY = Layout(
     source="coordinator/consumer_groups.yaml",
     trailing=True,
 )
+ConsumerGroupMetadataKey = CONSUMER_GROUP_METADATA_KEY.parsed_class
 
 # The epoch of a consumer group.
 CONSUMER_GROUP_METADATA_VALUE_V0 = Layout(
@@ -49,6 +50,7 @@ CONSUMER_GROUP_METADATA_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ConsumerGroupMetadataValueV0 = CONSUMER_GROUP_METADATA_VALUE_V0.parsed_class
 
 CONSUMER_GROUP_METADATA_VALUE: Choice = Choice(
     "consumer_group_metadata_value",
@@ -70,6 +72,7 @@ CONSUMER_GROUP_PARTITION_METADATA_KEY = Layout(
     source="coordinator/consumer_groups.yaml",
     trailing=True,
 )
+ConsumerGroupPartitionMetadataKey = CONSUMER_GROUP_PARTITION_METADATA_KEY.parsed_class
 
 # Racks of the replicas of a partition.
 CONSUMER_GROUP_PARTITION_RACKS_V0 = Layout(
@@ -94,6 +97,7 @@ CONSUMER_GROUP_PARTITION_RACKS_V0 = Layout(
     source="coordinator/consumer_groups.yaml",
     version=0,
 )
+ConsumerGroupPartitionRacksV0 = CONSUMER_GROUP_PARTITION_RACKS_V0.parsed_class
 
 CONSUMER_GROUP_PARTITION_RACKS = {0: CONSUMER_GROUP_PARTITION_RACKS_V0}
 
@@ -127,6 +131,9 @@ CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS_V0 = Layout(
     source="coordinator/consumer_groups.yaml",
     version=0,
 )
+ConsumerGroupPartitionMetadataValueTopicsV0 = (
+    CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS_V0.parsed_class
+)
 
 CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS = {
     0: CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS_V0,
@@ -157,6 +164,7 @@ CONSUMER_GROUP_PARTITION_METADATA_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ConsumerGroupPartitionMetadataValueV0 = CONSUMER_GROUP_PARTITION_METADATA_VALUE_V0.parsed_class
 
 CONSUMER_GROUP_PARTITION_METADATA_VALUE: Choice = Choice(
     "consumer_group_partition_metadata_value",
@@ -179,6 +187,7 @@ CONSUMER_GROUP_MEMBER_METADATA_KEY = Layout(
     source="coordinator/consumer_groups.yaml",
     trailing=True,
 )
+ConsumerGroupMemberMetadataKey = CONSUMER_GROUP_MEMBER_METADATA_KEY.parsed_class
 
 CLASSIC_MEMBER_METADATA_SUPPORTED_PROTOCOLS = Layout(
     "classic_member_metadata_supported_protocols",
@@ -193,6 +202,7 @@ CLASSIC_MEMBER_METADATA_SUPPORTED_PROTOCOLS = Layout(
     ),
     source="coordinator/consumer_groups.yaml",
 )
+ClassicMemberMetadataSupportedProtocols = CLASSIC_MEMBER_METADATA_SUPPORTED_PROTOCOLS.parsed_class
 
 # What a member of a consumer group told that uses the classic protocol.
 CLASSIC_MEMBER_METADATA_V0 = Layout(
@@ -224,6 +234,7 @@ CLASSIC_MEMBER_METADATA_V0 = Layout(
     source="coordinator/consumer_groups.yaml",
     version=0,
 )
+ClassicMemberMetadataV0 = CLASSIC_MEMBER_METADATA_V0.parsed_class
 
 CLASSIC_MEMBER_METADATA = {0: CLASSIC_MEMBER_METADATA_V0}
 
@@ -308,6 +319,7 @@ CONSUMER_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ConsumerGroupMemberMetadataValueV0 = CONSUMER_GROUP_MEMBER_METADATA_VALUE_V0.parsed_class
 
 CONSUMER_GROUP_MEMBER_METADATA_VALUE: Choice = Choice(
     "consumer_group_member_metadata_value",
@@ -329,6 +341,9 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Layout(
     source="coordinator/consumer_groups.yaml",
     trailing=True,
 )
+ConsumerGroupTargetAssignmentMetadataKey = (
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_KEY.parsed_class
+)
 
 # The epoch of the target assignment of a consumer group.
 CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0 = Layout(
@@ -346,6 +361,9 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0 = Layout(
     source="coordinator/consumer_groups.yaml",
     version=0,
     trailing=True,
+)
+ConsumerGroupTargetAssignmentMetadataValueV0 = (
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0.parsed_class
 )
 
 CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE: Choice = Choice(
@@ -369,6 +387,7 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Layout(
     source="coordinator/consumer_groups.yaml",
     trailing=True,
 )
+ConsumerGroupTargetAssignmentMemberKey = CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY.parsed_class
 
 CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_TOPIC_PARTITIONS = Layout(
     "consumer_group_target_assignment_member_value_topic_partitions",
@@ -386,6 +405,9 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_TOPIC_PARTITIONS = Layout(
         hidden=True,
     ),
     source="coordinator/consumer_groups.yaml",
+)
+ConsumerGroupTargetAssignmentMemberValueTopicPartitions = (
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_TOPIC_PARTITIONS.parsed_class
 )
 
 # What a member of a consumer group is to have when all have given up what is not theirs any more.
@@ -413,6 +435,9 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ConsumerGroupTargetAssignmentMemberValueV0 = (
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0.parsed_class
+)
 
 CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE: Choice = Choice(
     "consumer_group_target_assignment_member_value",
@@ -435,6 +460,7 @@ CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Layout(
     source="coordinator/consumer_groups.yaml",
     trailing=True,
 )
+ConsumerGroupCurrentMemberAssignmentKey = CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY.parsed_class
 
 # Partitions of a topic that a member has.
 CONSUMER_GROUP_ASSIGNED_PARTITIONS_V0 = Layout(
@@ -462,6 +488,7 @@ CONSUMER_GROUP_ASSIGNED_PARTITIONS_V0 = Layout(
     source="coordinator/consumer_groups.yaml",
     version=0,
 )
+ConsumerGroupAssignedPartitionsV0 = CONSUMER_GROUP_ASSIGNED_PARTITIONS_V0.parsed_class
 
 CONSUMER_GROUP_ASSIGNED_PARTITIONS = {0: CONSUMER_GROUP_ASSIGNED_PARTITIONS_V0}
 
@@ -503,6 +530,9 @@ CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ConsumerGroupCurrentMemberAssignmentValueV0 = (
+    CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0.parsed_class
+)
 
 CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE: Choice = Choice(
     "consumer_group_current_member_assignment_value",
@@ -530,6 +560,7 @@ CONSUMER_GROUP_REGULAR_EXPRESSION_KEY = Layout(
     source="coordinator/consumer_groups.yaml",
     trailing=True,
 )
+ConsumerGroupRegularExpressionKey = CONSUMER_GROUP_REGULAR_EXPRESSION_KEY.parsed_class
 
 # Which topics a regular expression of a consumer group stands for.
 CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE_V0 = Layout(
@@ -557,6 +588,7 @@ CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ConsumerGroupRegularExpressionValueV0 = CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE_V0.parsed_class
 
 CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE: Choice = Choice(
     "consumer_group_regular_expression_value",

@@ -76,6 +76,7 @@ LEGACY_OFFSET_COMMIT_KEY = Layout(
     source="coordinator/consumer_offsets.yaml",
     trailing=True,
 )
+LegacyOffsetCommitKey = LEGACY_OFFSET_COMMIT_KEY.parsed_class
 
 # An offset that was committed to a broker of 0.8.2.
 LEGACY_OFFSET_COMMIT_VALUE_V0 = Layout(
@@ -88,6 +89,7 @@ LEGACY_OFFSET_COMMIT_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+LegacyOffsetCommitValueV0 = LEGACY_OFFSET_COMMIT_VALUE_V0.parsed_class
 
 LEGACY_OFFSET_COMMIT_VALUE: Choice = Choice(
     "legacy_offset_commit_value",
@@ -111,6 +113,7 @@ OFFSET_COMMIT_KEY = Layout(
     source="coordinator/consumer_offsets.yaml",
     trailing=True,
 )
+OffsetCommitKey = OFFSET_COMMIT_KEY.parsed_class
 
 # A committed offset: how far a group has read a partition.
 OFFSET_COMMIT_VALUE_V0 = Layout(
@@ -123,6 +126,7 @@ OFFSET_COMMIT_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+OffsetCommitValueV0 = OFFSET_COMMIT_VALUE_V0.parsed_class
 
 OFFSET_COMMIT_VALUE_V1 = Layout(
     "offset_commit_value",
@@ -141,6 +145,7 @@ OFFSET_COMMIT_VALUE_V1 = Layout(
     version=1,
     trailing=True,
 )
+OffsetCommitValueV1 = OFFSET_COMMIT_VALUE_V1.parsed_class
 
 OFFSET_COMMIT_VALUE_V2 = Layout(
     "offset_commit_value",
@@ -152,6 +157,7 @@ OFFSET_COMMIT_VALUE_V2 = Layout(
     version=2,
     trailing=True,
 )
+OffsetCommitValueV2 = OFFSET_COMMIT_VALUE_V2.parsed_class
 
 OFFSET_COMMIT_VALUE_V3 = Layout(
     "offset_commit_value",
@@ -164,6 +170,7 @@ OFFSET_COMMIT_VALUE_V3 = Layout(
     version=3,
     trailing=True,
 )
+OffsetCommitValueV3 = OFFSET_COMMIT_VALUE_V3.parsed_class
 
 OFFSET_COMMIT_VALUE_V4 = Layout(
     "offset_commit_value",
@@ -184,6 +191,7 @@ OFFSET_COMMIT_VALUE_V4 = Layout(
     version=4,
     trailing=True,
 )
+OffsetCommitValueV4 = OFFSET_COMMIT_VALUE_V4.parsed_class
 
 OFFSET_COMMIT_VALUE: Choice = Choice(
     "offset_commit_value",
@@ -211,6 +219,7 @@ GROUP_METADATA_KEY = Layout(
     source="coordinator/consumer_offsets.yaml",
     trailing=True,
 )
+GroupMetadataKey = GROUP_METADATA_KEY.parsed_class
 
 GROUP_METADATA_VALUE_MEMBERS_V0 = Layout(
     "group_metadata_value_members",
@@ -223,6 +232,7 @@ GROUP_METADATA_VALUE_MEMBERS_V0 = Layout(
     source="coordinator/consumer_offsets.yaml",
     version=0,
 )
+GroupMetadataValueMembersV0 = GROUP_METADATA_VALUE_MEMBERS_V0.parsed_class
 
 GROUP_METADATA_VALUE_MEMBERS_V1 = Layout(
     "group_metadata_value_members",
@@ -242,6 +252,7 @@ GROUP_METADATA_VALUE_MEMBERS_V1 = Layout(
     source="coordinator/consumer_offsets.yaml",
     version=1,
 )
+GroupMetadataValueMembersV1 = GROUP_METADATA_VALUE_MEMBERS_V1.parsed_class
 
 GROUP_METADATA_VALUE_MEMBERS_V2 = Layout(
     "group_metadata_value_members",
@@ -261,6 +272,7 @@ GROUP_METADATA_VALUE_MEMBERS_V2 = Layout(
     source="coordinator/consumer_offsets.yaml",
     version=2,
 )
+GroupMetadataValueMembersV2 = GROUP_METADATA_VALUE_MEMBERS_V2.parsed_class
 
 GROUP_METADATA_VALUE_MEMBERS_V3 = Layout(
     "group_metadata_value_members",
@@ -287,6 +299,7 @@ GROUP_METADATA_VALUE_MEMBERS_V3 = Layout(
     source="coordinator/consumer_offsets.yaml",
     version=3,
 )
+GroupMetadataValueMembersV3 = GROUP_METADATA_VALUE_MEMBERS_V3.parsed_class
 
 GROUP_METADATA_VALUE_MEMBERS_V4 = Layout(
     "group_metadata_value_members",
@@ -335,6 +348,7 @@ GROUP_METADATA_VALUE_MEMBERS_V4 = Layout(
     source="coordinator/consumer_offsets.yaml",
     version=4,
 )
+GroupMetadataValueMembersV4 = GROUP_METADATA_VALUE_MEMBERS_V4.parsed_class
 
 GROUP_METADATA_VALUE_MEMBERS = {
     0: GROUP_METADATA_VALUE_MEMBERS_V0,
@@ -357,6 +371,7 @@ GROUP_METADATA_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+GroupMetadataValueV0 = GROUP_METADATA_VALUE_V0.parsed_class
 
 GROUP_METADATA_VALUE_V1 = Layout(
     "group_metadata_value",
@@ -370,6 +385,7 @@ GROUP_METADATA_VALUE_V1 = Layout(
     version=1,
     trailing=True,
 )
+GroupMetadataValueV1 = GROUP_METADATA_VALUE_V1.parsed_class
 
 GROUP_METADATA_VALUE_V2 = Layout(
     "group_metadata_value",
@@ -390,6 +406,7 @@ GROUP_METADATA_VALUE_V2 = Layout(
     version=2,
     trailing=True,
 )
+GroupMetadataValueV2 = GROUP_METADATA_VALUE_V2.parsed_class
 
 GROUP_METADATA_VALUE_V3 = Layout(
     "group_metadata_value",
@@ -410,6 +427,7 @@ GROUP_METADATA_VALUE_V3 = Layout(
     version=3,
     trailing=True,
 )
+GroupMetadataValueV3 = GROUP_METADATA_VALUE_V3.parsed_class
 
 GROUP_METADATA_VALUE_V4 = Layout(
     "group_metadata_value",
@@ -458,6 +476,7 @@ GROUP_METADATA_VALUE_V4 = Layout(
     version=4,
     trailing=True,
 )
+GroupMetadataValueV4 = GROUP_METADATA_VALUE_V4.parsed_class
 
 GROUP_METADATA_VALUE: Choice = Choice(
     "group_metadata_value",

@@ -31,6 +31,7 @@ SHARE_SNAPSHOT_KEY = Layout(
     source="coordinator/share_group_state.yaml",
     trailing=True,
 )
+ShareSnapshotKey = SHARE_SNAPSHOT_KEY.parsed_class
 
 SHARE_SNAPSHOT_VALUE_STATE_BATCHES = Layout(
     "share_snapshot_value_state_batches",
@@ -52,6 +53,7 @@ SHARE_SNAPSHOT_VALUE_STATE_BATCHES = Layout(
     ),
     source="coordinator/share_group_state.yaml",
 )
+ShareSnapshotValueStateBatches = SHARE_SNAPSHOT_VALUE_STATE_BATCHES.parsed_class
 
 # The whole share state of a group and a partition: which records were delivered, and what became of
 # them.
@@ -93,6 +95,7 @@ SHARE_SNAPSHOT_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ShareSnapshotValueV0 = SHARE_SNAPSHOT_VALUE_V0.parsed_class
 
 SHARE_SNAPSHOT_VALUE: Choice = Choice(
     "share_snapshot_value",
@@ -116,6 +119,7 @@ SHARE_UPDATE_KEY = Layout(
     source="coordinator/share_group_state.yaml",
     trailing=True,
 )
+ShareUpdateKey = SHARE_UPDATE_KEY.parsed_class
 
 SHARE_UPDATE_VALUE_STATE_BATCHES = Layout(
     "share_update_value_state_batches",
@@ -137,6 +141,7 @@ SHARE_UPDATE_VALUE_STATE_BATCHES = Layout(
     ),
     source="coordinator/share_group_state.yaml",
 )
+ShareUpdateValueStateBatches = SHARE_UPDATE_VALUE_STATE_BATCHES.parsed_class
 
 # A change of the share state of a group and a partition, since the last snapshot.
 SHARE_UPDATE_VALUE_V0 = Layout(
@@ -174,6 +179,7 @@ SHARE_UPDATE_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ShareUpdateValueV0 = SHARE_UPDATE_VALUE_V0.parsed_class
 
 SHARE_UPDATE_VALUE: Choice = Choice(
     "share_update_value",

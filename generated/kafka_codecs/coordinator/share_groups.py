@@ -30,6 +30,7 @@ SHARE_GROUP_MEMBER_METADATA_KEY = Layout(
     source="coordinator/share_groups.yaml",
     trailing=True,
 )
+ShareGroupMemberMetadataKey = SHARE_GROUP_MEMBER_METADATA_KEY.parsed_class
 
 # A member of a share group: who it is, and what it subscribes to.
 SHARE_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
@@ -74,6 +75,7 @@ SHARE_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ShareGroupMemberMetadataValueV0 = SHARE_GROUP_MEMBER_METADATA_VALUE_V0.parsed_class
 
 SHARE_GROUP_MEMBER_METADATA_VALUE: Choice = Choice(
     "share_group_member_metadata_value",
@@ -95,6 +97,7 @@ SHARE_GROUP_METADATA_KEY = Layout(
     source="coordinator/share_groups.yaml",
     trailing=True,
 )
+ShareGroupMetadataKey = SHARE_GROUP_METADATA_KEY.parsed_class
 
 # The epoch of a share group.
 SHARE_GROUP_METADATA_VALUE_V0 = Layout(
@@ -113,6 +116,7 @@ SHARE_GROUP_METADATA_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ShareGroupMetadataValueV0 = SHARE_GROUP_METADATA_VALUE_V0.parsed_class
 
 SHARE_GROUP_METADATA_VALUE: Choice = Choice(
     "share_group_metadata_value",
@@ -134,6 +138,7 @@ SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Layout(
     source="coordinator/share_groups.yaml",
     trailing=True,
 )
+ShareGroupTargetAssignmentMetadataKey = SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_KEY.parsed_class
 
 # The epoch of the target assignment of a share group.
 SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0 = Layout(
@@ -151,6 +156,9 @@ SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0 = Layout(
     source="coordinator/share_groups.yaml",
     version=0,
     trailing=True,
+)
+ShareGroupTargetAssignmentMetadataValueV0 = (
+    SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0.parsed_class
 )
 
 SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE: Choice = Choice(
@@ -174,6 +182,7 @@ SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Layout(
     source="coordinator/share_groups.yaml",
     trailing=True,
 )
+ShareGroupTargetAssignmentMemberKey = SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY.parsed_class
 
 SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_TOPIC_PARTITIONS = Layout(
     "share_group_target_assignment_member_value_topic_partitions",
@@ -191,6 +200,9 @@ SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_TOPIC_PARTITIONS = Layout(
         hidden=True,
     ),
     source="coordinator/share_groups.yaml",
+)
+ShareGroupTargetAssignmentMemberValueTopicPartitions = (
+    SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_TOPIC_PARTITIONS.parsed_class
 )
 
 # What a member of a share group is to have.
@@ -218,6 +230,7 @@ SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ShareGroupTargetAssignmentMemberValueV0 = SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0.parsed_class
 
 SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE: Choice = Choice(
     "share_group_target_assignment_member_value",
@@ -240,6 +253,7 @@ SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Layout(
     source="coordinator/share_groups.yaml",
     trailing=True,
 )
+ShareGroupCurrentMemberAssignmentKey = SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY.parsed_class
 
 SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_ASSIGNED_PARTITIONS = Layout(
     "share_group_current_member_assignment_value_assigned_partitions",
@@ -257,6 +271,9 @@ SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_ASSIGNED_PARTITIONS = Layout(
         hidden=True,
     ),
     source="coordinator/share_groups.yaml",
+)
+ShareGroupCurrentMemberAssignmentValueAssignedPartitions = (
+    SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_ASSIGNED_PARTITIONS.parsed_class
 )
 
 # What a member of a share group has at present.
@@ -287,6 +304,9 @@ SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ShareGroupCurrentMemberAssignmentValueV0 = (
+    SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0.parsed_class
+)
 
 SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE: Choice = Choice(
     "share_group_current_member_assignment_value",
@@ -308,6 +328,7 @@ SHARE_GROUP_STATE_PARTITION_METADATA_KEY = Layout(
     source="coordinator/share_groups.yaml",
     trailing=True,
 )
+ShareGroupStatePartitionMetadataKey = SHARE_GROUP_STATE_PARTITION_METADATA_KEY.parsed_class
 
 # A topic, and partitions of it.
 SHARE_GROUP_STATE_TOPIC_V0 = Layout(
@@ -334,6 +355,7 @@ SHARE_GROUP_STATE_TOPIC_V0 = Layout(
     source="coordinator/share_groups.yaml",
     version=0,
 )
+ShareGroupStateTopicV0 = SHARE_GROUP_STATE_TOPIC_V0.parsed_class
 
 SHARE_GROUP_STATE_TOPIC = {0: SHARE_GROUP_STATE_TOPIC_V0}
 
@@ -354,6 +376,9 @@ SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_DELETING_TOPICS = Layout(
         hidden=True,
     ),
     source="coordinator/share_groups.yaml",
+)
+ShareGroupStatePartitionMetadataValueDeletingTopics = (
+    SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_DELETING_TOPICS.parsed_class
 )
 
 # Of which partitions a share group has a share state, which lies in the topic __share_group_state.
@@ -393,6 +418,7 @@ SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+ShareGroupStatePartitionMetadataValueV0 = SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_V0.parsed_class
 
 SHARE_GROUP_STATE_PARTITION_METADATA_VALUE: Choice = Choice(
     "share_group_state_partition_metadata_value",

@@ -29,6 +29,7 @@ STREAMS_GROUP_METADATA_KEY = Layout(
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
+StreamsGroupMetadataKey = STREAMS_GROUP_METADATA_KEY.parsed_class
 
 STREAMS_GROUP_METADATA_VALUE_LAST_ASSIGNMENT_CONFIGS = Layout(
     "streams_group_metadata_value_last_assignment_configs",
@@ -42,6 +43,9 @@ STREAMS_GROUP_METADATA_VALUE_LAST_ASSIGNMENT_CONFIGS = Layout(
         hidden=True,
     ),
     source="coordinator/streams_groups.yaml",
+)
+StreamsGroupMetadataValueLastAssignmentConfigs = (
+    STREAMS_GROUP_METADATA_VALUE_LAST_ASSIGNMENT_CONFIGS.parsed_class
 )
 
 # The epoch of a streams group, and what was last done for it.
@@ -97,6 +101,7 @@ STREAMS_GROUP_METADATA_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+StreamsGroupMetadataValueV0 = STREAMS_GROUP_METADATA_VALUE_V0.parsed_class
 
 STREAMS_GROUP_METADATA_VALUE: Choice = Choice(
     "streams_group_metadata_value",
@@ -119,6 +124,7 @@ STREAMS_GROUP_MEMBER_METADATA_KEY = Layout(
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
+StreamsGroupMemberMetadataKey = STREAMS_GROUP_MEMBER_METADATA_KEY.parsed_class
 
 STREAMS_GROUP_MEMBER_METADATA_VALUE_USER_ENDPOINT = Layout(
     "streams_group_member_metadata_value_user_endpoint",
@@ -133,6 +139,9 @@ STREAMS_GROUP_MEMBER_METADATA_VALUE_USER_ENDPOINT = Layout(
     ),
     source="coordinator/streams_groups.yaml",
 )
+StreamsGroupMemberMetadataValueUserEndpoint = (
+    STREAMS_GROUP_MEMBER_METADATA_VALUE_USER_ENDPOINT.parsed_class
+)
 
 STREAMS_GROUP_MEMBER_METADATA_VALUE_CLIENT_TAGS = Layout(
     "streams_group_member_metadata_value_client_tags",
@@ -146,6 +155,9 @@ STREAMS_GROUP_MEMBER_METADATA_VALUE_CLIENT_TAGS = Layout(
         hidden=True,
     ),
     source="coordinator/streams_groups.yaml",
+)
+StreamsGroupMemberMetadataValueClientTags = (
+    STREAMS_GROUP_MEMBER_METADATA_VALUE_CLIENT_TAGS.parsed_class
 )
 
 # A member of a streams group: who it is, and where it runs.
@@ -224,6 +236,7 @@ STREAMS_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+StreamsGroupMemberMetadataValueV0 = STREAMS_GROUP_MEMBER_METADATA_VALUE_V0.parsed_class
 
 STREAMS_GROUP_MEMBER_METADATA_VALUE: Choice = Choice(
     "streams_group_member_metadata_value",
@@ -245,6 +258,7 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Layout(
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
+StreamsGroupTargetAssignmentMetadataKey = STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_KEY.parsed_class
 
 # The epoch of the target assignment of a streams group.
 STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0 = Layout(
@@ -262,6 +276,9 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0 = Layout(
     source="coordinator/streams_groups.yaml",
     version=0,
     trailing=True,
+)
+StreamsGroupTargetAssignmentMetadataValueV0 = (
+    STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0.parsed_class
 )
 
 STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE: Choice = Choice(
@@ -285,6 +302,7 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Layout(
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
+StreamsGroupTargetAssignmentMemberKey = STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY.parsed_class
 
 # Tasks of a subtopology that a member is to run.
 STREAMS_GROUP_TARGET_TASKS_V0 = Layout(
@@ -310,6 +328,7 @@ STREAMS_GROUP_TARGET_TASKS_V0 = Layout(
     source="coordinator/streams_groups.yaml",
     version=0,
 )
+StreamsGroupTargetTasksV0 = STREAMS_GROUP_TARGET_TASKS_V0.parsed_class
 
 STREAMS_GROUP_TARGET_TASKS = {0: STREAMS_GROUP_TARGET_TASKS_V0}
 
@@ -346,6 +365,9 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+StreamsGroupTargetAssignmentMemberValueV0 = (
+    STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0.parsed_class
+)
 
 STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE: Choice = Choice(
     "streams_group_target_assignment_member_value",
@@ -368,6 +390,7 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Layout(
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
+StreamsGroupCurrentMemberAssignmentKey = STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY.parsed_class
 
 # Tasks of a subtopology that a member runs.
 STREAMS_GROUP_CURRENT_TASKS_V0 = Layout(
@@ -400,6 +423,7 @@ STREAMS_GROUP_CURRENT_TASKS_V0 = Layout(
     source="coordinator/streams_groups.yaml",
     version=0,
 )
+StreamsGroupCurrentTasksV0 = STREAMS_GROUP_CURRENT_TASKS_V0.parsed_class
 
 STREAMS_GROUP_CURRENT_TASKS = {0: STREAMS_GROUP_CURRENT_TASKS_V0}
 
@@ -481,6 +505,9 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+StreamsGroupCurrentMemberAssignmentValueV0 = (
+    STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0.parsed_class
+)
 
 STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE: Choice = Choice(
     "streams_group_current_member_assignment_value",
@@ -502,6 +529,7 @@ STREAMS_GROUP_TOPOLOGY_KEY = Layout(
     source="coordinator/streams_groups.yaml",
     trailing=True,
 )
+StreamsGroupTopologyKey = STREAMS_GROUP_TOPOLOGY_KEY.parsed_class
 
 STREAMS_GROUP_TOPIC_TOPIC_CONFIGS = Layout(
     "streams_group_topic_topic_configs",
@@ -516,6 +544,7 @@ STREAMS_GROUP_TOPIC_TOPIC_CONFIGS = Layout(
     ),
     source="coordinator/streams_groups.yaml",
 )
+StreamsGroupTopicTopicConfigs = STREAMS_GROUP_TOPIC_TOPIC_CONFIGS.parsed_class
 
 # A topic that a streams application made.
 STREAMS_GROUP_TOPIC_V0 = Layout(
@@ -543,6 +572,7 @@ STREAMS_GROUP_TOPIC_V0 = Layout(
     source="coordinator/streams_groups.yaml",
     version=0,
 )
+StreamsGroupTopicV0 = STREAMS_GROUP_TOPIC_V0.parsed_class
 
 STREAMS_GROUP_TOPIC = {0: STREAMS_GROUP_TOPIC_V0}
 
@@ -574,6 +604,9 @@ STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_COPARTITION_GROUPS = Layout(
         hidden=True,
     ),
     source="coordinator/streams_groups.yaml",
+)
+StreamsGroupTopologyValueSubtopologiesCopartitionGroups = (
+    STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_COPARTITION_GROUPS.parsed_class
 )
 
 STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0 = Layout(
@@ -646,6 +679,9 @@ STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0 = Layout(
     source="coordinator/streams_groups.yaml",
     version=0,
 )
+StreamsGroupTopologyValueSubtopologiesV0 = (
+    STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0.parsed_class
+)
 
 STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES = {0: STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0}
 
@@ -674,6 +710,7 @@ STREAMS_GROUP_TOPOLOGY_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+StreamsGroupTopologyValueV0 = STREAMS_GROUP_TOPOLOGY_VALUE_V0.parsed_class
 
 STREAMS_GROUP_TOPOLOGY_VALUE: Choice = Choice(
     "streams_group_topology_value",

@@ -28,6 +28,7 @@ TRANSACTION_LOG_KEY = Layout(
     source="coordinator/transaction_state.yaml",
     trailing=True,
 )
+TransactionLogKey = TRANSACTION_LOG_KEY.parsed_class
 
 TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V0 = Layout(
     "transaction_log_value_transaction_partitions",
@@ -35,6 +36,9 @@ TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V0 = Layout(
     Field("partition_ids", Array(Integer(4), count=Integer(4)), line=55, spelled="partitionIds"),
     source="coordinator/transaction_state.yaml",
     version=0,
+)
+TransactionLogValueTransactionPartitionsV0 = (
+    TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V0.parsed_class
 )
 
 TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V1 = Layout(
@@ -55,6 +59,9 @@ TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V1 = Layout(
     ),
     source="coordinator/transaction_state.yaml",
     version=1,
+)
+TransactionLogValueTransactionPartitionsV1 = (
+    TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V1.parsed_class
 )
 
 TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS = {
@@ -102,6 +109,7 @@ TRANSACTION_LOG_VALUE_V0 = Layout(
     version=0,
     trailing=True,
 )
+TransactionLogValueV0 = TRANSACTION_LOG_VALUE_V0.parsed_class
 
 TRANSACTION_LOG_VALUE_V1 = Layout(
     "transaction_log_value",
@@ -180,6 +188,7 @@ TRANSACTION_LOG_VALUE_V1 = Layout(
     version=1,
     trailing=True,
 )
+TransactionLogValueV1 = TRANSACTION_LOG_VALUE_V1.parsed_class
 
 TRANSACTION_LOG_VALUE: Choice = Choice(
     "transaction_log_value",

@@ -15,6 +15,7 @@ TRANSACTION_INDEX_ENTRY_V0 = Layout(
     source="files/transaction_index.yaml",
     version=0,
 )
+TransactionIndexEntryV0 = TRANSACTION_INDEX_ENTRY_V0.parsed_class
 
 TRANSACTION_INDEX_ENTRY: Choice = Choice(
     "transaction_index_entry",
@@ -30,6 +31,7 @@ TRANSACTION_INDEX = Layout(
     Field("entries", Array(TRANSACTION_INDEX_ENTRY, accepts=frozenset(["truncated_tail"])), line=8),
     source="files/transaction_index.yaml",
 )
+TransactionIndex = TRANSACTION_INDEX.parsed_class
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -20,6 +20,7 @@ KRAFT_VERSION_RECORD_V0 = Layout(
     version=0,
     trailing=True,
 )
+KraftVersionRecordV0 = KRAFT_VERSION_RECORD_V0.parsed_class
 
 KRAFT_VERSION_RECORD = {0: KRAFT_VERSION_RECORD_V0}
 
@@ -39,6 +40,7 @@ VOTERS_RECORD_ENDPOINT_V0 = Layout(
     source="messages/kraft.yaml",
     version=0,
 )
+VotersRecordEndpointV0 = VOTERS_RECORD_ENDPOINT_V0.parsed_class
 
 VOTERS_RECORD_ENDPOINT = {0: VOTERS_RECORD_ENDPOINT_V0}
 
@@ -57,6 +59,7 @@ KRAFT_VERSION_FEATURE_V0 = Layout(
     source="messages/kraft.yaml",
     version=0,
 )
+KraftVersionFeatureV0 = KRAFT_VERSION_FEATURE_V0.parsed_class
 
 KRAFT_VERSION_FEATURE = {0: KRAFT_VERSION_FEATURE_V0}
 
@@ -86,6 +89,7 @@ VOTERS_RECORD_VOTER_V0 = Layout(
     source="messages/kraft.yaml",
     version=0,
 )
+VotersRecordVoterV0 = VOTERS_RECORD_VOTER_V0.parsed_class
 
 VOTERS_RECORD_VOTER = {0: VOTERS_RECORD_VOTER_V0}
 
@@ -109,6 +113,7 @@ VOTERS_RECORD_V0 = Layout(
     version=0,
     trailing=True,
 )
+VotersRecordV0 = VOTERS_RECORD_V0.parsed_class
 
 VOTERS_RECORD = {0: VOTERS_RECORD_V0}
 

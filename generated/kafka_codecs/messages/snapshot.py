@@ -20,6 +20,7 @@ SNAPSHOT_HEADER_RECORD_V0 = Layout(
     version=0,
     trailing=True,
 )
+SnapshotHeaderRecordV0 = SNAPSHOT_HEADER_RECORD_V0.parsed_class
 
 SNAPSHOT_HEADER_RECORD = {0: SNAPSHOT_HEADER_RECORD_V0}
 
@@ -38,6 +39,7 @@ SNAPSHOT_FOOTER_RECORD_V0 = Layout(
     version=0,
     trailing=True,
 )
+SnapshotFooterRecordV0 = SNAPSHOT_FOOTER_RECORD_V0.parsed_class
 
 SNAPSHOT_FOOTER_RECORD = {0: SNAPSHOT_FOOTER_RECORD_V0}
 

@@ -38,6 +38,7 @@ REGISTERED_ENDPOINT_V0 = Layout(
     source="metadata/brokers.yaml",
     version=0,
 )
+RegisteredEndpointV0 = REGISTERED_ENDPOINT_V0.parsed_class
 
 REGISTERED_ENDPOINT = {0: REGISTERED_ENDPOINT_V0}
 
@@ -57,6 +58,7 @@ REGISTERED_FEATURE_V0 = Layout(
     source="metadata/brokers.yaml",
     version=0,
 )
+RegisteredFeatureV0 = REGISTERED_FEATURE_V0.parsed_class
 
 REGISTERED_FEATURE = {0: REGISTERED_FEATURE_V0}
 
@@ -93,6 +95,7 @@ REGISTER_BROKER_RECORD_V0 = Layout(
     source="metadata/brokers.yaml",
     version=0,
 )
+RegisterBrokerRecordV0 = REGISTER_BROKER_RECORD_V0.parsed_class
 
 REGISTER_BROKER_RECORD_V1 = Layout(
     "register_broker_record",
@@ -133,6 +136,7 @@ REGISTER_BROKER_RECORD_V1 = Layout(
     source="metadata/brokers.yaml",
     version=1,
 )
+RegisterBrokerRecordV1 = REGISTER_BROKER_RECORD_V1.parsed_class
 
 REGISTER_BROKER_RECORD_V2 = Layout(
     "register_broker_record",
@@ -180,6 +184,7 @@ REGISTER_BROKER_RECORD_V2 = Layout(
     source="metadata/brokers.yaml",
     version=2,
 )
+RegisterBrokerRecordV2 = REGISTER_BROKER_RECORD_V2.parsed_class
 
 REGISTER_BROKER_RECORD_V3 = Layout(
     "register_broker_record",
@@ -234,6 +239,7 @@ REGISTER_BROKER_RECORD_V3 = Layout(
     source="metadata/brokers.yaml",
     version=3,
 )
+RegisterBrokerRecordV3 = REGISTER_BROKER_RECORD_V3.parsed_class
 
 REGISTER_BROKER_RECORD_V4 = Layout(
     "register_broker_record",
@@ -296,6 +302,7 @@ REGISTER_BROKER_RECORD_V4 = Layout(
     source="metadata/brokers.yaml",
     version=4,
 )
+RegisterBrokerRecordV4 = REGISTER_BROKER_RECORD_V4.parsed_class
 
 REGISTER_BROKER_RECORD = {
     0: REGISTER_BROKER_RECORD_V0,
@@ -320,6 +327,7 @@ UNREGISTER_BROKER_RECORD_V0 = Layout(
     source="metadata/brokers.yaml",
     version=0,
 )
+UnregisterBrokerRecordV0 = UNREGISTER_BROKER_RECORD_V0.parsed_class
 
 UNREGISTER_BROKER_RECORD = {0: UNREGISTER_BROKER_RECORD_V0}
 
@@ -339,6 +347,7 @@ BROKER_REGISTRATION_CHANGE_RECORD_V0 = Layout(
     source="metadata/brokers.yaml",
     version=0,
 )
+BrokerRegistrationChangeRecordV0 = BROKER_REGISTRATION_CHANGE_RECORD_V0.parsed_class
 
 BROKER_REGISTRATION_CHANGE_RECORD_V1 = Layout(
     "broker_registration_change_record",
@@ -362,6 +371,7 @@ BROKER_REGISTRATION_CHANGE_RECORD_V1 = Layout(
     source="metadata/brokers.yaml",
     version=1,
 )
+BrokerRegistrationChangeRecordV1 = BROKER_REGISTRATION_CHANGE_RECORD_V1.parsed_class
 
 BROKER_REGISTRATION_CHANGE_RECORD_V2 = Layout(
     "broker_registration_change_record",
@@ -392,6 +402,7 @@ BROKER_REGISTRATION_CHANGE_RECORD_V2 = Layout(
     source="metadata/brokers.yaml",
     version=2,
 )
+BrokerRegistrationChangeRecordV2 = BROKER_REGISTRATION_CHANGE_RECORD_V2.parsed_class
 
 BROKER_REGISTRATION_CHANGE_RECORD_V3 = Layout(
     "broker_registration_change_record",
@@ -430,6 +441,7 @@ BROKER_REGISTRATION_CHANGE_RECORD_V3 = Layout(
     source="metadata/brokers.yaml",
     version=3,
 )
+BrokerRegistrationChangeRecordV3 = BROKER_REGISTRATION_CHANGE_RECORD_V3.parsed_class
 
 BROKER_REGISTRATION_CHANGE_RECORD = {
     0: BROKER_REGISTRATION_CHANGE_RECORD_V0,
@@ -453,6 +465,7 @@ FENCE_BROKER_RECORD_V0 = Layout(
     source="metadata/brokers.yaml",
     version=0,
 )
+FenceBrokerRecordV0 = FENCE_BROKER_RECORD_V0.parsed_class
 
 FENCE_BROKER_RECORD = {0: FENCE_BROKER_RECORD_V0}
 
@@ -471,6 +484,7 @@ UNFENCE_BROKER_RECORD_V0 = Layout(
     source="metadata/brokers.yaml",
     version=0,
 )
+UnfenceBrokerRecordV0 = UNFENCE_BROKER_RECORD_V0.parsed_class
 
 UNFENCE_BROKER_RECORD = {0: UNFENCE_BROKER_RECORD_V0}
 
@@ -501,6 +515,7 @@ REGISTER_CONTROLLER_RECORD_V0 = Layout(
     source="metadata/brokers.yaml",
     version=0,
 )
+RegisterControllerRecordV0 = REGISTER_CONTROLLER_RECORD_V0.parsed_class
 
 REGISTER_CONTROLLER_RECORD = {0: REGISTER_CONTROLLER_RECORD_V0}
 
@@ -518,6 +533,7 @@ UNREGISTER_CONTROLLER_RECORD_V0 = Layout(
     source="metadata/brokers.yaml",
     version=0,
 )
+UnregisterControllerRecordV0 = UNREGISTER_CONTROLLER_RECORD_V0.parsed_class
 
 UNREGISTER_CONTROLLER_RECORD = {0: UNREGISTER_CONTROLLER_RECORD_V0}
 

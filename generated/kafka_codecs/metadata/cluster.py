@@ -47,6 +47,7 @@ CONFIG_RECORD_V0 = Layout(
     source="metadata/cluster.yaml",
     version=0,
 )
+ConfigRecordV0 = CONFIG_RECORD_V0.parsed_class
 
 CONFIG_RECORD = {0: CONFIG_RECORD_V0}
 
@@ -73,6 +74,7 @@ CLIENT_QUOTA_RECORD_ENTITY = Layout(
     ),
     source="metadata/cluster.yaml",
 )
+ClientQuotaRecordEntity = CLIENT_QUOTA_RECORD_ENTITY.parsed_class
 
 # A quota of a user, a client or an address.
 CLIENT_QUOTA_RECORD_V0 = Layout(
@@ -95,6 +97,7 @@ CLIENT_QUOTA_RECORD_V0 = Layout(
     source="metadata/cluster.yaml",
     version=0,
 )
+ClientQuotaRecordV0 = CLIENT_QUOTA_RECORD_V0.parsed_class
 
 CLIENT_QUOTA_RECORD = {0: CLIENT_QUOTA_RECORD_V0}
 
@@ -113,6 +116,7 @@ FEATURE_LEVEL_RECORD_V0 = Layout(
     source="metadata/cluster.yaml",
     version=0,
 )
+FeatureLevelRecordV0 = FEATURE_LEVEL_RECORD_V0.parsed_class
 
 FEATURE_LEVEL_RECORD = {0: FEATURE_LEVEL_RECORD_V0}
 
@@ -132,6 +136,7 @@ PRODUCER_IDS_RECORD_V0 = Layout(
     source="metadata/cluster.yaml",
     version=0,
 )
+ProducerIdsRecordV0 = PRODUCER_IDS_RECORD_V0.parsed_class
 
 PRODUCER_IDS_RECORD = {0: PRODUCER_IDS_RECORD_V0}
 
@@ -148,6 +153,7 @@ NO_OP_RECORD_V0 = Layout(
     source="metadata/cluster.yaml",
     version=0,
 )
+NoOpRecordV0 = NO_OP_RECORD_V0.parsed_class
 
 NO_OP_RECORD = {0: NO_OP_RECORD_V0}
 
@@ -170,6 +176,7 @@ ZK_MIGRATION_STATE_RECORD_V0 = Layout(
     source="metadata/cluster.yaml",
     version=0,
 )
+ZkMigrationStateRecordV0 = ZK_MIGRATION_STATE_RECORD_V0.parsed_class
 
 ZK_MIGRATION_STATE_RECORD = {0: ZK_MIGRATION_STATE_RECORD_V0}
 
@@ -193,6 +200,7 @@ BEGIN_TRANSACTION_RECORD_V0 = Layout(
     source="metadata/cluster.yaml",
     version=0,
 )
+BeginTransactionRecordV0 = BEGIN_TRANSACTION_RECORD_V0.parsed_class
 
 BEGIN_TRANSACTION_RECORD = {0: BEGIN_TRANSACTION_RECORD_V0}
 
@@ -209,6 +217,7 @@ END_TRANSACTION_RECORD_V0 = Layout(
     source="metadata/cluster.yaml",
     version=0,
 )
+EndTransactionRecordV0 = END_TRANSACTION_RECORD_V0.parsed_class
 
 END_TRANSACTION_RECORD = {0: END_TRANSACTION_RECORD_V0}
 
@@ -232,6 +241,7 @@ ABORT_TRANSACTION_RECORD_V0 = Layout(
     source="metadata/cluster.yaml",
     version=0,
 )
+AbortTransactionRecordV0 = ABORT_TRANSACTION_RECORD_V0.parsed_class
 
 ABORT_TRANSACTION_RECORD = {0: ABORT_TRANSACTION_RECORD_V0}
 

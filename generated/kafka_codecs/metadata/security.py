@@ -55,6 +55,7 @@ DELEGATION_TOKEN_RECORD_V0 = Layout(
     source="metadata/security.yaml",
     version=0,
 )
+DelegationTokenRecordV0 = DELEGATION_TOKEN_RECORD_V0.parsed_class
 
 DELEGATION_TOKEN_RECORD = {0: DELEGATION_TOKEN_RECORD_V0}
 
@@ -77,6 +78,7 @@ REMOVE_DELEGATION_TOKEN_RECORD_V0 = Layout(
     source="metadata/security.yaml",
     version=0,
 )
+RemoveDelegationTokenRecordV0 = REMOVE_DELEGATION_TOKEN_RECORD_V0.parsed_class
 
 REMOVE_DELEGATION_TOKEN_RECORD = {0: REMOVE_DELEGATION_TOKEN_RECORD_V0}
 
@@ -109,6 +111,7 @@ USER_SCRAM_CREDENTIAL_RECORD_V0 = Layout(
     source="metadata/security.yaml",
     version=0,
 )
+UserScramCredentialRecordV0 = USER_SCRAM_CREDENTIAL_RECORD_V0.parsed_class
 
 USER_SCRAM_CREDENTIAL_RECORD = {0: USER_SCRAM_CREDENTIAL_RECORD_V0}
 
@@ -127,6 +130,7 @@ REMOVE_USER_SCRAM_CREDENTIAL_RECORD_V0 = Layout(
     source="metadata/security.yaml",
     version=0,
 )
+RemoveUserScramCredentialRecordV0 = REMOVE_USER_SCRAM_CREDENTIAL_RECORD_V0.parsed_class
 
 REMOVE_USER_SCRAM_CREDENTIAL_RECORD = {0: REMOVE_USER_SCRAM_CREDENTIAL_RECORD_V0}
 
@@ -171,6 +175,7 @@ ACCESS_CONTROL_ENTRY_RECORD_V0 = Layout(
     source="metadata/security.yaml",
     version=0,
 )
+AccessControlEntryRecordV0 = ACCESS_CONTROL_ENTRY_RECORD_V0.parsed_class
 
 ACCESS_CONTROL_ENTRY_RECORD = {0: ACCESS_CONTROL_ENTRY_RECORD_V0}
 
@@ -188,6 +193,7 @@ REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0 = Layout(
     source="metadata/security.yaml",
     version=0,
 )
+RemoveAccessControlEntryRecordV0 = REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0.parsed_class
 
 REMOVE_ACCESS_CONTROL_ENTRY_RECORD = {0: REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0}
 

@@ -30,6 +30,7 @@ TOPIC_RECORD_V0 = Layout(
     source="metadata/topics.yaml",
     version=0,
 )
+TopicRecordV0 = TOPIC_RECORD_V0.parsed_class
 
 TOPIC_RECORD = {0: TOPIC_RECORD_V0}
 
@@ -76,6 +77,7 @@ PARTITION_RECORD_V0 = Layout(
     source="metadata/topics.yaml",
     version=0,
 )
+PartitionRecordV0 = PARTITION_RECORD_V0.parsed_class
 
 PARTITION_RECORD_V1 = Layout(
     "partition_record",
@@ -124,6 +126,7 @@ PARTITION_RECORD_V1 = Layout(
     source="metadata/topics.yaml",
     version=1,
 )
+PartitionRecordV1 = PARTITION_RECORD_V1.parsed_class
 
 PARTITION_RECORD_V2 = Layout(
     "partition_record",
@@ -188,6 +191,7 @@ PARTITION_RECORD_V2 = Layout(
     source="metadata/topics.yaml",
     version=2,
 )
+PartitionRecordV2 = PARTITION_RECORD_V2.parsed_class
 
 PARTITION_RECORD = {0: PARTITION_RECORD_V0, 1: PARTITION_RECORD_V1, 2: PARTITION_RECORD_V2}
 
@@ -245,6 +249,7 @@ PARTITION_CHANGE_RECORD_V0 = Layout(
     source="metadata/topics.yaml",
     version=0,
 )
+PartitionChangeRecordV0 = PARTITION_CHANGE_RECORD_V0.parsed_class
 
 PARTITION_CHANGE_RECORD_V1 = Layout(
     "partition_change_record",
@@ -306,6 +311,7 @@ PARTITION_CHANGE_RECORD_V1 = Layout(
     source="metadata/topics.yaml",
     version=1,
 )
+PartitionChangeRecordV1 = PARTITION_CHANGE_RECORD_V1.parsed_class
 
 PARTITION_CHANGE_RECORD_V2 = Layout(
     "partition_change_record",
@@ -383,6 +389,7 @@ PARTITION_CHANGE_RECORD_V2 = Layout(
     source="metadata/topics.yaml",
     version=2,
 )
+PartitionChangeRecordV2 = PARTITION_CHANGE_RECORD_V2.parsed_class
 
 PARTITION_CHANGE_RECORD = {
     0: PARTITION_CHANGE_RECORD_V0,
@@ -404,6 +411,7 @@ REMOVE_TOPIC_RECORD_V0 = Layout(
     source="metadata/topics.yaml",
     version=0,
 )
+RemoveTopicRecordV0 = REMOVE_TOPIC_RECORD_V0.parsed_class
 
 REMOVE_TOPIC_RECORD = {0: REMOVE_TOPIC_RECORD_V0}
 
@@ -426,6 +434,7 @@ CLEAR_ELR_RECORD_V0 = Layout(
     source="metadata/topics.yaml",
     version=0,
 )
+ClearElrRecordV0 = CLEAR_ELR_RECORD_V0.parsed_class
 
 CLEAR_ELR_RECORD = {0: CLEAR_ELR_RECORD_V0}
 

@@ -20,6 +20,7 @@ END_TXN_MARKER_V0 = Layout(
     version=0,
     trailing=True,
 )
+EndTxnMarkerV0 = END_TXN_MARKER_V0.parsed_class
 
 END_TXN_MARKER = {0: END_TXN_MARKER_V0}
 

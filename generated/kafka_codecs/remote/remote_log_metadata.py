@@ -37,6 +37,7 @@ TOPIC_ID_PARTITION_V0 = Layout(
     source="remote/remote_log_metadata.yaml",
     version=0,
 )
+TopicIdPartitionV0 = TOPIC_ID_PARTITION_V0.parsed_class
 
 TOPIC_ID_PARTITION = {0: TOPIC_ID_PARTITION_V0}
 
@@ -55,6 +56,7 @@ REMOTE_LOG_SEGMENT_ID_V0 = Layout(
     source="remote/remote_log_metadata.yaml",
     version=0,
 )
+RemoteLogSegmentIdV0 = REMOTE_LOG_SEGMENT_ID_V0.parsed_class
 
 REMOTE_LOG_SEGMENT_ID = {0: REMOTE_LOG_SEGMENT_ID_V0}
 
@@ -73,6 +75,7 @@ SEGMENT_LEADER_EPOCH_V0 = Layout(
     source="remote/remote_log_metadata.yaml",
     version=0,
 )
+SegmentLeaderEpochV0 = SEGMENT_LEADER_EPOCH_V0.parsed_class
 
 SEGMENT_LEADER_EPOCH = {0: SEGMENT_LEADER_EPOCH_V0}
 
@@ -116,6 +119,7 @@ REMOTE_LOG_SEGMENT_METADATA_RECORD_V0 = Layout(
     source="remote/remote_log_metadata.yaml",
     version=0,
 )
+RemoteLogSegmentMetadataRecordV0 = REMOTE_LOG_SEGMENT_METADATA_RECORD_V0.parsed_class
 
 REMOTE_LOG_SEGMENT_METADATA_RECORD = {0: REMOTE_LOG_SEGMENT_METADATA_RECORD_V0}
 
@@ -153,6 +157,7 @@ REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD_V0 = Layout(
     source="remote/remote_log_metadata.yaml",
     version=0,
 )
+RemoteLogSegmentMetadataUpdateRecordV0 = REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD_V0.parsed_class
 
 REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD = {0: REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD_V0}
 
@@ -178,6 +183,7 @@ REMOTE_PARTITION_DELETE_METADATA_RECORD_V0 = Layout(
     source="remote/remote_log_metadata.yaml",
     version=0,
 )
+RemotePartitionDeleteMetadataRecordV0 = REMOTE_PARTITION_DELETE_METADATA_RECORD_V0.parsed_class
 
 REMOTE_PARTITION_DELETE_METADATA_RECORD = {0: REMOTE_PARTITION_DELETE_METADATA_RECORD_V0}
 
@@ -220,6 +226,9 @@ REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0 = Layout(
     ),
     source="remote/remote_log_metadata.yaml",
     version=0,
+)
+RemoteLogSegmentMetadataSnapshotRecordV0 = (
+    REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0.parsed_class
 )
 
 REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD = {0: REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0}

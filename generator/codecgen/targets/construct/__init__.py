@@ -10,8 +10,10 @@ from codecgen.schema.model import Choice, Declared, Enum, Layout
 from codecgen.schema.nested_choices import names_of
 from codecgen.schema.texts import Text
 from codecgen.targets.construct import payload_rows, rows
-from codecgen.targets.construct.homes import homes_of, module_path
-from codecgen.targets.construct.module import Module, import_key
+from codecgen.targets.construct.class_names import class_names
+from codecgen.targets.construct.homes import homes_of, import_key, module_path
+from codecgen.targets.construct.module import Module
+from codecgen.targets.construct.stubs import Stub
 from codecgen.targets.made_for import COMPARE, IMPORT, package_text
 from codecgen.targets.python_source import docstring, string
 from codecgen.targets.target_output import Emitted
@@ -24,19 +26,23 @@ def emit(plan: Plan) -> Emitted:
     package = plan.manifest.package
     modules = plan.modules()
     homes = homes_of(plan.model)
+    classes = class_names(plan.model)
     files: dict[str, str] = {}
     names: dict[tuple[str, ...], tuple[str, ...]] = {}
     diagnostics: list[Diagnostic] = []
     needs: dict[tuple[str, ...], Set[tuple[str, ...]]] = {}
     for file, things in modules.items():
         home = module_path(file)
-        module = Module(plan, file, (package, *home), homes)
+        module = Module(plan, file, (package, *home), homes, classes[""])
+        stub = Stub(plan, (package, *home), homes, classes)
         for thing in _in_order(things, plan):
             module.add(thing)
+            stub.add(thing)
         diagnostics += module.diagnostics
         needs[home] = {other[1:] for other in module.imports if other[0] == package}
         names[home] = tuple(module.exported)
         files["/".join((package, *home)) + ".py"] = module.text(_header(plan, file))
+        files["/".join((package, *home)) + ".pyi"] = stub.text(_header(plan, file))
     diagnostics += _import_cycles(needs, {module_path(f): t[0] for f, t in modules.items()})
     for directory in sorted({home[:-1] for home in names} | {()}):
         for depth in range(len(directory) + 1):

@@ -10,7 +10,7 @@ from codecgen.schema.nested_choices import cases_of
 from codecgen.schema.texts import Text
 from codecgen.schema.types import FieldRange
 from codecgen.targets.construct.field_codecs import RUNTIME
-from codecgen.targets.construct.homes import class_name, symbol
+from codecgen.targets.construct.homes import class_name, import_line, symbol
 from codecgen.targets.construct.texts import TextCodecs
 from codecgen.targets.python_source import (
     Call,
@@ -36,10 +36,10 @@ class Module(TextCodecs):
         """The module's source."""
         groups = [docstring(header), "from __future__ import annotations"]
         if self.std:
-            groups.append(_import("construct", self.std))
-        first = [_import(RUNTIME, self.runtime)] if self.runtime else []
+            groups.append(import_line("construct", self.std))
+        first = [import_line(RUNTIME, self.runtime)] if self.runtime else []
         for home in sorted(self.imports):
-            first.append(_import(".".join(home), self.imports[home]))
+            first.append(import_line(".".join(home), self.imports[home]))
         if first:
             groups.append("\n".join(first))
         text = "\n\n".join(groups)
@@ -137,7 +137,8 @@ class Module(TextCodecs):
             items.append(("version=", str(plan.version)))
         if "trailing_bytes" in plan.layout.accepts:
             items.append(("trailing=", "True"))
-        return assign(name, Call(self.use("Layout"), tuple(items)))
+        code = assign(name, Call(self.use("Layout"), tuple(items)))
+        return f"{code}\n{self.parsed_class(plan.name, plan.version)}"
 
     def field(self, plan: LayoutPlan, index: int) -> Call:
         fp = plan.fields[index]
@@ -233,13 +234,6 @@ class Module(TextCodecs):
         self.part(comment(choice.doc) + "\n" + assign(name, code))
 
 
-def import_key(name: str) -> tuple[int, str]:
-    """The order of sorted imports: constants, classes, functions."""
-    own = name.partition(" ")[0]
-    kind = 0 if own.isupper() else 1 if own[:1].isupper() else 2
-    return kind, name.lower()
-
-
 def _run(field_range: FieldRange | None, plan: LayoutPlan) -> Code | None:
     if field_range is None:
         return None
@@ -257,11 +251,3 @@ def _covered(fp: FieldPlan, plan: LayoutPlan) -> Code | None:
     """The range that a checksum covers, or a list of several."""
     parts = [run for part in fp.covers if (run := _run(part, plan)) is not None]
     return listing(parts) if len(parts) > 1 else parts[0] if parts else None
-
-
-def _import(module: str, names: set[str]) -> str:
-    ordered = sorted(names, key=import_key)
-    line = f"from {module} import {', '.join(ordered)}"
-    if len(line) <= 100:
-        return line
-    return "\n".join([f"from {module} import (", *(f"    {name}," for name in ordered), ")"])
