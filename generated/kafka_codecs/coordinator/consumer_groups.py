@@ -58,6 +58,7 @@ CONSUMER_GROUP_METADATA_VALUE: Choice = Choice(
     cases={0: CONSUMER_GROUP_METADATA_VALUE_V0},
     source="coordinator/consumer_groups.yaml",
 )
+ConsumerGroupMetadataValue = ConsumerGroupMetadataValueV0
 
 # The key of what a consumer group knows of its topics.
 CONSUMER_GROUP_PARTITION_METADATA_KEY = Layout(
@@ -100,6 +101,7 @@ CONSUMER_GROUP_PARTITION_RACKS_V0 = Layout(
 ConsumerGroupPartitionRacksV0 = CONSUMER_GROUP_PARTITION_RACKS_V0.parsed_class
 
 CONSUMER_GROUP_PARTITION_RACKS = {0: CONSUMER_GROUP_PARTITION_RACKS_V0}
+ConsumerGroupPartitionRacks = ConsumerGroupPartitionRacksV0
 
 CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS_V0 = Layout(
     "consumer_group_partition_metadata_value_topics",
@@ -138,6 +140,7 @@ ConsumerGroupPartitionMetadataValueTopicsV0 = (
 CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS = {
     0: CONSUMER_GROUP_PARTITION_METADATA_VALUE_TOPICS_V0,
 }
+ConsumerGroupPartitionMetadataValueTopics = ConsumerGroupPartitionMetadataValueTopicsV0
 
 # What a consumer group knows of the topics that it subscribes to. Brokers read it, and write a hash
 # in its place since 4.1.
@@ -172,6 +175,7 @@ CONSUMER_GROUP_PARTITION_METADATA_VALUE: Choice = Choice(
     cases={0: CONSUMER_GROUP_PARTITION_METADATA_VALUE_V0},
     source="coordinator/consumer_groups.yaml",
 )
+ConsumerGroupPartitionMetadataValue = ConsumerGroupPartitionMetadataValueV0
 
 # The key of a member of a consumer group.
 CONSUMER_GROUP_MEMBER_METADATA_KEY = Layout(
@@ -237,6 +241,7 @@ CLASSIC_MEMBER_METADATA_V0 = Layout(
 ClassicMemberMetadataV0 = CLASSIC_MEMBER_METADATA_V0.parsed_class
 
 CLASSIC_MEMBER_METADATA = {0: CLASSIC_MEMBER_METADATA_V0}
+ClassicMemberMetadata = ClassicMemberMetadataV0
 
 # A member of a consumer group: who it is, and what it subscribes to.
 CONSUMER_GROUP_MEMBER_METADATA_VALUE_V0 = Layout(
@@ -327,6 +332,7 @@ CONSUMER_GROUP_MEMBER_METADATA_VALUE: Choice = Choice(
     cases={0: CONSUMER_GROUP_MEMBER_METADATA_VALUE_V0},
     source="coordinator/consumer_groups.yaml",
 )
+ConsumerGroupMemberMetadataValue = ConsumerGroupMemberMetadataValueV0
 
 # The key of the epoch of the target assignment of a consumer group.
 CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Layout(
@@ -372,6 +378,7 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE: Choice = Choice(
     cases={0: CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0},
     source="coordinator/consumer_groups.yaml",
 )
+ConsumerGroupTargetAssignmentMetadataValue = ConsumerGroupTargetAssignmentMetadataValueV0
 
 # The key of what a member of a consumer group is to have.
 CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Layout(
@@ -445,6 +452,7 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE: Choice = Choice(
     cases={0: CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0},
     source="coordinator/consumer_groups.yaml",
 )
+ConsumerGroupTargetAssignmentMemberValue = ConsumerGroupTargetAssignmentMemberValueV0
 
 # The key of what a member of a consumer group has.
 CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Layout(
@@ -491,6 +499,7 @@ CONSUMER_GROUP_ASSIGNED_PARTITIONS_V0 = Layout(
 ConsumerGroupAssignedPartitionsV0 = CONSUMER_GROUP_ASSIGNED_PARTITIONS_V0.parsed_class
 
 CONSUMER_GROUP_ASSIGNED_PARTITIONS = {0: CONSUMER_GROUP_ASSIGNED_PARTITIONS_V0}
+ConsumerGroupAssignedPartitions = ConsumerGroupAssignedPartitionsV0
 
 # What a member of a consumer group has at present, and what it has to give up.
 CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
@@ -540,6 +549,7 @@ CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE: Choice = Choice(
     cases={0: CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0},
     source="coordinator/consumer_groups.yaml",
 )
+ConsumerGroupCurrentMemberAssignmentValue = ConsumerGroupCurrentMemberAssignmentValueV0
 
 # The key of a regular expression that members of a consumer group subscribe to.
 CONSUMER_GROUP_REGULAR_EXPRESSION_KEY = Layout(
@@ -596,6 +606,7 @@ CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE: Choice = Choice(
     cases={0: CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE_V0},
     source="coordinator/consumer_groups.yaml",
 )
+ConsumerGroupRegularExpressionValue = ConsumerGroupRegularExpressionValueV0
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -35,14 +35,14 @@ class ConsumerGroupPartitionMetadataValueTopicsV0(Parsed):
     topic_id: UUID
     topic_name: str
     num_partitions: int
-    partition_metadata: Sequence[ConsumerGroupPartitionRacksV0]
+    partition_metadata: Sequence[ConsumerGroupPartitionRacks]
     unknown_tags: Sequence[TaggedField]
 
 ConsumerGroupPartitionMetadataValueTopics = ConsumerGroupPartitionMetadataValueTopicsV0
 
 class ConsumerGroupPartitionMetadataValueV0(Parsed):
     version: Literal[0]
-    topics: Sequence[ConsumerGroupPartitionMetadataValueTopicsV0]
+    topics: Sequence[ConsumerGroupPartitionMetadataValueTopics]
     unknown_tags: Sequence[TaggedField]
 
 ConsumerGroupPartitionMetadataValue = ConsumerGroupPartitionMetadataValueV0
@@ -74,7 +74,7 @@ class ConsumerGroupMemberMetadataValueV0(Parsed):
     subscribed_topic_regex: str | None
     rebalance_timeout_ms: int
     server_assignor: str | None
-    classic_member_metadata: ClassicMemberMetadataV0 | None
+    classic_member_metadata: ClassicMemberMetadata | None
     unknown_tags: Sequence[TaggedField]
 
 ConsumerGroupMemberMetadataValue = ConsumerGroupMemberMetadataValueV0
@@ -126,8 +126,8 @@ class ConsumerGroupCurrentMemberAssignmentValueV0(Parsed):
     member_epoch: int
     previous_member_epoch: int
     state: ConsumerMemberState | int
-    assigned_partitions: Sequence[ConsumerGroupAssignedPartitionsV0]
-    partitions_pending_revocation: Sequence[ConsumerGroupAssignedPartitionsV0]
+    assigned_partitions: Sequence[ConsumerGroupAssignedPartitions]
+    partitions_pending_revocation: Sequence[ConsumerGroupAssignedPartitions]
     unknown_tags: Sequence[TaggedField]
 
 ConsumerGroupCurrentMemberAssignmentValue = ConsumerGroupCurrentMemberAssignmentValueV0

@@ -30,6 +30,20 @@ from kafka_codecs.coordinator.consumer_groups import (
     CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE,
     CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_KEY,
     CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE,
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupPartitionMetadataValue,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
 )
 from kafka_codecs.coordinator.enums import ConsumerOffsetsRecordType
 from kafka_codecs.coordinator.share_groups import (
@@ -45,6 +59,18 @@ from kafka_codecs.coordinator.share_groups import (
     SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE,
     SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_KEY,
     SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE,
+    ShareGroupCurrentMemberAssignmentKey,
+    ShareGroupCurrentMemberAssignmentValue,
+    ShareGroupMemberMetadataKey,
+    ShareGroupMemberMetadataValue,
+    ShareGroupMetadataKey,
+    ShareGroupMetadataValue,
+    ShareGroupStatePartitionMetadataKey,
+    ShareGroupStatePartitionMetadataValue,
+    ShareGroupTargetAssignmentMemberKey,
+    ShareGroupTargetAssignmentMemberValue,
+    ShareGroupTargetAssignmentMetadataKey,
+    ShareGroupTargetAssignmentMetadataValue,
 )
 from kafka_codecs.coordinator.streams_groups import (
     STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY,
@@ -59,6 +85,18 @@ from kafka_codecs.coordinator.streams_groups import (
     STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE,
     STREAMS_GROUP_TOPOLOGY_KEY,
     STREAMS_GROUP_TOPOLOGY_VALUE,
+    StreamsGroupCurrentMemberAssignmentKey,
+    StreamsGroupCurrentMemberAssignmentValue,
+    StreamsGroupMemberMetadataKey,
+    StreamsGroupMemberMetadataValue,
+    StreamsGroupMetadataKey,
+    StreamsGroupMetadataValue,
+    StreamsGroupTargetAssignmentMemberKey,
+    StreamsGroupTargetAssignmentMemberValue,
+    StreamsGroupTargetAssignmentMetadataKey,
+    StreamsGroupTargetAssignmentMetadataValue,
+    StreamsGroupTopologyKey,
+    StreamsGroupTopologyValue,
 )
 
 # The key of an offset that was committed to a broker of 0.8.2.
@@ -97,6 +135,7 @@ LEGACY_OFFSET_COMMIT_VALUE: Choice = Choice(
     cases={0: LEGACY_OFFSET_COMMIT_VALUE_V0},
     source="coordinator/consumer_offsets.yaml",
 )
+LegacyOffsetCommitValue = LegacyOffsetCommitValueV0
 
 # The key of a committed offset: which group, and which partition.
 OFFSET_COMMIT_KEY = Layout(
@@ -204,6 +243,13 @@ OFFSET_COMMIT_VALUE: Choice = Choice(
         4: OFFSET_COMMIT_VALUE_V4,
     },
     source="coordinator/consumer_offsets.yaml",
+)
+OffsetCommitValue = (
+    OffsetCommitValueV0
+    | OffsetCommitValueV1
+    | OffsetCommitValueV2
+    | OffsetCommitValueV3
+    | OffsetCommitValueV4
 )
 
 # The key of the state of a group of the classic protocol.
@@ -357,6 +403,13 @@ GROUP_METADATA_VALUE_MEMBERS = {
     3: GROUP_METADATA_VALUE_MEMBERS_V3,
     4: GROUP_METADATA_VALUE_MEMBERS_V4,
 }
+GroupMetadataValueMembers = (
+    GroupMetadataValueMembersV0
+    | GroupMetadataValueMembersV1
+    | GroupMetadataValueMembersV2
+    | GroupMetadataValueMembersV3
+    | GroupMetadataValueMembersV4
+)
 
 # The state of a group of the classic protocol: its generation and its members.
 GROUP_METADATA_VALUE_V0 = Layout(
@@ -490,6 +543,13 @@ GROUP_METADATA_VALUE: Choice = Choice(
     },
     source="coordinator/consumer_offsets.yaml",
 )
+GroupMetadataValue = (
+    GroupMetadataValueV0
+    | GroupMetadataValueV1
+    | GroupMetadataValueV2
+    | GroupMetadataValueV3
+    | GroupMetadataValueV4
+)
 
 # The key of a record of the topic __consumer_offsets, by the type of the record, which is the first
 # number in it.
@@ -522,6 +582,30 @@ CONSUMER_OFFSETS_KEY = Choice(
     },
     source="coordinator/consumer_offsets.yaml",
 )
+ConsumerOffsetsKey = (
+    LegacyOffsetCommitKey
+    | OffsetCommitKey
+    | GroupMetadataKey
+    | ConsumerGroupMetadataKey
+    | ConsumerGroupPartitionMetadataKey
+    | ConsumerGroupMemberMetadataKey
+    | ConsumerGroupTargetAssignmentMetadataKey
+    | ConsumerGroupTargetAssignmentMemberKey
+    | ConsumerGroupCurrentMemberAssignmentKey
+    | ShareGroupMemberMetadataKey
+    | ShareGroupMetadataKey
+    | ShareGroupTargetAssignmentMetadataKey
+    | ShareGroupTargetAssignmentMemberKey
+    | ShareGroupCurrentMemberAssignmentKey
+    | ShareGroupStatePartitionMetadataKey
+    | ConsumerGroupRegularExpressionKey
+    | StreamsGroupMetadataKey
+    | StreamsGroupMemberMetadataKey
+    | StreamsGroupTargetAssignmentMetadataKey
+    | StreamsGroupTargetAssignmentMemberKey
+    | StreamsGroupCurrentMemberAssignmentKey
+    | StreamsGroupTopologyKey
+)
 
 # The value of a record of the topic __consumer_offsets, by the type in its key. No value, which is
 # null, means that what the key names is gone.
@@ -549,6 +633,30 @@ CONSUMER_OFFSETS_VALUE = {
     ConsumerOffsetsRecordType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE,
     ConsumerOffsetsRecordType.STREAMS_GROUP_TOPOLOGY: STREAMS_GROUP_TOPOLOGY_VALUE,
 }
+ConsumerOffsetsValue = (
+    LegacyOffsetCommitValue
+    | OffsetCommitValue
+    | GroupMetadataValue
+    | ConsumerGroupMetadataValue
+    | ConsumerGroupPartitionMetadataValue
+    | ConsumerGroupMemberMetadataValue
+    | ConsumerGroupTargetAssignmentMetadataValue
+    | ConsumerGroupTargetAssignmentMemberValue
+    | ConsumerGroupCurrentMemberAssignmentValue
+    | ShareGroupMemberMetadataValue
+    | ShareGroupMetadataValue
+    | ShareGroupTargetAssignmentMetadataValue
+    | ShareGroupTargetAssignmentMemberValue
+    | ShareGroupCurrentMemberAssignmentValue
+    | ShareGroupStatePartitionMetadataValue
+    | ConsumerGroupRegularExpressionValue
+    | StreamsGroupMetadataValue
+    | StreamsGroupMemberMetadataValue
+    | StreamsGroupTargetAssignmentMetadataValue
+    | StreamsGroupTargetAssignmentMemberValue
+    | StreamsGroupCurrentMemberAssignmentValue
+    | StreamsGroupTopologyValue
+)
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -8,48 +8,48 @@ from codecgen.runtime.construct import Choice, Layout
 from codecgen.runtime.parsed import Parsed, TaggedField
 from kafka_codecs.coordinator.consumer_groups import (
     ConsumerGroupCurrentMemberAssignmentKey,
-    ConsumerGroupCurrentMemberAssignmentValueV0,
+    ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataKey,
-    ConsumerGroupMemberMetadataValueV0,
+    ConsumerGroupMemberMetadataValue,
     ConsumerGroupMetadataKey,
-    ConsumerGroupMetadataValueV0,
+    ConsumerGroupMetadataValue,
     ConsumerGroupPartitionMetadataKey,
-    ConsumerGroupPartitionMetadataValueV0,
+    ConsumerGroupPartitionMetadataValue,
     ConsumerGroupRegularExpressionKey,
-    ConsumerGroupRegularExpressionValueV0,
+    ConsumerGroupRegularExpressionValue,
     ConsumerGroupTargetAssignmentMemberKey,
-    ConsumerGroupTargetAssignmentMemberValueV0,
+    ConsumerGroupTargetAssignmentMemberValue,
     ConsumerGroupTargetAssignmentMetadataKey,
-    ConsumerGroupTargetAssignmentMetadataValueV0,
+    ConsumerGroupTargetAssignmentMetadataValue,
 )
 from kafka_codecs.coordinator.enums import ConsumerOffsetsRecordType
 from kafka_codecs.coordinator.share_groups import (
     ShareGroupCurrentMemberAssignmentKey,
-    ShareGroupCurrentMemberAssignmentValueV0,
+    ShareGroupCurrentMemberAssignmentValue,
     ShareGroupMemberMetadataKey,
-    ShareGroupMemberMetadataValueV0,
+    ShareGroupMemberMetadataValue,
     ShareGroupMetadataKey,
-    ShareGroupMetadataValueV0,
+    ShareGroupMetadataValue,
     ShareGroupStatePartitionMetadataKey,
-    ShareGroupStatePartitionMetadataValueV0,
+    ShareGroupStatePartitionMetadataValue,
     ShareGroupTargetAssignmentMemberKey,
-    ShareGroupTargetAssignmentMemberValueV0,
+    ShareGroupTargetAssignmentMemberValue,
     ShareGroupTargetAssignmentMetadataKey,
-    ShareGroupTargetAssignmentMetadataValueV0,
+    ShareGroupTargetAssignmentMetadataValue,
 )
 from kafka_codecs.coordinator.streams_groups import (
     StreamsGroupCurrentMemberAssignmentKey,
-    StreamsGroupCurrentMemberAssignmentValueV0,
+    StreamsGroupCurrentMemberAssignmentValue,
     StreamsGroupMemberMetadataKey,
-    StreamsGroupMemberMetadataValueV0,
+    StreamsGroupMemberMetadataValue,
     StreamsGroupMetadataKey,
-    StreamsGroupMetadataValueV0,
+    StreamsGroupMetadataValue,
     StreamsGroupTargetAssignmentMemberKey,
-    StreamsGroupTargetAssignmentMemberValueV0,
+    StreamsGroupTargetAssignmentMemberValue,
     StreamsGroupTargetAssignmentMetadataKey,
-    StreamsGroupTargetAssignmentMetadataValueV0,
+    StreamsGroupTargetAssignmentMetadataValue,
     StreamsGroupTopologyKey,
-    StreamsGroupTopologyValueV0,
+    StreamsGroupTopologyValue,
 )
 
 class LegacyOffsetCommitKey(Parsed):
@@ -252,36 +252,28 @@ ConsumerOffsetsKey = (
 )
 
 ConsumerOffsetsValue = (
-    LegacyOffsetCommitValueV0
-    | OffsetCommitValueV0
-    | OffsetCommitValueV1
-    | OffsetCommitValueV2
-    | OffsetCommitValueV3
-    | OffsetCommitValueV4
-    | GroupMetadataValueV0
-    | GroupMetadataValueV1
-    | GroupMetadataValueV2
-    | GroupMetadataValueV3
-    | GroupMetadataValueV4
-    | ConsumerGroupMetadataValueV0
-    | ConsumerGroupPartitionMetadataValueV0
-    | ConsumerGroupMemberMetadataValueV0
-    | ConsumerGroupTargetAssignmentMetadataValueV0
-    | ConsumerGroupTargetAssignmentMemberValueV0
-    | ConsumerGroupCurrentMemberAssignmentValueV0
-    | ShareGroupMemberMetadataValueV0
-    | ShareGroupMetadataValueV0
-    | ShareGroupTargetAssignmentMetadataValueV0
-    | ShareGroupTargetAssignmentMemberValueV0
-    | ShareGroupCurrentMemberAssignmentValueV0
-    | ShareGroupStatePartitionMetadataValueV0
-    | ConsumerGroupRegularExpressionValueV0
-    | StreamsGroupMetadataValueV0
-    | StreamsGroupMemberMetadataValueV0
-    | StreamsGroupTargetAssignmentMetadataValueV0
-    | StreamsGroupTargetAssignmentMemberValueV0
-    | StreamsGroupCurrentMemberAssignmentValueV0
-    | StreamsGroupTopologyValueV0
+    LegacyOffsetCommitValue
+    | OffsetCommitValue
+    | GroupMetadataValue
+    | ConsumerGroupMetadataValue
+    | ConsumerGroupPartitionMetadataValue
+    | ConsumerGroupMemberMetadataValue
+    | ConsumerGroupTargetAssignmentMetadataValue
+    | ConsumerGroupTargetAssignmentMemberValue
+    | ConsumerGroupCurrentMemberAssignmentValue
+    | ShareGroupMemberMetadataValue
+    | ShareGroupMetadataValue
+    | ShareGroupTargetAssignmentMetadataValue
+    | ShareGroupTargetAssignmentMemberValue
+    | ShareGroupCurrentMemberAssignmentValue
+    | ShareGroupStatePartitionMetadataValue
+    | ConsumerGroupRegularExpressionValue
+    | StreamsGroupMetadataValue
+    | StreamsGroupMemberMetadataValue
+    | StreamsGroupTargetAssignmentMetadataValue
+    | StreamsGroupTargetAssignmentMemberValue
+    | StreamsGroupCurrentMemberAssignmentValue
+    | StreamsGroupTopologyValue
 )
 
 LEGACY_OFFSET_COMMIT_KEY: Layout[LegacyOffsetCommitKey]

@@ -122,6 +122,12 @@ CONSUMER_PROTOCOL_SUBSCRIPTION: Choice = Choice(
     },
     source="coordinator/consumer_protocol.yaml",
 )
+ConsumerProtocolSubscription = (
+    ConsumerProtocolSubscriptionV0
+    | ConsumerProtocolSubscriptionV1
+    | ConsumerProtocolSubscriptionV2
+    | ConsumerProtocolSubscriptionV3
+)
 
 CONSUMER_PROTOCOL_ASSIGNMENT_ASSIGNED_PARTITIONS = Layout(
     "consumer_protocol_assignment_assigned_partitions",
@@ -232,6 +238,12 @@ CONSUMER_PROTOCOL_ASSIGNMENT: Choice = Choice(
         3: CONSUMER_PROTOCOL_ASSIGNMENT_V3,
     },
     source="coordinator/consumer_protocol.yaml",
+)
+ConsumerProtocolAssignment = (
+    ConsumerProtocolAssignmentV0
+    | ConsumerProtocolAssignmentV1
+    | ConsumerProtocolAssignmentV2
+    | ConsumerProtocolAssignmentV3
 )
 
 

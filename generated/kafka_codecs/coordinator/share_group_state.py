@@ -103,6 +103,7 @@ SHARE_SNAPSHOT_VALUE: Choice = Choice(
     cases={0: SHARE_SNAPSHOT_VALUE_V0},
     source="coordinator/share_group_state.yaml",
 )
+ShareSnapshotValue = ShareSnapshotValueV0
 
 # The key of a change of the share state of a group and a partition.
 SHARE_UPDATE_KEY = Layout(
@@ -187,6 +188,7 @@ SHARE_UPDATE_VALUE: Choice = Choice(
     cases={0: SHARE_UPDATE_VALUE_V0},
     source="coordinator/share_group_state.yaml",
 )
+ShareUpdateValue = ShareUpdateValueV0
 
 # The key of a record of the topic __share_group_state, by the type of the record, which is the
 # first number in it.
@@ -196,6 +198,7 @@ SHARE_GROUP_STATE_KEY = Choice(
     cases={0: SHARE_SNAPSHOT_KEY, 1: SHARE_UPDATE_KEY},
     source="coordinator/share_group_state.yaml",
 )
+ShareGroupStateKey = ShareSnapshotKey | ShareUpdateKey
 
 # The value of a record of the topic __share_group_state, by the type in its key. No value, which is
 # null, means that what the key names is gone.
@@ -203,6 +206,7 @@ SHARE_GROUP_STATE_VALUE = {
     ShareGroupStateRecordType.SHARE_SNAPSHOT: SHARE_SNAPSHOT_VALUE,
     ShareGroupStateRecordType.SHARE_UPDATE: SHARE_UPDATE_VALUE,
 }
+ShareGroupStateValue = ShareSnapshotValue | ShareUpdateValue
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

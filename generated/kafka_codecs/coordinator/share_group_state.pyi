@@ -61,7 +61,7 @@ ShareUpdateValue = ShareUpdateValueV0
 
 ShareGroupStateKey = ShareSnapshotKey | ShareUpdateKey
 
-ShareGroupStateValue = ShareSnapshotValueV0 | ShareUpdateValueV0
+ShareGroupStateValue = ShareSnapshotValue | ShareUpdateValue
 
 SHARE_SNAPSHOT_KEY: Layout[ShareSnapshotKey]
 SHARE_SNAPSHOT_VALUE_STATE_BATCHES: Layout[ShareSnapshotValueStateBatches]

@@ -83,6 +83,7 @@ SHARE_GROUP_MEMBER_METADATA_VALUE: Choice = Choice(
     cases={0: SHARE_GROUP_MEMBER_METADATA_VALUE_V0},
     source="coordinator/share_groups.yaml",
 )
+ShareGroupMemberMetadataValue = ShareGroupMemberMetadataValueV0
 
 # The key of the epoch of a share group.
 SHARE_GROUP_METADATA_KEY = Layout(
@@ -124,6 +125,7 @@ SHARE_GROUP_METADATA_VALUE: Choice = Choice(
     cases={0: SHARE_GROUP_METADATA_VALUE_V0},
     source="coordinator/share_groups.yaml",
 )
+ShareGroupMetadataValue = ShareGroupMetadataValueV0
 
 # The key of the epoch of the target assignment of a share group.
 SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Layout(
@@ -167,6 +169,7 @@ SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE: Choice = Choice(
     cases={0: SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0},
     source="coordinator/share_groups.yaml",
 )
+ShareGroupTargetAssignmentMetadataValue = ShareGroupTargetAssignmentMetadataValueV0
 
 # The key of what a member of a share group is to have.
 SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Layout(
@@ -238,6 +241,7 @@ SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE: Choice = Choice(
     cases={0: SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0},
     source="coordinator/share_groups.yaml",
 )
+ShareGroupTargetAssignmentMemberValue = ShareGroupTargetAssignmentMemberValueV0
 
 # The key of what a member of a share group has.
 SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Layout(
@@ -314,6 +318,7 @@ SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE: Choice = Choice(
     cases={0: SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0},
     source="coordinator/share_groups.yaml",
 )
+ShareGroupCurrentMemberAssignmentValue = ShareGroupCurrentMemberAssignmentValueV0
 
 # The key of the partitions whose share state a share group has.
 SHARE_GROUP_STATE_PARTITION_METADATA_KEY = Layout(
@@ -358,6 +363,7 @@ SHARE_GROUP_STATE_TOPIC_V0 = Layout(
 ShareGroupStateTopicV0 = SHARE_GROUP_STATE_TOPIC_V0.parsed_class
 
 SHARE_GROUP_STATE_TOPIC = {0: SHARE_GROUP_STATE_TOPIC_V0}
+ShareGroupStateTopic = ShareGroupStateTopicV0
 
 SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_DELETING_TOPICS = Layout(
     "share_group_state_partition_metadata_value_deleting_topics",
@@ -426,6 +432,7 @@ SHARE_GROUP_STATE_PARTITION_METADATA_VALUE: Choice = Choice(
     cases={0: SHARE_GROUP_STATE_PARTITION_METADATA_VALUE_V0},
     source="coordinator/share_groups.yaml",
 )
+ShareGroupStatePartitionMetadataValue = ShareGroupStatePartitionMetadataValueV0
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

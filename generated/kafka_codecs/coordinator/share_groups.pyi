@@ -103,8 +103,8 @@ class ShareGroupStatePartitionMetadataValueDeletingTopics(Parsed):
 
 class ShareGroupStatePartitionMetadataValueV0(Parsed):
     version: Literal[0]
-    initializing_topics: Sequence[ShareGroupStateTopicV0]
-    initialized_topics: Sequence[ShareGroupStateTopicV0]
+    initializing_topics: Sequence[ShareGroupStateTopic]
+    initialized_topics: Sequence[ShareGroupStateTopic]
     deleting_topics: Sequence[ShareGroupStatePartitionMetadataValueDeletingTopics]
     unknown_tags: Sequence[TaggedField]
 

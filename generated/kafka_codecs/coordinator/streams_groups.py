@@ -109,6 +109,7 @@ STREAMS_GROUP_METADATA_VALUE: Choice = Choice(
     cases={0: STREAMS_GROUP_METADATA_VALUE_V0},
     source="coordinator/streams_groups.yaml",
 )
+StreamsGroupMetadataValue = StreamsGroupMetadataValueV0
 
 # The key of a member of a streams group.
 STREAMS_GROUP_MEMBER_METADATA_KEY = Layout(
@@ -244,6 +245,7 @@ STREAMS_GROUP_MEMBER_METADATA_VALUE: Choice = Choice(
     cases={0: STREAMS_GROUP_MEMBER_METADATA_VALUE_V0},
     source="coordinator/streams_groups.yaml",
 )
+StreamsGroupMemberMetadataValue = StreamsGroupMemberMetadataValueV0
 
 # The key of the epoch of the target assignment of a streams group.
 STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Layout(
@@ -287,6 +289,7 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE: Choice = Choice(
     cases={0: STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0},
     source="coordinator/streams_groups.yaml",
 )
+StreamsGroupTargetAssignmentMetadataValue = StreamsGroupTargetAssignmentMetadataValueV0
 
 # The key of what a member of a streams group is to run.
 STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Layout(
@@ -331,6 +334,7 @@ STREAMS_GROUP_TARGET_TASKS_V0 = Layout(
 StreamsGroupTargetTasksV0 = STREAMS_GROUP_TARGET_TASKS_V0.parsed_class
 
 STREAMS_GROUP_TARGET_TASKS = {0: STREAMS_GROUP_TARGET_TASKS_V0}
+StreamsGroupTargetTasks = StreamsGroupTargetTasksV0
 
 # What a member of a streams group is to run.
 STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0 = Layout(
@@ -375,6 +379,7 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE: Choice = Choice(
     cases={0: STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0},
     source="coordinator/streams_groups.yaml",
 )
+StreamsGroupTargetAssignmentMemberValue = StreamsGroupTargetAssignmentMemberValueV0
 
 # The key of what a member of a streams group runs.
 STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Layout(
@@ -426,6 +431,7 @@ STREAMS_GROUP_CURRENT_TASKS_V0 = Layout(
 StreamsGroupCurrentTasksV0 = STREAMS_GROUP_CURRENT_TASKS_V0.parsed_class
 
 STREAMS_GROUP_CURRENT_TASKS = {0: STREAMS_GROUP_CURRENT_TASKS_V0}
+StreamsGroupCurrentTasks = StreamsGroupCurrentTasksV0
 
 # What a member of a streams group runs at present, and what it has to give up.
 STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Layout(
@@ -515,6 +521,7 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE: Choice = Choice(
     cases={0: STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0},
     source="coordinator/streams_groups.yaml",
 )
+StreamsGroupCurrentMemberAssignmentValue = StreamsGroupCurrentMemberAssignmentValueV0
 
 # The key of the topology of a streams group.
 STREAMS_GROUP_TOPOLOGY_KEY = Layout(
@@ -575,6 +582,7 @@ STREAMS_GROUP_TOPIC_V0 = Layout(
 StreamsGroupTopicV0 = STREAMS_GROUP_TOPIC_V0.parsed_class
 
 STREAMS_GROUP_TOPIC = {0: STREAMS_GROUP_TOPIC_V0}
+StreamsGroupTopic = StreamsGroupTopicV0
 
 STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_COPARTITION_GROUPS = Layout(
     "streams_group_topology_value_subtopologies_copartition_groups",
@@ -684,6 +692,7 @@ StreamsGroupTopologyValueSubtopologiesV0 = (
 )
 
 STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES = {0: STREAMS_GROUP_TOPOLOGY_VALUE_SUBTOPOLOGIES_V0}
+StreamsGroupTopologyValueSubtopologies = StreamsGroupTopologyValueSubtopologiesV0
 
 # The topology of a streams group: what its members read and write.
 STREAMS_GROUP_TOPOLOGY_VALUE_V0 = Layout(
@@ -718,6 +727,7 @@ STREAMS_GROUP_TOPOLOGY_VALUE: Choice = Choice(
     cases={0: STREAMS_GROUP_TOPOLOGY_VALUE_V0},
     source="coordinator/streams_groups.yaml",
 )
+StreamsGroupTopologyValue = StreamsGroupTopologyValueV0
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -84,9 +84,9 @@ StreamsGroupTargetTasks = StreamsGroupTargetTasksV0
 
 class StreamsGroupTargetAssignmentMemberValueV0(Parsed):
     version: Literal[0]
-    active_tasks: Sequence[StreamsGroupTargetTasksV0]
-    standby_tasks: Sequence[StreamsGroupTargetTasksV0]
-    warmup_tasks: Sequence[StreamsGroupTargetTasksV0]
+    active_tasks: Sequence[StreamsGroupTargetTasks]
+    standby_tasks: Sequence[StreamsGroupTargetTasks]
+    warmup_tasks: Sequence[StreamsGroupTargetTasks]
     unknown_tags: Sequence[TaggedField]
 
 StreamsGroupTargetAssignmentMemberValue = StreamsGroupTargetAssignmentMemberValueV0
@@ -109,12 +109,12 @@ class StreamsGroupCurrentMemberAssignmentValueV0(Parsed):
     member_epoch: int
     previous_member_epoch: int
     state: StreamsMemberState | int
-    active_tasks: Sequence[StreamsGroupCurrentTasksV0]
-    standby_tasks: Sequence[StreamsGroupCurrentTasksV0]
-    warmup_tasks: Sequence[StreamsGroupCurrentTasksV0]
-    active_tasks_pending_revocation: Sequence[StreamsGroupCurrentTasksV0]
-    standby_tasks_pending_revocation: Sequence[StreamsGroupCurrentTasksV0]
-    warmup_tasks_pending_revocation: Sequence[StreamsGroupCurrentTasksV0]
+    active_tasks: Sequence[StreamsGroupCurrentTasks]
+    standby_tasks: Sequence[StreamsGroupCurrentTasks]
+    warmup_tasks: Sequence[StreamsGroupCurrentTasks]
+    active_tasks_pending_revocation: Sequence[StreamsGroupCurrentTasks]
+    standby_tasks_pending_revocation: Sequence[StreamsGroupCurrentTasks]
+    warmup_tasks_pending_revocation: Sequence[StreamsGroupCurrentTasks]
     unknown_tags: Sequence[TaggedField]
 
 StreamsGroupCurrentMemberAssignmentValue = StreamsGroupCurrentMemberAssignmentValueV0
@@ -147,9 +147,9 @@ class StreamsGroupTopologyValueSubtopologiesV0(Parsed):
     subtopology_id: str
     source_topics: Sequence[str]
     source_topic_regex: Sequence[str]
-    state_changelog_topics: Sequence[StreamsGroupTopicV0]
+    state_changelog_topics: Sequence[StreamsGroupTopic]
     repartition_sink_topics: Sequence[str]
-    repartition_source_topics: Sequence[StreamsGroupTopicV0]
+    repartition_source_topics: Sequence[StreamsGroupTopic]
     copartition_groups: Sequence[StreamsGroupTopologyValueSubtopologiesCopartitionGroups]
     unknown_tags: Sequence[TaggedField]
 
@@ -158,7 +158,7 @@ StreamsGroupTopologyValueSubtopologies = StreamsGroupTopologyValueSubtopologiesV
 class StreamsGroupTopologyValueV0(Parsed):
     version: Literal[0]
     epoch: int
-    subtopologies: Sequence[StreamsGroupTopologyValueSubtopologiesV0]
+    subtopologies: Sequence[StreamsGroupTopologyValueSubtopologies]
     unknown_tags: Sequence[TaggedField]
 
 StreamsGroupTopologyValue = StreamsGroupTopologyValueV0

@@ -68,6 +68,9 @@ TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS = {
     0: TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V0,
     1: TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V1,
 }
+TransactionLogValueTransactionPartitions = (
+    TransactionLogValueTransactionPartitionsV0 | TransactionLogValueTransactionPartitionsV1
+)
 
 # The state of a transactional id: its producer, and the transaction that is open or was last.
 TRANSACTION_LOG_VALUE_V0 = Layout(
@@ -196,6 +199,7 @@ TRANSACTION_LOG_VALUE: Choice = Choice(
     cases={0: TRANSACTION_LOG_VALUE_V0, 1: TRANSACTION_LOG_VALUE_V1},
     source="coordinator/transaction_state.yaml",
 )
+TransactionLogValue = TransactionLogValueV0 | TransactionLogValueV1
 
 # The key of a record of the topic __transaction_state, by the type of the record, which is the
 # first number in it.
@@ -205,10 +209,12 @@ TRANSACTION_STATE_KEY = Choice(
     cases={0: TRANSACTION_LOG_KEY},
     source="coordinator/transaction_state.yaml",
 )
+TransactionStateKey = TransactionLogKey
 
 # The value of a record of the topic __transaction_state, by the type in its key. No value, which is
 # null, means that what the key names is gone.
 TRANSACTION_STATE_VALUE = {TransactionStateRecordType.TRANSACTION_LOG: TRANSACTION_LOG_VALUE}
+TransactionStateValue = TransactionLogValue
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -53,7 +53,7 @@ TransactionLogValue = TransactionLogValueV0 | TransactionLogValueV1
 
 TransactionStateKey = TransactionLogKey
 
-TransactionStateValue = TransactionLogValueV0 | TransactionLogValueV1
+TransactionStateValue = TransactionLogValue
 
 TRANSACTION_LOG_KEY: Layout[TransactionLogKey]
 TRANSACTION_LOG_VALUE_TRANSACTION_PARTITIONS_V0: Layout[TransactionLogValueTransactionPartitionsV0]

@@ -62,6 +62,7 @@ PRODUCER_SNAPSHOT: Choice = Choice(
     cases={1: PRODUCER_SNAPSHOT_V1},
     source="files/producer_snapshot.yaml",
 )
+ProducerSnapshot = ProducerSnapshotV1
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -23,6 +23,7 @@ TRANSACTION_INDEX_ENTRY: Choice = Choice(
     cases={0: TRANSACTION_INDEX_ENTRY_V0},
     source="files/transaction_index.yaml",
 )
+TransactionIndexEntry = TransactionIndexEntryV0
 
 # A transaction index, the file .txnindex beside a segment: the transactions that were aborted. It
 # is there when the segment holds an abort marker, and has no header, count or checksum.

@@ -16,7 +16,7 @@ class TransactionIndexEntryV0(Parsed):
 TransactionIndexEntry = TransactionIndexEntryV0
 
 class TransactionIndex(Parsed):
-    entries: Sequence[TransactionIndexEntryV0]
+    entries: Sequence[TransactionIndexEntry]
 
 TRANSACTION_INDEX_ENTRY_V0: Layout[TransactionIndexEntryV0]
 TRANSACTION_INDEX_ENTRY: Choice[TransactionIndexEntry]

@@ -23,6 +23,7 @@ KRAFT_VERSION_RECORD_V0 = Layout(
 KraftVersionRecordV0 = KRAFT_VERSION_RECORD_V0.parsed_class
 
 KRAFT_VERSION_RECORD = {0: KRAFT_VERSION_RECORD_V0}
+KraftVersionRecord = KraftVersionRecordV0
 
 # A listener of a voter.
 VOTERS_RECORD_ENDPOINT_V0 = Layout(
@@ -43,6 +44,7 @@ VOTERS_RECORD_ENDPOINT_V0 = Layout(
 VotersRecordEndpointV0 = VOTERS_RECORD_ENDPOINT_V0.parsed_class
 
 VOTERS_RECORD_ENDPOINT = {0: VOTERS_RECORD_ENDPOINT_V0}
+VotersRecordEndpoint = VotersRecordEndpointV0
 
 # The range of KRaft protocol versions that a voter can run.
 KRAFT_VERSION_FEATURE_V0 = Layout(
@@ -62,6 +64,7 @@ KRAFT_VERSION_FEATURE_V0 = Layout(
 KraftVersionFeatureV0 = KRAFT_VERSION_FEATURE_V0.parsed_class
 
 KRAFT_VERSION_FEATURE = {0: KRAFT_VERSION_FEATURE_V0}
+KraftVersionFeature = KraftVersionFeatureV0
 
 # A voter, where it listens, and which versions of the protocol it can run.
 VOTERS_RECORD_VOTER_V0 = Layout(
@@ -92,6 +95,7 @@ VOTERS_RECORD_VOTER_V0 = Layout(
 VotersRecordVoterV0 = VOTERS_RECORD_VOTER_V0.parsed_class
 
 VOTERS_RECORD_VOTER = {0: VOTERS_RECORD_VOTER_V0}
+VotersRecordVoter = VotersRecordVoterV0
 
 # The voters of a KRaft quorum, with their addresses.
 VOTERS_RECORD_V0 = Layout(
@@ -116,6 +120,7 @@ VOTERS_RECORD_V0 = Layout(
 VotersRecordV0 = VOTERS_RECORD_V0.parsed_class
 
 VOTERS_RECORD = {0: VOTERS_RECORD_V0}
+VotersRecord = VotersRecordV0
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -31,15 +31,15 @@ KraftVersionFeature = KraftVersionFeatureV0
 class VotersRecordVoterV0(Parsed):
     voter_id: int
     voter_directory_id: UUID
-    endpoints: Sequence[VotersRecordEndpointV0]
-    kraft_version_feature: KraftVersionFeatureV0
+    endpoints: Sequence[VotersRecordEndpoint]
+    kraft_version_feature: KraftVersionFeature
     unknown_tags: Sequence[TaggedField]
 
 VotersRecordVoter = VotersRecordVoterV0
 
 class VotersRecordV0(Parsed):
     version: int
-    voters: Sequence[VotersRecordVoterV0]
+    voters: Sequence[VotersRecordVoter]
     unknown_tags: Sequence[TaggedField]
 
 VotersRecord = VotersRecordV0

@@ -37,6 +37,7 @@ VOTER_V1 = Layout(
 VoterV1 = VOTER_V1.parsed_class
 
 VOTER = {0: VOTER_V0, 1: VOTER_V1}
+Voter = VoterV0 | VoterV1
 
 # A leader of a KRaft quorum was elected.
 LEADER_CHANGE_MESSAGE_V0 = Layout(
@@ -96,6 +97,7 @@ LEADER_CHANGE_MESSAGE_V1 = Layout(
 LeaderChangeMessageV1 = LEADER_CHANGE_MESSAGE_V1.parsed_class
 
 LEADER_CHANGE_MESSAGE = {0: LEADER_CHANGE_MESSAGE_V0, 1: LEADER_CHANGE_MESSAGE_V1}
+LeaderChangeMessage = LeaderChangeMessageV0 | LeaderChangeMessageV1
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -41,6 +41,7 @@ REGISTERED_ENDPOINT_V0 = Layout(
 RegisteredEndpointV0 = REGISTERED_ENDPOINT_V0.parsed_class
 
 REGISTERED_ENDPOINT = {0: REGISTERED_ENDPOINT_V0}
+RegisteredEndpoint = RegisteredEndpointV0
 
 # The levels of a feature that a broker or a controller can run.
 REGISTERED_FEATURE_V0 = Layout(
@@ -61,6 +62,7 @@ REGISTERED_FEATURE_V0 = Layout(
 RegisteredFeatureV0 = REGISTERED_FEATURE_V0.parsed_class
 
 REGISTERED_FEATURE = {0: REGISTERED_FEATURE_V0}
+RegisteredFeature = RegisteredFeatureV0
 
 # A broker has registered.
 REGISTER_BROKER_RECORD_V0 = Layout(
@@ -311,6 +313,13 @@ REGISTER_BROKER_RECORD = {
     3: REGISTER_BROKER_RECORD_V3,
     4: REGISTER_BROKER_RECORD_V4,
 }
+RegisterBrokerRecord = (
+    RegisterBrokerRecordV0
+    | RegisterBrokerRecordV1
+    | RegisterBrokerRecordV2
+    | RegisterBrokerRecordV3
+    | RegisterBrokerRecordV4
+)
 
 # A broker is registered no more.
 UNREGISTER_BROKER_RECORD_V0 = Layout(
@@ -330,6 +339,7 @@ UNREGISTER_BROKER_RECORD_V0 = Layout(
 UnregisterBrokerRecordV0 = UNREGISTER_BROKER_RECORD_V0.parsed_class
 
 UNREGISTER_BROKER_RECORD = {0: UNREGISTER_BROKER_RECORD_V0}
+UnregisterBrokerRecord = UnregisterBrokerRecordV0
 
 # What changed of the registration of a broker.
 BROKER_REGISTRATION_CHANGE_RECORD_V0 = Layout(
@@ -449,6 +459,12 @@ BROKER_REGISTRATION_CHANGE_RECORD = {
     2: BROKER_REGISTRATION_CHANGE_RECORD_V2,
     3: BROKER_REGISTRATION_CHANGE_RECORD_V3,
 }
+BrokerRegistrationChangeRecord = (
+    BrokerRegistrationChangeRecordV0
+    | BrokerRegistrationChangeRecordV1
+    | BrokerRegistrationChangeRecordV2
+    | BrokerRegistrationChangeRecordV3
+)
 
 # A broker was fenced. `broker_registration_change_record` is written in its place since 3.3.
 FENCE_BROKER_RECORD_V0 = Layout(
@@ -468,6 +484,7 @@ FENCE_BROKER_RECORD_V0 = Layout(
 FenceBrokerRecordV0 = FENCE_BROKER_RECORD_V0.parsed_class
 
 FENCE_BROKER_RECORD = {0: FENCE_BROKER_RECORD_V0}
+FenceBrokerRecord = FenceBrokerRecordV0
 
 # A broker is fenced no more. `broker_registration_change_record` is written in its place since 3.3.
 UNFENCE_BROKER_RECORD_V0 = Layout(
@@ -487,6 +504,7 @@ UNFENCE_BROKER_RECORD_V0 = Layout(
 UnfenceBrokerRecordV0 = UNFENCE_BROKER_RECORD_V0.parsed_class
 
 UNFENCE_BROKER_RECORD = {0: UNFENCE_BROKER_RECORD_V0}
+UnfenceBrokerRecord = UnfenceBrokerRecordV0
 
 # A controller has registered.
 REGISTER_CONTROLLER_RECORD_V0 = Layout(
@@ -518,6 +536,7 @@ REGISTER_CONTROLLER_RECORD_V0 = Layout(
 RegisterControllerRecordV0 = REGISTER_CONTROLLER_RECORD_V0.parsed_class
 
 REGISTER_CONTROLLER_RECORD = {0: REGISTER_CONTROLLER_RECORD_V0}
+RegisterControllerRecord = RegisterControllerRecordV0
 
 # A controller is registered no more.
 UNREGISTER_CONTROLLER_RECORD_V0 = Layout(
@@ -536,6 +555,7 @@ UNREGISTER_CONTROLLER_RECORD_V0 = Layout(
 UnregisterControllerRecordV0 = UNREGISTER_CONTROLLER_RECORD_V0.parsed_class
 
 UNREGISTER_CONTROLLER_RECORD = {0: UNREGISTER_CONTROLLER_RECORD_V0}
+UnregisterControllerRecord = UnregisterControllerRecordV0
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -28,8 +28,8 @@ class RegisterBrokerRecordV0(Parsed):
     broker_id: int
     incarnation_id: UUID
     broker_epoch: int
-    end_points: Sequence[RegisteredEndpointV0]
-    features: Sequence[RegisteredFeatureV0]
+    end_points: Sequence[RegisteredEndpoint]
+    features: Sequence[RegisteredFeature]
     rack: str | None
     fenced: bool
     unknown_tags: Sequence[TaggedField]
@@ -38,8 +38,8 @@ class RegisterBrokerRecordV1(Parsed):
     broker_id: int
     incarnation_id: UUID
     broker_epoch: int
-    end_points: Sequence[RegisteredEndpointV0]
-    features: Sequence[RegisteredFeatureV0]
+    end_points: Sequence[RegisteredEndpoint]
+    features: Sequence[RegisteredFeature]
     rack: str | None
     fenced: bool
     in_controlled_shutdown: bool
@@ -50,8 +50,8 @@ class RegisterBrokerRecordV2(Parsed):
     is_migrating_zk_broker: bool
     incarnation_id: UUID
     broker_epoch: int
-    end_points: Sequence[RegisteredEndpointV0]
-    features: Sequence[RegisteredFeatureV0]
+    end_points: Sequence[RegisteredEndpoint]
+    features: Sequence[RegisteredFeature]
     rack: str | None
     fenced: bool
     in_controlled_shutdown: bool
@@ -62,8 +62,8 @@ class RegisterBrokerRecordV3(Parsed):
     is_migrating_zk_broker: bool
     incarnation_id: UUID
     broker_epoch: int
-    end_points: Sequence[RegisteredEndpointV0]
-    features: Sequence[RegisteredFeatureV0]
+    end_points: Sequence[RegisteredEndpoint]
+    features: Sequence[RegisteredFeature]
     rack: str | None
     fenced: bool
     in_controlled_shutdown: bool
@@ -75,8 +75,8 @@ class RegisterBrokerRecordV4(Parsed):
     is_migrating_zk_broker: bool
     incarnation_id: UUID
     broker_epoch: int
-    end_points: Sequence[RegisteredEndpointV0]
-    features: Sequence[RegisteredFeatureV0]
+    end_points: Sequence[RegisteredEndpoint]
+    features: Sequence[RegisteredFeature]
     rack: str | None
     fenced: bool
     in_controlled_shutdown: bool
@@ -154,8 +154,8 @@ class RegisterControllerRecordV0(Parsed):
     controller_id: int
     incarnation_id: UUID
     zk_migration_ready: bool
-    end_points: Sequence[RegisteredEndpointV0]
-    features: Sequence[RegisteredFeatureV0]
+    end_points: Sequence[RegisteredEndpoint]
+    features: Sequence[RegisteredFeature]
     unknown_tags: Sequence[TaggedField]
 
 RegisterControllerRecord = RegisterControllerRecordV0

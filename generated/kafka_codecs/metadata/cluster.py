@@ -50,6 +50,7 @@ CONFIG_RECORD_V0 = Layout(
 ConfigRecordV0 = CONFIG_RECORD_V0.parsed_class
 
 CONFIG_RECORD = {0: CONFIG_RECORD_V0}
+ConfigRecord = ConfigRecordV0
 
 CLIENT_QUOTA_RECORD_ENTITY = Layout(
     "client_quota_record_entity",
@@ -100,6 +101,7 @@ CLIENT_QUOTA_RECORD_V0 = Layout(
 ClientQuotaRecordV0 = CLIENT_QUOTA_RECORD_V0.parsed_class
 
 CLIENT_QUOTA_RECORD = {0: CLIENT_QUOTA_RECORD_V0}
+ClientQuotaRecord = ClientQuotaRecordV0
 
 # The level at which the cluster runs a feature.
 FEATURE_LEVEL_RECORD_V0 = Layout(
@@ -119,6 +121,7 @@ FEATURE_LEVEL_RECORD_V0 = Layout(
 FeatureLevelRecordV0 = FEATURE_LEVEL_RECORD_V0.parsed_class
 
 FEATURE_LEVEL_RECORD = {0: FEATURE_LEVEL_RECORD_V0}
+FeatureLevelRecord = FeatureLevelRecordV0
 
 # A broker was given a block of producer ids.
 PRODUCER_IDS_RECORD_V0 = Layout(
@@ -139,6 +142,7 @@ PRODUCER_IDS_RECORD_V0 = Layout(
 ProducerIdsRecordV0 = PRODUCER_IDS_RECORD_V0.parsed_class
 
 PRODUCER_IDS_RECORD = {0: PRODUCER_IDS_RECORD_V0}
+ProducerIdsRecord = ProducerIdsRecordV0
 
 # Nothing. The active controller writes it now and then, so that the log goes on.
 NO_OP_RECORD_V0 = Layout(
@@ -156,6 +160,7 @@ NO_OP_RECORD_V0 = Layout(
 NoOpRecordV0 = NO_OP_RECORD_V0.parsed_class
 
 NO_OP_RECORD = {0: NO_OP_RECORD_V0}
+NoOpRecord = NoOpRecordV0
 
 # How far the migration from ZooKeeper is.
 ZK_MIGRATION_STATE_RECORD_V0 = Layout(
@@ -179,6 +184,7 @@ ZK_MIGRATION_STATE_RECORD_V0 = Layout(
 ZkMigrationStateRecordV0 = ZK_MIGRATION_STATE_RECORD_V0.parsed_class
 
 ZK_MIGRATION_STATE_RECORD = {0: ZK_MIGRATION_STATE_RECORD_V0}
+ZkMigrationStateRecord = ZkMigrationStateRecordV0
 
 # Records that belong together begin.
 BEGIN_TRANSACTION_RECORD_V0 = Layout(
@@ -203,6 +209,7 @@ BEGIN_TRANSACTION_RECORD_V0 = Layout(
 BeginTransactionRecordV0 = BEGIN_TRANSACTION_RECORD_V0.parsed_class
 
 BEGIN_TRANSACTION_RECORD = {0: BEGIN_TRANSACTION_RECORD_V0}
+BeginTransactionRecord = BeginTransactionRecordV0
 
 # Records that belong together end, and take effect.
 END_TRANSACTION_RECORD_V0 = Layout(
@@ -220,6 +227,7 @@ END_TRANSACTION_RECORD_V0 = Layout(
 EndTransactionRecordV0 = END_TRANSACTION_RECORD_V0.parsed_class
 
 END_TRANSACTION_RECORD = {0: END_TRANSACTION_RECORD_V0}
+EndTransactionRecord = EndTransactionRecordV0
 
 # Records that belong together end, and have no effect.
 ABORT_TRANSACTION_RECORD_V0 = Layout(
@@ -244,6 +252,7 @@ ABORT_TRANSACTION_RECORD_V0 = Layout(
 AbortTransactionRecordV0 = ABORT_TRANSACTION_RECORD_V0.parsed_class
 
 ABORT_TRANSACTION_RECORD = {0: ABORT_TRANSACTION_RECORD_V0}
+AbortTransactionRecord = AbortTransactionRecordV0
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -2,92 +2,70 @@
 
 from codecgen.runtime.construct import Layout
 from kafka_codecs.metadata.brokers import (
-    BrokerRegistrationChangeRecordV0,
-    BrokerRegistrationChangeRecordV1,
-    BrokerRegistrationChangeRecordV2,
-    BrokerRegistrationChangeRecordV3,
-    FenceBrokerRecordV0,
-    RegisterBrokerRecordV0,
-    RegisterBrokerRecordV1,
-    RegisterBrokerRecordV2,
-    RegisterBrokerRecordV3,
-    RegisterBrokerRecordV4,
-    RegisterControllerRecordV0,
-    UnfenceBrokerRecordV0,
-    UnregisterBrokerRecordV0,
-    UnregisterControllerRecordV0,
+    BrokerRegistrationChangeRecord,
+    FenceBrokerRecord,
+    RegisterBrokerRecord,
+    RegisterControllerRecord,
+    UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
+    UnregisterControllerRecord,
 )
 from kafka_codecs.metadata.cluster import (
-    AbortTransactionRecordV0,
-    BeginTransactionRecordV0,
-    ClientQuotaRecordV0,
-    ConfigRecordV0,
-    EndTransactionRecordV0,
-    FeatureLevelRecordV0,
-    NoOpRecordV0,
-    ProducerIdsRecordV0,
-    ZkMigrationStateRecordV0,
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    ClientQuotaRecord,
+    ConfigRecord,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+    NoOpRecord,
+    ProducerIdsRecord,
+    ZkMigrationStateRecord,
 )
 from kafka_codecs.metadata.enums import MetadataRecordType
 from kafka_codecs.metadata.security import (
-    AccessControlEntryRecordV0,
-    DelegationTokenRecordV0,
-    RemoveAccessControlEntryRecordV0,
-    RemoveDelegationTokenRecordV0,
-    RemoveUserScramCredentialRecordV0,
-    UserScramCredentialRecordV0,
+    AccessControlEntryRecord,
+    DelegationTokenRecord,
+    RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
+    RemoveUserScramCredentialRecord,
+    UserScramCredentialRecord,
 )
 from kafka_codecs.metadata.topics import (
-    ClearElrRecordV0,
-    PartitionChangeRecordV0,
-    PartitionChangeRecordV1,
-    PartitionChangeRecordV2,
-    PartitionRecordV0,
-    PartitionRecordV1,
-    PartitionRecordV2,
-    RemoveTopicRecordV0,
-    TopicRecordV0,
+    ClearElrRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
 )
 
 MetadataBody = (
-    RegisterBrokerRecordV0
-    | RegisterBrokerRecordV1
-    | RegisterBrokerRecordV2
-    | RegisterBrokerRecordV3
-    | RegisterBrokerRecordV4
-    | UnregisterBrokerRecordV0
-    | TopicRecordV0
-    | PartitionRecordV0
-    | PartitionRecordV1
-    | PartitionRecordV2
-    | ConfigRecordV0
-    | PartitionChangeRecordV0
-    | PartitionChangeRecordV1
-    | PartitionChangeRecordV2
-    | FenceBrokerRecordV0
-    | UnfenceBrokerRecordV0
-    | RemoveTopicRecordV0
-    | DelegationTokenRecordV0
-    | UserScramCredentialRecordV0
-    | FeatureLevelRecordV0
-    | ClientQuotaRecordV0
-    | ProducerIdsRecordV0
-    | BrokerRegistrationChangeRecordV0
-    | BrokerRegistrationChangeRecordV1
-    | BrokerRegistrationChangeRecordV2
-    | BrokerRegistrationChangeRecordV3
-    | AccessControlEntryRecordV0
-    | RemoveAccessControlEntryRecordV0
-    | NoOpRecordV0
-    | ZkMigrationStateRecordV0
-    | RemoveUserScramCredentialRecordV0
-    | BeginTransactionRecordV0
-    | EndTransactionRecordV0
-    | AbortTransactionRecordV0
-    | RemoveDelegationTokenRecordV0
-    | RegisterControllerRecordV0
-    | ClearElrRecordV0
-    | UnregisterControllerRecordV0
+    RegisterBrokerRecord
+    | UnregisterBrokerRecord
+    | TopicRecord
+    | PartitionRecord
+    | ConfigRecord
+    | PartitionChangeRecord
+    | FenceBrokerRecord
+    | UnfenceBrokerRecord
+    | RemoveTopicRecord
+    | DelegationTokenRecord
+    | UserScramCredentialRecord
+    | FeatureLevelRecord
+    | ClientQuotaRecord
+    | ProducerIdsRecord
+    | BrokerRegistrationChangeRecord
+    | AccessControlEntryRecord
+    | RemoveAccessControlEntryRecord
+    | NoOpRecord
+    | ZkMigrationStateRecord
+    | RemoveUserScramCredentialRecord
+    | BeginTransactionRecord
+    | EndTransactionRecord
+    | AbortTransactionRecord
+    | RemoveDelegationTokenRecord
+    | RegisterControllerRecord
+    | ClearElrRecord
+    | UnregisterControllerRecord
 )
 
 METADATA_BODY: dict[MetadataRecordType, dict[int, Layout[MetadataBody]]]

@@ -58,6 +58,7 @@ DELEGATION_TOKEN_RECORD_V0 = Layout(
 DelegationTokenRecordV0 = DELEGATION_TOKEN_RECORD_V0.parsed_class
 
 DELEGATION_TOKEN_RECORD = {0: DELEGATION_TOKEN_RECORD_V0}
+DelegationTokenRecord = DelegationTokenRecordV0
 
 # A delegation token was removed.
 REMOVE_DELEGATION_TOKEN_RECORD_V0 = Layout(
@@ -81,6 +82,7 @@ REMOVE_DELEGATION_TOKEN_RECORD_V0 = Layout(
 RemoveDelegationTokenRecordV0 = REMOVE_DELEGATION_TOKEN_RECORD_V0.parsed_class
 
 REMOVE_DELEGATION_TOKEN_RECORD = {0: REMOVE_DELEGATION_TOKEN_RECORD_V0}
+RemoveDelegationTokenRecord = RemoveDelegationTokenRecordV0
 
 # The password of a user, as SCRAM stores it.
 USER_SCRAM_CREDENTIAL_RECORD_V0 = Layout(
@@ -114,6 +116,7 @@ USER_SCRAM_CREDENTIAL_RECORD_V0 = Layout(
 UserScramCredentialRecordV0 = USER_SCRAM_CREDENTIAL_RECORD_V0.parsed_class
 
 USER_SCRAM_CREDENTIAL_RECORD = {0: USER_SCRAM_CREDENTIAL_RECORD_V0}
+UserScramCredentialRecord = UserScramCredentialRecordV0
 
 # A password of a user was removed.
 REMOVE_USER_SCRAM_CREDENTIAL_RECORD_V0 = Layout(
@@ -133,6 +136,7 @@ REMOVE_USER_SCRAM_CREDENTIAL_RECORD_V0 = Layout(
 RemoveUserScramCredentialRecordV0 = REMOVE_USER_SCRAM_CREDENTIAL_RECORD_V0.parsed_class
 
 REMOVE_USER_SCRAM_CREDENTIAL_RECORD = {0: REMOVE_USER_SCRAM_CREDENTIAL_RECORD_V0}
+RemoveUserScramCredentialRecord = RemoveUserScramCredentialRecordV0
 
 # A rule of access was made.
 ACCESS_CONTROL_ENTRY_RECORD_V0 = Layout(
@@ -178,6 +182,7 @@ ACCESS_CONTROL_ENTRY_RECORD_V0 = Layout(
 AccessControlEntryRecordV0 = ACCESS_CONTROL_ENTRY_RECORD_V0.parsed_class
 
 ACCESS_CONTROL_ENTRY_RECORD = {0: ACCESS_CONTROL_ENTRY_RECORD_V0}
+AccessControlEntryRecord = AccessControlEntryRecordV0
 
 # A rule of access was removed.
 REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0 = Layout(
@@ -196,6 +201,7 @@ REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0 = Layout(
 RemoveAccessControlEntryRecordV0 = REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0.parsed_class
 
 REMOVE_ACCESS_CONTROL_ENTRY_RECORD = {0: REMOVE_ACCESS_CONTROL_ENTRY_RECORD_V0}
+RemoveAccessControlEntryRecord = RemoveAccessControlEntryRecordV0
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -33,6 +33,7 @@ TOPIC_RECORD_V0 = Layout(
 TopicRecordV0 = TOPIC_RECORD_V0.parsed_class
 
 TOPIC_RECORD = {0: TOPIC_RECORD_V0}
+TopicRecord = TopicRecordV0
 
 # The state of a partition, when it was made or in a snapshot.
 PARTITION_RECORD_V0 = Layout(
@@ -194,6 +195,7 @@ PARTITION_RECORD_V2 = Layout(
 PartitionRecordV2 = PARTITION_RECORD_V2.parsed_class
 
 PARTITION_RECORD = {0: PARTITION_RECORD_V0, 1: PARTITION_RECORD_V1, 2: PARTITION_RECORD_V2}
+PartitionRecord = PartitionRecordV0 | PartitionRecordV1 | PartitionRecordV2
 
 # What changed of a partition.
 PARTITION_CHANGE_RECORD_V0 = Layout(
@@ -396,6 +398,7 @@ PARTITION_CHANGE_RECORD = {
     1: PARTITION_CHANGE_RECORD_V1,
     2: PARTITION_CHANGE_RECORD_V2,
 }
+PartitionChangeRecord = PartitionChangeRecordV0 | PartitionChangeRecordV1 | PartitionChangeRecordV2
 
 # A topic was deleted.
 REMOVE_TOPIC_RECORD_V0 = Layout(
@@ -414,6 +417,7 @@ REMOVE_TOPIC_RECORD_V0 = Layout(
 RemoveTopicRecordV0 = REMOVE_TOPIC_RECORD_V0.parsed_class
 
 REMOVE_TOPIC_RECORD = {0: REMOVE_TOPIC_RECORD_V0}
+RemoveTopicRecord = RemoveTopicRecordV0
 
 # Eligible leader replicas are forgotten.
 CLEAR_ELR_RECORD_V0 = Layout(
@@ -437,6 +441,7 @@ CLEAR_ELR_RECORD_V0 = Layout(
 ClearElrRecordV0 = CLEAR_ELR_RECORD_V0.parsed_class
 
 CLEAR_ELR_RECORD = {0: CLEAR_ELR_RECORD_V0}
+ClearElrRecord = ClearElrRecordV0
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -197,6 +197,7 @@ MESSAGE: Choice = Choice(
     cases={0: MESSAGE_V0, 1: MESSAGE_V1},
     source="records/message.yaml",
 )
+Message = MessageV0 | MessageV1
 
 
 def messages_offset(message: Container, item: Container) -> int:

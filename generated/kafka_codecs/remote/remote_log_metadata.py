@@ -40,6 +40,7 @@ TOPIC_ID_PARTITION_V0 = Layout(
 TopicIdPartitionV0 = TOPIC_ID_PARTITION_V0.parsed_class
 
 TOPIC_ID_PARTITION = {0: TOPIC_ID_PARTITION_V0}
+TopicIdPartition = TopicIdPartitionV0
 
 # A segment in remote storage.
 REMOTE_LOG_SEGMENT_ID_V0 = Layout(
@@ -59,6 +60,7 @@ REMOTE_LOG_SEGMENT_ID_V0 = Layout(
 RemoteLogSegmentIdV0 = REMOTE_LOG_SEGMENT_ID_V0.parsed_class
 
 REMOTE_LOG_SEGMENT_ID = {0: REMOTE_LOG_SEGMENT_ID_V0}
+RemoteLogSegmentId = RemoteLogSegmentIdV0
 
 # Where the records of a leader epoch begin in a segment.
 SEGMENT_LEADER_EPOCH_V0 = Layout(
@@ -78,6 +80,7 @@ SEGMENT_LEADER_EPOCH_V0 = Layout(
 SegmentLeaderEpochV0 = SEGMENT_LEADER_EPOCH_V0.parsed_class
 
 SEGMENT_LEADER_EPOCH = {0: SEGMENT_LEADER_EPOCH_V0}
+SegmentLeaderEpoch = SegmentLeaderEpochV0
 
 # A segment that is being copied to remote storage.
 REMOTE_LOG_SEGMENT_METADATA_RECORD_V0 = Layout(
@@ -122,6 +125,7 @@ REMOTE_LOG_SEGMENT_METADATA_RECORD_V0 = Layout(
 RemoteLogSegmentMetadataRecordV0 = REMOTE_LOG_SEGMENT_METADATA_RECORD_V0.parsed_class
 
 REMOTE_LOG_SEGMENT_METADATA_RECORD = {0: REMOTE_LOG_SEGMENT_METADATA_RECORD_V0}
+RemoteLogSegmentMetadataRecord = RemoteLogSegmentMetadataRecordV0
 
 # What changed of a segment in remote storage: it was copied, or is being deleted.
 REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD_V0 = Layout(
@@ -160,6 +164,7 @@ REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD_V0 = Layout(
 RemoteLogSegmentMetadataUpdateRecordV0 = REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD_V0.parsed_class
 
 REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD = {0: REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD_V0}
+RemoteLogSegmentMetadataUpdateRecord = RemoteLogSegmentMetadataUpdateRecordV0
 
 # How far the deletion of a partition in remote storage is.
 REMOTE_PARTITION_DELETE_METADATA_RECORD_V0 = Layout(
@@ -186,6 +191,7 @@ REMOTE_PARTITION_DELETE_METADATA_RECORD_V0 = Layout(
 RemotePartitionDeleteMetadataRecordV0 = REMOTE_PARTITION_DELETE_METADATA_RECORD_V0.parsed_class
 
 REMOTE_PARTITION_DELETE_METADATA_RECORD = {0: REMOTE_PARTITION_DELETE_METADATA_RECORD_V0}
+RemotePartitionDeleteMetadataRecord = RemotePartitionDeleteMetadataRecordV0
 
 # A segment in remote storage, in the file of a broker that sums up the topic for a partition.
 REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0 = Layout(
@@ -232,6 +238,7 @@ RemoteLogSegmentMetadataSnapshotRecordV0 = (
 )
 
 REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD = {0: REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD_V0}
+RemoteLogSegmentMetadataSnapshotRecord = RemoteLogSegmentMetadataSnapshotRecordV0
 
 # A record of the topic __remote_log_metadata, without its frame, by its type.
 REMOTE_LOG_METADATA_BODY = {
@@ -240,6 +247,12 @@ REMOTE_LOG_METADATA_BODY = {
     RemoteLogMetadataRecordType.REMOTE_PARTITION_DELETE_METADATA_RECORD: REMOTE_PARTITION_DELETE_METADATA_RECORD,
     RemoteLogMetadataRecordType.REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD: REMOTE_LOG_SEGMENT_METADATA_SNAPSHOT_RECORD,
 }
+RemoteLogMetadataBody = (
+    RemoteLogSegmentMetadataRecord
+    | RemoteLogSegmentMetadataUpdateRecord
+    | RemotePartitionDeleteMetadataRecord
+    | RemoteLogSegmentMetadataSnapshotRecord
+)
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -20,7 +20,7 @@ class TopicIdPartitionV0(Parsed):
 TopicIdPartition = TopicIdPartitionV0
 
 class RemoteLogSegmentIdV0(Parsed):
-    topic_id_partition: TopicIdPartitionV0
+    topic_id_partition: TopicIdPartition
     id: UUID
     unknown_tags: Sequence[TaggedField]
 
@@ -34,13 +34,13 @@ class SegmentLeaderEpochV0(Parsed):
 SegmentLeaderEpoch = SegmentLeaderEpochV0
 
 class RemoteLogSegmentMetadataRecordV0(Parsed):
-    remote_log_segment_id: RemoteLogSegmentIdV0
+    remote_log_segment_id: RemoteLogSegmentId
     start_offset: int
     end_offset: int
     broker_id: int
     max_timestamp_ms: int
     event_timestamp_ms: int
-    segment_leader_epochs: Sequence[SegmentLeaderEpochV0]
+    segment_leader_epochs: Sequence[SegmentLeaderEpoch]
     segment_size_in_bytes: int
     custom_metadata: bytes | None
     remote_log_segment_state: RemoteLogSegmentState | int
@@ -50,7 +50,7 @@ class RemoteLogSegmentMetadataRecordV0(Parsed):
 RemoteLogSegmentMetadataRecord = RemoteLogSegmentMetadataRecordV0
 
 class RemoteLogSegmentMetadataUpdateRecordV0(Parsed):
-    remote_log_segment_id: RemoteLogSegmentIdV0
+    remote_log_segment_id: RemoteLogSegmentId
     broker_id: int
     event_timestamp_ms: int
     custom_metadata: bytes | None
@@ -60,7 +60,7 @@ class RemoteLogSegmentMetadataUpdateRecordV0(Parsed):
 RemoteLogSegmentMetadataUpdateRecord = RemoteLogSegmentMetadataUpdateRecordV0
 
 class RemotePartitionDeleteMetadataRecordV0(Parsed):
-    topic_id_partition: TopicIdPartitionV0
+    topic_id_partition: TopicIdPartition
     broker_id: int
     event_timestamp_ms: int
     remote_partition_delete_state: RemotePartitionDeleteState | int
@@ -75,7 +75,7 @@ class RemoteLogSegmentMetadataSnapshotRecordV0(Parsed):
     broker_id: int
     max_timestamp_ms: int
     event_timestamp_ms: int
-    segment_leader_epochs: Sequence[SegmentLeaderEpochV0]
+    segment_leader_epochs: Sequence[SegmentLeaderEpoch]
     segment_size_in_bytes: int
     custom_metadata: bytes | None
     remote_log_segment_state: RemoteLogSegmentState | int
@@ -85,10 +85,10 @@ class RemoteLogSegmentMetadataSnapshotRecordV0(Parsed):
 RemoteLogSegmentMetadataSnapshotRecord = RemoteLogSegmentMetadataSnapshotRecordV0
 
 RemoteLogMetadataBody = (
-    RemoteLogSegmentMetadataRecordV0
-    | RemoteLogSegmentMetadataUpdateRecordV0
-    | RemotePartitionDeleteMetadataRecordV0
-    | RemoteLogSegmentMetadataSnapshotRecordV0
+    RemoteLogSegmentMetadataRecord
+    | RemoteLogSegmentMetadataUpdateRecord
+    | RemotePartitionDeleteMetadataRecord
+    | RemoteLogSegmentMetadataSnapshotRecord
 )
 
 TOPIC_ID_PARTITION_V0: Layout[TopicIdPartitionV0]

@@ -66,6 +66,7 @@ CONFLUENT_VALUE = Choice(
     cases={0: SCHEMA_ID_VALUE, 1: SCHEMA_GUID_VALUE},
     source="wire/confluent.yaml",
 )
+ConfluentValue = SchemaIdValue | SchemaGuidValue
 
 # The same for Protobuf, where it takes one more thing to say which message it is.
 CONFLUENT_PROTOBUF_VALUE = Choice(
@@ -74,6 +75,7 @@ CONFLUENT_PROTOBUF_VALUE = Choice(
     cases={0: SCHEMA_ID_PROTOBUF_VALUE, 1: SCHEMA_GUID_PROTOBUF_VALUE},
     source="wire/confluent.yaml",
 )
+ConfluentProtobufValue = SchemaIdProtobufValue | SchemaGuidProtobufValue
 
 
 __made_for__ = {"language": 1, "runtime": (1, 2), "release": "0.1.0"}

@@ -10,7 +10,7 @@ from codecgen.schema.model import Choice, Declared, Enum, Layout
 from codecgen.schema.nested_choices import names_of
 from codecgen.schema.texts import Text
 from codecgen.targets.construct import payload_rows, rows
-from codecgen.targets.construct.class_names import class_names
+from codecgen.targets.construct.class_names import Classes
 from codecgen.targets.construct.homes import homes_of, import_key, module_path
 from codecgen.targets.construct.module import Module
 from codecgen.targets.construct.stubs import Stub
@@ -26,14 +26,14 @@ def emit(plan: Plan) -> Emitted:
     package = plan.manifest.package
     modules = plan.modules()
     homes = homes_of(plan.model)
-    classes = class_names(plan.model)
+    classes = Classes(plan.model)
     files: dict[str, str] = {}
     names: dict[tuple[str, ...], tuple[str, ...]] = {}
     diagnostics: list[Diagnostic] = []
     needs: dict[tuple[str, ...], Set[tuple[str, ...]]] = {}
     for file, things in modules.items():
         home = module_path(file)
-        module = Module(plan, file, (package, *home), homes, classes[""])
+        module = Module(plan, file, (package, *home), homes, classes)
         stub = Stub(plan, (package, *home), homes, classes)
         for thing in _in_order(things, plan):
             module.add(thing)

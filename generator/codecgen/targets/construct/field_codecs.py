@@ -26,7 +26,7 @@ from codecgen.schema.types import (
     StructType,
     TagsType,
 )
-from codecgen.targets.construct.class_names import ClassNames
+from codecgen.targets.construct.class_names import Classes
 from codecgen.targets.construct.expressions import PythonExpressions
 from codecgen.targets.construct.homes import Aliases, Home, class_name, symbol
 from codecgen.targets.python_source import (
@@ -49,7 +49,7 @@ class FieldCodecs:
     ``classes`` what the classes of parsed values are called."""
 
     def __init__(
-        self, plan: Plan, file: str, home: Home, homes: Mapping[str, Home], classes: ClassNames
+        self, plan: Plan, file: str, home: Home, homes: Mapping[str, Home], classes: Classes
     ) -> None:
         self.plan = plan
         self.file = file
@@ -59,7 +59,7 @@ class FieldCodecs:
         self.runtime: set[str] = set()
         self.imports: dict[Home, set[str]] = {}
         self.classes = classes
-        self.aliases = Aliases(plan.model, classes.taken)
+        self.aliases = Aliases(plan.model, classes.own.taken)
         self.std: set[str] = set()
         self.exported: list[str] = []
         self.functions: dict[str, Derived] = {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.plan.nodes import DerivedValue, Value
 from codecgen.schema.expression import Expression
@@ -9,6 +11,7 @@ from codecgen.schema.model import Choice, Declared, Enum, Layout
 from codecgen.schema.nested_choices import cases_of
 from codecgen.schema.texts import Text
 from codecgen.schema.types import FieldRange
+from codecgen.targets.construct.class_names import Key, cases, shortest, union
 from codecgen.targets.construct.field_codecs import RUNTIME
 from codecgen.targets.construct.homes import class_name, import_line, symbol
 from codecgen.targets.construct.texts import TextCodecs
@@ -102,7 +105,9 @@ class Module(TextCodecs):
                 )
             else:
                 code = mapping([(k, v) for k, v in cases])
-            self.part(assign(name, code))
+            self.part(
+                f"{assign(name, code)}\n{self.union(layout.name, [(p.name, p.version) for p in plans])}"
+            )
         self.defined.add(layout.name)
         for value in self.plan.derived[layout.name]:
             self.derived(layout, value)
@@ -210,7 +215,7 @@ class Module(TextCodecs):
     def choice(self, choice: Choice) -> None:
         name = symbol(choice.name)
         self.exported.append(name)
-        cases: list[tuple[str, Code]] = []
+        codecs: list[tuple[str, Code]] = []
         for key, ref, inner in cases_of(choice):
             layout = self.plan.model.layouts[ref.layout]
             version = ref.version if layout.versions is not None and inner is None else None
@@ -218,20 +223,27 @@ class Module(TextCodecs):
             target = self.refer(named, symbol(named, version))
             if choice.given is not None:
                 enum = self.refer(choice.given, class_name(choice.given))
-                cases.append((f"{enum}.{str(key).upper()}", target))
+                codecs.append((f"{enum}.{str(key).upper()}", target))
             else:
-                cases.append((str(key), target))
+                codecs.append((str(key), target))
         if choice.by is not None:
             code: Code = call(
                 self.use("Choice"),
                 string(choice.name),
                 by=string(choice.by),
-                cases=mapping(cases),
+                cases=mapping(codecs),
                 source=string(self.file),
             )
         else:
-            code = mapping(cases)
-        self.part(comment(choice.doc) + "\n" + assign(name, code))
+            code = mapping(codecs)
+        whole = self.union(choice.name, shortest(self.plan, cases(self.plan, choice)))
+        self.part(f"{comment(choice.doc)}\n{assign(name, code)}\n{whole}")
+
+    def union(self, name: str, keys: Sequence[Key]) -> str:
+        """What a choice, or a layout in any of its versions, is parsed to."""
+        known = self.classes[name, None]
+        self.exported.append(known)
+        return union(known, [self.refer(key[0], self.classes[key]) for key in keys])
 
 
 def _run(field_range: FieldRange | None, plan: LayoutPlan) -> Code | None:

@@ -9,7 +9,7 @@ from codecgen.schema.model import Choice, Declared, Enum, Layout
 from codecgen.schema.nested_choices import cases_of
 from codecgen.schema.texts import EachLine, Text, TextValue
 from codecgen.schema.types import BitsType, Reference
-from codecgen.targets.construct.class_names import ClassNames
+from codecgen.targets.construct.class_names import Classes, cases, shortest, union
 from codecgen.targets.construct.homes import Home, class_name, symbol
 from codecgen.targets.construct.value_types import ENTRIES, PARSED, ValueTypes
 from codecgen.targets.python_source import WIDTH, docstring
@@ -20,9 +20,7 @@ _TEXT_KINDS = {"decimal": "int", "uuid": "UUID", "string": "str"}
 class Stub(ValueTypes):
     """Gathers the types of the declarations of one YAML file."""
 
-    def __init__(
-        self, plan: Plan, home: Home, homes: Mapping[str, Home], names: Mapping[str, ClassNames]
-    ) -> None:
+    def __init__(self, plan: Plan, home: Home, homes: Mapping[str, Home], names: Classes) -> None:
         super().__init__(plan, home, homes, names)
         self.classes: list[str] = []
         self.values: list[str] = []
@@ -89,10 +87,11 @@ class Stub(ValueTypes):
         for plan in plans:
             self.one(plan)
         if layout.versions is not None:
-            union = self.class_of(layout.name)
-            self.alias(union, [self.class_of(plan.name, plan.version) for plan in plans])
-            whole = Reference(layout.name, None, layout.span)
-            self.values.append(f"{symbol(layout.name)}: {self.codec(whole, union)}")
+            whole = self.class_of(layout.name)
+            types = [self.class_of(plan.name, plan.version) for plan in plans]
+            self.classes.append(union(whole, types))
+            every = Reference(layout.name, None, layout.span)
+            self.values.append(f"{symbol(layout.name)}: {self.codec(every, whole)}")
         for value in self.plan.derived[layout.name]:
             d = value.derived
             name = d.name if d.array is None else f"{d.array}_{d.name}"
@@ -125,22 +124,18 @@ class Stub(ValueTypes):
         entry = self.use(ENTRIES, "Layout")
         self.values.append(f"{symbol(plan.name, plan.version)}: {entry}[{name}]")
 
-    def alias(self, name: str, types: Iterable[str]) -> None:
-        """A name for a union."""
-        one = f"{name} = {' | '.join(types)}"
-        self.classes.append(one if len(one) <= WIDTH else _broken(name, types))
-
     def choice(self, choice: Choice) -> None:
-        union = self.class_of(choice.name)
-        self.alias(union, [self.class_of(*key) for key in self.cases(choice)])
+        whole = self.class_of(choice.name)
+        types = [self.class_of(*key) for key in shortest(self.plan, cases(self.plan, choice))]
+        self.classes.append(union(whole, types))
         if choice.by is not None:
-            type_ = f"{self.use(ENTRIES, 'Choice')}[{union}]"
+            type_ = f"{self.use(ENTRIES, 'Choice')}[{whole}]"
         else:
             key = self.builtin("int")
             if choice.given is not None:
                 key = self.refer(choice.given, class_name(choice.given))
             kinds = dict.fromkeys(
-                f"{self.use(ENTRIES, 'Choice')}[{union}]" if inner else self.codec(ref, union)
+                f"{self.use(ENTRIES, 'Choice')}[{whole}]" if inner else self.codec(ref, whole)
                 for _, ref, inner in cases_of(choice)
             )
             type_ = f"{self.builtin('dict')}[{key}, {' | '.join(kinds)}]"
@@ -182,10 +177,3 @@ def _as_it_is(text: str) -> str:
     return "\n".join(
         line if len(line) <= WIDTH else f"{line}  # fmt: skip" for line in text.split("\n")
     )
-
-
-def _broken(name: str, types: Iterable[str]) -> str:
-    """A union in lines of their own."""
-    one = f"    {' | '.join(types)}"
-    lines = one if len(one) <= WIDTH else "    " + "\n    | ".join(types)
-    return f"{name} = (\n{lines}\n)"

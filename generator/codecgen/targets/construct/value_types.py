@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.plan.layouts import FieldPlan
-from codecgen.schema.model import Choice
 from codecgen.schema.types import (
     FLOATS,
     ArrayType,
@@ -21,7 +20,7 @@ from codecgen.schema.types import (
     StructType,
     TagsType,
 )
-from codecgen.targets.construct.class_names import ClassNames, Key
+from codecgen.targets.construct.class_names import Classes, cases, shortest
 from codecgen.targets.construct.homes import Aliases, Home, class_name, import_line, symbols
 
 ENTRIES = "codecgen.runtime.construct"
@@ -30,17 +29,15 @@ STANDARD = ("builtins", "collections.abc", "typing", "uuid")
 
 
 class ValueTypes:
-    """The types of fields. ``names`` are those of the classes, by package; no name that a stub imports is one that the
+    """The types of fields. ``names`` are those of the classes; no name that a stub imports is one that the
     directory gives to anything."""
 
-    def __init__(
-        self, plan: Plan, home: Home, homes: Mapping[str, Home], names: Mapping[str, ClassNames]
-    ) -> None:
+    def __init__(self, plan: Plan, home: Home, homes: Mapping[str, Home], names: Classes) -> None:
         self.plan = plan
         self.home = home
         self.homes = homes
         self.names = names
-        self.aliases = Aliases(plan.model, names[""].taken)
+        self.aliases = Aliases(plan.model, names.own.taken)
         self.imports: dict[str, set[str]] = {}
         self.inside: dict[tuple[str, str], str] = {}
         self.given = _given(plan)
@@ -68,14 +65,13 @@ class ValueTypes:
 
     def class_of(self, name: str, version: int | None = None) -> str:
         """The class of a layout in a version, or the union of a choice, or of all versions."""
-        package, _, own = name.rpartition(".")
-        return self.refer(name, self.names[package][own, version])
+        return self.refer(name, self.names[name, version])
 
     def inner(self, name: str, field: str) -> str:
         """The class of what lies in a field of a class, of which no other module knows."""
         key = (name, field)
         if key not in self.inside:
-            self.inside[key] = self.names[""].free(name + class_name(field))
+            self.inside[key] = self.names.own.free(name + class_name(field))
         return self.inside[key]
 
     # ------------------------------------------------------------ types
@@ -172,19 +168,10 @@ class ValueTypes:
     def whole_union(self, inner: object, held: Sequence[LayoutPlan]) -> list[str]:
         """The classes of layouts, or the name of the union that they all are."""
         keys = [(p.name, p.version) for p in held]
-        if len(keys) > 1:
-            versions = {(p.name, p.version) for p in self.plan.versions[held[0].name]}
-            if set(keys) == versions:
-                return [self.class_of(held[0].name)]
-            choice = isinstance(inner, ChoiceType) and self.plan.model.choices[inner.choice]
-            if choice and set(keys) == set(self.cases(choice)):
-                return [self.class_of(choice.name)]
-        return [self.class_of(*key) for key in keys]
-
-    def cases(self, choice: Choice) -> list[Key]:
-        """The layouts of a choice, each in the versions that it can be in."""
-        refs = [ref for _, ref in choice.cases]
-        return list(dict.fromkeys((p.name, p.version) for ref in refs for p in self.plan.of(ref)))
+        choice = isinstance(inner, ChoiceType) and self.plan.model.choices[inner.choice]
+        if choice and len(keys) > 1 and set(keys) == set(cases(self.plan, choice)):
+            return [self.class_of(choice.name)]
+        return [self.class_of(*key) for key in shortest(self.plan, keys)]
 
     def codec(self, ref: Reference, union: str) -> str:
         """The type of the codec of a layout: one for each version where what is around it says which."""
