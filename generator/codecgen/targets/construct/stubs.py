@@ -28,6 +28,9 @@ class Stub(ValueTypes):
 
     def text(self, header: str) -> str:
         """The stub's source."""
+        made_for = (
+            f"__made_for__: {self.builtin('dict')}[{self.builtin('str')}, {self.builtin('object')}]"
+        )
         parts = [docstring(header)]
         imports = self.import_lines()
         if imports:
@@ -37,9 +40,7 @@ class Stub(ValueTypes):
             parts.append(_as_it_is("\n".join(self.values)))
         if self.functions:
             parts.append(_as_it_is("\n".join(self.functions.values())))
-        object_ = self.builtin("object")
-        text = self.builtin("str")
-        parts.append(f"__made_for__: {self.builtin('dict')}[{text}, {object_}]")
+        parts.append(made_for)
         return "\n\n".join(parts) + "\n"
 
     def add(self, thing: Declared) -> None:

@@ -25,6 +25,8 @@ from codecgen.targets.construct.homes import Aliases, Home, class_name, import_l
 
 ENTRIES = "codecgen.runtime.construct"
 PARSED = "codecgen.runtime.parsed"
+LARGEST = (1 << 62) - 1
+"""The largest constant that is a type: mypy does not read all of 64 bits."""
 STANDARD = ("builtins", "collections.abc", "typing", "uuid")
 
 
@@ -84,8 +86,8 @@ class ValueTypes:
         f = fp.field
         constant = plan.version if f.is_version else f.const
         number = isinstance(f.type, ScalarType) and not f.type.enum and f.type.name not in FLOATS
-        if isinstance(constant, int) and isinstance(f.type, ScalarType) and number:
-            shown = bool(constant) if f.type.name == "bool" else int(constant)
+        if number and isinstance(constant, int) and abs(constant) <= LARGEST:
+            shown = bool(constant) if f.type == ScalarType("bool") else int(constant)
             type_ = f"{self.use('typing', 'Literal')}[{shown}]"
             return self.or_none(type_, fp.when is not None)
         return self.or_none(self.value_type(plan, fp, f.type), self.may_be_null(fp))
