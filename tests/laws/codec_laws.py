@@ -50,10 +50,10 @@ def symbol_of(name: str, version: int | None = None) -> str:
     return name.upper() if version is None else f"{name.upper()}_V{version}"
 
 
-def typed(stubs: Stubs, symbol: str, codec: Any, data: bytes) -> None:
+def typed(stubs: Stubs, symbol: str, codec: Any, data: bytes, strict: bool = True) -> None:
     """What is parsed is what the stub says. Raises Broken."""
     try:
-        parsed = codec.parse(data, limits=LIMITS)
+        parsed = codec.parse(data, strict=strict, limits=LIMITS)
     except CodecError:
         return
     if wrong := stubs.wrong(symbol, parsed):

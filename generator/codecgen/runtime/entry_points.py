@@ -11,16 +11,18 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar  # for the default; type checkers bring it with them
 
     P = TypeVar("P", covariant=True, default=Any)
+    L = TypeVar("L", covariant=True, default=Any)
 else:
     from typing import TypeVar
 
-    P = TypeVar("P")
+    P, L = TypeVar("P"), TypeVar("L")
 
 Trace = list[tuple[str, int, int, bool]]
 
 
-class EntryPoint(Generic[P]):
-    """Parses bytes that are one whole ``P``: for type checkers the class of the fields, or a union of such classes."""
+class EntryPoint(Generic[P, L]):
+    """Parses bytes that are one whole ``P``: for type checkers the class of the fields, or a union of such classes. ``L`` is
+    what lenient parses give. Of layouts that is Any: a number that an enum has no name for stays a number there."""
 
     @overload
     def parse(
@@ -45,7 +47,7 @@ class EntryPoint(Generic[P]):
         limits: Limits | None = None,
         findings: list[ParseError] | None = None,
         trace: Trace | None = None,
-    ) -> Any: ...
+    ) -> L: ...
     def parse(
         self,
         data: Any,
@@ -60,8 +62,7 @@ class EntryPoint(Generic[P]):
         """Parse bytes that are one whole layout, or text.
 
         ``position`` is where they lie in ``file``; both are for errors. A lenient parse (``strict=False``)
-        takes what the schema's freedoms allow, and puts what it noticed into ``findings``. Type checkers see its fields as
-        Any: a number without a name stays a number there.
+        takes what the schema's freedoms allow, and puts what it noticed into ``findings``.
         Raises :class:`~codecgen.runtime.errors.ParseError`.
         """
         session = Session(strict=strict, limits=limits or Limits(), file=file, trace=trace)

@@ -11,7 +11,7 @@ from codecgen.runtime.parsed import Parsed, class_of
 from codecgen.runtime.text_source import TextSource
 
 
-class TextFile(EntryPoint[P]):
+class TextFile(EntryPoint[P, P]):
     """A text. ``accepts`` are the freedoms of lenient readers."""
 
     def __init__(self, name: str, source: str, accepts: Collection[str]) -> None:
