@@ -51,7 +51,7 @@ class Length:
         return self.offset, self.size, self.signed, self.endian, self.before
 
 
-class Layout(Codec, EntryPoint[P, Any]):
+class Layout(EntryPoint[P, Any], Codec):
     """Fields in the order of the bytes. Parses to a :class:`~codecgen.runtime.parsed.Parsed`, builds from any mapping.
 
     ``source`` is the YAML file that describes it. With ``trailing`` lenient readers pass over bytes after the
@@ -232,7 +232,7 @@ def _least(codec: Codec) -> int:
     return 0 if isinstance(codec, Lazy | Padding) else int(getattr(codec, "least", 1))
 
 
-class Choice(Codec, EntryPoint[P, Any]):
+class Choice(EntryPoint[P, Any], Codec):
     """One of several layouts, by the value of a field that lies at the same byte in all of them.
 
     A case may be a choice itself: a layout with versions is one.
