@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,6 +119,19 @@ def test_a_value_of_another_type_is_noticed(stubs: Stubs) -> None:
         assert field in stubs.wrong("RECORD_BATCH", changed)
     entry.records[0]["key"] = "text"
     assert "records[0].key" in stubs.wrong("RECORD_BATCH", entry)
+
+
+def test_the_code_of_the_page_runs() -> None:
+    page = (ROOT / "docs" / "parse-and-build.md").read_text("utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    batch = {"offset_delta": 0, "key": b"k", "value": None, "headers": []}
+    data = kafka_codecs.RECORD_BATCH.build({"records": [batch, {**batch, "key": None}]})
+    assert names["count"](data) == 2
+    assert names["keys"](LOG_ENTRY.parse(data)) == [b"k"]
+    assert names["codec"](LOG_ENTRY.parse(data)) is kafka_codecs.Compression.NONE
+    assert isinstance(LOG_ENTRY.parse(data), kafka_codecs.LogEntry)
 
 
 @pytest.mark.slow
