@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -14,6 +13,7 @@ import pyarrow as pa
 
 from kafka_log.disk.directory import Partition, Segment, State, chosen, is_partition, survey
 from kafka_log.segment.model import Policy
+from kafka_log.segment.places import local_path, place_of
 
 if TYPE_CHECKING:
     from codecgen.runtime.located_bytes import Limits
@@ -155,7 +155,7 @@ class LogDirectory:
 
         return export(
             self.partitions,
-            Path(out),
+            local_path(out),
             kind,
             columns=columns,
             view=view,
@@ -190,7 +190,7 @@ class LogDirectory:
             "keep_damaged": keep_damaged,
             "advance": advance,
         }
-        return jobs.salvage(self.found, Path(out), self._paths, **options)
+        return jobs.salvage(self.found, local_path(out), self._paths, **options)
 
     def cut(
         self,
@@ -209,7 +209,7 @@ class LogDirectory:
         from kafka_log.write.choice import Wanted
 
         wanted = Wanted(checked_range("offsets", offsets), checked_range("timestamps", timestamps))
-        return jobs.cut(self.partitions, Path(out), self._paths, wanted, advance)
+        return jobs.cut(self.partitions, local_path(out), self._paths, wanted, advance)
 
     def convert(
         self,
@@ -230,7 +230,9 @@ class LogDirectory:
         from kafka_log.write import jobs
         from kafka_log.write.recompression import target
 
-        return jobs.convert(self.partitions, Path(out), self._paths, target(codec, level), advance)
+        return jobs.convert(
+            self.partitions, local_path(out), self._paths, target(codec, level), advance
+        )
 
     def reindex(
         self,
@@ -245,11 +247,11 @@ class LogDirectory:
         from kafka_log.write import jobs
 
         options: dict[str, Any] = {"interval_bytes": interval_bytes, "advance": advance}
-        return jobs.reindex(self.partitions, Path(out), self._paths, **options)
+        return jobs.reindex(self.partitions, local_path(out), self._paths, **options)
 
     @property
     def _paths(self) -> list[Path]:
-        return list(map(Path, self.path))
+        return list(map(place_of, self.path))
 
     def keys(
         self, *, selection: Selection | None = None, **filters: Unpack[RowFilters]
@@ -358,6 +360,8 @@ class LogDirectory:
         *,
         names: str | Iterable[str] | None = None,
         at: int | None = None,
+        offsets: Range | None = None,
+        timestamps: Range | None = None,
         states: bool = False,
         salvage: bool = False,
     ) -> pa.Table:
@@ -365,13 +369,24 @@ class LogDirectory:
         :data:`kafka_log.report.groups.COMMITS`), or (``states``) for each group (:data:`kafka_log.report.group_states.GROUPS`).
 
         ``names`` are the groups, None: all; ``topics`` and ``partitions`` of this object choose among the commits. ``at`` is a time
-        in milliseconds since the epoch: what was written after it does not count. Transactions count whose commit is there. Raises
-        :class:`~codecgen.runtime.errors.CodecError` for damage in that topic, or (``salvage``) goes on after it.
+        in milliseconds since the epoch: what was written after it does not count. Transactions count whose commit is there. Of the
+        commits that count ``offsets`` and ``timestamps`` (milliseconds) choose: committed offsets and times of the commit in these
+        ranges. Raises :class:`~codecgen.runtime.errors.CodecError` for damage in that topic, or (``salvage``) goes on after it;
+        ValueError for what is no range.
         """
         from kafka_log.report.group_states import group_table
         from kafka_log.report.groups import Groups, commit_table
+        from kafka_log.segment.ranges import checked_range
 
-        wanted = Groups(_set(names), _set(self._topics), _set(self._numbers), at, salvage)
+        wanted = Groups(
+            _set(names),
+            _set(self._topics),
+            _set(self._numbers),
+            at,
+            checked_range("offsets", offsets),
+            checked_range("timestamps", timestamps),
+            salvage,
+        )
         return (group_table if states else commit_table)(_readable(self._there[0]), wanted)
 
     def metadata(
@@ -432,6 +447,8 @@ class LogDirectory:
         *,
         deep: bool = False,
         offsets: Range | None = None,
+        timestamps: Range | None = None,
+        producers: int | Iterable[int] | None = None,
         engine: Engine = "auto",
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
@@ -440,17 +457,18 @@ class LogDirectory:
         Columns: ``severity`` (error, warning, note), ``code``, ``topic``, ``partition``, ``file``, ``byte`` (position in the
         file), ``first_offset`` and ``last_offset`` that are concerned, ``records`` (lost or at risk at most), ``meaning`` and
         ``remedy``. Numbers are null where unknown. Headers, checksums and the files beside the segments are checked; with
-        ``deep`` every record is decoded too. ``offsets`` chooses findings that concern offsets of a range, or nobody knows which.
-        ``advance`` is told of bytes of segments that are done. Memory holds the batch headers of one segment. A file that cannot be read
+        ``deep`` every record is decoded too. ``offsets``, ``timestamps`` and ``producers`` choose findings: those of batches that may
+        have such records, as their headers say, and those of which nobody knows the batches. ``advance`` is told of bytes of segments that are done. Memory holds the batch headers of one segment. A file that cannot be read
         is a finding; nothing is raised for damage. See :mod:`kafka_log.report.check`.
         """
         from kafka_log.report.check import check_table
+        from kafka_log.tables.selection import Selection
 
         return check_table(
             self.found,
             self._broker_directories(),
             deep=deep,
-            offsets=offsets,
+            wanted=Selection(offsets=offsets, timestamps=timestamps, producers=producers),
             engine=engine,
             advance=advance,
         )
@@ -463,17 +481,20 @@ class LogDirectory:
         ``verdict`` is the worst of ``findings``: ``parted`` (other records at the same offsets), ``missing`` (records inside the other
         log that no cleaner removes), ``damaged``; the rest is no difference: ``only_in``, ``behind``, ``trimmed``, ``cleaned``,
         ``batches``, ``segments``, ``same``. ``first_offset`` is where it begins. Counts are of records, markers too. See
-        :data:`kafka_log.report.diff.answer.DIFFERENCES`. Segments that are not live are left out. Partitions are paired by their names; a path of one partition with
-        another such path whatever their names are. ``advance`` is told of bytes that are done. Memory: a chunk of each log, and
+        :data:`kafka_log.report.diff.answer.DIFFERENCES`. Segments that are not live count where ``include`` (of
+        this one, where ``other`` is a path) has taken them in, for what lies before the live ones. Partitions are paired by their
+        names; a path of one partition with another such path whatever their names are. ``advance`` is told of bytes that are done. Memory: a chunk of each log, and
         a few hundred bytes for each key of records that one side has not. Raises OSError.
         """
         from kafka_log.report.diff import diff_table, pairs_of
+        from kafka_log.report.diff.logs import logs_of
 
-        there = other if isinstance(other, LogDirectory) else LogDirectory(other)
-        a, b = map(_as_they_are, self.partitions), map(_as_they_are, there.partitions)
+        there = other
+        if not isinstance(there, LogDirectory):
+            there = LogDirectory(there, include=self.include)
         by_path = not self._broker_directories() and not there._broker_directories()
-        chosen_of_b = [p for p in b if self._chooses(p)]
-        pairs = pairs_of(list(a), chosen_of_b, whatever_their_names=by_path)
+        b = logs_of(p for p in there.partitions if self._chooses(p))
+        pairs = pairs_of(logs_of(self.partitions), b, whatever_their_names=by_path)
         return diff_table(pairs, advance)
 
     def _chooses(self, partition: Partition) -> bool:
@@ -512,9 +533,3 @@ def _set(chosen: Any) -> frozenset[Any] | None:
     if chosen is None:
         return None
     return frozenset([chosen] if isinstance(chosen, str | int) else chosen)
-
-
-def _as_they_are(partition: Partition) -> Partition:
-    """A partition without segments in another state than its own: these have offsets that others have too."""
-    kept = tuple(s for s in partition.segments if s.state == partition.state)
-    return replace(partition, segments=kept)

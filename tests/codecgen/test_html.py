@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from html import unescape
@@ -92,10 +91,11 @@ def emitted(directory: Path) -> dict[str, str]:
 BOTH = pytest.mark.parametrize("directory", [MAIL, SCHEMAS], ids=["mail", "schemas"])
 
 
-def html_files(directory: Path) -> Iterator[tuple[str, Seen]]:
-    for path, text in emitted(directory).items():
-        if path.endswith(".html"):
-            yield path, see(text)
+@cache
+def html_files(directory: Path) -> list[tuple[str, Seen]]:
+    """The pages; nobody changes what was seen."""
+    pages = emitted(directory).items()
+    return [(path, see(text)) for path, text in pages if path.endswith(".html")]
 
 
 @BOTH

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -249,6 +250,82 @@ def test_no_epoch_in_common() -> None:
     assert last_common([(1, 0)], 5, [(2, 0)], 5) is None
     assert last_common([], 5, [(2, 0)], 5) is None
     assert last_common([(1, 0), (2, 3)], 5, [(1, 0)], 4) == Common(1, 3)
+
+
+STATES = ("deleted", "delete", "future", "stray", "remote")
+ID = "00112233445566778899aabbccddeeff"
+
+
+def moved(source: Path, state: str, base: int) -> None:
+    """Give a segment of a partition another state, as a broker or a tier would leave it."""
+    path = source / f"{base:020d}.log"
+    if state == "deleted":
+        path.rename(path.with_name(path.name + ".deleted"))
+        return
+    uuid = "A" * 22
+    if state == "remote":
+        target = source.parent / "kafka-tiered-storage" / f"{source.name}-{uuid}"
+        name = f"{base:020d}-{uuid}.log"
+    else:
+        target, name = source.parent / f"{source.name}.{ID}-{state}", path.name
+    target.mkdir(parents=True, exist_ok=True)
+    path.rename(target / name)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_what_is_not_live_makes_a_log_longer(
+    state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first segments of B are in another state: without them it begins later, with them it is the same."""
+    write(tmp_path / "a" / "t-0", LOG, [2, 4])
+    b = write(tmp_path / "b" / "t-0", LOG, [2, 4])
+    for base in (0, 2):
+        moved(b, state, base)
+    paths = [str(tmp_path / "a"), str(tmp_path / "b"), "--output", "jsonl"]
+    assert main(["diff", *paths]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["findings"] == ["trimmed_b"]
+    assert f"kafka-log: segments left out: 2 {state} " in err
+    assert main(["diff", *paths, "--include", state]) == 0
+    out, err = capsys.readouterr()
+    row = json.loads(out)
+    assert (row["findings"], row["same"], err) == ([], 6, "")
+    assert main(["diff", *paths, "--include", "all"]) == 0
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_what_is_not_live_alone_is_a_log(state: str, tmp_path: Path) -> None:
+    """A partition of which nothing is live any more, beside one that is."""
+    write(tmp_path / "a" / "t-0", LOG, [2, 4])
+    b = write(tmp_path / "b" / "t-0", LOG, [2, 4])
+    for base in (0, 2, 4):
+        moved(b, state, base)
+    other = LogDirectory(tmp_path / "b", include=[state])
+    (row,) = LogDirectory(tmp_path / "a").diff(other).to_pylist()
+    assert (row["findings"], row["same"]) == ([], 6)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_what_is_not_live_never_stands_in_for_what_is(state: str, tmp_path: Path) -> None:
+    """Other records at offsets that live segments have: these count, as a broker reads them."""
+    write(tmp_path / "a" / "t-0", LOG, [2, 4])
+    b = write(tmp_path / "b" / "t-0", LOG, [2, 4])
+    other = write(tmp_path / "c" / "t-0", [replace(e, epoch=9) for e in LOG], [3])
+    for base in (0, 3):
+        moved(other, state, base)
+    for path in (tmp_path / "c").rglob("*.log*"):
+        target = tmp_path / "b" / path.relative_to(tmp_path / "c")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    assert len(list((tmp_path / "b").rglob("*.log*"))) == 5
+    row = LogDirectory(tmp_path / "a").diff(LogDirectory(b.parent, include=[state])).to_pylist()[0]
+    assert (row["findings"], row["same"]) == ([], 6)
+
+
+def test_snapshots_of_the_metadata_are_no_part_of_its_log() -> None:
+    four = SAMPLES / "kafka-4.x" / "__cluster_metadata-0"
+    log = LogDirectory(four, include=["snapshot"])
+    assert log.diff(log).column("verdict").to_pylist() == ["same"]
 
 
 def test_segments_that_are_not_live_do_not_count(tmp_path: Path) -> None:

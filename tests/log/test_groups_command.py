@@ -98,3 +98,32 @@ def test_names_that_are_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[st
     code, [row], _ = run(capsys, str(odd))
     assert (code, row["lag"]) == (0, 0)
     assert main(["groups", str(odd / os.fsdecode(b"caf\xe9-0"))]) == 2
+
+
+def test_commits_by_their_offset_and_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the commits that count: an older one of the same group in the range is none."""
+    groups = {"a": [1, 5], "b": [3], "c": [7, 2]}
+    commits = [
+        commit(i, name, offset, time=TIME + i)
+        for i, (name, offset) in enumerate((n, o) for n, each in groups.items() for o in each)
+    ]
+    path = str(log(tmp_path, "__consumer_offsets-0", *commits))
+    newest = {"a": (5, TIME + 1), "b": (3, TIME + 2), "c": (2, TIME + 4)}
+    for option, at in (("--offsets", 0), ("--time", 1)):
+        values = sorted(one[at] for one in newest.values())
+        bounds = [None, *values, values[-1] + 1]
+        for low in bounds:
+            for high in bounds:
+                if low is not None and high is not None and low > high:
+                    continue
+                text = f"{'' if low is None else low}:{'' if high is None else high}"
+                expected = [
+                    name
+                    for name, one in newest.items()
+                    if (low is None or one[at] >= low) and (high is None or one[at] < high)
+                ]
+                for more in ([], ["--states"]):
+                    code, rows, _ = run(capsys, path, option, text, *more)
+                    assert (code, [row["group"] for row in rows]) == (0, expected)

@@ -45,12 +45,12 @@ def test_names_are_taken_in_any_case() -> None:
         ({"subscribe": "a, b"}, {"subscribe": ("a", "b")}),
         ({"subscribePattern": "a.*"}, {"subscribe_pattern": "a.*"}),
         ({"assign": '{"a":[0,2],"b":[1]}'}, {"assign": frozenset({("a", 0), ("a", 2), ("b", 1)})}),
-        ({"startingOffsets": "earliest"}, {"starting_offsets": None}),
+        ({"startingOffsets": "earliest"}, {"starting_offsets": EARLIEST}),
         (
             {"startingOffsets": '{"a":{"0":23,"1":-2}}'},
             {"starting_offsets": {("a", 0): 23, ("a", 1): EARLIEST}},
         ),
-        ({"endingOffsets": "Latest"}, {"ending_offsets": None}),
+        ({"endingOffsets": "Latest"}, {"ending_offsets": LATEST}),
         (
             {"endingOffsets": '{"a":{"0":50,"1":-1}}'},
             {"ending_offsets": {("a", 0): 50, ("a", 1): LATEST}},

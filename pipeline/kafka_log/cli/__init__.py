@@ -22,6 +22,7 @@ from kafka_log.cli.common import (
     EngineError,
 )
 from kafka_log.cli.ranges import with_negative_values
+from kafka_log.cli.selection import refusal
 from kafka_log.disk.directory import DirectoryError, NotThere
 
 COMMANDS = (
@@ -54,9 +55,9 @@ def _module(name: str) -> Any:
     return import_module(f"kafka_log.cli.{name}")
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    modules = {name: _module(name) for name in COMMANDS}
+def parser(only: str | None = None) -> argparse.ArgumentParser:
+    """The command line; of the commands, ``only`` one where it is one: those that were not asked for take longer than many answers."""
+    modules = {name: _module(name) for name in ((only,) if only in COMMANDS else COMMANDS)}
     examples = "".join(module.EXAMPLES for module in modules.values())
     main_parser = argparse.ArgumentParser(
         prog="kafka-log",
@@ -73,6 +74,7 @@ def parser() -> argparse.ArgumentParser:
             description=module.__doc__.partition("``: ")[2],
             epilog=_epilog(module.EXAMPLES),
             formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,  # --partition is not --partitions
         )
         module.arguments(command)
     shells = commands.add_parser(
@@ -102,7 +104,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command. Returns the exit code. Without ``argv`` the process is this command alone."""
     if argv is None:
         sys.meta_path.insert(0, _WithoutPandas())
-    options = parser().parse_args(with_negative_values(sys.argv[1:] if argv is None else argv))
+    words = with_negative_values(sys.argv[1:] if argv is None else argv)
+    of_command = parser(*words[:1])
+    options, left = of_command.parse_known_args(words)
+    if left:
+        of_command.error(refusal(options, left))
     if sys.stdout.encoding.lower() != "utf-8" and hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8")  # keys and headers are any text
     try:

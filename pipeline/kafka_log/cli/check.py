@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import PROBLEMS, progress_of
+from kafka_log.cli.ranges import TIMES
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
 from kafka_log.segment.kernels import ENGINES
@@ -24,8 +25,12 @@ EXAMPLES = """\
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    text = "only what concerns offsets from A up to, but not with, B, or nobody knows which"
-    add_table_arguments(command, (*CHOICE, "offsets"), {"offsets": text})
+    helps = {
+        "offsets": "only what concerns offsets from A up to, but not with, B, or nobody knows which",
+        "time": f"the same of batches from time A up to, but not with, B; each is {TIMES}",
+        "producer": "the same of batches of this producer id (-1: of none); may be repeated",
+    }
+    add_table_arguments(command, (*CHOICE, *helps), helps)
     command.add_argument(
         "--deep", action="store_true", help="decode every record too, not headers and checksums"
     )
@@ -61,5 +66,10 @@ def _with_progress(log: LogDirectory, options: argparse.Namespace) -> pa.Table:
     total = sum(segment.size for p in log.found for segment in p.segments)
     with progress_of("checking", total) as advance:
         return log.check(
-            deep=options.deep, offsets=options.offsets, engine=options.engine, advance=advance
+            deep=options.deep,
+            offsets=options.offsets,
+            timestamps=options.time,
+            producers=options.producer,
+            engine=options.engine,
+            advance=advance,
         )

@@ -16,7 +16,8 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.selection import PLACES, add_selection
-from kafka_log.disk.directory import STATES, Partition, Segment, chosen, survey
+from kafka_log.disk.directory import STATES, Partition, Segment, chosen, survey, utf8
+from kafka_log.disk.log_start import LogStarts
 from kafka_log.segment.kernels import (
     ENGINES,
     KERNEL_MIN_BYTES,
@@ -25,7 +26,9 @@ from kafka_log.segment.kernels import (
 )
 from kafka_log.segment.model import Policy
 from kafka_log.segment.reader import Batches, SegmentReader
+from kafka_log.tables.selection import Selection
 
+PLACES_SAID = 5
 GOOD, PROBLEMS, COULD_NOT_RUN = 0, 1, 2
 EXIT_CODES = "exit codes: 0 good, 1 problems found, 2 could not run"
 
@@ -48,6 +51,25 @@ def say_left_out(segments: Sequence[Segment]) -> None:
         f"kafka-log: segments left out: {', '.join(parts)}; --include {states} takes them in",
         file=sys.stderr,
     )
+
+
+def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
+    """One line on stderr that says which records are passed over since they lie before the start of their log; nothing when there are none."""
+    if selection.deleted_records:
+        return
+    starts, low = LogStarts(), selection.offsets[0]
+    places = [
+        f"{utf8(p.topic)}-{p.partition} before {start}"
+        for p in partitions
+        if (start := starts.of(p)) is not None and (low is None or low < start)
+    ]
+    if places:
+        more = f" and {len(places) - PLACES_SAID} more" if len(places) > PLACES_SAID else ""
+        print(
+            f"kafka-log: records left out that lie before the start of their log: {', '.join(places[:PLACES_SAID])}{more};"
+            " --deleted-records takes them in",
+            file=sys.stderr,
+        )
 
 
 def found(options: argparse.Namespace) -> list[Partition]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import PROBLEMS, progress_of
-from kafka_log.cli.selection import CHOICE
-from kafka_log.cli.tables import add_table_arguments, show
+from kafka_log.cli.common import PROBLEMS, progress_of, say_left_out
+from kafka_log.cli.selection import PLACES
+from kafka_log.cli.tables import add_table_arguments, show, without_snapshots
+from kafka_log.disk.directory import STATES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,6 +19,7 @@ HELP = "compare two replicas: where they part, by offset and leader epoch"
 EXAMPLES = """\
   kafka-log diff /disk1/orders-0 /disk2/orders-0
   kafka-log diff /mnt/broker1 /mnt/broker2 --topic orders --output jsonl
+  kafka-log diff /mnt/broker1 /mnt/broker2 --include deleted,delete
 """
 
 
@@ -25,7 +27,9 @@ def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
     command.add_argument("a", metavar="A", help="segment, partition or log directory")
     command.add_argument("b", metavar="B", help="the same of another replica, or a copy")
-    add_table_arguments(command, CHOICE, paths=False)
+    text = "segments that are not live, too, for what lies before the live ones: "
+    helps = {"include": text + ", ".join(STATES[1:]) + ", or all of them"}
+    add_table_arguments(command, PLACES, helps, paths=False)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -46,7 +50,8 @@ def _compared(log: LogDirectory, options: argparse.Namespace) -> tuple[pa.Table,
     from kafka_log.log_directory import LogDirectory
     from kafka_log.report.diff.answer import PROBLEMS as DIFFERENCES
 
-    other = LogDirectory(options.b)
+    other = LogDirectory(options.b, include=options.include)
+    say_left_out(without_snapshots(other.left_out))
     sides = (*log.partitions, *other.partitions)
     total = sum(segment.size for p in sides for segment in p.segments)
     with progress_of("comparing", total) as advance:

@@ -10,7 +10,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from codecgen.runtime.located_bytes import Limits
-from kafka_log.cli.common import progress_of, screen_width
+from kafka_log.cli.common import progress_of, say_deleted, screen_width
 from kafka_log.cli.selection import selection_of
 from kafka_log.cli.told import Told, on_stderr
 from kafka_log.disk.directory import Partition, utf8
@@ -30,6 +30,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     """A row for each record. Returns the exit code."""
     out: BinaryIO = sys.stdout.buffer
     selection = selection_of(options)
+    say_deleted(partitions, selection)
     is_text, is_lines = options.output == "text", options.output in ("text", "jsonl")
     decode = Decode.of(options.decode)
     width = screen_width() if options.width is None else None

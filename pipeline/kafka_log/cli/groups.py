@@ -19,6 +19,7 @@ HELP = "committed offsets of groups, with their lag"
 EXAMPLES = """\
   kafka-log groups /var/lib/kafka --group billing
   kafka-log groups /var/lib/kafka --states --at 2026-11-21T06:00:00Z
+  kafka-log groups /var/lib/kafka --topic orders --partition 3 --offsets 1200:1300
 """
 
 _COMMITS = (
@@ -37,7 +38,11 @@ _SHORT = {"committed_offset": "committed", "log_end_offset": "log_end"}
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    add_table_arguments(command, CHOICE)
+    helps = {
+        "offsets": "commits of an offset from A up to, but not with, B; A: and :B are open",
+        "time": f"commits made from time A up to, but not with, B; each is {TIMES}",
+    }
+    add_table_arguments(command, (*CHOICE, *helps), helps)
     command.add_argument(
         "--group", action="append", metavar="NAME", help="of this group only; may be repeated"
     )
@@ -60,7 +65,12 @@ def run(options: argparse.Namespace) -> int:
 
     def table(log: LogDirectory, salvage: bool) -> pa.Table:
         found = log.groups(
-            names=options.group, at=options.at, states=options.states, salvage=salvage
+            names=options.group,
+            at=options.at,
+            offsets=options.offsets,
+            timestamps=options.time,
+            states=options.states,
+            salvage=salvage,
         )
         if options.output != "text":
             return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import base64
 import binascii
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -34,6 +34,7 @@ RECORDS = (
     "producer",
     "isolation",
     "control_records",
+    "deleted_records",
     "include",
 )
 """Options of commands that read records."""
@@ -52,10 +53,11 @@ def add_selection(
     command: argparse.ArgumentParser, *names: str, but: Mapping[str, str] | None = None
 ) -> None:
     """Add options by their names (see PLACES, BATCHES and RECORDS). ``but`` has another help for some of them."""
+    command.set_defaults(filters=names)
     for name in names:
         option = _OPTIONS[name]
         text = (but or {}).get(name, option.help)
-        command.add_argument("--" + name.replace("_", "-"), help=text, **option.settings)
+        command.add_argument(_flag(name), help=text, **option.settings)
 
 
 def selection_of(options: argparse.Namespace) -> Selection:
@@ -68,6 +70,22 @@ def selection_of(options: argparse.Namespace) -> Selection:
     if (policy := getattr(options, "policy", None)) is not None:
         found["policy"] = policy
     return Selection(**found)
+
+
+def refusal(options: argparse.Namespace, left: Sequence[str]) -> str:
+    """What is wrong with arguments that a command does not know: it may be a filter of other commands."""
+    given = (text.partition("=")[0] for text in left)
+    known = {_flag(name) for name in _OPTIONS}
+    refused = next((text for text in given if text in known), None)
+    if refused is None:
+        return f"unrecognized arguments: {' '.join(left)}"
+    names: Sequence[str] = getattr(options, "filters", ())
+    taken = f"its filters are {', '.join(map(_flag, names))}" if names else "it has no filters"
+    return f"{refused} means nothing to {options.command}: {taken}"
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 # ---------------------------------------------------------------- values as people write them
@@ -171,6 +189,11 @@ _OPTIONS: Mapping[str, _Option] = {
     "control_records": _Option(
         "control_records",
         "also what brokers write for themselves: transaction markers",
+        {"action": "store_true"},
+    ),
+    "deleted_records": _Option(
+        "deleted_records",
+        "also records before the log start offset: what DeleteRecords has cut off",
         {"action": "store_true"},
     ),
     "include": _Option(

@@ -13,6 +13,7 @@ from kafka_log.cli.common import (
     screen_width,
 )
 from kafka_log.cli.selection import PLACES, add_selection
+from kafka_log.disk.directory import Segment
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,6 +44,11 @@ def add_table_arguments(
     )
 
 
+def without_snapshots(segments: Sequence[Segment]) -> list[Segment]:
+    """Snapshots have what the log has, and nobody's transactions, sequences or keys."""
+    return [segment for segment in segments if segment.state != "snapshot"]
+
+
 def show(
     options: argparse.Namespace,
     answer: Callable[[LogDirectory], pa.Table],
@@ -61,9 +67,8 @@ def show(
         include=getattr(options, "include", ()),
     )
     if hasattr(options, "include"):
-        # Snapshots have what the log has, and nobody's transactions, sequences or keys.
         is_list = options.command == "ls"
-        say_left_out([s for s in directory.left_out if is_list or s.state != "snapshot"])
+        say_left_out(directory.left_out if is_list else without_snapshots(directory.left_out))
     table = answer(directory)
     if options.output == "text" and not table.num_rows:
         print(empty)

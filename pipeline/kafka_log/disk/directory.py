@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from kafka_log.disk.names import State as State
 from kafka_log.disk.names import parse_name as parse_name
 from kafka_log.segment.arrow_text import utf8 as utf8
 from kafka_log.segment.model import Tail
+from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import UnreadableError, unreadable
 
 
@@ -64,6 +66,12 @@ class Segment:
     def is_named(self) -> bool:
         """Whether the file's name says where its offsets begin."""
         return self.path.name == f"{self.base_offset:020d}.log"
+
+    @property
+    def says_offset(self) -> bool:
+        """The same in whatever state: the names of segments that are not live have more in them."""
+        named = "-" if self.state == "remote" else ".log"
+        return self.path.name.startswith(f"{self.base_offset:020d}{named}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +138,7 @@ def survey(
 
 
 def _listed(paths: Paths) -> list[Path]:
-    return list(map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths))
+    return list(map(place_of, [paths] if isinstance(paths, str | os.PathLike) else paths))
 
 
 def _all(places: Sequence[Path], unreadable_raises: bool) -> list[Partition]:
@@ -236,7 +244,7 @@ def _files(directory: Path) -> tuple[list[_File], list[Path]]:
     delete old ones meanwhile: these are passed over."""
     out: list[_File] = []
     beyond: list[Path] = []
-    with os.scandir(directory) as children:
+    with _scanned(directory) as children:
         for child in children:
             said = of_file(child.name)
             try:
@@ -249,6 +257,11 @@ def _files(directory: Path) -> tuple[list[_File], list[Path]]:
             except FileNotFoundError:
                 continue
     return sorted(out), sorted(beyond)
+
+
+def _scanned(directory: Path) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
+    scandir = getattr(directory, "scandir", None)  # of a store: there are sizes in its listing
+    return os.scandir(directory) if scandir is None else scandir()
 
 
 def _segments(directory: Path) -> list[_File]:
@@ -277,7 +290,7 @@ def _in_order(segments: Iterable[Segment]) -> tuple[Segment, ...]:
     ordered = sorted(segments, key=lambda s: (s.base_offset, STATES.index(s.state)))
     last: dict[State, int] = {}
     for s in ordered:
-        if _says_offset(s):
+        if s.says_offset:
             last[s.state] = s.base_offset
     rolled = (_is_rolled(s, last) for s in ordered)
     return tuple(
@@ -290,12 +303,7 @@ def _is_rolled(segment: Segment, last: Mapping[State, int]) -> bool:
     """Whether its broker has done with it. What is deleted, takes the place of others or was copied is whole; a cleaner writes its own."""
     if segment.state in ("deleted", "swap", "remote"):
         return True
-    return _says_offset(segment) and segment.base_offset < last[segment.state]
-
-
-def _says_offset(segment: Segment) -> bool:
-    named = "-" if segment.state == "remote" else ".log"
-    return segment.path.name.startswith(f"{segment.base_offset:020d}{named}")
+    return segment.says_offset and segment.base_offset < last[segment.state]
 
 
 def _named(directory: Path) -> tuple[str, int, State]:

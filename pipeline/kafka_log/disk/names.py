@@ -16,6 +16,7 @@ _SNAPSHOT = re.compile(r"(?P<base>\d{20})-\d{10}\.checkpoint(?:\.deleted)?\Z")
 _ID = r"[A-Za-z0-9_-]{21}[AQgw]"
 _REMOTE = re.compile(rf"(?P<topic>.+)-(?P<partition>\d+)-{_ID}\Z", re.S)
 _REMOTE_SEGMENT = re.compile(rf"(?P<base>\d{{20}})-{_ID}\.log\Z")
+LOG_START = "log-start-offset-checkpoint"
 TIER = "kafka-tiered-storage"
 
 State = Literal[

@@ -51,7 +51,7 @@ def group_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
     commits = defaultdict(list)
     for row in plain_rows(commit_table(partitions, wanted)):
         commits[row["group"], row["offsets_partition"]].append(row)
-    if wanted.topics is not None or wanted.partitions is not None:
+    if wanted.chooses_commits:
         kinds = {key: kind for key, kind in kinds.items() if key in commits}
     rows = []
     for key in sorted({*kinds, *commits}):

@@ -18,6 +18,7 @@ from kafka_log.disk.topic_ids import topic_id
 from kafka_log.report.plain_rows import plain_rows
 from kafka_log.segment.batch_headers import headers
 from kafka_log.segment.model import Policy
+from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.tables.own_topics import CONSUMER_OFFSETS
 from kafka_log.tables.scanning import scan
 from kafka_log.tables.topic_views import topic_view
@@ -54,13 +55,22 @@ Ends = Mapping[_Place, Sequence[tuple[bytes | None, LogEnd]]]
 @dataclass(frozen=True)
 class Groups:
     """Which rows are wanted: those of some groups, of some topics, of some partitions (None: of all), and what was written up to
-    and with a time ``at`` (milliseconds since the epoch, None: the end). ``salvage`` goes on after damage."""
+    and with a time ``at`` (milliseconds since the epoch, None: the end). Of the commits that count then those of ``offsets`` that
+    were made at ``timestamps`` (milliseconds). ``salvage`` goes on after damage."""
 
     names: Collection[str] | None = None
     topics: Collection[str] | None = None
     partitions: Collection[int] | None = None
     at: int | None = None
+    offsets: Range = EVERYTHING
+    timestamps: Range = EVERYTHING
     salvage: bool = False
+
+    @property
+    def chooses_commits(self) -> bool:
+        """Whether groups without a commit that is wanted are not wanted."""
+        places = self.topics is not None or self.partitions is not None
+        return places or self.offsets != EVERYTHING or self.timestamps != EVERYTHING
 
 
 def offsets_partitions(partitions: Sequence[Partition]) -> list[Partition]:
@@ -89,10 +99,18 @@ def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
 
 
 def newest_commits(found: Sequence[Partition], wanted: Groups) -> pa.Table:
-    """The rows of the view ``offsets`` that count: of each key the last one, where it is no deletion."""
+    """The rows of the view ``offsets`` that count: of each key the last one, where it is no deletion, and wanted."""
     columns = ("group", "topic", "partition", *_READ)
     newest = last_rows(found, "offsets", columns, KEYS, wanted)
-    return newest.filter(pc.invert(newest.column("is_deleted")))
+    keep = pc.invert(newest.column("is_deleted"))
+    times = newest.column("commit_time").cast(pa.int64())
+    for values, (low, high) in (
+        (newest.column("committed_offset"), wanted.offsets),
+        (times, wanted.timestamps),
+    ):
+        keep = keep if low is None else pc.and_(keep, pc.greater_equal(values, low))
+        keep = keep if high is None else pc.and_(keep, pc.less(values, high))
+    return newest.filter(keep)
 
 
 def last_rows(

@@ -78,7 +78,7 @@ class ReadHeaders:
         self.file = file
         self.step = max(chunk_bytes, FAR)  # what does not fit into it is large
         self.chunk = Sparse(max(WINDOW, self.step))
-        self.hop = _kernel() if compiled else None
+        self.hop = _kernel() if compiled and isinstance(file, FileIO) else None
         self.far_from = FAR if self.hop is None else FAR_BY_KERNEL
         self.far = _LENGTH is not None
         self.most = FIRST

@@ -14,9 +14,11 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_checksum
 from kafka_log.segment.passes import Run
+from kafka_log.segment.places import place_of
 from kafka_log.segment.positioned_reads import (
     UnreadableError,
     open_segment,
+    size_of,
 )
 
 # The codecs, and what stands on them, are imported where they are needed: the Arrow kernels may leave nothing to them.
@@ -67,7 +69,7 @@ class SegmentReader:
         rescue: bool = True,
         size: int | None = None,
     ) -> None:
-        self.path = Path(path)
+        self.path = place_of(path)
         self.policy = Policy(policy)
         self.limits = limits or Limits()
         if engine not in ENGINES:
@@ -106,7 +108,7 @@ class SegmentReader:
             yield None
             return
         with file:
-            yield Run(self, file, os.fstat(file.fileno()).st_size)
+            yield Run(self, file, size_of(file))
 
     def _fail(self, error: UnreadableError) -> None:
         """Note that the file cannot be opened."""

@@ -91,7 +91,7 @@ def scan(
 
     Which records come, and what becomes of damage, a ``selection`` says, or the keywords of one
     (:class:`~kafka_log.Selection` has them all): ``topics``, ``partitions``, ``offsets``, ``timestamps``, ``keys``,
-    ``headers``, ``producers``, ``isolation``, ``control_records``, ``include``, ``policy``, ``on_damage``. Those that are given beside a
+    ``headers``, ``producers``, ``isolation``, ``control_records``, ``deleted_records``, ``include``, ``policy``, ``on_damage``. Those that are given beside a
     selection take the place of its own. Of segments that ``include`` takes in, records may be there twice; the column ``state`` says
     which they are.
 
@@ -115,13 +115,15 @@ def scan(
     reading = _taken(options, "chunk_bytes", "limits", "engine")
     wanted = changed(selection, policy, options)
     found = _find(path, wanted)
-    low, begin = wanted.offsets[0], wanted.timestamps[0]
-    seeks = indexes and wanted.policy is Policy.KAFKA and (low is not None or begin is not None)
+    begin = wanted.timestamps[0]
+    seeks = indexes and wanted.policy is Policy.KAFKA
     rows = PartitionRows(wanted, engine, of_view=view is not None)
 
     def open_segment(partition: Partition, segment: Segment, names: Sequence[str]) -> Scanner:
         start = 0
-        if seeks:
+        here = rows.of(partition, segment.state)
+        low = here.offsets[0]
+        if seeks and (low is not None or begin is not None):
             from kafka_log.disk.index_files import (
                 first_position,  # layouts of indexes: not for other scans
             )
@@ -131,7 +133,7 @@ def scan(
             segment.path,
             names,
             wanted.policy,
-            selection=rows.of(partition),
+            selection=here,
             on_damage=wanted.on_damage,
             start=start,
             tail=segment.tail,
@@ -147,11 +149,9 @@ def scan(
         from kafka_log.tables.topic_views import topic_view
 
         of_topic = topic_view(view, columns)
-        segments = [
-            (p, within_offsets(p.segments, wanted.offsets)) for p in of_topic.partitions(found)
-        ]
+        segments = [(p, rows.segments(p)) for p in of_topic.partitions(found)]
         return _scan_view(of_topic, segments, open_segment, engine, keep, on_lost)
-    segments = [(p, within_offsets(p.segments, wanted.offsets)) for p in found]
+    segments = [(p, rows.segments(p)) for p in found]
     output = Output(RECORDS, found, columns, binary_view)
     return _stream(output, segments, open_segment, keep, on_lost, watch)
 

@@ -31,6 +31,7 @@ class OtherFilters(TypedDict, total=False):
     producers: int | Iterable[int] | None
     isolation: Isolation | None
     control_records: bool
+    deleted_records: bool
     on_damage: OnDamage | None
 
 
@@ -64,7 +65,7 @@ class Selection:
 
     ``isolation`` is as consumers have it, and as with them ``read_uncommitted`` when it is None: with ``read_committed`` the
     records of aborted transactions are left out, and all from the last stable offset on. ``control_records`` adds what brokers write
-    for themselves: transaction markers and the like. ``include`` adds segments in these states, which are not live (see
+    for themselves: transaction markers and the like; ``deleted_records`` those before the log start offset of their partition, which DeleteRecords has cut off. ``include`` adds segments in these states, which are not live (see
     :data:`kafka_log.disk.directory.State`). ``policy`` says what damage is, ``on_damage`` what becomes of it: None is ``keep`` under
     ``salvage``, else ``raise`` (see :class:`kafka_log.segment.columnar.Scanner`).
 
@@ -80,6 +81,7 @@ class Selection:
     producers: tuple[int, ...] | None
     isolation: Isolation | None
     control_records: bool
+    deleted_records: bool
     include: tuple[State, ...]
     policy: Policy
     on_damage: OnDamage | None
@@ -124,7 +126,7 @@ class Selection:
         )
 
     def batches(self) -> RowSelection:
-        """What it wants of the batches of a file by their headers alone, markers too. Raises ValueError for what these do not say."""
+        """What it wants of the batches of a file by their headers alone, markers and deleted ones too. Raises ValueError for what these do not say."""
         for name in OF_RECORDS:
             if getattr(self, name):
                 raise ValueError(f"{name} is of records: batch headers do not say it")
@@ -256,6 +258,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "producers": _several(int, _number(-1 << 63, (1 << 63) - 1, "producer ids")),
     "isolation": _one_of(ISOLATIONS),
     "control_records": lambda name, value: bool(value),
+    "deleted_records": lambda name, value: bool(value),
     "include": _states,
     "policy": _policy,
     "on_damage": _one_of(get_args(OnDamage)),

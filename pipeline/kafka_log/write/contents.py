@@ -93,9 +93,8 @@ def _ending_early(batch: Batch) -> tuple[Any, ...]:
 
 
 def base_of(segment: Segment) -> int | None:
-    """The offset in the name of a segment, also of one that is deleted; None where the name is another one."""
-    named = segment.path.name.startswith(f"{segment.base_offset:020d}.log")
-    return segment.base_offset if named else None
+    """The offset in the name of a segment, also of one that is not live; None where the name is another one."""
+    return segment.base_offset if segment.says_offset else None
 
 
 def placed(found: Contents, next_base: int | None, after: int, keep_damaged: bool) -> Any:

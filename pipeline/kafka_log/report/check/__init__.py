@@ -14,10 +14,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafka_log.disk.broker_files import BrokerFiles, read_broker_files
 from kafka_log.disk.directory import Partition, segment_bases
 from kafka_log.report.check.base import Check, Context
 from kafka_log.report.check.batches import BatchCheck
-from kafka_log.report.check.broker_files import BrokerFiles, read_broker_files
 from kafka_log.report.check.checkpoints import CheckpointCheck, check_checkpoints
 from kafka_log.report.check.finding import FINDINGS, Finding, finding_table
 from kafka_log.report.check.gaps import GapCheck
@@ -29,11 +29,16 @@ from kafka_log.report.check.snapshots import SnapshotCheck
 from kafka_log.report.check.tails import TailCheck
 from kafka_log.report.check.transaction_index import TransactionIndexCheck
 from kafka_log.report.check.walk import Advance, Reading, walk
+from kafka_log.report.check.wanted import is_meant, is_meant_of
 from kafka_log.report.header_pass import Piece
 from kafka_log.segment.kernels import Engine
-from kafka_log.segment.ranges import Range, checked_range
+from kafka_log.segment.places import place_of
+from kafka_log.segment.ranges import EVERYTHING
+from kafka_log.tables.selection import Selection
 
 __all__ = ["CHECKS", "FINDINGS", "Finding", "check_table", "findings"]
+
+EVERY = Selection()
 
 CHECKS: Mapping[str, type[Check]] = {
     "batches": BatchCheck,
@@ -56,24 +61,17 @@ def check_table(
     directories: Sequence[Path] = (),
     *,
     deep: bool = False,
-    offsets: Range | None = None,
+    wanted: Selection = EVERY,
     engine: Engine = "auto",
     advance: Advance = lambda _: None,
 ) -> pa.Table:
     """What is wrong, in the columns of :data:`FINDINGS`: the worst first. ``directories`` are brokers' log directories of which
-    the files beside the partitions are checked too. With ``deep`` every record is decoded. ``offsets`` chooses findings that concern
-    some of these, or nobody knows which. ``advance`` is told of bytes of segments that are done. Raises ValueError for what is no
-    range."""
-    wanted = checked_range("offsets", offsets)
-    found = findings(partitions, directories, deep=deep, engine=engine, advance=advance)
-    return finding_table(finding for finding in found if _concerns(finding, wanted))
-
-
-def _concerns(finding: Finding, offsets: Range) -> bool:
-    low, high = offsets
-    if low is not None and finding.last_offset is not None and finding.last_offset < low:
-        return False
-    return high is None or finding.first_offset is None or finding.first_offset < high
+    the files beside the partitions are checked too. With ``deep`` every record is decoded. ``wanted`` chooses findings by the offsets,
+    times and producers of the batches that they mean (see :mod:`kafka_log.report.check.wanted`). ``advance`` is told of bytes of
+    segments that are done."""
+    return finding_table(
+        findings(partitions, directories, deep=deep, wanted=wanted, engine=engine, advance=advance)
+    )
 
 
 def findings(
@@ -81,14 +79,15 @@ def findings(
     directories: Sequence[Path] = (),
     *,
     deep: bool = False,
+    wanted: Selection = EVERY,
     engine: Engine = "auto",
     advance: Advance = lambda _: None,
 ) -> Iterator[Finding]:
     """The same one by one, partition by partition."""
-    for directory in directories:
-        yield from _readable(directory, partial(check_checkpoints, read_broker_files(directory)))
-        yield from _readable(directory, partial(check_broker_directory, directory))
-    reading = Reading(deep, engine, advance)
+    for finding in _of_directories(directories):
+        if is_meant(finding, wanted):
+            yield finding
+    reading = Reading(deep, engine, advance, wanted.timestamps != EVERYTHING)
     pieces = reading.pieces([s for partition in partitions for s in partition.segments])
     brokers: dict[Path, BrokerFiles] = {}
     for partition in partitions:
@@ -101,11 +100,21 @@ def findings(
             key = partition.topic, partition.partition
             yield _io_error(partition.directory, partition.error, *key)
             continue
-        yield from _of_partition(partition, brokers[parent], pieces, advance)
+        yield from _of_partition(partition, brokers[parent], pieces, reading, wanted)
+
+
+def _of_directories(directories: Sequence[Path]) -> Iterator[Finding]:
+    for directory in directories:
+        yield from _readable(directory, partial(check_checkpoints, read_broker_files(directory)))
+        yield from _readable(directory, partial(check_broker_directory, directory))
 
 
 def _of_partition(
-    partition: Partition, broker: BrokerFiles, pieces: Iterator[Piece], advance: Advance
+    partition: Partition,
+    broker: BrokerFiles,
+    pieces: Iterator[Piece],
+    reading: Reading,
+    wanted: Selection,
 ) -> Iterator[Finding]:
     bases = segment_bases(partition.directory)
     is_whole = len(bases) == len(partition.segments)
@@ -115,16 +124,20 @@ def _of_partition(
     for segment in partition.segments:
         next_base = following.get(segment.base_offset) if segment.is_named else None
         try:
-            walked = walk(segment, next_base, pieces, advance)
+            walked = walk(segment, next_base, pieces, reading)
         except OSError as error:
             yield _io_error(segment.path, error, *context.key)
             for check in checks:
                 check.unread(segment)
             continue
         for check in checks:
-            yield from _readable(segment.path, partial(check.segment, walked), *context.key)
+            for finding in _readable(segment.path, partial(check.segment, walked), *context.key):
+                if is_meant_of(finding, wanted, walked):
+                    yield finding
     for check in checks:
-        yield from _readable(partition.directory, check.end, *context.key)
+        for finding in _readable(partition.directory, check.end, *context.key):
+            if is_meant(finding, wanted):
+                yield finding
 
 
 def _readable(path: Path, asked: Callable[[], Iterable[Finding]], *key: Any) -> Iterator[Finding]:
@@ -132,7 +145,7 @@ def _readable(path: Path, asked: Callable[[], Iterable[Finding]], *key: Any) -> 
     try:
         yield from asked()
     except OSError as error:
-        yield _io_error(Path(error.filename) if error.filename else path, error, *key)
+        yield _io_error(place_of(error.filename) if error.filename else path, error, *key)
 
 
 def _io_error(

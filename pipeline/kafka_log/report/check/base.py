@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kafka_log.disk.broker_files import BrokerFiles
 from kafka_log.disk.directory import Partition, Segment
-from kafka_log.report.check.broker_files import BrokerFiles
 from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.walk import Walked
 

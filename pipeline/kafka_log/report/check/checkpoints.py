@@ -6,9 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.disk.directory import Segment, partition_names
-from kafka_log.report.check.base import Check, Context
-from kafka_log.report.check.broker_files import (
+from kafka_log.disk.broker_files import (
     CHECKPOINTS,
     CLEANER,
     HIGH_WATERMARK,
@@ -16,6 +14,8 @@ from kafka_log.report.check.broker_files import (
     RECOVERY_POINT,
     BrokerFiles,
 )
+from kafka_log.disk.directory import Segment, partition_names
+from kafka_log.report.check.base import Check, Context
 from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.walk import Walked
 

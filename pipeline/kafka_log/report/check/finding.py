@@ -39,7 +39,8 @@ FINDINGS = pa.schema(
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that is wrong, or worth knowing. ``byte`` is a position in the file; offsets are the first and the last
-    that are concerned, ``records`` how many records are lost or at risk at most. None where unknown or where there is none."""
+    that are concerned, ``records`` how many records are lost or at risk at most; ``producer_id`` is whose batches alone are meant. None
+    where unknown or where there is none."""
 
     severity: Severity
     code: str
@@ -52,6 +53,7 @@ class Finding:
     first_offset: int | None = None
     last_offset: int | None = None
     records: int | None = None
+    producer_id: int | None = None
 
 
 def finding_table(findings: Iterable[Finding]) -> pa.Table:

@@ -10,9 +10,9 @@ from pathlib import Path
 from codecgen.runtime.entry_points import EntryPoint
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import META_PROPERTIES, PARTITION_METADATA
+from kafka_log.disk.broker_files import CHECKPOINTS, small_file
 from kafka_log.disk.directory import MAX_OFFSET, parse_name
 from kafka_log.report.check.base import Check, are
-from kafka_log.report.check.broker_files import CHECKPOINTS, small_file
 from kafka_log.report.check.finding import Finding
 
 _OF_SEGMENT = re.compile(r"(?P<base>\d{20})\.(?P<suffix>log|index|timeindex|txnindex|snapshot)\Z")

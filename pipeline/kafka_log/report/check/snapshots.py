@@ -49,6 +49,7 @@ class SnapshotCheck(Check):
                     f"The snapshot says what producer {entry.producer_id} had written at offset {offset}, but it knows of offset {last}.",
                     "Stop the broker and delete the snapshot: the broker goes back to an older one and reads the log from there.",
                     first_offset=last,
+                    producer_id=entry.producer_id,
                 )
                 return
 

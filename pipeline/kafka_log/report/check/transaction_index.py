@@ -10,9 +10,9 @@ from pathlib import Path
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs import TRANSACTION_INDEX_ENTRY, ControlRecordType
+from kafka_log.disk.broker_files import CLEANER
 from kafka_log.disk.directory import Segment
 from kafka_log.report.check.base import Check, Context, are
-from kafka_log.report.check.broker_files import CLEANER
 from kafka_log.report.check.finding import Finding, Severity
 from kafka_log.report.check.indexes import REBUILD
 from kafka_log.report.check.walk import Walked
@@ -72,6 +72,7 @@ class TransactionIndexCheck(Check):
                     REBUILD,
                     first_offset=marker.first,
                     last_offset=offset,
+                    producer_id=producer,
                 )
 
     def unread(self, segment: Segment) -> None:
@@ -142,6 +143,7 @@ class TransactionIndexCheck(Check):
                     f"An entry does not fit the batches: the marker at offset {last} {what}.",
                     position,
                     offsets=(first, last),
+                    producer=producer,
                 )
 
     def _wrong(
@@ -152,6 +154,7 @@ class TransactionIndexCheck(Check):
         byte: int,
         severity: Severity = "error",
         offsets: tuple[int | None, int | None] = (None, None),
+        producer: int | None = None,
     ) -> Finding:
         return self.context.finding(
             severity,
@@ -162,6 +165,7 @@ class TransactionIndexCheck(Check):
             byte=byte,
             first_offset=offsets[0],
             last_offset=offsets[1],
+            producer_id=producer,
         )
 
     def _markers(self, walked: Walked) -> dict[tuple[int, int], Marker]:

@@ -11,10 +11,12 @@ from kafka_log.disk.placement import in_order, outside
 from kafka_log.report.header_pass import HeaderPass, Piece, pays
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.header_arrays import WANTED, Headers
-from kafka_log.segment.header_columns import Arrays
+from kafka_log.segment.header_columns import Arrays, Wanted
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, Lost, Policy, Problem
 from kafka_log.segment.reader import SegmentReader
+
+LEAST = "least_timestamp"
 
 Advance = Callable[[int], None]
 
@@ -36,7 +38,8 @@ class Walked:
     """A segment that was read. ``lost`` are runs of bytes that are no whole batches; ``size`` is in bytes.
 
     ``next_base`` is what the name of the next segment says, None for the active one. For each batch ``outside`` says whether its
-    offsets belong to another segment, ``placed`` whether it lies where it belongs.
+    offsets belong to another segment, ``placed`` whether it lies where it belongs, ``least_timestamp`` what its header says of that,
+    where it is asked for.
     """
 
     segment: Segment
@@ -47,6 +50,7 @@ class Walked:
     next_base: int | None
     outside: Any
     placed: Any
+    least_timestamp: Any = None
 
     @property
     def is_active(self) -> bool:
@@ -56,12 +60,18 @@ class Walked:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How segments are read. With ``deep`` records are read too, not checksums only; ``advance`` is told of bytes that are
-    done."""
+    """How segments are read. With ``deep`` records are read too, not checksums only; with ``timed`` it is asked for the least
+    timestamps. ``advance`` is told of bytes that are done."""
 
     deep: bool
     engine: Engine
     advance: Advance
+    timed: bool = False
+
+    @property
+    def wanted(self) -> Wanted:
+        """The columns of headers."""
+        return Wanted((*WANTED.names, LEAST)) if self.timed else WANTED
 
     def pieces(self, segments: Sequence[Segment]) -> Iterator[Piece]:
         """One pass over segments, which goes on after damage."""
@@ -74,11 +84,11 @@ class Reading:
                 return BlockReader(segment.path, engine=self.engine, **options)
             return SegmentReader(segment.path, **options)
 
-        return HeaderPass(WANTED, opened, _refused)(segments)
+        return HeaderPass(self.wanted, opened, _refused)(segments)
 
 
 def walk(
-    segment: Segment, next_base: int | None, pieces: Iterator[Piece], advance: Advance
+    segment: Segment, next_base: int | None, pieces: Iterator[Piece], reading: Reading
 ) -> Walked:
     """What the next pieces say of a segment. Raises OSError."""
     parts: list[Arrays] = []
@@ -86,7 +96,7 @@ def walk(
     for piece in pieces:
         parts.append(piece.arrays)
         refused += piece.noted
-        advance(piece.done)
+        reading.advance(piece.done)
         if piece.is_last:
             break
     if piece.error is not None:
@@ -95,11 +105,15 @@ def walk(
     lost = () if piece.end is None else piece.end.lost
     end_of_file = max([segment.size, *(run.end for run in lost)])  # a broker may be writing to it
     runs = tuple(run for run in lost if run.start not in bad)
-    headers = Headers(**WANTED.joined(parts))
+    columns = dict(reading.wanted.joined(parts))
+    least = columns.pop(LEAST, None)
+    headers = Headers(**columns)
     base = segment.base_offset if segment.is_named else None
     out = outside(headers.first, headers.last, base, next_base)
     placed = in_order(headers.first, headers.last, out)
-    return Walked(segment, end_of_file, headers, runs, tuple(refused), next_base, out, placed)
+    return Walked(
+        segment, end_of_file, headers, runs, tuple(refused), next_base, out, placed, least
+    )
 
 
 def _refused(batch: Batch) -> list[Refused]:

@@ -90,7 +90,7 @@ class Side:
     def start(self) -> int | None:
         """The first offset of the log: what the name of the first segment says, or its first batch. None: it has nothing."""
         named = (
-            self.segments[0].base_offset if self.segments and self.segments[0].is_named else None
+            self.segments[0].base_offset if self.segments and self.segments[0].says_offset else None
         )
         return named if named is not None else self._first
 
@@ -100,7 +100,7 @@ class Side:
     def end(self) -> int | None:
         """The offset that follows what was read."""
         last = self.segments[-1] if self.segments else None
-        named = last.base_offset if self.done and last is not None and last.is_named else None
+        named = last.base_offset if self.done and last is not None and last.says_offset else None
         known = [offset for offset in (self.next_offset, named) if offset is not None]
         return max(known, default=None)
 
@@ -130,7 +130,7 @@ class Side:
         return out
 
     def _read(self, advance: Advance) -> Iterator[Any]:
-        bounds = [s.base_offset if s.is_named else None for s in self.segments[1:]]
+        bounds = [s.base_offset if s.says_offset else None for s in self.segments[1:]]
         for number, segment in enumerate(self.segments):
             bound = bounds[number] if number < len(bounds) else None
             known = len(self.damage)

@@ -14,6 +14,7 @@ import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.SupportsPushDownFilters;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.sources.EqualTo;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.sources.GreaterThan;
@@ -89,27 +90,40 @@ class LogScan implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsP
         return new CustomMetric[] {new LostBytes(), new LostRanges()};
     }
 
+    public MicroBatchStream toMicroBatchStream(String checkpoint) {
+        return new LogStream(this);
+    }
+
     public InputPartition[] planInputPartitions() {
         PythonWorker worker = PythonWorker.onDriver();
         try {
-            ByteBuffer answer = worker.bytes(request("plan"), null);
-            InputPartition[] tasks = new InputPartition[answer.getInt()];
-            for (int i = 0; i < tasks.length; i++) {
-                byte[] task = new byte[answer.getInt()];
-                answer.get(task);
-                tasks[i] = new LogTask(task);
-            }
-            return tasks;
+            return tasks(worker, request("plan"));
         } finally {
             worker.release();
         }
     }
 
-    public PartitionReaderFactory createReaderFactory() {
-        return new LogReaders(PythonWorker.json(request("read")), schema.length() == 0, limit, PythonWorker.settings());
+    /** The tasks that a worker plans. */
+    static InputPartition[] tasks(PythonWorker worker, Map request) {
+        ByteBuffer answer = worker.bytes(request, null);
+        InputPartition[] tasks = new InputPartition[answer.getInt()];
+        for (int i = 0; i < tasks.length; i++) {
+            byte[] task = new byte[answer.getInt()];
+            answer.get(task);
+            tasks[i] = new LogTask(task);
+        }
+        return tasks;
     }
 
-    private Map request(String ask) {
+    public PartitionReaderFactory createReaderFactory() {
+        return readers(request("read"));
+    }
+
+    PartitionReaderFactory readers(Map request) {
+        return new LogReaders(PythonWorker.json(request), schema.length() == 0, limit, PythonWorker.settings());
+    }
+
+    Map request(String ask) {
         Map request = new HashMap();
         List told = new ArrayList();
         for (int i = 0; i < filters.length; i++) told.add(told(filters[i]));

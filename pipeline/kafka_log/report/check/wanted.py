@@ -1,0 +1,60 @@
+"""Which findings are meant by filters of offsets, times and producers: those of the batches that these choose, and those of which
+nobody knows the batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kafka_log.report.check.finding import Finding
+from kafka_log.report.check.walk import Walked
+from kafka_log.segment.ranges import EVERYTHING
+from kafka_log.tables.selection import Selection
+
+
+def is_meant(finding: Finding, wanted: Selection) -> bool:
+    """Whether a finding concerns some of the offsets and is of one of the producers, or does not say."""
+    low, high = wanted.offsets
+    if low is not None and finding.last_offset is not None and finding.last_offset < low:
+        return False
+    if high is not None and finding.first_offset is not None and finding.first_offset >= high:
+        return False
+    if wanted.producers is None or finding.producer_id is None:
+        return True
+    return finding.producer_id in wanted.producers
+
+
+def is_meant_of(finding: Finding, wanted: Selection, walked: Walked) -> bool:
+    """The same of a finding in a segment, by the headers of its good batches too: one of those with the offsets of the finding may have a
+    record of the times and producers. What is lost or missing has no header, and may be anybody's; so may what begins in an earlier
+    segment."""
+    if not is_meant(finding, wanted):
+        return False
+    if finding.first_offset is None or (
+        wanted.timestamps == EVERYTHING and wanted.producers is None
+    ):
+        return True
+    headers = walked.headers
+    if not len(headers) or finding.first_offset < headers.first.min():
+        return True
+    concerned = headers.last >= finding.first_offset
+    if finding.last_offset is not None:
+        concerned &= headers.first <= finding.last_offset
+    if finding.producer_id is not None:
+        concerned &= headers.producer_id == finding.producer_id
+    return bool(not concerned.any() or (concerned & _chosen(walked, wanted)).any())
+
+
+def _chosen(walked: Walked, wanted: Selection) -> Any:
+    """Which batches may have a record of the times and producers."""
+    headers = walked.headers
+    found = np.ones(len(headers), np.bool_)
+    low, high = wanted.timestamps
+    if low is not None:
+        found &= headers.max_timestamp >= low
+    if high is not None:
+        found &= walked.least_timestamp < high
+    if wanted.producers is not None:
+        found &= np.isin(headers.producer_id, wanted.producers)
+    return found

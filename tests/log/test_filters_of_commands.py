@@ -1,0 +1,78 @@
+"""Each command has the filters that mean something to it, as the table in docs/tool/README.md says, and refuses the others in words."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from kafka_log.cli import COMMANDS, main, parser
+from tests.paths import ROOT, SAMPLES
+
+FILTERS = {
+    "topic": "orders",
+    "partition": "0",
+    "offsets": "1:2",
+    "time": "0:1",
+    "key": "k",
+    "header": "h",
+    "producer": "1",
+    "isolation": "read_committed",
+    "control-records": None,
+    "include": "all",
+}
+
+
+def table() -> dict[str, dict[str, bool]]:
+    """What the page says: commands, and which filters each has."""
+    text = (ROOT / "docs" / "tool" / "README.md").read_text()
+    lines = text.partition("| command | topic, partition |")[2].splitlines()
+    columns = [cell.strip() for cell in ("topic, partition |" + lines[0]).strip("|").split("|")]
+    found = {}
+    for line in lines[2:]:
+        if not line.startswith("|"):
+            break
+        names, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+        said = {
+            name: not cell.startswith("no")
+            for column, cell in zip(columns, cells, strict=True)
+            for name in column.split(", ")
+        }
+        found |= dict.fromkeys(names.split(", "), said)
+    return found
+
+
+def test_the_page_has_every_command() -> None:
+    assert table().keys() == set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_has_what_the_page_says(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parser().parse_args([command, "--help"])
+    has = set(re.findall(r"^  --([a-z-]+)", capsys.readouterr().out, re.M))
+    said = table()[command]
+    assert {name: name in has for name in FILTERS} == said
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_others_are_refused_by_name(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    needed = {"export": ["out"], "diff": ["b"]}
+    out = ["--out", "x"] if command in ("salvage", "cut", "convert", "reindex") else []
+    for name, has in table()[command].items():
+        if has:
+            continue
+        value = FILTERS[name]
+        more = [f"--{name}"] if value is None else [f"--{name}", value]
+        path = str(SAMPLES / "kafka-4.x" / "codecs-0")
+        with pytest.raises(SystemExit) as caught:
+            main([command, path, *needed.get(command, []), *out, *more])
+        assert caught.value.code == 2
+        line = capsys.readouterr().err.splitlines()[-1]
+        assert line.startswith(f"kafka-log: error: --{name} means nothing to {command}: it")
+
+
+def test_a_word_that_no_command_knows(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["ls", "x", "--nothing"])
+    assert capsys.readouterr().err.endswith("error: unrecognized arguments: --nothing\n")
