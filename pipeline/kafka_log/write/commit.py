@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafka_codecs import PARTITION_METADATA
-from kafka_log.disk.directory import DirectoryError, parse_name, segment_bases
+from kafka_log.disk.directory import DirectoryError, parse_name
+from kafka_log.disk.files import segment_bases
 from kafka_log.disk.topic_ids import topic_id
 from kafka_log.write.beside import sync, whole_file
 from kafka_log.write.checkpoints import PARTITION_METADATA as METADATA_FILE
