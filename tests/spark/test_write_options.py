@@ -27,6 +27,7 @@ def test_all_options() -> None:
         "kafka.bootstrap.servers": "b:9092",
         "includeHeaders": "true",
         "checkpointLocation": "/c",
+        "fs.s3a.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
     }
     found = parse_write(given)
     assert found.path == "/data"
