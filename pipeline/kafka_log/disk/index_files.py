@@ -70,7 +70,7 @@ def first_position(
 
     It is the first byte of a batch, or where batches end.
     """
-    if not segment.is_named:
+    if not segment.says_offset:
         return 0
     found = 0
     if offset is not None:
