@@ -105,6 +105,8 @@ def chosen(logs: Sequence[Log], options: Options) -> list[Log]:
     found = matching(logs, options)
     _check_offsets("startingOffsets", options.starting_offsets, found)
     _check_offsets("endingOffsets", options.ending_offsets, found)
+    _check_offsets("startingOffsetsByTimestamp", options.starting_times, found, "a timestamp")
+    _check_offsets("endingOffsetsByTimestamp", options.ending_times, found, "a timestamp")
     return found
 
 
@@ -140,7 +142,9 @@ def _check_replicas(logs: Sequence[Log]) -> None:
             )
 
 
-def _check_offsets(name: str, offsets: Bound | None, logs: Sequence[Log]) -> None:
+def _check_offsets(
+    name: str, offsets: Bound | None, logs: Sequence[Log], what: str = "an offset"
+) -> None:
     """As Spark's Kafka source has it: all partitions that are read, and no others, have an offset."""
     if offsets is None or isinstance(offsets, int):
         return
@@ -150,6 +154,6 @@ def _check_offsets(name: str, offsets: Bound | None, logs: Sequence[Log]) -> Non
         listed = ", ".join(f"{topic}-{number}" for topic, number in wrong[:20])
         raise OptionError(
             name,
-            "it must have an offset for each partition that is read, and for no other;"
+            f"it must have {what} for each partition that is read, and for no other;"
             f" these are in one of the two only: {listed}",
         )

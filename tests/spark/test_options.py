@@ -50,6 +50,11 @@ def test_names_are_taken_in_any_case() -> None:
             {"startingOffsets": '{"a":{"0":23,"1":-2}}'},
             {"starting_offsets": {("a", 0): 23, ("a", 1): EARLIEST}},
         ),
+        ({"startingTimestamp": "5"}, {"starting_times": 5}),
+        ({"endingTimestamp": "5"}, {"ending_times": 5}),
+        ({"startingOffsetsByTimestamp": '{"a":{"0":5}}'}, {"starting_times": {("a", 0): 5}}),
+        ({"endingOffsetsByTimestamp": '{"a":{"0":5}}'}, {"ending_times": {("a", 0): 5}}),
+        ({"startingOffsetsByTimestampStrategy": "Latest"}, {"latest_if_none": True}),
         ({"endingOffsets": "Latest"}, {"ending_offsets": LATEST}),
         (
             {"endingOffsets": '{"a":{"0":50,"1":-1}}'},
@@ -121,6 +126,8 @@ def test_what_they_give(given_options: dict[str, str], wanted: dict[str, Any]) -
         ({"startingOffsets": '{"a":{"0":1.5}}'}, "startingOffsets: expected e.g."),
         ({"startingOffsets": '{"a":{"0":1,"0":2}}'}, "startingOffsets: a key stands there twice"),
         ({"startingOffsets": "[" * 100_000}, "startingOffsets: JSON such as"),
+        ({"startingTimestamp": "now"}, "startingTimestamp: milliseconds since 1970"),
+        ({"endingOffsetsByTimestamp": '{"a":{"0":-1}}'}, "endingOffsetsByTimestamp: expected e.g."),
         ({"startingOffsets": "5"}, "startingOffsets: expected e.g."),
         ({"isolationLevel": "serializable"}, "isolationLevel: one of read_uncommitted"),
         (

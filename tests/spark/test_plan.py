@@ -20,7 +20,7 @@ from pyspark_kafka_log.logs import expand
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.plan import plan
 
-from .logs import batch, build, numbered, vector, write
+from .logs import TIME, batch, build, numbered, vector, write
 
 
 def slices(**options: Any) -> list[Split]:
@@ -77,8 +77,6 @@ def test_a_name_with_a_star_is_a_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("s3a://bucket/logs", "only local files can be read, not s3a: URLs"),
-        ("hdfs:/logs", "only local files can be read, not hdfs: URLs"),
         ("/nowhere/at/all-*", "nothing matches"),
     ],
 )
@@ -200,6 +198,35 @@ def test_earliest_is_the_log_start_offset(broker: Path, options: dict[str, str])
     for first in (-2, 0, 12, 13):
         start = f'{{"a":{{"0":{first}}}}}'
         assert offsets(slices(path=path, startingOffsets=start, **options))[0] == 13
+
+
+def test_timestamps_in_the_place_of_offsets(broker: Path) -> None:
+    """Records of a batch are one millisecond apart, from the same time on."""
+    path = str(broker / "a-0")
+    for base in (0, 10, 20):
+        some = [batch(base, [b"v"] * 4, max_timestamp=TIME + 3)]
+        some += [batch(base + 4, [b"v"] * 6, max_timestamp=TIME + 5)]
+        write(broker, "a", 0, base, build(*some))
+
+    def read(**options: str) -> list[int]:
+        return offsets(slices(path=path, **options))
+
+    assert read(startingTimestamp=str(TIME)) == list(range(30))
+    assert read(startingTimestamp=str(TIME + 5)) == list(range(9, 30))
+    assert read(endingTimestamp=str(TIME + 5)) == list(range(9))
+    assert read(endingTimestamp=str(TIME + 6)) == list(range(30))
+    each = f'{{"a":{{"0":{TIME + 1}}}}}'
+    assert read(startingOffsetsByTimestamp=each) == list(range(1, 30))
+    assert read(endingOffsetsByTimestamp=each) == [0]
+    assert read(startingTimestamp=str(TIME + 5), startingOffsetsByTimestamp=each)[0] == 9
+    (broker / "log-start-offset-checkpoint").write_text("0\n1\na 0 12\n")
+    assert read(startingTimestamp=str(TIME + 1)) == list(range(13 - 1, 30))
+    late = str(TIME + 6)
+    with pytest.raises(OptionError, match="partition 0 of topic a has no record that late"):
+        read(startingTimestamp=late)
+    assert read(startingTimestamp=late, startingOffsetsByTimestampStrategy="latest") == []
+    with pytest.raises(OptionError, match="ByTimestamp: it must have a timestamp for each"):
+        read(startingOffsetsByTimestamp='{"a":{"7":1}}')
 
 
 # ---------------------------------------------------------------- splitting

@@ -8,6 +8,9 @@
 | ``assign`` | ``{"topicA":[0,1],"topicB":[2]}`` | |
 | ``startingOffsets`` | ``earliest``, or ``{"topicA":{"0":23,"1":-2}}`` (-2: earliest) | ``earliest`` |
 | ``endingOffsets`` | ``latest``, or ``{"topicA":{"0":50,"1":-1}}`` (-1: latest); the offset itself is not read | ``latest`` |
+| ``startingTimestamp``, ``endingTimestamp`` | milliseconds since 1970, in the place of offsets: the first record of each partition that is as late, or later; the ending one is not read | |
+| ``startingOffsetsByTimestamp``, ``endingOffsetsByTimestamp`` | the same for each partition: ``{"topicA":{"0":1700000000000}}`` | |
+| ``startingOffsetsByTimestampStrategy`` | ``error``, ``latest``: what to do where no record is as late as the first is to be | ``error`` |
 | ``isolationLevel`` | ``read_uncommitted``, ``read_committed``; also as ``kafka.isolation.level`` | ``read_uncommitted`` |
 | ``includeHeaders`` | ``true`` adds the column ``headers`` | ``false`` |
 | ``includeMetadata`` | ``true`` adds all columns that say where a record comes from | ``false`` |

@@ -13,7 +13,7 @@ from kafka_log.tables.selection import Isolation, Selection
 from kafka_log.tables.splits import METADATA_COLUMNS
 from pyspark_kafka_log.options import table
 from pyspark_kafka_log.options.table import Given
-from pyspark_kafka_log.options.values import EARLIEST, LATEST, Bound, OptionError
+from pyspark_kafka_log.options.values import EARLIEST, LATEST, Bound, Offsets, OptionError
 
 KAFKA_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 """The columns of Spark's own Kafka source."""
@@ -29,6 +29,11 @@ class Options:
     assign: frozenset[tuple[str, int]] | None = None
     starting_offsets: Bound | None = None
     ending_offsets: Bound | None = None
+    starting_times: Offsets | int | None = None
+    """Milliseconds since 1970 that take the place of ``starting_offsets``, for all partitions or each; None: those are not given."""
+    ending_times: Offsets | int | None = None
+    latest_if_none: bool = False
+    """Whether a partition without a record as late as its starting time is read from its end on; else that is an error."""
     selection: Selection = field(default_factory=lambda: Selection(on_damage="raise"))
     """Which records are wanted, but for their offsets and topics, and what becomes of damage."""
     columns: tuple[str, ...] | None = None
@@ -70,6 +75,9 @@ def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
         assign=assign,
         starting_offsets=starting,
         ending_offsets=ending,
+        starting_times=_times(of, table.STARTING_TIMESTAMP, table.STARTING_TIMES),
+        ending_times=_times(of, table.ENDING_TIMESTAMP, table.ENDING_TIMES),
+        latest_if_none=of[table.STRATEGY] == "latest",
         selection=Selection(
             isolation=_isolation(of),
             control_records=of[table.INCLUDE_CONTROL_RECORDS],
@@ -103,6 +111,14 @@ def _damage(of: Given) -> tuple[OnDamage, Policy]:
             "policy", "salvage goes on after damage: the mode must be PERMISSIVE or DROPMALFORMED"
         )
     return on_damage, policy
+
+
+def _times(
+    of: Given, one: table.Option[int | None], each: table.Option[Offsets | None]
+) -> Offsets | int | None:
+    """As in Spark's Kafka source, the time for all partitions comes before those for each."""
+    time, times = of[one], of[each]
+    return times if time is None else time
 
 
 def _isolation(of: Given) -> Isolation | None:

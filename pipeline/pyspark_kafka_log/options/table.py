@@ -11,7 +11,7 @@ from kafka_log.segment.kernels import ENGINES, Engine
 from kafka_log.tables.own_topics import VIEWS
 from kafka_log.tables.selection import ISOLATIONS, Isolation
 from pyspark_kafka_log.options import values
-from pyspark_kafka_log.options.values import MODES, Bound, OptionError
+from pyspark_kafka_log.options.values import MODES, Bound, Offsets, OptionError
 
 T = TypeVar("T", covariant=True)
 
@@ -34,6 +34,11 @@ SUBSCRIBE_PATTERN: Option[str | None] = Option("subscribePattern", values.patter
 ASSIGN: Option[frozenset[tuple[str, int]] | None] = Option("assign", values.assign, None)
 STARTING_OFFSETS: Option[Bound | None] = Option("startingOffsets", values.bound, None)
 ENDING_OFFSETS: Option[Bound | None] = Option("endingOffsets", values.bound, None)
+STARTING_TIMESTAMP: Option[int | None] = Option("startingTimestamp", values.milliseconds, None)
+ENDING_TIMESTAMP: Option[int | None] = Option("endingTimestamp", values.milliseconds, None)
+STARTING_TIMES: Option[Offsets | None] = Option("startingOffsetsByTimestamp", values.times, None)
+ENDING_TIMES: Option[Offsets | None] = Option("endingOffsetsByTimestamp", values.times, None)
+STRATEGY = Option("startingOffsetsByTimestampStrategy", values.one_of("error", "latest"), "error")
 ISOLATION: Option[Isolation | None] = Option("isolationLevel", values.one_of(*ISOLATIONS), None)
 KAFKA_ISOLATION: Option[Isolation | None] = Option(
     "kafka.isolation.level", values.one_of(*ISOLATIONS), None
@@ -63,6 +68,11 @@ READING: tuple[Option[Any], ...] = (
     ASSIGN,
     STARTING_OFFSETS,
     ENDING_OFFSETS,
+    STARTING_TIMESTAMP,
+    ENDING_TIMESTAMP,
+    STARTING_TIMES,
+    ENDING_TIMES,
+    STRATEGY,
     ISOLATION,
     KAFKA_ISOLATION,
     INCLUDE_HEADERS,
@@ -99,13 +109,7 @@ IGNORED = (
 )
 """Options of Spark's Kafka source that mean nothing where no broker is asked, as do all that begin with ``kafka.``."""
 
-_BY_TIME = "offsets are not looked up by time; filter on the column timestamp instead"
 REFUSED = {
-    "startingTimestamp": _BY_TIME,
-    "endingTimestamp": _BY_TIME,
-    "startingOffsetsByTimestamp": _BY_TIME,
-    "endingOffsetsByTimestamp": _BY_TIME,
-    "startingOffsetsByTimestampStrategy": _BY_TIME,
     "maxRecordsPerPartition": "set splitBytes: segments larger than that are read by more than one task",
 }
 

@@ -163,6 +163,18 @@ def bound(name: str, value: str) -> Bound:
     return by_partition(name, value, EARLIEST, "-1") if end is None else end
 
 
+def milliseconds(name: str, value: str) -> int:
+    """A time in milliseconds since 1970."""
+    if not re.fullmatch(r"[0-9]{1,18}", value, re.ASCII):
+        raise OptionError(name, f"milliseconds since 1970 are expected, not {value!r}")
+    return int(value)
+
+
+def times(name: str, value: str) -> Offsets:
+    """Times in milliseconds since 1970 for partitions."""
+    return by_partition(name, value, 0, "1700000000000")
+
+
 def by_partition(name: str, value: str, least: int, shown: str) -> Offsets:
     """Topics with a number from ``least`` on for each of their partitions. ``shown`` is one of an example."""
     example = f'{{"topicA":{{"0":23,"1":{shown}}},"topicB":{{"0":-2}}}}'
