@@ -6,12 +6,13 @@ import glob
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from kafka_log import Partition, Segment, discover
 from kafka_log.segment.places import is_url, place_of
-from pyspark_kafka_log.options import Bound, OptionError, Options
+from pyspark_kafka_log.options import Bound, Files, OptionError, Options
 from pyspark_kafka_log.storage import storage_options
 
 BROKERS_MARK = "meta.properties"
@@ -35,9 +36,10 @@ def find_logs(
     paths: Sequence[str],
     storage: Mapping[str, str] | None = None,
     *,
+    recursive: bool = False,
     unreadable_raises: bool = True,
 ) -> list[Log]:
-    """The partitions below the paths. ``storage`` are the options of stores.
+    """The partitions below the paths, or, if ``recursive``, below all directories in them. ``storage`` are the options of stores.
 
     Raises :class:`OptionError` for a path that cannot be one, DirectoryError for one that holds no log.
     """
@@ -46,9 +48,27 @@ def find_logs(
             "path",
             "say what to read: load(path), or CREATE TEMPORARY VIEW ... OPTIONS (path '...')",
         )
-    wanted = [p for path in paths for p in expand(path, storage) if not _is_empty_log_directory(p)]
+    places = [p for path in paths for p in expand(path, storage)]
+    if recursive:
+        places = [p for place in places for p in _directories(place)]
+    wanted = [p for p in places if not _is_empty_log_directory(p)]
     found = discover(wanted, unreadable_raises=unreadable_raises)
     return [log for partition in found for log in _logs(partition)]
+
+
+def _directories(place: Path) -> list[Path]:
+    """A place, or the directories below it that have segments. Links are not followed."""
+    if not place.is_dir():
+        return [place]
+    found: list[Path] = []
+    left = [place]
+    while left:
+        directory = left.pop()
+        inside = list(directory.iterdir())
+        if any(child.suffix == ".log" for child in inside):
+            found.append(directory)
+        left += [child for child in inside if child.is_dir() and not child.is_symlink()]
+    return sorted(found)
 
 
 def expand(path: str, storage: Mapping[str, str] | None = None) -> list[Path]:
@@ -122,7 +142,28 @@ def matching(logs: Sequence[Log], options: Options) -> list[Log]:
         found = [log for log in found if log.key in options.assign]
     if not options.keep_replicas:
         _check_replicas(found)
-    return found
+    return [log for one in found if (log := _with_files(one, options.files)) is not None]
+
+
+def _with_files(log: Log, files: Files) -> Log | None:
+    """A log with those of its segments that are wanted by their names and times, None where none of them is."""
+    if files.pattern is None and files.after is None and files.before is None:
+        return log
+    kept = tuple(segment for segment in log.segments if _is_wanted(segment, files))
+    return replace(log, segments=kept) if kept else None
+
+
+def _is_wanted(segment: Segment, files: Files) -> bool:
+    if files.pattern is not None and not fnmatchcase(segment.path.name, files.pattern):
+        return False
+    if files.after is None and files.before is None:
+        return True
+    try:
+        written = segment.path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return True  # whoever reads it meets that
+    after, before = files.after, files.before
+    return (after is None or written > after) and (before is None or written < before)
 
 
 def _not_there(what: str, missing: Sequence[str], known: Sequence[str]) -> str:

@@ -44,9 +44,15 @@ def plan(
     All that is read is settled here: a file is read up to the size that it has now, so that tasks that run again, and later, read the same.
     A plan is kept, and given again as long as the files have the same sizes and times.
     """
-    raises = options.selection.raises
-    logs = chosen(find_logs(options.paths, options.storage, unreadable_raises=raises), options)
-    wanted = [log for log in logs if query.takes(*log.key)]
+    there = find_logs(
+        options.paths,
+        options.storage,
+        recursive=options.files.recursive,
+        unreadable_raises=options.selection.raises,
+    )
+    logs = chosen(there, options)
+    # The columns of a view may have the names of those by which partitions are chosen.
+    wanted = [log for log in logs if options.view is not None or query.takes(*log.key)]
     starts = LogStarts()
     asked = options, query, parallelism, [starts.of(log) for log in wanted]
     return PLANS.get(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -16,9 +18,12 @@ from kafka_log.disk.transactions import Transaction, transactions
 from kafka_log.segment.row_selection import Aborted, RowSelection
 from kafka_log.tables.splits import Scan, Split, read_split
 from pyspark_kafka_log.cuts import boundaries, split
+from pyspark_kafka_log.filters import pushed
 from pyspark_kafka_log.logs import expand
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.plan import plan
+from pyspark_kafka_log.source import KafkaLogReader
+from tests.paths import SAMPLES
 
 from .logs import TIME, batch, build, numbered, vector, write
 
@@ -116,6 +121,56 @@ def test_files_that_are_no_segments_by_name_are_logs_of_their_own(tmp_path: Path
         ("one", 0),
         ("two", 0),
     ]
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_files_by_their_names(broker: Path) -> None:
+    path = str(broker)
+    assert names(path=path, pathGlobFilter="*10.log") == ["a-0"]
+    assert names(path=path, pathGlobFilter="0*0.log") == ["a-0"] * 3 + ["a-1", "b.c-0"]
+    assert names(path=path, pathGlobFilter="*.parquet") == []
+
+
+def test_files_by_when_they_were_written(broker: Path) -> None:
+    path = str(broker / "a-0")
+    for second, file in enumerate(sorted((broker / "a-0").glob("*.log"))):
+        os.utime(file, (second, second))
+    assert offsets(slices(path=path, modifiedAfter="1970-01-01T00:00:00")) == list(range(10, 30))
+    assert offsets(slices(path=path, modifiedBefore="1970-01-01T00:00:02Z")) == list(range(20))
+    between = {"modifiedAfter": "1970-01-01T00:00:00", "modifiedBefore": "1970-01-01T00:00:02"}
+    assert offsets(slices(path=path, **between)) == list(range(10, 20))
+    assert len(slices(path=path, modifiedAfter="1970-01-01T01:00:00+01:00")) == 2
+    with pytest.raises(OptionError, match=r"modifiedAfter: a time such as .*, not 'yesterday'"):
+        slices(path=path, modifiedAfter="yesterday")
+
+
+def test_directories_below_directories(broker: Path, tmp_path: Path) -> None:
+    deep = tmp_path / "deep" / "disk" / "data"
+    shutil.copytree(broker / "a-1", deep / "a-1")
+    shutil.copytree(broker / "b.c-0", tmp_path / "deep" / "b.c-0")
+    (deep / "link").symlink_to(tmp_path / "deep")
+    with pytest.raises(DirectoryError, match="no segments"):
+        slices(path=str(tmp_path / "deep" / "disk"))
+    path = str(tmp_path / "deep")
+    assert names(path=path, recursiveFileLookup="true") == ["a-1", "b.c-0"]
+    assert names(path=path) == ["b.c-0"]
+
+
+@pytest.mark.parametrize("ignored", [True, False])
+def test_files_that_are_gone(broker: Path, ignored: bool) -> None:
+    options = parse({"path": str(broker / "a-0"), "ignoreMissingFiles": str(ignored).lower()})
+    reader = KafkaLogReader(options, ("offset",))
+    tasks = reader.partitions()
+    (broker / "a-0" / f"{10:020}.log").unlink()
+    if ignored:
+        with pytest.warns(UserWarning, match=r"10\.log is gone"):
+            rows = [o for task in tasks for b in reader.read(task) for o in b[0].to_pylist()]
+        assert rows == [*range(10), *range(20, 30)]
+    else:
+        with pytest.raises(OSError, match="No such file"):
+            [list(reader.read(task)) for task in tasks]
 
 
 # ---------------------------------------------------------------- topics
@@ -409,3 +464,10 @@ def test_a_marker_behind_damage(directory: Path) -> None:
         transactions([segment])
     for policy in (Policy.KAFKA, Policy.SALVAGE):
         assert transactions([segment], policy, damage_raises=False) == whole
+
+
+def test_filters_on_columns_of_a_view_leave_its_topic_in() -> None:
+    """What offsets are of is a topic too."""
+    options = parse({"path": str(SAMPLES / "kafka-4.x"), "view": "offsets"})
+    query = pushed([("topic", "=", "codecs"), ("partition", "=", 0)])
+    assert plan(options, query) == plan(options) != []

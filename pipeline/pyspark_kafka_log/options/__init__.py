@@ -3,6 +3,10 @@
 | option | values | default |
 | --- | --- | --- |
 | ``path``, ``paths`` | what ``load`` is given: broker directories, partition directories, segment files, ``*`` patterns | |
+| ``pathGlobFilter`` | a pattern, with ``*`` and ``?``, of the names of segment files that are read | all |
+| ``recursiveFileLookup`` | ``true`` looks for partitions in all directories below the paths | ``false`` |
+| ``modifiedAfter``, ``modifiedBefore`` | segment files that were written after, or before, a time such as ``2026-11-22T10:15:00`` (UTC where it has no zone) | all |
+| ``ignoreMissingFiles`` | ``true`` leaves out, with a warning, files that are gone when a task reads them | ``false`` |
 | ``subscribe`` | topics, with commas between | all topics |
 | ``subscribePattern`` | a regular expression that matches the whole name of a topic | |
 | ``assign`` | ``{"topicA":[0,1],"topicB":[2]}`` | |
@@ -44,7 +48,7 @@ FAILFAST goes with ``kafka``, the other modes with ``salvage``; with ``kafka`` t
 reader stops.
 """
 
-from pyspark_kafka_log.options.checked import KAFKA_COLUMNS, Options, default_columns, parse
+from pyspark_kafka_log.options.checked import KAFKA_COLUMNS, Files, Options, default_columns, parse
 from pyspark_kafka_log.options.table import IGNORED, KNOWN, REFUSED
 from pyspark_kafka_log.options.values import EARLIEST, LATEST, Bound, Offsets, OptionError
 
@@ -56,6 +60,7 @@ __all__ = [
     "LATEST",
     "REFUSED",
     "Bound",
+    "Files",
     "Offsets",
     "OptionError",
     "Options",

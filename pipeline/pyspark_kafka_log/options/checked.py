@@ -20,10 +20,23 @@ KAFKA_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "t
 
 
 @dataclass(frozen=True)
+class Files:
+    """Which segment files are read, as Spark's file sources have it: by a pattern of their names, and by when they were written (nanoseconds since
+    1970, neither is in). ``recursive``: below all directories. ``ignore_missing``: those that are gone when a task reads them are left out."""
+
+    pattern: str | None = None
+    after: int | None = None
+    before: int | None = None
+    recursive: bool = False
+    ignore_missing: bool = False
+
+
+@dataclass(frozen=True)
 class Options:
     """All options, checked. Without topics all are read."""
 
     paths: tuple[str, ...] = ()
+    files: Files = field(default_factory=Files)
     subscribe: tuple[str, ...] | None = None
     subscribe_pattern: str | None = None
     assign: frozenset[tuple[str, int]] | None = None
@@ -70,6 +83,13 @@ def parse(given: Mapping[str, str], *, batch: bool = True) -> Options:
     _ = of[table.FAIL_ON_DATA_LOSS]
     return Options(
         paths=of[table.PATH] + of[table.PATHS],
+        files=Files(
+            of[table.PATH_GLOB_FILTER],
+            of[table.MODIFIED_AFTER],
+            of[table.MODIFIED_BEFORE],
+            of[table.RECURSIVE_FILE_LOOKUP],
+            of[table.IGNORE_MISSING_FILES],
+        ),
         subscribe=subscribe,
         subscribe_pattern=pattern,
         assign=assign,

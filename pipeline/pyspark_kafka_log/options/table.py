@@ -29,6 +29,11 @@ _NO_PATHS: tuple[str, ...] = ()
 
 PATH = Option("path", values.path, _NO_PATHS)
 PATHS = Option("paths", values.paths, _NO_PATHS)
+PATH_GLOB_FILTER: Option[str | None] = Option("pathGlobFilter", values.text, None)
+RECURSIVE_FILE_LOOKUP = Option("recursiveFileLookup", values.boolean, False)
+MODIFIED_AFTER: Option[int | None] = Option("modifiedAfter", values.moment, None)
+MODIFIED_BEFORE: Option[int | None] = Option("modifiedBefore", values.moment, None)
+IGNORE_MISSING_FILES = Option("ignoreMissingFiles", values.boolean, False)
 SUBSCRIBE: Option[tuple[str, ...] | None] = Option("subscribe", values.names, None)
 SUBSCRIBE_PATTERN: Option[str | None] = Option("subscribePattern", values.pattern, None)
 ASSIGN: Option[frozenset[tuple[str, int]] | None] = Option("assign", values.assign, None)
@@ -63,6 +68,11 @@ FAIL_ON_DATA_LOSS = Option("failOnDataLoss", values.boolean, False)
 READING: tuple[Option[Any], ...] = (
     PATH,
     PATHS,
+    PATH_GLOB_FILTER,
+    RECURSIVE_FILE_LOOKUP,
+    MODIFIED_AFTER,
+    MODIFIED_BEFORE,
+    IGNORE_MISSING_FILES,
     SUBSCRIBE,
     SUBSCRIBE_PATTERN,
     ASSIGN,
@@ -110,6 +120,7 @@ IGNORED = (
 """Options of Spark's Kafka source that mean nothing where no broker is asked, as do all that begin with ``kafka.``."""
 
 REFUSED = {
+    "ignoreCorruptFiles": "set mode to DROPMALFORMED, or to PERMISSIVE: they leave out what is damaged, and no more",
     "maxRecordsPerPartition": "set splitBytes: segments larger than that are read by more than one task",
 }
 

@@ -171,7 +171,12 @@ class LogStream:
 
     def _found(self) -> list[Log]:
         raises = self._reading.selection.raises
-        return find_logs(self._reading.paths, unreadable_raises=raises)
+        return find_logs(
+            self._reading.paths,
+            self._reading.storage,
+            recursive=self._reading.files.recursive,
+            unreadable_raises=raises,
+        )
 
     def _logs(self, known: Positions) -> dict[Key, Log]:
         """What there is by now of the topics that are read. Raises :class:`OptionError` and DirectoryError for paths that are not there,
